@@ -60,7 +60,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.browser
 	.venv/bin/python -m benchmarks.class
 	.venv/bin/python -m benchmarks.class_attack
-	HEADLIGHT_MAX_SESSIONS=400 .venv/bin/python -m benchmarks.lesson --pages
+	HEADLIGHT_MAX_SESSIONS=400 .venv/bin/python -m benchmarks.class_latency --pages
 	HEADLIGHT_MAX_SESSIONS=400 .venv/bin/python -m benchmarks.lesson_texts --followers 60 300
 	.venv/bin/python -m benchmarks.soak
 	.venv/bin/python -m benchmarks.sessions

@@ -16,33 +16,38 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import streamlit as st
 
-from explorer.memory import background, collector, runs, told
-from explorer.server import ending, lessons, messages, theme
-from explorer.server.stack import MIDDLEWARE, ROUTES
+from explorer.classroom import routes
+from explorer.server import streamlit_patches
+from explorer.server.routes import MIDDLEWARE, ROUTES
+from explorer.state import event_log, garbage_collection, jobs, scheduling
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
 
 
 def warm_up() -> None:
-    from explorer.memory import passes
+    from explorer.state import cache
 
-    passes.warm_up()
+    cache.warm_up()
 
 
 @contextlib.asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
-    told.begin()
-    collector.begin()
-    runs.begin()
-    theme.read_once()
-    messages.gather()
+    event_log.begin()
+    garbage_collection.begin()
+    scheduling.begin()
+    streamlit_patches.read_once()
+    streamlit_patches.gather()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
-    with ending.announced(lessons.leave):
+    with streamlit_patches.announced(routes.leave):
         yield
-    await lessons.close()
-    background.close()
+    await routes.close()
+    jobs.close()
 
 
 app = st.App(
-    SCRIPT, lifespan=lifespan, routes=ROUTES, middleware=MIDDLEWARE, on_script_error=told.raised
+    SCRIPT,
+    lifespan=lifespan,
+    routes=ROUTES,
+    middleware=MIDDLEWARE,
+    on_script_error=event_log.raised,
 )

@@ -22,7 +22,7 @@ from statistics import median
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks import in_app
+from benchmarks import app_latency
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -311,7 +311,7 @@ def main() -> None:
             grids(bench)
             with server("app.py") as (app, its_pid):
                 real = Bench(browser.new_page(viewport={"width": 1440, "height": 900}), its_pid)
-                in_app.measure(real, bench, app, EMPTY, ROUNDS)
+                app_latency.measure(real, bench, app, EMPTY, ROUNDS)
 
 
 if __name__ == "__main__":

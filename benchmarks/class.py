@@ -1,17 +1,17 @@
 """How the app holds a class: `python -m benchmarks.class --readers 60 --seconds 60`.
 
-Readers each send a new text of 8 to 20 words every three seconds (benchmarks/readers.py). The same
-load falls on an empty Streamlit page in the same run; what the app adds is the difference. Figures:
-readers, texts, p50 and p95, CPU of the server a text, RSS; and of how many texts the two large
-pictures came before their page, with p50 and p95.
+Readers each send a new text of 8 to 20 words every three seconds (benchmarks/load_clients.py). The
+same load falls on an empty Streamlit page in the same run; what the app adds is the difference.
+Figures: readers, texts, p50 and p95, CPU of the server a text, RSS; and of how many texts the two
+large pictures came before their page, with p50 and p95.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks import beside
-from benchmarks.readers import measure
+from benchmarks import background_load
+from benchmarks.load_clients import measure
 
 
 def main(given: list[str] | None = None) -> None:
@@ -20,7 +20,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--readers", type=int, nargs="+", default=[10, 30, 60])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--model", default="")
-    parser.add_argument("--beside", nargs="+", choices=sorted(beside.WORKS), default=[])
+    parser.add_argument("--beside", nargs="+", choices=sorted(background_load.WORKS), default=[])
     asked = parser.parse_args(given)
     print(
         f"{'page':<12} {'readers':>7} {'texts':>6} {'p50 ms':>8} {'p95 ms':>8} "
@@ -28,10 +28,10 @@ def main(given: list[str] | None = None) -> None:
     )
     for readers in asked.readers:
         if asked.beside:
-            for name, found in beside.measure(asked.beside, readers, asked.seconds):
+            for name, found in background_load.measure(asked.beside, readers, asked.seconds):
                 print(found.row(name), flush=True)
             continue
-        print(measure("benchmarks/empty.py", readers, asked.seconds).row("empty"), flush=True)
+        print(measure("benchmarks/blank_page.py", readers, asked.seconds).row("empty"), flush=True)
         print(measure("app.py", readers, asked.seconds, asked.model).row("Headlight"), flush=True)
 
 

@@ -27,7 +27,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from benchmarks.browser import server
-from benchmarks.lesson import QUESTION, Follower, asked
+from benchmarks.class_latency import QUESTION, Follower, asked
 
 SCHOOL, STRANGER, OTHER = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 LONGEST = 90  # seconds until all is well again

@@ -6,10 +6,10 @@ from __future__ import annotations
 import argparse
 import time
 
-from explorer.analysis import heads
+from explorer.analysis import head_naming
 from explorer.analysis.findings import findings
-from models import library
-from models.examples import EXAMPLES
+from models import registry
+from models.example_texts import EXAMPLES
 
 MODELS = ("encoder", "decoder", "minilm")
 TEXT = " ".join(EXAMPLES.values())
@@ -28,15 +28,15 @@ def fastest(make, times: int) -> float:
 def main(sizes: tuple[int, ...] = (32, 256), times: int = 7) -> None:
     """A line for each model and length."""
     for name in MODELS:
-        if name not in library.names():
+        if name not in registry.names():
             continue
-        handle = library.load(name)
+        handle = registry.load(name)
         for size in sizes:
-            recording = library.record(handle, " ".join((TEXT.split() * 4)[: int(size * 0.8)]))
-            named = {one.name: heads.describe(recording, one) for one in recording.attention}
+            recording = registry.record(handle, " ".join((TEXT.split() * 4)[: int(size * 0.8)]))
+            named = {one.name: head_naming.describe(recording, one) for one in recording.attention}
             made = fastest(lambda: findings(recording, heads=named), times)
             naming = fastest(
-                lambda: [heads.describe(recording, one) for one in recording.attention], times
+                lambda: [head_naming.describe(recording, one) for one in recording.attention], times
             )
             n = len(recording.streams[0].tokens)
             print(

@@ -15,14 +15,14 @@ from time import perf_counter
 
 import torch
 
-from models import library
+from models import registry
 
 LENGTHS = (16, 128, 512)
 ROUNDS = 25
 
 
 def main() -> None:
-    encoder = library.load("encoder")
+    encoder = registry.load("encoder")
     print(f"{'tokens':>7} {'bare ms':>9} {'record ms':>10} {'ratio':>6}   (fastest of {ROUNDS})")
     for n in LENGTHS:
         text = " ".join(["the"] * (n - 2))
@@ -34,7 +34,7 @@ def main() -> None:
             with torch.inference_mode():
                 encoder.model(ids)
             middle = perf_counter()
-            library.record(encoder, text)
+            registry.record(encoder, text)
             bare.append(middle - start)
             recorded.append(perf_counter() - middle)
         print(

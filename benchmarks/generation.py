@@ -18,7 +18,7 @@ from time import perf_counter
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from models.generation import Writing
+from models.generation import Generation
 from models.training.next_word import NextWord
 from models.transformer import Decoder
 
@@ -67,7 +67,7 @@ def main() -> None:
 
 def stored(model: Decoder, n: int) -> float:
     """Seconds a token for the tokens around length n, each reading one."""
-    writing = Writing(model, [5] * (n - WIDTH // 2))
+    writing = Generation(model, [5] * (n - WIDTH // 2))
     start = perf_counter()
     for _ in range(WIDTH):
         writing.add(int(writing.logits.argmax()))

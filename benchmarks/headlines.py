@@ -18,16 +18,21 @@ from pathlib import Path
 
 import numpy as np
 
-from explorer.analysis import finding as kinds
-from explorer.analysis import findings, findings_links, vocabulary, words
-from explorer.analysis.finding import Finding
-from explorer.sentences import findings as sentences
-from models import library
+from explorer.analysis import findings, word_classes, words
+from explorer.analysis.findings import Finding
+from explorer.text import findings as findings_text
+from models import registry
 from models.recording import Attention, Recording
 
 MODELS = ("encoder", "decoder", "minilm", "translator")
 TEXTS = Path(__file__).with_name("headlines.txt")
-PAIRS = (kinds.LINK, kinds.NEAR_LINK, kinds.ALIGNED, kinds.CROSSED, kinds.SAID_BY_TWO)
+PAIRS = (
+    findings.LINK,
+    findings.NEAR_LINK,
+    findings.ALIGNED,
+    findings.CROSSED,
+    findings.SAID_BY_TWO,
+)
 HALF = 0.5
 
 
@@ -48,7 +53,7 @@ def broken(recording: Recording, found: Sequence[Finding]) -> str:
         return ""
     plain = [each for each in found if each.kind in PAIRS and not fills(recording, each)]
     if one.kind not in PAIRS:
-        told = one.kind in (kinds.INDUCTION, kinds.SAME_WORD)
+        told = one.kind in (findings.INDUCTION, findings.SAME_WORD)
         return "a link, but no headline of it" if plain and not told else ""
     for query, key, other in cells(recording, one):
         if other >= HALF:
@@ -66,9 +71,9 @@ def cells(recording: Recording, one: Finding) -> Iterator[tuple[str, str, float]
     attention, rows, keys, matrix = between(recording, one)
     places = [int(keys.of[key]) for key in one.keys]
     first = int(rows.of[one.query])
-    n_rows = 2 if one.kind in (kinds.CROSSED, kinds.SAID_BY_TWO) else 1
+    n_rows = 2 if one.kind in (findings.CROSSED, findings.SAID_BY_TWO) else 1
     for at, key in enumerate(places):
-        own = [first + at] if one.kind == kinds.CROSSED else [first + of for of in range(n_rows)]
+        own = [first + at] if one.kind == findings.CROSSED else [first + of for of in range(n_rows)]
         others = np.delete(matrix[:, key], own)
         yield rows.labels[own[0]], keys.labels[key], float(others.max(initial=0))
 
@@ -86,17 +91,17 @@ def between(
 def fills(recording: Recording, one: Finding) -> bool:
     """True for a link with a function word at an end, other than from a pronoun to a noun."""
     _, rows, keys, _ = between(recording, one)
-    of_rows, of_keys = (vocabulary.classes(each.labels) for each in (rows, keys))
-    if one.kind in (kinds.CROSSED, kinds.SAID_BY_TWO):
+    of_rows, of_keys = (word_classes.classes(each.labels) for each in (rows, keys))
+    if one.kind in (findings.CROSSED, findings.SAID_BY_TWO):
         ends = [of_rows[rows.of[one.query] + at] for at in (0, 1)]
         ends += [of_keys[keys.of[key]] for key in one.keys]
-        return any(end != vocabulary.CONTENT for end in ends)
+        return any(end != word_classes.CONTENT for end in ends)
     row, key = int(rows.of[one.query]), int(keys.of[one.keys[0]])
     # A noun that follows close upon a pronoun (his hands) is not what that stands for.
-    noun = vocabulary.nouns(keys.labels)[key] and not 0 < key - row < findings_links.FAR
-    if of_rows[row] == vocabulary.PRONOUN and noun and one.attention != "cross":
+    noun = word_classes.nouns(keys.labels)[key] and not 0 < key - row < findings.FAR
+    if of_rows[row] == word_classes.PRONOUN and noun and one.attention != "cross":
         return False
-    return of_rows[row] != vocabulary.CONTENT or of_keys[key] != vocabulary.CONTENT
+    return of_rows[row] != word_classes.CONTENT or of_keys[key] != word_classes.CONTENT
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -107,11 +112,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(argv)
     some = texts()[:3] if asked.smallest else texts()
     for name in asked.models.split(","):
-        handle = library.load(name)
+        handle = registry.load(name)
         told: Counter[str] = Counter()
         wrong = 0
         for text in some:
-            recording = library.record(handle, text)
+            recording = registry.record(handle, text)
             found = findings.findings(recording)
             one = headline(found)
             told[one.kind if one else "none"] += 1
@@ -119,9 +124,11 @@ def main(argv: Sequence[str] | None = None) -> None:
                 told["of them with a function word"] += fills(recording, one)
             if why := broken(recording, found):
                 wrong += 1
-                print(f"{name}: {text}\n    {sentences.headline(one, str)}: {why}")
+                print(f"{name}: {text}\n    {findings_text.headline(one, str)}: {why}")
             elif asked.show:
-                print(f"{name}: {text}\n    {sentences.headline(one, str) if one else 'nothing'}")
+                print(
+                    f"{name}: {text}\n    {findings_text.headline(one, str) if one else 'nothing'}"
+                )
         print(f"{name}: {wrong} of {len(some)} headlines break the rule; {dict(told)}")
 
 

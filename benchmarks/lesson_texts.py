@@ -21,7 +21,7 @@ from typing import Any
 from playwright.async_api import async_playwright
 
 from benchmarks.browser import server
-from benchmarks.lesson import Follower, asked, session, share
+from benchmarks.class_latency import Follower, asked, session, share
 
 TEXT = "Number {} of the cats that grandma fed slept on a warm stone."
 GO = """at => { history.pushState({}, "", at);

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from explorer.analysis.heads import MEANING
-from explorer.components import head as one_head
-from explorer.components import heads as all_heads
-from explorer.components.picture import Picture
+from explorer.analysis.head_naming import MEANING
+from explorer.components import heads as heads_components
+from explorer.components.figure_caption import Picture
+from explorer.components.head import HeadAppearance, Matrix, PinnedCell, payload, show
 
 
 @dataclass(frozen=True)
@@ -86,24 +86,24 @@ if kind in ("grid", "plotly", "make"):
         ):  # the app, too, keeps this payload for as long as text and scale stay
             heads = [Head(layer, head) for layer in range(shape[0]) for head in range(shape[1])]
             allowed = np.ones((shape[2], shape[2]), bool)
-            grid = all_heads.Grid(
+            grid = heads_components.HeadGrid(
                 pattern, allowed, heads, MEANING, tokens, tokens, "head", False, case
             )
-            st.session_state.payload = all_heads.payload(grid)
+            st.session_state.payload = heads_components.payload(grid)
             st.session_state.drawn, st.session_state.opened = case, None
-        all_heads.show(st.session_state.payload, "grid", on_choice=take_head)
+        heads_components.show(st.session_state.payload, "grid", on_choice=take_head)
         if opened := st.session_state.get("opened"):
             layer, _, head = map(str, opened.partition("."))
             allowed, special = np.ones((shape[2], shape[2]), bool), [False] * shape[2]
             at = int(layer), int(head)
-            data = one_head.payload(
-                one_head.Matrix(pattern[at], allowed, tokens, tokens, special),
+            data = payload(
+                Matrix(pattern[at], allowed, tokens, tokens, special),
                 at,
-                one_head.Held(),
-                one_head.Look(),
+                PinnedCell(),
+                HeadAppearance(),
                 Picture("", (), "", f"{case} {opened}"),
             )
-            one_head.show(data, "one", on_choice=lambda: None)
+            show(data, "one", on_choice=lambda: None)
     elif kind == "plotly":
         st.plotly_chart(subplots(pattern, case), key="plotly")
 st.caption(f"done {case} {st.session_state.get('opened', '')}")

@@ -30,11 +30,10 @@ import numpy as np
 import torch
 
 from benchmarks import names_before
-from explorer.analysis import coreference
-from explorer.analysis import heads as naming
-from models import library, own
+from explorer.analysis import coreference, head_naming
+from models import own_model, registry
 from models.recording import Attention, Recording
-from models.transformer import Model
+from models.transformer import Transformer
 
 MODELS = ("encoder", "decoder", "minilm")
 READ = (*MODELS, "translator")  # those that read sentences
@@ -56,8 +55,8 @@ REPEATED = tuple(
         ("!", 12),
     )
 )
-NO_NAME = {"broad", naming.NO_PATTERN, naming.TOO_SHORT}
-NOW = {"first": naming.SINK, "special": naming.SINK, "separator": naming.SINK}
+NO_NAME = {"broad", head_naming.NO_PATTERN, head_naming.TOO_SHORT}
+NOW = {"first": head_naming.SINK, "special": head_naming.SINK, "separator": head_naming.SINK}
 
 
 def sentences() -> tuple[str, ...]:
@@ -68,12 +67,12 @@ def sentences() -> tuple[str, ...]:
 # ---- weights that learned nothing --------------------------------------------
 
 
-def fresh(handle: own.Handle) -> Model:
+def fresh(handle: own_model.OwnModel) -> Transformer:
     """The model as it was before its training: its own initial weights."""
     return type(handle.model)(handle.model.config)
 
 
-def normal(handle: own.Handle) -> Model:
+def normal(handle: own_model.OwnModel) -> Transformer:
     """Every matrix drawn from a normal distribution of standard deviation 0.02, as BERT and GPT-2
     begin."""
     model = fresh(handle)
@@ -82,7 +81,7 @@ def normal(handle: own.Handle) -> Model:
     return model
 
 
-def permuted(handle: own.Handle) -> Model:
+def permuted(handle: own_model.OwnModel) -> Transformer:
     """The trained numbers, permuted within each matrix."""
     model = fresh(handle)
     model.load_state_dict(handle.model.state_dict(), strict=False)
@@ -91,7 +90,7 @@ def permuted(handle: own.Handle) -> Model:
     return model
 
 
-def sharpened(model: Model) -> Model:
+def sharpened(model: Transformer) -> Transformer:
     """The same with W_Q and W_K three times as large: attention as sharp as a trained model's."""
     for attention in (each for layers in model.attentions().values() for each in layers):
         attention.w_q.weight *= 3
@@ -99,11 +98,11 @@ def sharpened(model: Model) -> Model:
     return model
 
 
-def _matrices(model: Model) -> Iterator[torch.Tensor]:
+def _matrices(model: Transformer) -> Iterator[torch.Tensor]:
     return (each for each in model.parameters() if each.dim() > 1)
 
 
-WEIGHTS: dict[str, Callable[[own.Handle], Model]] = {
+WEIGHTS: dict[str, Callable[[own_model.OwnModel], Transformer]] = {
     "own init": fresh,
     "normal 0.02": normal,
     "permuted": permuted,
@@ -114,12 +113,12 @@ WEIGHTS: dict[str, Callable[[own.Handle], Model]] = {
 
 @lru_cache(maxsize=2)  # other texts may be read with the same draws
 @torch.no_grad()
-def untrained(handle: own.Handle, kind: str, seed: int) -> own.Handle:
+def untrained(handle: own_model.OwnModel, kind: str, seed: int) -> own_model.OwnModel:
     """A model of the same sizes and vocabulary whose weights, of one of WEIGHTS, learned
     nothing."""
     torch.manual_seed(seed)
     model = WEIGHTS[kind](handle).eval()
-    return own.handle_of(model, handle.tokenizer, handle.card.name, kind, kind, handle.ends)
+    return own_model.handle_of(model, handle.tokenizer, handle.card.name, kind, kind, handle.ends)
 
 
 # ---- measures ----------------------------------------------------------------
@@ -132,18 +131,20 @@ def within(recording: Recording) -> Iterator[Attention]:
 
 def named(recording: Recording) -> list[str]:
     """Every head's name."""
-    return [head.name for each in within(recording) for head in naming.describe(recording, each)]
+    return [
+        head.name for each in within(recording) for head in head_naming.describe(recording, each)
+    ]
 
 
 def false_names(
-    handle: own.Handle, kind: str, texts: Sequence[str], n_recordings: int
+    handle: own_model.OwnModel, kind: str, texts: Sequence[str], n_recordings: int
 ) -> Counter[str]:
     """How often each name is given to heads of weights that learned nothing."""
     found: Counter[str] = Counter()
     for at in range(n_recordings):
         if at % EACH == 0:
             drawn = untrained(handle, kind, seed=at // EACH)
-        found.update(named(library.record(drawn, texts[at % len(texts)])))
+        found.update(named(registry.record(drawn, texts[at % len(texts)])))
     return found
 
 
@@ -165,9 +166,9 @@ class Held:
     names: Counter[str]
 
 
-def held(handle: own.Handle, texts: Sequence[str]) -> Held:
+def held(handle: own_model.OwnModel, texts: Sequence[str]) -> Held:
     """Names of a trained model's heads over the sentences."""
-    recordings = [library.record(handle, text) for text in texts]
+    recordings = [registry.record(handle, text) for text in texts]
     now = np.array([named(one) for one in recordings])
     then = np.array(
         [
@@ -196,9 +197,9 @@ def pronouns(names: Sequence[str], write: bool) -> None:
     """Which heads of some models attend from a pronoun to its noun; kept where `write`."""
     made = {}
     for name in names:
-        handle = library.load(name)
+        handle = registry.load(name)
         texts = coreference.sentences()
-        found = coreference.heads(coreference.read(library.record(handle, text)) for text in texts)
+        found = coreference.heads(coreference.read(registry.record(handle, text)) for text in texts)
         made[handle.card.fingerprint] = found
         for attention, heads in found.items():
             for (layer, head), one in sorted(heads.items()):
@@ -223,7 +224,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if asked.pronouns:
         pronouns(some or READ, write=not some)
         return
-    handles = [library.load(name) for name in some or MODELS]
+    handles = [registry.load(name) for name in some or MODELS]
     texts = sentences()
     print(f"False names, {asked.recordings} recordings each (sentences; one word repeated)")
     for kind in WEIGHTS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models import relations
+from models import token_relations
 from models.recording import Attention, Recording
 
 NAMED, BROAD, FEWEST_TOKENS = 0.4, 0.85, 5
@@ -20,7 +20,7 @@ def names(recording: Recording, attention: Attention) -> list[str]:
     if min(allowed.shape) < FEWEST_TOKENS:
         return ["text too short"] * int(np.prod(attention.pattern.shape[:2]))
     masks = {}
-    for name, mask in relations.of(stream.tokens, stream.special).items():
+    for name, mask in token_relations.of(stream.tokens, stream.special).items():
         mask = mask & allowed
         mask = mask & (mask.sum(axis=1) < allowed.sum(axis=1))[:, None]
         if name in NAMES and mask.any():
@@ -31,7 +31,7 @@ def names(recording: Recording, attention: Attention) -> list[str]:
         if not any(np.array_equal(mask, masks.get(other)) for other in SAID_BY.get(name, ()))
     }
     lifts = {name: _lift(attention, mask, name) for name, mask in masks.items()}
-    even = relations.entropy(attention.pattern, allowed)
+    even = token_relations.entropy(attention.pattern, allowed)
     return [
         _name({name: lift[at] for name, lift in lifts.items()}, even[at])
         for at in np.ndindex(even.shape)
@@ -42,7 +42,7 @@ def _lift(attention: Attention, mask: np.ndarray, name: str) -> np.ndarray:
     """The lift of a relation, (layer, head); NaN where too few rows show it."""
     rows = mask.any(axis=1)
     chance = mask[rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)
-    mass = relations.mass(attention.pattern, mask)
+    mass = token_relations.mass(attention.pattern, mask)
     shown = (mass - chance >= NAMED * (1 - chance)).sum(axis=-1)
     enough = (shown >= (2 if name in REPEATED else 4)) & (2 * shown > len(chance))
     lift = (mass.mean(axis=-1) - chance.mean()) / (1 - chance.mean())

@@ -7,6 +7,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.server.stack import MIDDLEWARE, ROUTES
+from explorer.server.routes import MIDDLEWARE, ROUTES
 
 app = st.App(Path(__file__).with_name("matrices.py"), routes=ROUTES, middleware=MIDDLEWARE)

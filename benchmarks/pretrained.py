@@ -21,8 +21,8 @@ from time import perf_counter
 
 import torch
 
-from models import library, own
-from models.pretrained import families
+from models import own_model, registry
+from models.pretrained import weight_conversion
 from models.tokenizer import FOR_WRITING, Tokenizer
 
 LENGTHS = (16, 128, 512)
@@ -57,19 +57,19 @@ def qwen2() -> None:
     torch.manual_seed(0)
     model = transformers.Qwen2Model(transformers.Qwen2Config(**QWEN2)).eval()
     model.set_attn_implementation("eager")
-    ours = families.build(model.config.to_dict(), model.state_dict())
+    ours = weight_conversion.build(model.config.to_dict(), model.state_dict())
     words = ["the cat sat on the mat"] * 4
     bpe = Tokenizer.train(words, 300, FOR_WRITING)
-    handle = own.handle_of(ours, bpe, "qwen2", "random", "float32", ends=((), ()))
+    handle = own_model.handle_of(ours, bpe, "qwen2", "random", "float32", ends=((), ()))
     text = " ".join(["the"] * QWEN2_TOKENS)
-    ids = torch.tensor(library.record(handle, text).streams[0].ids)[None]
+    ids = torch.tensor(registry.record(handle, text).streams[0].ids)[None]
     assert ids.shape[1] == QWEN2_TOKENS
 
     @torch.inference_mode()
     def theirs() -> object:
         return model(ids, output_attentions=True, output_hidden_states=True, use_cache=False)
 
-    one, other = fastest([lambda: library.record(handle, text), theirs], QWEN2_ROUNDS)
+    one, other = fastest([lambda: registry.record(handle, text), theirs], QWEN2_ROUNDS)
     held = sum(each.untyped_storage().nbytes() for each in storages(ours))
     numbers = sum(each.nbytes for each in ours.parameters())
     print(
@@ -89,8 +89,8 @@ def storages(model: torch.nn.Module) -> list[torch.Tensor]:
 def minilm() -> None:
     """Three lengths of text."""
     torch.set_num_threads(1)
-    handle = library.load("minilm")
-    folder = library.packaged_folder()
+    handle = registry.load("minilm")
+    folder = registry.packaged_folder()
     theirs = eager(str(folder))
     lens = transformer_lens(str(folder))
     print(
@@ -99,10 +99,10 @@ def minilm() -> None:
     )
     for n in LENGTHS:
         text = " ".join(["a"] * (n - 2))
-        ids = torch.tensor([[int(each) for each in library.record(handle, text).streams[0].ids]])
+        ids = torch.tensor([[int(each) for each in registry.record(handle, text).streams[0].ids]])
         assert ids.shape[1] == n
         passes: list[Callable[[], object]] = [
-            lambda: library.record(handle, text),
+            lambda: registry.record(handle, text),
             lambda: theirs(text),
             *([lambda: lens(ids)] if lens else []),
         ]

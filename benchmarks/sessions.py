@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from benchmarks.soak import PAGES, WORDS, ask, line_to, memory_of, server, visit
-from explorer.memory.settings import Settings
+from explorer.state.settings import Settings
 
 MODELS = ("encoder", "decoder", "minilm")  # those that read 512 tokens
 AT_ONCE = 4  # readers who come at the same time

@@ -22,9 +22,9 @@ import numpy as np
 import torch
 
 from benchmarks.pretrained import fastest
-from models import library, smollm2
-from models.generation import Writing
-from models.own import Handle
+from models import registry, smollm2
+from models.generation import Generation
+from models.own_model import OwnModel
 from models.training import corpus
 
 LENGTHS = {13: 12, 57: 10, 253: 6}
@@ -34,10 +34,10 @@ PARAGRAPHS, BEGINS = 40, 0  # how many are read, and the token before each
 
 def main(only: str = "", data: str = "") -> None:
     torch.set_num_threads(2)
-    library.record(library.load("decoder"), "The app without it.")
+    registry.record(registry.load("decoder"), "The app without it.")
     before, start = most_memory(), perf_counter()
-    handle = library.load(smollm2.NAME)
-    assert isinstance(handle, Handle)
+    handle = registry.load(smollm2.NAME)
+    assert isinstance(handle, OwnModel)
     print(
         f"load {perf_counter() - start:.2f} s; memory at most {most_memory() - before:.0f} MB "
         "more than with the decoder alone"
@@ -56,7 +56,7 @@ def most_memory() -> float:
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-def passes(handle: Handle) -> None:
+def passes(handle: OwnModel) -> None:
     """Recordings and next tokens beside transformers' own."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -73,15 +73,15 @@ def passes(handle: Handle) -> None:
 
     for n, rounds in LENGTHS.items():
         text = " ".join(["the"] * n)
-        assert len(library.record(handle, text).streams[0].ids) == n
-        one, other = fastest([lambda: library.record(handle, text), lambda: eager(text)], rounds)
+        assert len(registry.record(handle, text).streams[0].ids) == n
+        one, other = fastest([lambda: registry.record(handle, text), lambda: eager(text)], rounds)
         print(
             f"{n:>4} tokens: record {one * 1e3:.1f} ms, theirs {other * 1e3:.1f}: {one / other:.2f}"
         )
     ids = words("The capital of France is Paris, and", return_tensors="pt")["input_ids"]
 
     def ours() -> object:
-        writing = Writing(handle.model, ids[0].tolist())
+        writing = Generation(handle.model, ids[0].tolist())
         for _ in range(WIDTH):
             writing.add(int(writing.logits.argmax()))
         return writing
@@ -104,7 +104,7 @@ def passes(handle: Handle) -> None:
     )
 
 
-def scores(handle: Handle) -> None:
+def scores(handle: OwnModel) -> None:
     """What the best head gives on random tokens said twice: to the token after the one before that
     is the same, and to the token before."""
     rng = np.random.default_rng(0)
@@ -130,7 +130,7 @@ def scores(handle: Handle) -> None:
 
 
 @torch.inference_mode()
-def perplexity(handle: Handle, data: Path) -> None:
+def perplexity(handle: OwnModel, data: Path) -> None:
     """Of some held-out paragraphs, each after <|endoftext|>."""
     held = corpus.read(data)[1].paragraphs
     chosen = np.random.default_rng(0).choice(len(held), PARAGRAPHS, replace=False)

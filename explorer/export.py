@@ -2,9 +2,9 @@
 needs no network.
 
     from explorer import export
-    from models import library
+    from models import registry
 
-    recording = library.record(library.load("encoder"), "The animal was tired.")
+    recording = registry.record(registry.load("encoder"), "The animal was tired.")
     open("heads.html", "w", encoding="utf-8").write(export.page(recording))
 """
 
@@ -14,28 +14,36 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from explorer.onefile import alignment, anatomy, comparison, heads, lens, matrices, paths
-from explorer.onefile.asked import Asked
-from explorer.onefile.document import document
-from explorer.onefile.sheet import Sheet
-from models import library
+from explorer.html_export import (
+    alignment,
+    anatomy,
+    comparison,
+    heads,
+    logit_lens,
+    matrix_pages,
+    paths,
+)
+from explorer.html_export.document_spec import DocumentSpec
+from explorer.html_export.html import document
+from explorer.html_export.request import ExportRequest
+from models import registry
 from models.recording import Recording
 
 if TYPE_CHECKING:
-    from models.library import Handle
+    from models.registry import Handle
 
-VIEWS: dict[str, Callable[..., Sheet]] = {
+VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "heads": heads.heads,
     "findings": heads.findings,
     "anatomy": anatomy.anatomy,
-    "lens": lens.lens,
+    "lens": logit_lens.lens,
     "alignment": alignment.alignment,
     "paths": paths.paths,
     "comparison": comparison.comparison,
-    "positions": matrices.positions,
-    "residual": matrices.residual,
-    "summary": matrices.summary,
-    "lookup": matrices.lookup,
+    "positions": matrix_pages.positions,
+    "residual": matrix_pages.residual,
+    "summary": matrix_pages.summary,
+    "lookup": matrix_pages.lookup,
 }
 # The choices that a view takes, by the names that they have in the address of its page.
 CHOICES = {
@@ -53,7 +61,7 @@ CHOICES = {
 }
 OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
 DRAWN = heads.AS  # how a head is drawn: the choice `view`
-SUMS = matrices.SUMS  # what a summary can be of: the choice `sum_what`
+SUMS = matrix_pages.SUMS  # what a summary can be of: the choice `sum_what`
 
 
 def page(
@@ -76,9 +84,9 @@ def page(
     such as layer=1. Raises ValueError for a view or a choice that is not there.
     """
     view, told = chosen(view, choices)
-    loaded = library.load(recording.model.name) if model is None else model
+    loaded = registry.load(recording.model.name) if model is None else model
     draw = partial(VIEWS[view], other=other) if view in OF_TWO else VIEWS[view]
-    return document(draw(Asked(recording, loaded, told, target)), link)
+    return document(draw(ExportRequest(recording, loaded, told, target)), link)
 
 
 def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str]]:

@@ -12,17 +12,17 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from explorer import export
-from models import library
+from models import registry
 from models.edits import Edit
 from models.recording import Recording
 
 if TYPE_CHECKING:
-    from models.library import Handle
+    from models.registry import Handle
 
 HEIGHT = 860  # pixels of the frame that a view is drawn in
 
 
-class Shown:
+class NotebookView:
     """A view that a notebook draws: a frame of its own, so that neither style nor script meets the
     notebook's."""
 
@@ -46,14 +46,14 @@ class Shown:
 @cache
 def load(model: str) -> Handle:
     """A model by its name, loaded once."""
-    return library.load(model)
+    return registry.load(model)
 
 
 def record(
     text: str, model: str = "encoder", edits: tuple[Edit, ...] = (), target: str | None = None
 ) -> Recording:
     """One forward pass of a model over a text, as numbers."""
-    return library.record(load(model), text, edits, target)
+    return registry.record(load(model), text, edits, target)
 
 
 def show(
@@ -66,7 +66,7 @@ def show(
     target: str | None = None,
     height: int = HEIGHT,
     **choices: Any,
-) -> Shown:
+) -> NotebookView:
     """Any view of a text, or of a recording: one of `export.VIEWS`, under the choices that the
     address of its page has."""
     recording = text if isinstance(text, Recording) else record(text, model, (), target)
@@ -78,29 +78,29 @@ def show(
         target=target,
         **choices,
     )
-    return Shown(page, height)
+    return NotebookView(page, height)
 
 
-def heads(text: str | Recording, model: str = "encoder", **choices: Any) -> Shown:
+def heads(text: str | Recording, model: str = "encoder", **choices: Any) -> NotebookView:
     """All heads, one of them opened."""
     return show(text, "heads", model, **choices)
 
 
-def anatomy(text: str | Recording, model: str = "encoder", **choices: Any) -> Shown:
+def anatomy(text: str | Recording, model: str = "encoder", **choices: Any) -> NotebookView:
     """One head's weights, each cell to be taken apart."""
     return show(text, "anatomy", model, **choices)
 
 
-def lens(text: str | Recording, model: str = "decoder", **choices: Any) -> Shown:
+def lens(text: str | Recording, model: str = "decoder", **choices: Any) -> NotebookView:
     """What the model would say at every layer."""
     return show(text, "lens", model, **choices)
 
 
-def alignment(text: str | Recording, model: str = "translator", **choices: Any) -> Shown:
+def alignment(text: str | Recording, model: str = "translator", **choices: Any) -> NotebookView:
     """A translation, and how the decoder looks back at the source."""
     return show(text, "alignment", model, **choices)
 
 
-def comparison(a: Recording, b: Recording, **choices: Any) -> Shown:
+def comparison(a: Recording, b: Recording, **choices: Any) -> NotebookView:
     """Two recordings beside each other, head by head."""
     return show(a, "comparison", other=b, **choices)

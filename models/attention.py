@@ -13,8 +13,8 @@ from math import sqrt
 import torch
 from torch import Tensor, nn
 
-from models.attention_edits import Place, divisor, evened, silenced
 from models.config import Config
+from models.edit_ops import AttentionAddress, divisor, evened, silenced
 from models.edits import (
     Edit,
     OtherPositions,
@@ -27,9 +27,22 @@ from models.edits import (
     last,
 )
 from models.embedding import places_of
-from models.places import Tape, no_tape, passed, room, written
-from models.products import made_up, pays, product
-from models.since import RMSNorm, for_every_head, pooled, turned, turns, within
+from models.layers import (
+    RMSNorm,
+    Tape,
+    for_every_head,
+    hook_point,
+    made_up,
+    no_tape,
+    output_buffer,
+    pays,
+    pooled,
+    product,
+    turned,
+    turns,
+    within,
+    written,
+)
 
 
 def causal(past: int, n: int, window: int | None = None) -> Tensor:
@@ -168,7 +181,7 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.name, self.layer, self.label, self.cross = name, layer, label, cross
-        self.place = Place(label, layer)
+        self.place = AttentionAddress(label, layer)
         self.n_head, self.n_key_head = config.n_head, config.key_heads
         self.d_head, self.config = config.d_head, config
         self.scale = sqrt(config.d_head) if config.scaled_scores else 1.0
@@ -206,7 +219,7 @@ class MultiHeadAttention(nn.Module):
             q,
             for_every_head(k, self.n_head),
             divisor(edits, self.layer, self.scale),
-            room(tape, f"{self.name}.scores", shape),
+            output_buffer(tape, f"{self.name}.scores", shape),
         )  # (batch, head, query, key), eq. 1
         if (
             not self.cross
@@ -215,11 +228,13 @@ class MultiHeadAttention(nn.Module):
         ):
             scores = scores - penalty(self.n_head, *scores.shape[-2:])
         masked = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
-        pattern = torch.softmax(masked, dim=-1, out=room(tape, f"{self.name}.pattern", shape))
+        pattern = torch.softmax(
+            masked, dim=-1, out=output_buffer(tape, f"{self.name}.pattern", shape)
+        )
         pattern = evened(pattern, allowed, edits, self.place)  # rows sum to 1
         z = silenced(pattern @ for_every_head(v, self.n_head), edits, self.place)
-        z = passed(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
-        place = room(tape, f"{self.name}.wrote", tuple(x_query.shape))
+        z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
+        place = output_buffer(tape, f"{self.name}.wrote", tuple(x_query.shape))
         wrote = written(self.w_o, z.transpose(1, 2).flatten(-2), place)  # concat, then W_O
         for name, tensor in (
             ("q", q),
@@ -292,7 +307,9 @@ class MultiHeadAttention(nn.Module):
         heads = [self.n_head, self.n_key_head, self.n_key_head]
         whole = None
         if self.n_key_head == self.n_head:
-            whole = room(tape, f"{self.name}.qkv", (*x.shape[:-1], 3, self.n_head, self.d_head))
+            whole = output_buffer(
+                tape, f"{self.name}.qkv", (*x.shape[:-1], 3, self.n_head, self.d_head)
+            )
         whole = x.new_empty(*x.shape[:-1], sum(heads), self.d_head) if whole is None else whole
         assert self.fused is not None  # is_fused was asked
         weight, *bias = self.fused

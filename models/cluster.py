@@ -23,13 +23,12 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from models.edits import KINDS, Edit
-from models.known import ON_THE_CLUSTER
-from models.offers import Offers
-from models.prediction import Lens
+from models.cancellation import remote_wait
+from models.capabilities import Capabilities
+from models.edits import KINDS, Edit, to_line
+from models.model_names import ON_THE_CLUSTER
 from models.recording import Card, NotFinite, Recording, from_npz
-from models.slices import elsewhere
-from models.written_edits import to_line
+from models.results import Lens
 
 ADDRESS = "HEADLIGHT_CLUSTER"
 TRIES, PAUSE = 7, 0.2  # of one question, and the seconds after the first; they double
@@ -38,7 +37,7 @@ _door = build_opener(ProxyHandler({}))
 
 
 @dataclass(frozen=True)
-class Words:
+class ClusterVocabulary:
     """A model's vocabulary: each token as a person reads it, and the text that tokens spell."""
 
     model: str
@@ -58,35 +57,35 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Handle:
+class ClusterModel:
     """A model on the cluster, ready to record. Nothing of it is here but its card and its words."""
 
     source: ClassVar[str] = "models.cluster"
     card: Card
-    offers: Offers
-    tokenizer: Words
+    offers: Capabilities
+    tokenizer: ClusterVocabulary
 
 
-def load(name: str) -> Handle:
+def load(name: str) -> ClusterModel:
     """A model that the replicas serve. Raises ValueError, one sentence, where they do not."""
     there = name.removeprefix(ON_THE_CLUSTER)
     told, _ = _ask({"ask": "load", "model": there})
     edits = tuple(KINDS[each] for each in told["offers"].pop("edits"))
     sites = {stream: tuple(each) for stream, each in told["offers"].pop("sites").items()}
     attention = tuple(told["offers"].pop("attention"))
-    offered = Offers(**told["offers"], attention=attention, edits=edits, sites=sites)
+    offered = Capabilities(**told["offers"], attention=attention, edits=edits, sites=sites)
     card = replace(Card(**told["card"]), name=name)
-    return Handle(card, offered, Words(there, tuple(told["labels"])))
+    return ClusterModel(card, offered, ClusterVocabulary(there, tuple(told["labels"])))
 
 
-def offers(handle: Handle) -> Offers:
+def capabilities(handle: ClusterModel) -> Capabilities:
     """What the model shows of itself: what a model in its own code would; its weights stay where
     they are."""
     return handle.offers
 
 
 def record(
-    handle: Handle,
+    handle: ClusterModel,
     text: str,
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
@@ -96,20 +95,20 @@ def record(
     return replace(from_npz(made), model=handle.card)
 
 
-def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
+def lens(handle: ClusterModel, recording: Recording, stream: str, top: int = 10) -> Lens:
     """What every state of a stream would say if it were the last."""
     asked = {"ask": "lens", **_cause_of(handle, recording), "stream": stream, "top": top}
     told, made = _ask(asked)
     return Lens(stream=stream, sites=tuple(told["sites"]), **arrays(made))
 
 
-def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
+def logits(handle: ClusterModel, recording: Recording, stream: str, token: int) -> np.ndarray:
     """Scores over the vocabulary, (id), at one token of a stream."""
     asked = {"ask": "logits", **_cause_of(handle, recording), "stream": stream, "token": token}
     return arrays(_ask(asked)[1])["logits"]
 
 
-def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest(handle: ClusterModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words nearest to vectors (row, d_model): ids and cosines, each (row, rank)."""
     asked = {"ask": "nearest", "model": handle.tokenizer.model, "top": top}
     made = arrays(_ask(asked, packed_arrays(vectors=vectors))[1])
@@ -146,7 +145,7 @@ def arrays(content: bytes) -> dict[str, np.ndarray]:
         raise ValueError("these are no arrays") from error
 
 
-def offers_as_data(offered: Offers) -> dict[str, Any]:
+def capabilities_as_data(offered: Capabilities) -> dict[str, Any]:
     """What a model shows, as plain data: kinds of edits by their names, and without what only its
     weights would give."""
     plain = {each.name: getattr(offered, each.name) for each in fields(offered)}
@@ -162,14 +161,14 @@ def card_as_data(card: Card) -> dict[str, Any]:
 
 
 def _cause(
-    handle: Handle, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+    handle: ClusterModel, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
 ) -> dict[str, Any]:
     """What makes a recording, as plain data: the edits as they are written in an address."""
     model = handle.tokenizer.model
     return {"model": model, "text": text, "edits": to_line(edits), "target": target}
 
 
-def _cause_of(handle: Handle, recording: Recording) -> dict[str, Any]:
+def _cause_of(handle: ClusterModel, recording: Recording) -> dict[str, Any]:
     last = recording.streams[-1]
     target = tuple(map(int, last.ids[1:])) if len(recording.streams) > 1 else None
     return _cause(handle, recording.text, recording.edits, target)
@@ -180,7 +179,7 @@ def _ask(header: dict[str, Any], content: bytes = b"") -> tuple[dict[str, Any], 
     address = os.environ.get(ADDRESS, "")
     if not address:
         raise ValueError(f"This server has no cluster; {ADDRESS} names one.")
-    with elsewhere():
+    with remote_wait():
         told, made = opened(_answer(Request(address, packed(header, content))))
     if "site" in told:
         raise NotFinite(told["site"])

@@ -32,7 +32,7 @@ class Config:
     that (BERT), "untied" for a matrix of its own, or None. scaled_scores and residual are False
     only where a model was trained without them.
 
-    What later models changed (models/since.py). rms: RMSNorm in LayerNorm's place. positions
+    What later models changed (models/layers.py). rms: RMSNorm in LayerNorm's place. positions
     "rotary": q and k are turned instead, by angles of `rotary_base`, in the share `rotary_share` of
     a head's dimensions; rotary_scaling: (factor,) for positions counted finer, (factor, low, high,
     n) as Llama 3 has it. n_key_head: heads share so many heads' keys and values; None, each has its

@@ -19,8 +19,7 @@ from models.edits import (
     applies,
     last,
 )
-from models.places import Tape, passed, room
-from models.since import norm_of, normed
+from models.layers import Tape, hook_point, norm_of, normed, output_buffer
 
 
 def sinusoids(n_positions: int, d_model: int) -> Tensor:
@@ -74,14 +73,14 @@ class Embedding(nn.Module):
     ) -> Tensor:
         """ids (batch, token) -> (batch, token, d_model). `start`, (batch, 1) or (1), shifts the
         positions, 0 where None."""
-        x = passed("embed", self.words(self.token(ids)), tape, edits)
+        x = hook_point("embed", self.words(self.token(ids)), tape, edits)
         position = self.positions(ids.shape[1], start, edits)
         if position is not None:
-            added = passed("pos.wrote", position, tape, edits)
-            there = room(tape, "embed+pos", tuple(x.shape))
-            x = passed("embed+pos", torch.add(x, added, out=there), tape, edits)
+            added = hook_point("pos.wrote", position, tape, edits)
+            there = output_buffer(tape, "embed+pos", tuple(x.shape))
+            x = hook_point("embed+pos", torch.add(x, added, out=there), tape, edits)
         if self.norm is not None and not applies(edits, WithoutNorm):
-            x = passed("embed.normed", normed(self.norm, x, edits), tape, edits)
+            x = hook_point("embed.normed", normed(self.norm, x, edits), tape, edits)
         return x
 
     def words(self, rows: Tensor) -> Tensor:

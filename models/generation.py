@@ -12,19 +12,19 @@ import torch
 from torch import Tensor
 
 from models.attention import Stored
+from models.cancellation import checkpoint
 from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last
-from models.places import Put
-from models.prediction import Beam, Drawn, Sampling, probabilities
+from models.layers import Patch
 from models.recording import Card
-from models.slices import breath
+from models.results import Beam, Sampling, SeededSampling, probabilities
 from models.tokenizer import Tokenizer
-from models.transformer import Decoder, EncoderDecoder, Model
+from models.transformer import Decoder, EncoderDecoder, Transformer
 
 ALPHA = 0.6  # of the length penalty, section 6.1
 LONGEST_ANSWER = 1.5, 16  # a source of n tokens gets at most 1.5 n + 16
 
 
-class Writing:
+class Generation:
     """One text in the making: the tokens so far, the stored keys and values, and the scores for the
     next token.
 
@@ -33,7 +33,7 @@ class Writing:
     key). It belongs to one reader; the model is shared and unchanged.
     """
 
-    def __init__(self, model: Model, ids: list[int], memory: Tensor | None = None) -> None:
+    def __init__(self, model: Transformer, ids: list[int], memory: Tensor | None = None) -> None:
         if isinstance(model, EncoderDecoder) is (memory is None):
             raise ValueError("an encoder-decoder writes from a memory, and a decoder without one")
         self.model, self.memory = model, memory
@@ -90,7 +90,7 @@ def expect_room(card: Card, n: int, dropped: int) -> None:
         )
 
 
-def decode(model: Model, ids: Tensor, memory: Tensor | None, **more: Any) -> Tensor:
+def decode(model: Transformer, ids: Tensor, memory: Tensor | None, **more: Any) -> Tensor:
     """The decoder's vectors (batch, token, d_model), whichever of the two kinds of decoder the
     model has."""
     if isinstance(model, Decoder):
@@ -119,7 +119,9 @@ def greedy(
     # What such an edit does to a token depends on those after it or on its place: nothing that was
     # stored would stay true.
     stored = (
-        None if any(isinstance(edit, (MeanHead, WithoutMask, Put)) for edit in edits) else Stored()
+        None
+        if any(isinstance(edit, (MeanHead, WithoutMask, Patch)) for edit in edits)
+        else Stored()
     )
     (begin, end), said = tokenizer.ends, list[int]()
     token = begin
@@ -129,7 +131,7 @@ def greedy(
             memory.shape[1], model.config.n_positions - (0 if shifted is None else shifted.by)
         )
     ):
-        breath()
+        checkpoint()
         ids = [token] if stored is not None else [begin, *said]
         token = int(
             model.logits(
@@ -153,10 +155,10 @@ def penalty(length: int) -> float:
 
 
 def beams(
-    model: Model,
+    model: Transformer,
     ids: list[int],
     end: int,
-    how: int | Drawn,
+    how: int | SeededSampling,
     longest: int,
     memory: Tensor | None = None,
 ) -> Iterator[tuple[Beam, ...]]:
@@ -180,7 +182,7 @@ def search(
     likely: Callable[[Tensor, Tensor | None], Tensor],
     ids: Tensor,
     end: int,
-    how: int | Drawn,
+    how: int | SeededSampling,
     longest: int,
 ) -> Iterator[tuple[Beam, ...]]:
     """Beam search from `ids` (1, token): after every step the `how` many best hypotheses, best
@@ -190,7 +192,7 @@ def search(
     names, and gives the log-probabilities (row, id) of the next token, -inf for one that may not
     be taken. Stops when all kept ones have ended, or after `longest` tokens.
     """
-    if isinstance(how, Drawn):
+    if isinstance(how, SeededSampling):
         yield from _drawn(likely, ids, end, how, longest)
         return
     n_beams, logprobs = how, likely(ids, None)
@@ -225,7 +227,7 @@ def _drawn(
     likely: Callable[[Tensor, Tensor | None], Tensor],
     new: Tensor,
     end: int,
-    how: Drawn,
+    how: SeededSampling,
     longest: int,
 ) -> Iterator[tuple[Beam, ...]]:
     """One hypothesis, a token drawn each time. Its log-probabilities are the model's own."""

@@ -19,17 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from models import library
-from models.cluster import (
-    arrays,
-    card_as_data,
-    offers_as_data,
-    opened,
-    packed,
-    packed_arrays,
-)
+from models import registry
+from models.cluster import arrays, capabilities_as_data, card_as_data, opened, packed, packed_arrays
+from models.edits import from_line
 from models.recording import NotFinite, Recording, to_npz
-from models.written_edits import from_line
 
 NAME = "headlight"
 MOST_BYTES = 16 << 20  # of one question
@@ -41,7 +34,7 @@ class Models:
     loaded."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self._handles = {name: library.load(name) for name in names}
+        self._handles = {name: registry.load(name) for name in names}
         self._one = threading.Lock()  # passes are fastest one by one
         self._recorded = lru_cache(maxsize=LATEST)(self._record)
         self._answers: dict[str, Callable[[dict, bytes], tuple[dict, bytes]]] = {
@@ -72,7 +65,7 @@ class Models:
             return packed({"problem": "This is no question that a model answers."} | mine)
 
     def _record(self, model: str, text: str, edits: str, target: Any) -> Recording:
-        return library.record(self._handles[model], text, from_line(edits), target)
+        return registry.record(self._handles[model], text, from_line(edits), target)
 
     def _recording(self, asked: dict) -> Recording:
         target = asked["target"]
@@ -83,25 +76,25 @@ class Models:
         handle = self._handles[asked["model"]]
         return {
             "card": card_as_data(handle.card),
-            "offers": offers_as_data(library.offers(handle)),
-            "labels": library.labels(handle, range(handle.card.n_vocab)),
+            "offers": capabilities_as_data(registry.offers(handle)),
+            "labels": registry.labels(handle, range(handle.card.n_vocab)),
         }, b""
 
     def _lens(self, asked: dict, _: bytes) -> tuple[dict, bytes]:
         handle, of = self._handles[asked["model"]], self._recording(asked)
-        made = library.lens(handle, of, asked["stream"], asked["top"])
+        made = registry.lens(handle, of, asked["stream"], asked["top"])
         parts = {each.name: getattr(made, each.name) for each in fields(made)}
         numbers = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
         return {"sites": made.sites}, packed_arrays(**numbers)
 
     def _logits(self, asked: dict, _: bytes) -> tuple[dict, bytes]:
         handle, of = self._handles[asked["model"]], self._recording(asked)
-        made = library.logits(handle, of, asked["stream"], asked["token"])
+        made = registry.logits(handle, of, asked["stream"], asked["token"])
         return {}, packed_arrays(logits=made)
 
     def _nearest(self, asked: dict, content: bytes) -> tuple[dict, bytes]:
         vectors = arrays(content)["vectors"]
-        ids, cosines = library.nearest(self._handles[asked["model"]], vectors, asked["top"])
+        ids, cosines = registry.nearest(self._handles[asked["model"]], vectors, asked["top"])
         return {}, packed_arrays(ids=ids, cosines=cosines)
 
     def _text(self, asked: dict, _: bytes) -> tuple[dict, bytes]:
@@ -163,7 +156,7 @@ def end() -> None:
 def main(given: list[str] | None = None) -> None:
     """Serve until told to stop."""
     parser = argparse.ArgumentParser(prog="python -m models.serve", description=__doc__)
-    parser.add_argument("models", nargs="+", help="names that `models.library.load` takes")
+    parser.add_argument("models", nargs="+", help="names that `models.registry.load` takes")
     parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--cpus", type=float, default=1, help="processors of each replica")
     parser.add_argument("--host", default="127.0.0.1")

@@ -11,10 +11,10 @@ The paper's three arrangements are built from the same layers: `Encoder` (every 
 token), `Decoder` (a causal mask, and no second stream) and `EncoderDecoder` (a decoder that also
 looks at what the encoder made of another text). What later models changed is a choice in `Config`:
 where LayerNorm stands, learned positions and GELU here, the parts that took a part's place in
-`models/since.py`. The stream begins in `models/embedding.py`; the heads are in
+`models/layers.py`. The stream begins in `models/embedding.py`; the heads are in
 `models/attention.py`.
 
-Observation is an argument (`models/places.py`), and so are edits (`models/edits.py`): nothing is
+Observation is an argument (`models/layers.py`), and so are edits (`models/edits.py`): nothing is
 stored on a module, so two people who share a model never see each other's changes.
 """
 
@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from models.attention import MultiHeadAttention, Stored, looking, narrowed
+from models.capabilities import without_readout
 from models.config import ACTIVATIONS, Config
 from models.edits import (
     Edit,
@@ -37,10 +38,20 @@ from models.edits import (
     last,
 )
 from models.embedding import Embedding
-from models.offers import without_readout
-from models.places import Tape, no_tape, passed, room, written
-from models.products import made_up, pays, product
-from models.since import GatedFeedForward, Norm, norm_of, normed
+from models.layers import (
+    GatedFeedForward,
+    Norm,
+    Tape,
+    hook_point,
+    made_up,
+    no_tape,
+    norm_of,
+    normed,
+    output_buffer,
+    pays,
+    product,
+    written,
+)
 
 
 class FeedForward(nn.Module):
@@ -102,21 +113,23 @@ class AddAndNorm(nn.Module):
         """What the sub-layer reads of the stream x (batch, token, d_model)."""
         if self.norm is None or self.norm_at(edits) != "pre":
             return x
-        return passed(f"{self.name}.read", normed(self.norm, x, edits, self.layer), tape, edits)
+        return hook_point(f"{self.name}.read", normed(self.norm, x, edits, self.layer), tape, edits)
 
     def forward(self, x: Tensor, wrote: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `wrote` (batch, token, d_model) -> the same
         shape."""
-        wrote = passed(f"{self.name}.wrote", wrote, tape, edits)
+        wrote = hook_point(f"{self.name}.wrote", wrote, tape, edits)
         total = (
-            torch.add(x, wrote, out=room(tape, f"{self.name}.sum", tuple(x.shape)))
+            torch.add(x, wrote, out=output_buffer(tape, f"{self.name}.sum", tuple(x.shape)))
             if self.adds(edits)
             else wrote
         )
-        x = passed(f"{self.name}.sum", total, tape, edits)
+        x = hook_point(f"{self.name}.sum", total, tape, edits)
         if self.norm is None or self.norm_at(edits) != "post":
             return x
-        return passed(f"{self.name}.normed", normed(self.norm, x, edits, self.layer), tape, edits)
+        return hook_point(
+            f"{self.name}.normed", normed(self.norm, x, edits, self.layer), tape, edits
+        )
 
 
 class LastNorm(nn.Module):
@@ -148,7 +161,9 @@ class LastNorm(nn.Module):
 
     def forward(self, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         return (
-            passed("final.normed", self.normed(x, edits), tape, edits) if self.stands(edits) else x
+            hook_point("final.normed", self.normed(x, edits), tape, edits)
+            if self.stands(edits)
+            else x
         )
 
 
@@ -204,12 +219,14 @@ class Layer(nn.Module):
         wrote = (
             torch.zeros_like(x)
             if applies(edits, WithoutFeedForward, self.layer)
-            else self.feed_forward(read, room(tape, f"{self.layer}.ffn.wrote", tuple(x.shape)))
+            else self.feed_forward(
+                read, output_buffer(tape, f"{self.layer}.ffn.wrote", tuple(x.shape))
+            )
         )
         return self.feed_forward_out(x, wrote, tape, edits)
 
 
-class Model(nn.Module):
+class Transformer(nn.Module):
     """What all three arrangements share: one embedding, and a readout tied to it (section 3.4)."""
 
     def __init__(self, config: Config) -> None:
@@ -269,7 +286,7 @@ class Model(nn.Module):
         return found
 
 
-class Encoder(Model):
+class Encoder(Transformer):
     """Embedding, a stack of N layers, and the readout that fills masked words."""
 
     def __init__(self, config: Config) -> None:
@@ -293,7 +310,7 @@ class Encoder(Model):
         return self.last_norm(x, tape, edits)
 
 
-class Decoder(Model):
+class Decoder(Transformer):
     """Embedding, a stack of N layers under a causal mask, and the readout that says the next
     token."""
 
@@ -325,7 +342,7 @@ class Decoder(Model):
         return self.last_norm(x, tape, edits)
 
 
-class EncoderDecoder(Model):
+class EncoderDecoder(Transformer):
     """The whole architecture of figure 1: an encoder reads one text, a decoder writes another and
     looks at both."""
 

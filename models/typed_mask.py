@@ -11,7 +11,7 @@ from functools import cached_property
 import tokenizers
 
 from models import encoding
-from models.prediction import spelling
+from models.results import spelling
 
 Split = tuple[list[int], list[bool], list[tuple[int, int]]]
 

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen, opening
-from explorer.frame.picker import attention_names
-from explorer.frame.subject import subject
-from explorer.memory import address, models, told
-from explorer.memory.passes import Shown
-from explorer.sentences.own_code import NO_CELLS
+from explorer.layout import controls, current_recording
+from explorer.layout.controls import attention_names, subject
+from explorer.state import event_log, models, url_state
+from explorer.state.cache import Run
+from explorer.text.capability_messages import NO_CELLS
 from explorer.views.anatomy import cell, heads, story
-from explorer.views.anatomy.switched import switched
+from explorer.views.anatomy.with_edits import switched
 
 
 def page() -> None:
     """The page: the text is recorded, under the edits of the page Switches, and the rest is drawn
     from its names."""
-    source = switched(onscreen.read())
+    source = switched(current_recording.read())
     recording = source.recording()
-    address.one_of("attention", attention_names(recording))
-    opening.choose_attention(recording)
+    url_state.one_of("attention", attention_names(recording))
+    controls.choose_attention(recording)
     explore(source)
 
 
-@told.fragment
-def explore(source: Shown) -> None:
+@event_log.fragment
+def explore(source: Run) -> None:
     """The page below the sentence bar. Another head or cell runs this alone.
 
     It takes names and not the recording, which Streamlit would keep for every visitor.
@@ -42,7 +41,7 @@ def explore(source: Shown) -> None:
         head, at = cell.choose(on)
     if not on.attention.opens:
         st.info(NO_CELLS.format(models.named(source.model)))
-        return address.write()
+        return url_state.write()
     shown = cell.opened(on, head, at)
     with left, st.container():
         grid = cell.matrix(on, head)
@@ -52,7 +51,7 @@ def explore(source: Shown) -> None:
     if shown.outputs is not None:
         heads.split(shown)
         heads.three_forms(shown)
-    address.write()
+    url_state.write()
 
 
 page()

@@ -7,12 +7,12 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.analysis import evidence
-from explorer.components import claims as pictures
-from explorer.frame import onscreen
-from explorer.frame.picker import pick
-from explorer.memory import address, models, passes, shelf, told
-from explorer.sentences import claims
-from explorer.views.claims import listing, testing
+from explorer.components import claims
+from explorer.layout import current_recording
+from explorer.layout.controls import pick
+from explorer.state import cache, event_log, models, url_state
+from explorer.text import claims as claims_text
+from explorer.views.claims import claim_jobs, listing
 
 PAUSE = 0.3  # seconds between two looks at what is being tested
 SHOW = {
@@ -29,10 +29,10 @@ WITH = {
     "Too short to tell": evidence.SHORT,
     "Cannot be tested": evidence.UNTESTABLE,
 }
-NOTES = ("All notes", *claims.NOTES)
+NOTES = ("All notes", *claims_text.NOTES)
 
 
-@told.fragment
+@event_log.fragment
 def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would
     keep for every visitor."""
@@ -43,34 +43,36 @@ def explore(model: str, text: str, target: str | None) -> None:
             "Each line is a statement of lecture notes, in our words, made into a test: a number "
             "of this text and model against a bound. "
         )
-        + " ".join(f"**{kind.capitalize()}**: {claims.MEANING[kind]}" for kind in evidence.KINDS)
+        + " ".join(
+            f"**{kind.capitalize()}**: {claims_text.MEANING[kind]}" for kind in evidence.KINDS
+        )
         + " A claim that is opened explains its terms.",
     )
     left, right = st.columns([1.8, 1], vertical_alignment="center")
-    address.one_of("claim_verdict", tuple(WITH))
-    address.one_of("claim_note", NOTES)
+    url_state.one_of("claim_verdict", tuple(WITH))
+    url_state.one_of("claim_note", NOTES)
     pick("Show", SHOW, "claim_verdict", bare=True, at=left)
     right.selectbox(
         "From", NOTES, key="claim_note", persist_state="session", label_visibility="collapsed"
     )
-    ready = testing.begun(model, text, target).finished
-    told.fragment(verdicts, run_every=None if ready else PAUSE)(model, text, target, ready)
+    ready = claim_jobs.begun(model, text, target).finished
+    event_log.fragment(verdicts, run_every=None if ready else PAUSE)(model, text, target, ready)
 
 
 def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None:
     """The list as far as it has come. It runs again by itself until every claim is tested."""
     if page := st.session_state.pop("claim page", None):
         st.switch_page(Path(__file__).parent / f"{page}.py")
-    recording = passes.record(model, text, target=target)
-    tests = testing.begun(model, text, target)
+    recording = cache.record(model, text, target=target)
+    tests = claim_jobs.begun(model, text, target)
     ready, found = tests.finished, tests.latest or {}
     note = st.session_state.claim_note
-    groups = claims.groups(
+    groups = claims_text.groups(
         found, "" if note == NOTES[0] else note, WITH[st.session_state.claim_verdict]
     )
     opened, told = asked()
-    n = len(claims.CLAIMS)
-    data = pictures.payload(
+    n = len(claims_text.CLAIMS)
+    data = claims.payload(
         [
             (name, under, [listing.row(claim, found.get(claim.id)) for claim in own])
             for name, under, own in groups
@@ -81,16 +83,16 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
         "numbers.",
         open=opened,
         told=told,
-        token=shelf.name_of(
+        token=cache.name_of(
             recording, "claims", len(found), tuple(claim.id for *_, own in groups for claim in own)
         ),
     )
-    pictures.show(data, "claims", take_claim, take_page)
+    claims.show(data, "claims", take_claim, take_page)
     listing.files(model, text, target)
     if ready:
         with st.expander("All claims as a table"):
-            st.dataframe(claims.table(found), hide_index=True, height=480)
-    address.write()
+            st.dataframe(claims_text.table(found), hide_index=True, height=480)
+    url_state.write()
     if ready and not was_ready:
         st.rerun()  # from here on nothing needs to run by itself
 
@@ -100,7 +102,7 @@ def asked() -> tuple[str, int]:
     first, and again when the reader went back or forward. What the reader opens in between, the
     list knows by itself."""
     state = st.session_state
-    if state.claim not in ("", *claims.BY_ID):
+    if state.claim not in ("", *claims_text.BY_ID):
         state.claim = ""
     if state.claim != state.get("claim heard"):
         state["claim heard"] = state.claim
@@ -116,12 +118,12 @@ def take_claim() -> None:
 
 def take_page() -> None:
     wanted = st.session_state["claims"].get("go")
-    if wanted in claims.PAGES:
+    if wanted in claims_text.PAGES:
         st.session_state["claim page"] = wanted
 
 
 with st.spinner("Loading the model …"):
     two_texts = models.handle(st.session_state.model).card.kind == "encoder-decoder"
     wanted = st.session_state.target if two_texts and st.session_state.target.strip() else None
-    shown = onscreen.shown(target=wanted)
+    shown = current_recording.shown(target=wanted)
 explore(shown.model, st.session_state.text, wanted)

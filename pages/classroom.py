@@ -8,16 +8,14 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from explorer.analysis import way
-from explorer.analysis.question import Question
-from explorer.analysis.questions import questions
-from explorer.components import classroom
-from explorer.components import questions as component
-from explorer.components.questions import Item
-from explorer.frame import onscreen, opening
-from explorer.memory import address, models, passes, shelf
-from explorer.sentences import questions as sentences
-from explorer.sentences.questions_sheet import sheet
+from explorer.analysis import layer_map
+from explorer.analysis.quiz import Question, questions
+from explorer.components import classroom, quiz
+from explorer.components.quiz import Item
+from explorer.layout import controls, current_recording
+from explorer.state import cache, models, url_state
+from explorer.text.quiz import ask, choice, measured, says
+from explorer.text.quiz_print import sheet
 from models.recording import Recording
 
 SAID = 6  # likeliest words that a question may show
@@ -28,7 +26,9 @@ def page() -> None:
     """The page: the class, then the questions."""
     st.title("A class that follows", anchor=False)
     classroom.show()
-    recording = onscreen.shown(target=onscreen.typed_target(st.session_state.model)).recording()
+    recording = current_recording.shown(
+        target=current_recording.typed_target(st.session_state.model)
+    ).recording()
     asked = made(recording)
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
@@ -52,22 +52,22 @@ def page() -> None:
             "This text gives no questions: it is too short, or too long "
             f"(more than {LONGEST} tokens)."
         )
-    component.show([item(one, recording) for one in asked], token(asked))
-    address.write()
+    quiz.show([item(one, recording) for one in asked], token(asked))
+    url_state.write()
 
 
 def made(recording: Recording) -> tuple[Question, ...]:
     """The questions on a recording, made once and kept beside it."""
     if sum(len(each.tokens) for each in recording.streams) > LONGEST:
         return ()
-    return shelf.derived(recording, "questions", lambda: _make(recording))
+    return cache.derived(recording, "questions", lambda: _make(recording))
 
 
 def _make(recording: Recording) -> tuple[Question, ...]:
     stream = recording.streams[-1].name
     two = len(recording.streams) > 1
-    after = opening.following(recording, recording.attention[-1].query) if two else ""
-    return questions(recording, opening.found(recording), after, likeliest(recording, stream))
+    after = controls.following(recording, recording.attention[-1].query) if two else ""
+    return questions(recording, controls.found(recording), after, likeliest(recording, stream))
 
 
 def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
@@ -75,19 +75,19 @@ def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
     writes = recording.model.kind == "decoder" and len(recording.streams[-1].tokens) > 1
     if not writes or models.offers(recording.model.name).logits != stream:
         return []
-    scores = passes.logits(recording, stream, len(recording.streams[-1].tokens) - 1)
-    best, p = way.likeliest(scores, SAID)
+    scores = cache.logits(recording, stream, len(recording.streams[-1].tokens) - 1)
+    best, p = layer_map.likeliest(scores, SAID)
     return list(zip(models.labels(recording.model.name, best), map(float, p)))
 
 
 def item(one: Question, recording: Recording) -> Item:
     """A question as it is shown."""
     return Item(
-        sentences.ask(one),
-        tuple(map(sentences.choice, one.choices)),
-        tuple(sentences.measured(one, each) for each in one.choices),
+        ask(one),
+        tuple(map(choice, one.choices)),
+        tuple(measured(one, each) for each in one.choices),
         one.right,
-        sentences.says(one),
+        says(one),
         evidence(one),
     )
 
@@ -96,7 +96,7 @@ def evidence(one: Question) -> str:
     """The address that shows what a question is about, on the text and model of this page."""
     kept = {
         name: value
-        for name, value in address.wanted().items()
+        for name, value in url_state.wanted().items()
         if name in ("text", "model", "target")
     }
     query = urlencode(kept | {name: value for name, value in one.address if value})

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import compare as numbers
-from explorer.frame import onscreen
-from explorer.frame.picker import pick
-from explorer.memory import address, told
-from explorer.sentences import compare as sentences
-from explorer.sentences.escape import literal
-from explorer.views.compare import answers, heads, sides, vectors
-from explorer.views.compare.both import Both, both
+from explorer.analysis import comparison
+from explorer.layout import current_recording
+from explorer.layout.controls import pick
+from explorer.state import event_log, url_state
+from explorer.text.comparison import DISTANCE, STILL_LOOKS, beyond, refusal, sentence
+from explorer.text.markdown_escape import literal
+from explorer.views.compare import answers, heads, run_selection, vectors
+from explorer.views.compare.comparison_state import Both, both
 from models.edits import MeanHead, ZeroHead
 from models.recording import NotFinite
 
@@ -31,7 +31,7 @@ QUESTION = (
 )
 
 
-@told.fragment
+@event_log.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would
     keep for every visitor."""
@@ -43,7 +43,7 @@ def explore(model: str, text: str) -> None:
     top, chosen = st.container(), st.container(key="after-sides")  # on a phone behind the grids
     try:
         with chosen:
-            asked = sides.asked(model, text)
+            asked = run_selection.asked(model, text)
             on = both(*asked)
     except ValueError as error:
         why = (
@@ -53,32 +53,32 @@ def explore(model: str, text: str) -> None:
             else ""
         )
         st.error(f"There is nothing to compare with: {literal(str(error).rstrip('.'))}. {why}")
-        address.write()
+        url_state.write()
         return
     with chosen:
         answers.facing(on)
-    if refused := sentences.refusal(*on.units):
+    if refused := refusal(*on.units):
         st.info(f"{refused} Choose another sentence, or other kinds of attention.")
     else:
         state["sides shown"] = asked
         compared(on, top)
-    address.write()
+    url_state.write()
 
 
 def compared(on: Both, top) -> None:
     """What differs most, as the headline on `top`, and the view below the controls."""
-    view = address.one_of("other_view", tuple(VIEWS))
+    view = url_state.one_of("other_view", tuple(VIEWS))
     near = on.near if on.paired is None else ()
     with top:
-        headline = literal(sentences.sentence(on.found, on.paired, near))
-        st.subheader(headline, anchor=False, help=f"{QUESTION} {sentences.DISTANCE}")
-        if more := sentences.beyond(on.paired, near):
+        headline = literal(sentence(on.found, on.paired, near))
+        st.subheader(headline, anchor=False, help=f"{QUESTION} {DISTANCE}")
+        if more := beyond(on.paired, near):
             st.caption(more)
         silenced = any(
             isinstance(edit, (ZeroHead, MeanHead)) for edit in (*on.one.edits, *on.other.edits)
         )
-        if silenced and on.paired is not None and numbers.all_same(on.paired):
-            st.caption(sentences.STILL_LOOKS)
+        if silenced and on.paired is not None and comparison.all_same(on.paired):
+            st.caption(STILL_LOOKS)
     with st.container():
         toolbar(view)
         if view == "Heads":
@@ -94,7 +94,7 @@ def compared(on: Both, top) -> None:
     else:
         pair = heads.chosen_pair(on, by_nearest=True)
         heads.every_pair(on)
-        heads.opened(on, pair, on.near[numbers.head_number(pair[0], on.distances.shape_a)])
+        heads.opened(on, pair, on.near[comparison.head_number(pair[0], on.distances.shape_a)])
     heads.units_told(on)
 
 
@@ -103,7 +103,7 @@ def toolbar(view: str) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         pick("Look at", VIEWS, "other_view", bare=True)
         if view == "Heads":
-            address.one_of("other_tone", heads.TONES)
+            url_state.one_of("other_tone", heads.TONES)
             pick(
                 "Tone",
                 heads.TONES,
@@ -115,5 +115,5 @@ def toolbar(view: str) -> None:
 
 
 with st.spinner("Loading the model …"):
-    shown = onscreen.shown()
+    shown = current_recording.shown()
 explore(shown.model, st.session_state.text)

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
-from explorer.memory import address, told
-from explorer.sentences import embeddings as sentences
+from explorer.layout import current_recording
+from explorer.state import event_log, url_state
+from explorer.text import embeddings
 from explorer.views.embeddings import controls, pictures, tables
-from explorer.views.embeddings.screen import (
-    LENGTHS,
-    PLANES,
-    SPACES,
-    SPECIALS,
-    SUMS,
-    screen,
-)
+from explorer.views.embeddings.page_state import LENGTHS, PLANES, SPACES, SPECIALS, SUMS, screen
 
 CHOICES = (
     ("contexts", controls.CONTEXTS),
@@ -27,19 +20,19 @@ CHOICES = (
 )
 
 
-@told.fragment
+@event_log.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would
     keep for every visitor."""
     if text != st.session_state.text:
         st.rerun()  # the example has put another text above, which only a whole run draws
     for name, options in CHOICES:
-        address.one_of(name, tuple(options))
+        url_state.one_of(name, tuple(options))
     top = st.container()
     on = screen(controls.asked(model, text))
     with top:
-        headline, more = sentences.told(on.scene, on.anchors, on.token, on.mate)
-        st.title(headline, anchor=False, help=f"{sentences.QUESTION} {sentences.ABOUT}")
+        headline, more = embeddings.told(on.scene, on.anchors, on.token, on.mate)
+        st.title(headline, anchor=False, help=f"{embeddings.QUESTION} {embeddings.ABOUT}")
         st.markdown(more)
     if on.scene.fallback:
         st.info(
@@ -59,9 +52,9 @@ def explore(model: str, text: str) -> None:
     tables.files(on)
     tables.note(on)
     tables.tables(on)
-    address.write()
+    url_state.write()
 
 
 with st.spinner("Loading the model …"):
-    shown = onscreen.shown()
+    shown = current_recording.shown()
 explore(shown.model, st.session_state.text)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
-from explorer.frame.picker import pick
-from explorer.frame.subject import subject
-from explorer.memory import address, models, told
-from explorer.memory.passes import Shown
-from explorer.sentences import lookup as words
-from explorer.views.lookup import circuits, messages, scale, soft, three
-from explorer.views.lookup.screen import choose
+from explorer.layout import current_recording
+from explorer.layout.controls import pick, subject
+from explorer.state import event_log, models, url_state
+from explorer.state.cache import Run
+from explorer.text import soft_lookup
+from explorer.views.lookup import circuits, messages, qk_variants, scale
+from explorer.views.lookup.page_state import choose
+from explorer.views.lookup.soft_lookup import show
 
 WAYS = {
     "Hard": "Soft or hard?",
@@ -23,8 +23,8 @@ WAYS = {
 SCALED = "q and k: each head’s brought to a mean square of 1 a component, heads side by side"
 
 
-@told.fragment
-def explore(source: Shown) -> None:
+@event_log.fragment
+def explore(source: Run) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
     with st.container(
@@ -39,23 +39,23 @@ def explore(source: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="after-look"):
         shown = None if way == "Scale" else choose(on, way != "Three", way == "Hard")
     if not on.attention.opens and way != "Graph":
-        st.info(words.CLOSED.format(models.named(source.model)))
+        st.info(soft_lookup.CLOSED.format(models.named(source.model)))
     elif shown is None:
         scale.panel(on, on.caption(SCALED))
     else:
         {
-            "Hard": soft.show,
+            "Hard": show,
             "Graph": messages.show,
-            "Three": three.show,
+            "Three": qk_variants.show,
             "Words": circuits.show,
         }[way](shown)
-    address.write()
+    url_state.write()
 
 
 for name, options in (
     ("look_at", tuple(WAYS)),
-    ("look_before", tuple(three.BEFORE)),
+    ("look_before", tuple(qk_variants.BEFORE)),
     ("look_as", tuple(circuits.AS)),
 ):
-    address.one_of(name, options)
-explore(onscreen.read())
+    url_state.one_of(name, options)
+explore(current_recording.read())

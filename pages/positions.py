@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
-from explorer.frame.picker import pick
-from explorer.memory import address, passes, told
-from explorer.views.positions import adding, distance, order, sentence, shift, waves
-from explorer.views.positions.source import Source
+from explorer.layout import current_recording
+from explorer.layout.controls import pick
+from explorer.state import cache, event_log, url_state
+from explorer.views.positions import add_vs_concat, distance, order, sentence, shift, sinusoids
+from explorer.views.positions.page_state import PositionSource
 
 SCREENS = {
-    "Waves": ("What is added to tell positions apart?", waves.show),
+    "Waves": ("What is added to tell positions apart?", sinusoids.show),
     "Distance": ("What do two positions’ encodings say about their distance?", distance.show),
     "Shift": ("Why is moving by k positions a rotation?", shift.show),
     "Sentence": ("What does it add to this sentence, and to its scores?", sentence.show),
     "Order": ("Does the model notice another order of the words?", order.show),
-    "Adding": ("Why add the encoding, and not concatenate it?", adding.show),
+    "Adding": ("Why add the encoding, and not concatenate it?", add_vs_concat.show),
 }
 ABOUT = (
     "How does the model know word order? Attention alone treats a text as a bag of words. What "
@@ -24,7 +24,7 @@ ABOUT = (
 )
 
 
-@told.fragment
+@event_log.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would
     keep for every visitor."""
@@ -35,10 +35,10 @@ def explore(model: str, text: str) -> None:
         screen = pick("Question", tuple(SCREENS), "ask", bare=True)
     question, show = SCREENS[screen]
     top.subheader(question, anchor=False, help=ABOUT)
-    names = [stream.name for stream in passes.record(model, text).streams]
+    names = [stream.name for stream in cache.record(model, text).streams]
     stream = st.session_state.stream
-    show(Source(model, text, stream if stream in names else names[0]))
-    address.write()
+    show(PositionSource(model, text, stream if stream in names else names[0]))
+    url_state.write()
 
 
 for choice, options in (
@@ -46,7 +46,7 @@ for choice, options in (
     ("order", order.ORDERS),
     ("positions", order.POSITIONS),
 ):
-    address.one_of(choice, options)
+    url_state.one_of(choice, options)
 with st.spinner("Loading the model …"):
-    on_screen = onscreen.shown()
+    on_screen = current_recording.shown()
 explore(on_screen.model, st.session_state.text)

@@ -4,61 +4,60 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import lens as reading
-from explorer.analysis import predictions as numbers
-from explorer.frame import onscreen
-from explorer.memory import address, models, told
-from explorer.memory.passes import Shown
-from explorer.sentences import predictions as sentences
-from explorer.sentences.escape import literal
-from explorer.views.predictions import filling, lens, neurons, parts, writing
-from explorer.views.predictions.screen import way_to
-from models.edits import HideToken
+from explorer.analysis import logit_lens, predictions
+from explorer.layout import current_recording
+from explorer.state import event_log, models, url_state
+from explorer.state.cache import Run
+from explorer.text.markdown_escape import literal
+from explorer.text.predictions import mask_is_text
+from explorer.views.predictions import generation, logit_attribution, masked_lm, neurons
+from explorer.views.predictions.logit_lens import inside, show
+from explorer.views.predictions.page_state import way_to
+from models.edits import HideToken, to_line
 from models.recording import Recording
-from models.written_edits import to_line
 
 
 def page() -> None:
     """The text is recorded by a model that says words, and the rest is drawn from its names."""
-    onscreen.tell_instead()
+    current_recording.tell_instead()
     with st.spinner("Loading the model …"):
-        target = onscreen.typed_target(st.session_state.model)
-        source = onscreen.shown(target=target)
-    onscreen.tell_target(target)
-    address.one_of("lens", tuple(reading.MEASURES))
+        target = current_recording.typed_target(st.session_state.model)
+        source = current_recording.shown(target=target)
+    current_recording.tell_target(target)
+    url_state.one_of("lens", tuple(logit_lens.MEASURES))
     st.session_state.playing = False
     explore(source)
 
 
-@told.fragment
-def explore(source: Shown) -> None:
+@event_log.fragment
+def explore(source: Run) -> None:
     """The page below the sentence bar, section by section. It takes names and not the recording,
     which Streamlit would keep for as long as the visit lasts."""
     recording = source.recording()
     model, text, kind = source.model, source.text, recording.model.kind
-    if (typed := numbers.spelled_mask(text)) and not models.offers(model).mask:
-        st.info(sentences.mask_is_text(models.title(model), typed, writes=kind == "decoder"))
+    if (typed := predictions.spelled_mask(text)) and not models.offers(model).mask:
+        st.info(mask_is_text(models.title(model), typed, writes=kind == "decoder"))
     edits: tuple[HideToken, ...] = ()
     place = None
     if kind == "encoder" and HideToken in models.offers(model).edits:
-        edits, place = filling.show(model, text)
+        edits, place = masked_lm.show(model, text)
     elif kind == "encoder":
         st.info(
             f"{literal(models.title(model))} has no [MASK] to hide a word with, so nothing can be "
             "filled in. What happens inside it stands below."
         )
     elif kind == "decoder":
-        place = address.whole("token", len(recording.streams[0].tokens))
-        writing.show(model, text)
+        place = url_state.whole("token", len(recording.streams[0].tokens))
+        generation.show(model, text)
     else:
         writes_elsewhere(recording)
     st.session_state["hidden shown"] = to_line(edits)  # for the files of the page
-    on = lens.inside(Shown(model, text, edits, source.target), place)
-    lens.show(on)
-    taken = parts.show(on)
+    on = inside(Run(model, text, edits, source.target), place)
+    show(on)
+    taken = logit_attribution.show(on)
     if taken is not None:
-        neurons.show(on, taken, parts.words_of(on, taken))
-    address.write()
+        neurons.show(on, taken, logit_attribution.words_of(on, taken))
+    url_state.write()
 
 
 def writes_elsewhere(recording: Recording) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import many
-from explorer.frame import picker
-from explorer.memory import address, models, shelf
-from explorer.memory.passes import record
-from explorer.views.sentences import reading, results
+from explorer.analysis import corpus
+from explorer.layout import controls
+from explorer.state import cache, models, url_state
+from explorer.state.cache import record
+from explorer.views.sentences import corpus_input, results
 
 
 def page() -> None:
@@ -23,16 +23,16 @@ def page() -> None:
     model = st.session_state.model
     with st.spinner("Loading the model …"):
         nothing = record(model, "")
-    attention = picker.pick_attention(nothing)
-    texts = reading.field()
+    attention = controls.pick_attention(nothing)
+    texts = corpus_input.field()
     st.session_state["sentences read"] = texts, attention.name
     if not texts:
         st.info("There are no sentences yet. Type or paste some, one a line, or load a file.")
-        return address.write()
-    read = reading.asked(model, texts)
-    reading.progress(read, len(texts))
+        return url_state.write()
+    read = corpus_input.asked(model, texts)
+    corpus_input.progress(read, len(texts))
     made = [each if isinstance(each, str) else each[attention.name] for each in read.latest or ()]
-    found = [each for each in made if isinstance(each, many.Sentence)]
+    found = [each for each in made if isinstance(each, corpus.Sentence)]
     results.unread(made)
     if found:
         card, written = models.facts(model), attention.query != nothing.streams[0].name
@@ -45,9 +45,9 @@ def page() -> None:
         several = attention.name.split() if len(nothing.attention) > 1 else ()
         said = model.replace("/", "-").replace(":", "-")
         file = "-".join(("headlight", said, *several, "many"))
-        name = shelf.name_of(nothing, "many", attention.name, len(found), texts)
+        name = cache.name_of(nothing, "many", attention.name, len(found), texts)
         results.results(found, about, file, name)
-    address.write()
+    url_state.write()
 
 
 page()

@@ -4,43 +4,42 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
-from explorer.frame.picker import attention_names, pick
-from explorer.frame.subject import subject
-from explorer.memory import address, models, told
-from explorer.memory.passes import Shown
-from explorer.sentences import summaries as words
-from explorer.views.summaries import matrix, writes
-from explorer.views.summaries.screen import KEPT
+from explorer.layout import current_recording
+from explorer.layout.controls import attention_names, pick, subject
+from explorer.state import event_log, models, url_state
+from explorer.state.cache import Run
+from explorer.text import summaries
+from explorer.views.summaries import matrix, output_norms
+from explorer.views.summaries.page_state import KEPT
 
 
 def page() -> None:
     """The page: choices that do not exist are forgotten, the text is recorded, and the rest is
     drawn from its names."""
-    address.one_of("sum_what", tuple(words.LABELS))
-    address.one_of("att_keep", tuple(KEPT))
-    source = onscreen.read()
-    address.one_of("attention", attention_names(source.recording()))
+    url_state.one_of("sum_what", tuple(summaries.LABELS))
+    url_state.one_of("att_keep", tuple(KEPT))
+    source = current_recording.read()
+    url_state.one_of("attention", attention_names(source.recording()))
     explore(source)
 
 
-@told.fragment
-def explore(source: Shown) -> None:
+@event_log.fragment
+def explore(source: Run) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
     st.subheader("What do all heads say together, and can you trust the sum?", anchor=False)
     on = subject(source)
     controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    what = pick("Summary", words.LABELS, "sum_what", at=controls)
-    if what in words.THROUGH and on.across:
-        st.info(words.NO_WAY_ACROSS.format(what))
+    what = pick("Summary", summaries.LABELS, "sum_what", at=controls)
+    if what in summaries.THROUGH and on.across:
+        st.info(summaries.NO_WAY_ACROSS.format(what))
     elif what in ("Values", "Writes") and not models.shows_writes(on.recording):
-        st.info(words.CLOSED.format(models.named(source.model)))
+        st.info(summaries.CLOSED.format(models.named(source.model)))
     elif what == "Writes":
-        writes.show(on, controls)
+        output_norms.show(on, controls)
     else:
         matrix.show(on, what)
-    address.write()
+    url_state.write()
 
 
 page()

@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
-from explorer.frame.picker import pick_attention
-from explorer.memory import address, told
-from explorer.memory.passes import Shown
-from explorer.views.switches import answers, attention, controls, fair, happened, patching, vectors
-from explorer.views.switches.runs import both, numbers_of
+from explorer.layout import current_recording
+from explorer.layout.controls import pick_attention
+from explorer.state import event_log, url_state
+from explorer.state.cache import Run
+from explorer.views.switches import (
+    ablation_models,
+    answers,
+    attention,
+    controls,
+    patching,
+    status,
+    vectors,
+)
+from explorer.views.switches.run_pair import both, numbers_of
 
 EFFECTS = {
     "Attention": attention.show,
     "Vectors": vectors.show,
     "Patching": patching.show,
-    "Trained without": fair.show,
+    "Trained without": ablation_models.show,
 }
 
 
 def page() -> None:
     """The text is recorded, and the rest is drawn from its names."""
-    address.one_of("effects", tuple(EFFECTS))
+    url_state.one_of("effects", tuple(EFFECTS))
     with st.spinner("Loading the model …"):
-        source = onscreen.shown()
+        source = current_recording.shown()
     explore(source)
 
 
-@told.fragment
-def explore(source: Shown) -> None:
+@event_log.fragment
+def explore(source: Run) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
     on = both(source.recording())
     if not on.error:
         numbers_of(on)
-    happened.warn(on.wrong)
-    happened.show(on)
+    status.warn(on.wrong)
+    status.show(on)
     pick_attention(on.plain)
     left, right = st.columns([2.8, 1], gap="large")
     with right:
@@ -54,8 +62,8 @@ def explore(source: Shown) -> None:
                 label_visibility="collapsed",
             )
             EFFECTS[st.session_state.effects](on)
-            happened.everything(on)
-    address.write()
+            status.everything(on)
+    url_state.write()
 
 
 page()

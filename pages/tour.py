@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
-from explorer.memory import address, told
-from explorer.memory.passes import Shown
-from explorer.views.tour import step as panel
-from explorer.views.tour.seen import seen_of
+from explorer.layout import current_recording
+from explorer.state import event_log, url_state
+from explorer.state.cache import Run
+from explorer.views.tour import step
+from explorer.views.tour.tour_inputs import seen_of
 
 
 def page() -> None:
     """The page: the text is recorded, and the step is drawn from its names."""
     with st.spinner("Loading the model …"):
-        target = onscreen.typed_target(st.session_state.model)
-        source = onscreen.shown(target=target)
+        target = current_recording.typed_target(st.session_state.model)
+        source = current_recording.shown(target=target)
     walk(source)
 
 
-@told.fragment
-def walk(source: Shown) -> None:
+@event_log.fragment
+def walk(source: Run) -> None:
     """The step on screen. Another step runs this alone."""
     seen = seen_of(source)
-    steps = panel.way(seen)
-    panel.show(seen, steps, panel.chosen(steps))
-    address.write()
+    steps = step.way(seen)
+    step.show(seen, steps, step.chosen(steps))
+    url_state.write()
 
 
 page()

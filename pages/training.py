@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
-from explorer.frame.picker import pick
-from explorer.memory import address, models, stages, told
-from explorer.sentences import training as sentences
-from explorer.sentences.escape import literal
-from explorer.views.training import course, formed, live, twins
+from explorer.layout import current_recording
+from explorer.layout.controls import pick
+from explorer.state import event_log, models, url_state
+from explorer.text import training
+from explorer.text.markdown_escape import literal
+from explorer.views.training import checkpoint_scores, head_formation, live, twins
 
 VIEWS = {"Checkpoints": "Checkpoints", "Live": "Train one live", "Twins": "Twins"}
 
@@ -22,41 +22,41 @@ def model_on_screen() -> str:
     return base
 
 
-@told.fragment
+@event_log.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings."""
-    formed.show(course.text_of(model, text))
-    address.write()
+    head_formation.show(checkpoint_scores.text_of(model, text))
+    url_state.write()
 
 
-@told.fragment
+@event_log.fragment
 def train() -> None:
     """A model of the reader's own."""
-    st.caption(sentences.WHOSE.format(literal(models.title(st.session_state.model))))
+    st.caption(training.WHOSE.format(literal(models.title(st.session_state.model))))
     live.show()
-    address.write()
+    url_state.write()
 
 
-@told.fragment
+@event_log.fragment
 def compare(model: str, text: str) -> None:
     """Two models trained alike but for one thing."""
     twins.show(model, text)
-    address.write()
+    url_state.write()
 
 
-address.one_of("train_view", tuple(VIEWS))
+url_state.one_of("train_view", tuple(VIEWS))
 pick("View", VIEWS, "train_view", bare=True)
 view = st.session_state.train_view
 if view != "Live":
-    onscreen.tell_instead()
+    current_recording.tell_instead()
 if view == "Live":
     train()
-elif missing := stages.missing(st.session_state.model if view == "Checkpoints" else ""):
+elif missing := models.missing(st.session_state.model if view == "Checkpoints" else ""):
     st.info(missing)
 elif view == "Twins":
     compare(st.session_state.model.partition("@")[0], st.session_state.text)
 else:
     with st.spinner("Loading the model …"):
         model = model_on_screen()
-        onscreen.shown(model)
+        current_recording.shown(model)
     explore(model, st.session_state.text)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
-from explorer.memory import address, told
+from explorer.layout import current_recording
+from explorer.state import event_log, url_state
 from explorer.views.translation import search, steps, tables
-from explorer.views.translation.screen import screen
+from explorer.views.translation.page_state import screen
 
 
 def page() -> None:
     """The page: a model that translates, and the search for what it says."""
-    onscreen.tell_instead()
+    current_recording.tell_instead()
     model, text = st.session_state.model, st.session_state.text
     search.seek(model, text)
     explore(model, text)
 
 
-@told.fragment
+@event_log.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
@@ -47,7 +47,7 @@ def explore(model: str, text: str) -> None:
     with room:
         tables.note(on)
     tables.tables(on)
-    address.write()
+    url_state.write()
 
 
 page()

@@ -22,11 +22,11 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from models import library
+from models import registry
 from models.config import Config
-from models.own import Handle, handle_of
+from models.own_model import OwnModel, handle_of
 from models.tokenizer import FOR_WRITING, Tokenizer
-from models.transformer import Decoder, Encoder, EncoderDecoder, Model
+from models.transformer import Decoder, Encoder, EncoderDecoder, Transformer
 
 # These check for several files; what they find wrong is told as a test's own asserts tell it.
 pytest.register_assert_rewrite("claimed", "predicted", "translating")
@@ -82,7 +82,7 @@ HOSTILE = {
 TEXTS = ["the cat sat on the mat and the dog ran to the cat"] * 4
 
 
-def sharpened(model: Model) -> Model:
+def sharpened(model: Transformer) -> Transformer:
     """The model with sharper attention than a fresh one has, and uneven norms, so that a mistake
     shows."""
     with torch.no_grad():
@@ -103,19 +103,19 @@ def nothing_goes_on() -> Iterator[None]:
     test runs beside it."""
     yield
     driver.Visitor.close()
-    if background := sys.modules.get("explorer.memory.background"):
+    if background := sys.modules.get("explorer.state.jobs"):
         background.close()
 
 
 @cache
-def read_once(name: str) -> Handle:
+def read_once(name: str) -> OwnModel:
     """A shipped model, read from its files once a test process: a handle is everyone's and never
     changes."""
-    return library.load(name)
+    return registry.load(name)
 
 
 @pytest.fixture(scope="session")
-def small_handle() -> Handle:
+def small_handle() -> OwnModel:
     """A random three-layer encoder with a tokenizer learned from a few words."""
     torch.manual_seed(0)
     return handle_of(
@@ -124,7 +124,7 @@ def small_handle() -> Handle:
 
 
 @pytest.fixture(scope="session")
-def small_decoder() -> Handle:
+def small_decoder() -> OwnModel:
     """A random three-layer decoder."""
     torch.manual_seed(1)
     return handle_of(
@@ -137,7 +137,7 @@ def small_decoder() -> Handle:
 
 
 @pytest.fixture(scope="session")
-def small_translator() -> Handle:
+def small_translator() -> OwnModel:
     """A random encoder-decoder of three and three layers."""
     torch.manual_seed(2)
     return handle_of(
@@ -150,7 +150,7 @@ def small_translator() -> Handle:
 
 
 @pytest.fixture(scope="session")
-def small_gpt2() -> Handle:
+def small_gpt2() -> OwnModel:
     """A random three-layer model as GPT-2 is built: LayerNorm before the sub-layers, learned
     positions, no factor, nothing around a text."""
     torch.manual_seed(4)
@@ -167,7 +167,7 @@ def small_gpt2() -> Handle:
 
 
 @pytest.fixture(params=["small_handle", "small_decoder", "small_translator"])
-def handle(request: pytest.FixtureRequest) -> Handle:
+def handle(request: pytest.FixtureRequest) -> OwnModel:
     """Each kind of model in turn: an encoder, a decoder, an encoder-decoder."""
     return request.getfixturevalue(request.param)
 
@@ -190,15 +190,15 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
 @pytest.fixture(scope="session")
 def tiny_loaded(tiny_folder: Callable[[str], Path]) -> Callable[[str], object]:
     """A tiny Hugging Face model of a family in its own code, loaded once through the door."""
-    from models.pretrained.handle import load
+    from models.pretrained.hf_model import load
 
     return cache(lambda family: load(str(tiny_folder(family)), name=family))
 
 
 @pytest.fixture
-def gpt2_on_pages(small_gpt2: Handle, monkeypatch: pytest.MonkeyPatch) -> Handle:
+def gpt2_on_pages(small_gpt2: OwnModel, monkeypatch: pytest.MonkeyPatch) -> OwnModel:
     """The same, in the place of the model `grammar` for as long as a test runs."""
-    from explorer.memory import models
+    from explorer.state import models
 
     monkeypatch.setitem(models._handles, "grammar", small_gpt2)
     return small_gpt2

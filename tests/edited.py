@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models import edits, library, own
+from models import edits, own_model, registry
 from models.recording import Recording
 
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the cat"
@@ -14,8 +14,8 @@ def last(recording: Recording) -> np.ndarray:
     return recording.streams[-1].resid[-1]
 
 
-def recorded(handle: own.Handle, *asked: edits.Edit, text: str = TEXT) -> Recording:
+def recorded(handle: own_model.OwnModel, *asked: edits.Edit, text: str = TEXT) -> Recording:
     """A pass under edits; a translator reads the same target each time."""
-    return library.record(
+    return registry.record(
         handle, text, asked, "the mat sat" if handle.card.kind == "encoder-decoder" else None
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.head import runs
 
 GOLDEN_FILES = Path(__file__).parent / "js" / "golden"
@@ -30,26 +30,26 @@ def cases() -> dict[str, tuple[bytes, dict]]:
     signed = np.linspace(-2, 3, 12).reshape(3, 4)
     signed[1, 2] = np.nan
     wide = np.kron(large[:25, :25], np.ones((4, 4)))
-    thumbs, peak, fold = wire.thumbnails(wide[None, None].astype(np.float32))
+    thumbs, peak, fold = codec.thumbnails(wide[None, None].astype(np.float32))
     return {
-        "plain": (wire.encode(header, blocks), plain),
-        "exact": (wire.encode({}, wire.fine(small)), {"weight": small.ravel().tolist()}),
+        "plain": (codec.encode(header, blocks), plain),
+        "exact": (codec.encode({}, codec.fine(small)), {"weight": small.ravel().tolist()}),
         "fine": (
-            wire.encode({}, wire.fine(large, spare=600)),
+            codec.encode({}, codec.fine(large, spare=600)),
             {"weight": large.ravel().round(6).tolist()},
         ),
-        "runs": (wire.encode({"size": 36}, runs(allowed)), {"cells": allowed.ravel().tolist()}),
+        "runs": (codec.encode({"size": 36}, runs(allowed)), {"cells": allowed.ravel().tolist()}),
         "numbers": (
-            wire.encode(
+            codec.encode(
                 {},
-                wire.numbers(0, signed, most=100)
-                | wire.numbers(1, signed, most=0)
-                | wire.numbers(2, signed, most=0, fine=0),
+                codec.numbers(0, signed, most=100)
+                | codec.numbers(1, signed, most=0)
+                | codec.numbers(2, signed, most=0, fine=0),
             ),
             {"values": [None if np.isnan(v) else float(v) for v in signed.ravel()]},
         ),
         "thumbnails": (
-            wire.encode(
+            codec.encode(
                 {"rows": thumbs.shape[2], "columns": thumbs.shape[3], "fold": fold},
                 {"cells": thumbs, "peak": peak},
             ),

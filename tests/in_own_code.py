@@ -9,8 +9,8 @@ import torch
 import transformers
 
 from models import edits
-from models.pretrained import huggingface as hf
-from models.pretrained.handle import Handle
+from models.pretrained import hf_source
+from models.pretrained.hf_model import HFModel
 from models.recording import Recording
 
 TEXT = "The cat sat on the café's mat, unlocked"
@@ -19,8 +19,8 @@ TEXT = "The cat sat on the café's mat, unlocked"
 SECOND = "the old dog ran"
 
 
-def recorded(handle: Handle, *changes: edits.Edit) -> Recording:
-    return hf.record(handle, TEXT, changes, SECOND if handle.start is not None else None)
+def recorded(handle: HFModel, *changes: edits.Edit) -> Recording:
+    return hf_source.record(handle, TEXT, changes, SECOND if handle.start is not None else None)
 
 
 def oracle(folder: Path, recording: Recording) -> tuple[torch.nn.Module, object]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explorer.components import bundle, wire
+from explorer.components import bundle, codec
 
 HERE = Path(__file__).parent / "js"
 
@@ -53,9 +53,10 @@ def tools() -> Path:
 
 @cache
 def reading() -> tuple[subprocess.Popen[str], Path]:
-    """A node that reads with the served wire.js, one for all tests of a process, and its folder."""
+    """A node that reads with the served codec.js, one for all tests of a process, and its
+    folder."""
     folder = tempfile.TemporaryDirectory()
-    (Path(folder.name) / "wire.js").write_bytes(bundle.modules()["wire.js"])
+    (Path(folder.name) / "codec.js").write_bytes(bundle.modules()["codec.js"])
     (Path(folder.name) / "package.json").write_text('{"type": "module"}')
     reader = subprocess.Popen(
         ["node", "arrived.js", folder.name],
@@ -78,13 +79,13 @@ def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.n
     """What the browser's own code makes of `wire.fine`: (weights, half-widths of what is unknown),
     both of `shape`.
 
-    Python writes the bytes, the served wire.js reads them.
+    Python writes the bytes, the served codec.js reads them.
     """
     if NODE is None and not os.environ.get("CI"):
         pytest.skip("no node on this machine to read what the browser reads")
     reader, folder = reading()
     sent, back = folder / "sent.bin", folder / "back.bin"
-    sent.write_bytes(wire.encode({}, blocks))
+    sent.write_bytes(codec.encode({}, blocks))
     reader.stdin.write(f"{sent}\t{back}\n")
     reader.stdin.flush()
     assert reader.stdout.readline() == "done\n", "node could not read it; it says why above"

@@ -7,11 +7,11 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
+from app_harness import page_at
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
 
-from explorer.memory import choices
-from explorer.memory.choices import Choice, Choices
+from explorer.state import url_state
+from explorer.state.url_state import PageParameters, UrlParameter
 
 
 def opened(page: str, **asked: str) -> AppTest:
@@ -26,17 +26,17 @@ def told(app: AppTest) -> str:
 
 def test_a_name_is_declared_once() -> None:
     with pytest.raises(ValueError, match="another page.*layer"):
-        Choices("a page", layer="1", something_new="")
-    assert "something_new" not in choices.names()
+        PageParameters("a page", layer="1", something_new="")
+    assert "something_new" not in url_state.names()
 
 
 def test_what_depends_on_a_text_goes_with_it_and_what_on_a_model_with_that() -> None:
-    assert {"token", "mate", "beam", "said"} <= set(choices.of("text"))
-    assert {"layer", "head", "attention", "word"} <= set(choices.of("model"))
-    assert not {"view", "tone", "edits", "plane"} & set(choices.of("text", "model"))
-    for name in choices.of("text", "model"):
-        assert choices.default(name) == "", "forgotten means nothing chosen"
-    assert all(isinstance(each, Choice) for each in Choices.every.values())
+    assert {"token", "mate", "beam", "said"} <= set(url_state.of("text"))
+    assert {"layer", "head", "attention", "word"} <= set(url_state.of("model"))
+    assert not {"view", "tone", "edits", "plane"} & set(url_state.of("text", "model"))
+    for name in url_state.of("text", "model"):
+        assert url_state.default(name) == "", "forgotten means nothing chosen"
+    assert all(isinstance(each, UrlParameter) for each in PageParameters.every.values())
 
 
 @pytest.mark.slow

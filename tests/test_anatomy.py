@@ -7,14 +7,15 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from bounds import DOUBLE, DOUBLE_LONG, PASSED
 from conftest import read_once
+from tolerances import DOUBLE, DOUBLE_LONG, PASSED
 
-from explorer.analysis import anatomy, called, head_view
+from explorer.analysis import anatomy, terminology
+from explorer.analysis.attention import mask_rule
 from explorer.analysis.csv import meant, stacked, to_csv
-from explorer.memory import shelf
-from explorer.sentences import anatomy as sentences
-from models import library
+from explorer.state import cache
+from explorer.text.anatomy import reasons, say_weight
+from models import registry
 from models.edits import (
     Edit,
     MeanHead,
@@ -29,8 +30,7 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
 )
-from models.recording import VERSION, Attention, Recording
-from models.shared import Shared
+from models.recording import VERSION, Attention, Recording, Shared
 
 TEXT = "The red car is in front of the white house."
 
@@ -68,7 +68,7 @@ def holds(recording: Recording, outputs: dict) -> None:
             )
 
 
-def row_holds(recording: Recording, attention: Attention, opened: anatomy.Cell) -> None:
+def row_holds(recording: Recording, attention: Attention, opened: anatomy.WeightBreakdown) -> None:
     at, where = opened.key, (opened.layer, opened.head, opened.query)
     size = np.abs(opened.products).sum() + 1e-12
     assert (
@@ -111,7 +111,10 @@ def row_holds(recording: Recording, attention: Attention, opened: anatomy.Cell) 
 
 
 def written_holds(
-    recording: Recording, attention: Attention, opened: anatomy.Cell, done: anatomy.Written
+    recording: Recording,
+    attention: Attention,
+    opened: anatomy.WeightBreakdown,
+    done: anatomy.HeadOutputs,
 ) -> None:
     if done.set_by[opened.head] is None:
         np.testing.assert_array_equal(done.z[opened.head], opened.z)
@@ -131,18 +134,18 @@ def written_holds(
     )
 
 
-@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize("name", registry.names())
 def test_every_step_follows_from_the_one_before_in_every_model(name: str) -> None:
     handle = read_once(name)
-    recording = library.record(handle, LISTS.get(name.partition("-")[0], TEXT))
-    holds(recording, library.outputs(handle))
+    recording = registry.record(handle, LISTS.get(name.partition("-")[0], TEXT))
+    holds(recording, registry.outputs(handle))
 
 
 @pytest.mark.parametrize("small", ["small_handle", "small_decoder", "small_translator"])
 def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.FixtureRequest) -> None:
     handle = request.getfixturevalue(small)
-    recording = library.record(handle, "the cat sat on the mat")
-    outputs = library.outputs(handle)
+    recording = registry.record(handle, "the cat sat on the mat")
+    outputs = registry.outputs(handle)
     holds(recording, outputs)
     for attention in recording.attention:
         w_o, bias = outputs[attention.name]
@@ -160,7 +163,7 @@ def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.Fixt
 
 
 def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> None:
-    recording = library.record(
+    recording = registry.record(
         small_translator, "the cat sat on the mat and the dog ran", target="the mat"
     )
     cross = recording.attention[2]
@@ -197,8 +200,8 @@ def test_an_edit_stands_in_the_step_that_it_changes(
     small: str, edit: Edit, request: pytest.FixtureRequest
 ) -> None:
     handle = request.getfixturevalue(small)
-    recording = library.record(handle, "the cat sat on the mat", (edit,))
-    holds(recording, library.outputs(handle))
+    recording = registry.record(handle, "the cat sat on the mat", (edit,))
+    holds(recording, registry.outputs(handle))
     attention = next(
         each
         for each in recording.attention
@@ -212,14 +215,14 @@ def test_an_edit_stands_in_the_step_that_it_changes(
         assert opened.divisor == 1 and opened.scaled_by == edit
     if isinstance(edit, ScaledBy):
         assert opened.divisor == 3.5
-        assert "3.5" in sentences.reasons(opened, attention.allowed)["scale"]
+        assert "3.5" in reasons(opened, attention.allowed)["scale"]
     if isinstance(edit, UniformHead):
         assert opened.evened == edit and len(set(opened.weights[opened.allowed])) == 1
     if isinstance(edit, OtherPositions) and edit.to == "distance":
         assert opened.added[1] == pytest.approx(-(2.0**-2)) and opened.added[2] == 0
     if isinstance(edit, (ZeroHead, MeanHead)):
         done = anatomy.written(
-            recording, attention, edit.layer, 2, library.outputs(handle)[attention.name]
+            recording, attention, edit.layer, 2, registry.outputs(handle)[attention.name]
         )
         assert done.set_by[edit.head] == edit and not np.array_equal(done.z[edit.head], opened.z)
 
@@ -232,42 +235,42 @@ def test_of_a_window_it_is_said_what_it_lets_a_token_see(
     """In an encoder, and without a causal mask, a window has two sides."""
     causal = small == "small_decoder" and not free
     edits = (Window(3), *((WithoutMask(),) if small == "small_decoder" and free else ()))
-    recording = library.record(
+    recording = registry.record(
         request.getfixturevalue(small), "the cat sat on the mat and ran", edits
     )
     attention = recording.attention[0]
     said = {
-        (q, k): sentences.reasons(anatomy.cell(recording, attention, 0, 0, q, k), attention.allowed)
+        (q, k): reasons(anatomy.cell(recording, attention, 0, 0, q, k), attention.allowed)
         for q, k in ((4, 5), (4, 3), (5, 1), (2, 6))
     }
     masks = {at: each["mask"] for at, each in said.items()}
     if causal:
         assert "comes after token 4" in masks[4, 5] and "before the window" in masks[5, 1]
         assert "within the window" in masks[4, 3] and "comes after" in masks[2, 6]
-        assert "a later token" in called.hidden(attention.allowed)
-        assert "Above the diagonal" in head_view.mask_rule(attention.allowed)
+        assert "a later token" in terminology.hidden(attention.allowed)
+        assert "Above the diagonal" in mask_rule(attention.allowed)
         return
     for at in ((4, 5), (4, 3)):
         assert "may look" in masks[at] and "at most 2 places away" in masks[at]
     for at in ((5, 1), (2, 6)):
         assert "too far" in masks[at]
     assert not any("later" in mask or "ahead" in mask for mask in masks.values())
-    assert called.hidden(attention.allowed) == "not allowed: more than 2 places away"
-    assert "later" not in head_view.mask_rule(attention.allowed)
+    assert terminology.hidden(attention.allowed) == "not allowed: more than 2 places away"
+    assert "later" not in mask_rule(attention.allowed)
 
 
 def test_what_is_not_in_the_recording_is_not_made_up(small_handle) -> None:
-    recording = library.record(
+    recording = registry.record(
         small_handle, "the cat sat on the mat", (PatchHead("the dog ran", 1, 2),)
     )
-    attention, outputs = recording.attention[0], library.outputs(small_handle)["self"]
+    attention, outputs = recording.attention[0], registry.outputs(small_handle)["self"]
     assert anatomy.written(recording, attention, 1, 0, outputs) is None
     assert anatomy.written(recording, attention, 0, 0, outputs) is not None
 
 
 def test_a_model_built_without_the_scale_is_told_from_one_with() -> None:
     scaled, plain = (
-        library.record(read_once(name), LISTS["induction"])
+        registry.record(read_once(name), LISTS["induction"])
         for name in ("induction", "induction-no-scale")
     )
     for recording, divisor in ((scaled, np.sqrt(scaled.model.d_head)), (plain, 1)):
@@ -276,7 +279,7 @@ def test_a_model_built_without_the_scale_is_told_from_one_with() -> None:
 
 
 def test_scores_too_large_for_exp_still_give_their_weight(small_handle) -> None:
-    recording = library.record(small_handle, "the cat sat on the mat", (ScaledBy(1e-3),))
+    recording = registry.record(small_handle, "the cat sat on the mat", (ScaledBy(1e-3),))
     attention = recording.attention[0]
     query = int(attention.scores[0, 0].max(axis=1).argmax())
     opened = anatomy.cell(
@@ -290,7 +293,7 @@ def test_scores_too_large_for_exp_still_give_their_weight(small_handle) -> None:
 
 
 def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
-    assert [sentences.say_weight(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == [
+    assert [say_weight(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == [
         "0.999982",
         "0.9979",
         "1",
@@ -298,9 +301,9 @@ def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize("name", registry.names())
 def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> None:
-    recording = library.record(read_once(name), TEXT)
+    recording = registry.record(read_once(name), TEXT)
     lengths = {len(stream.tokens) for stream in recording.streams}
     if len(lengths) == 1:
         n = lengths.pop()
@@ -314,12 +317,12 @@ def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> N
         assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
     # A long text of smollm2 does not fit, and is recorded anew when it is asked for again.
     if name != "smollm2":
-        assert anatomy.memory(recording, 512) <= shelf.SHELF_BYTES * 3 // 4
+        assert anatomy.memory(recording, 512) <= cache.SHELF_BYTES * 3 // 4
 
 
 def test_the_file_holds_every_step_in_full(small_handle) -> None:
-    recording = library.record(small_handle, 'the cat <b>,"sat')
-    attention, outputs = recording.attention[0], library.outputs(small_handle)["self"]
+    recording = registry.record(small_handle, 'the cat <b>,"sat')
+    attention, outputs = recording.attention[0], registry.outputs(small_handle)["self"]
     opened = anatomy.cell(recording, attention, 1, 2, 3, 1)
     done = anatomy.written(recording, attention, 1, 3, outputs)
     tables = anatomy.tables(opened, done, recording.streams[0].tokens)

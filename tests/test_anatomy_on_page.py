@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bounds import STORED, SUMMED
+from app_harness import page_at
 from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
+from tolerances import STORED, SUMMED
 
 from explorer.analysis import anatomy
-from explorer.components import wire
-from explorer.frame import opening
-from models import library
+from explorer.components import codec
+from explorer.layout import controls
+from models import registry
 from models.edits import (
     WithoutScale,
     ZeroHead,
+    to_line,
 )
-from models.written_edits import to_line
 
 TEXT = "The red car is in front of the white house."
 
@@ -37,7 +37,7 @@ def clean(app: AppTest) -> AppTest:
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the browser was sent of that kind."""
     found = [
-        wire.decode(element.proto.bytes)
+        codec.decode(element.proto.bytes)
         for element in on_page(app)
         if element.proto.component_name == "headlight.anatomy"
     ]
@@ -49,7 +49,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
 def test_any_text_is_opened(text: str) -> None:
     app = clean(opened_page(text=text))
     header, blocks = sent(app, "story")
-    recording = library.record(read_once("encoder"), text)
+    recording = registry.record(read_once("encoder"), text)
     tokens = recording.streams[0].tokens
     assert tuple(header["labels"]) == tokens and header["wrote"]
     where = header["layer"], header["head"], header["query"]["at"]
@@ -60,7 +60,7 @@ def test_any_text_is_opened(text: str) -> None:
         float(blocks["weights"][header["key"]["at"]]), rel=STORED
     )
     assert len(header["rows"]) <= anatomy.MOST_ROWS and header["key"]["at"] in header["rows"]
-    assert len(wire.encode(header, blocks)) < 120_000, (
+    assert len(codec.encode(header, blocks)) < 120_000, (
         "another cell of a long text must not send a large message"
     )
 
@@ -81,8 +81,8 @@ def test_any_text_is_opened(text: str) -> None:
 def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: str) -> None:
     app = clean(opened_page(model=model, attention=attention, text=TEXT))
     header, _ = sent(app, "story")
-    recording = library.record(read_once(model), TEXT)
-    seen = [one for one in opening.found(recording) if one.page == "attention"]
+    recording = registry.record(read_once(model), TEXT)
+    seen = [one for one in controls.found(recording) if one.page == "attention"]
     if attention:
         seen = [one for one in seen if one.attention == attention]
     first = next(iter(seen), None)
@@ -107,11 +107,11 @@ def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(
     before = [
         each.proto.bytes
         for each in on_page(app)
-        if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"
+        if codec.decode(each.proto.bytes)[0].get("kind") == "matrix"
     ]
     passes = []
-    record = library.record
-    monkeypatch.setattr(library, "record", lambda *asked: passes.append(asked) or record(*asked))
+    record = registry.record
+    monkeypatch.setattr(registry, "record", lambda *asked: passes.append(asked) or record(*asked))
     for cell in ("2.5", "7.1"):
         app.session_state["token"], app.session_state["anatomy_cell"] = cell[0], cell
         header, _ = sent(clean(app.run()), "story")
@@ -122,13 +122,13 @@ def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(
     after = [
         each.proto.bytes
         for each in on_page(app)
-        if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"
+        if codec.decode(each.proto.bytes)[0].get("kind") == "matrix"
     ]
     assert before == after and not passes
 
 
 def wire_head(payloads: list[bytes]) -> int:
-    return int(wire.decode(payloads[0])[0]["about"].rpartition(" ")[2])
+    return int(codec.decode(payloads[0])[0]["about"].rpartition(" ")[2])
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
     app = clean(opened_page(text=TEXT, **asked))
     header, _ = sent(app, "story")
     layer, head, query, key = cell
-    pattern = library.record(read_once("encoder"), TEXT).attention[0].pattern[layer, head]
+    pattern = registry.record(read_once("encoder"), TEXT).attention[0].pattern[layer, head]
     if query is None:
         query = header["query"]["at"]
         assert pattern[query].max() == pattern.max()

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bounds import PASSED
+from tolerances import PASSED
 
-from models import library
+from models import registry
 from models.edits import HideToken, PatchSite, ZeroHead
 from models.recording import Recording
 
@@ -18,36 +18,36 @@ TEXT = "The cat sat on the mat."
 
 @pytest.fixture(scope="module")
 def encoder():
-    return library.load("encoder")
+    return registry.load("encoder")
 
 
 @pytest.fixture(scope="module")
 def recording(encoder) -> Recording:
-    return library.record(encoder, TEXT)
+    return registry.record(encoder, TEXT)
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        lambda model, made: library.logits(model, made, "encoder", 1),
-        lambda model, made: library.lens(model, made, "encoder"),
-        lambda model, made: library.attribute(model, made, "encoder", 1, 5),
-        lambda model, made: library.highway(model, made, "encoder", 1),
-        lambda model, made: library.jacobian(model, made, "encoder", 1, "0.attn"),
-        lambda model, made: library.inside(model, made, "encoder", 0, 1),
-        lambda model, made: library.neurons(model, made, "encoder", 0, 1, 5),
+        lambda model, made: registry.logits(model, made, "encoder", 1),
+        lambda model, made: registry.lens(model, made, "encoder"),
+        lambda model, made: registry.attribute(model, made, "encoder", 1, 5),
+        lambda model, made: registry.highway(model, made, "encoder", 1),
+        lambda model, made: registry.jacobian(model, made, "encoder", 1, "0.attn"),
+        lambda model, made: registry.inside(model, made, "encoder", 0, 1),
+        lambda model, made: registry.neurons(model, made, "encoder", 0, 1, 5),
     ],
 )
 def test_a_recording_of_other_weights_is_refused(read, encoder, recording: Recording) -> None:
-    other = library.load("encoder@permuted")
+    other = registry.load("encoder@permuted")
     with pytest.raises(
         ValueError, match="this recording is of encoder .* the model is encoder@per"
     ):
         read(other, recording)
     read(encoder, recording)
-    with pytest.raises(TypeError, match="a recording is what library.record.*ndarray"):
+    with pytest.raises(TypeError, match="a recording is what registry.record.*ndarray"):
         read(encoder, recording.streams[0].resid)
-    with pytest.raises(TypeError, match="a model is a name or what library.load"):
+    with pytest.raises(TypeError, match="a model is a name or what registry.load"):
         read(None, recording)
 
 
@@ -59,10 +59,10 @@ def test_vectors_of_one_s_own_are_read_in_any_precision(
     mine = replace(recording, streams=(replace(stream, resid=stream.resid.astype(kind)),))
     rough = PASSED if kind is np.float64 else 0.1  # a logit of about 10 with 11 bits
     for read in (
-        lambda made: library.logits(encoder, made, "encoder", 1),
-        lambda made: library.lens(encoder, made, "encoder").logprob[-1],
-        lambda made: library.jacobian(encoder, made, "encoder", 1, "0.attn").wrote,
-        lambda made: library.inside(encoder, made, "encoder", 0, 1).after,
+        lambda made: registry.logits(encoder, made, "encoder", 1),
+        lambda made: registry.lens(encoder, made, "encoder").logprob[-1],
+        lambda made: registry.jacobian(encoder, made, "encoder", 1, "0.attn").wrote,
+        lambda made: registry.inside(encoder, made, "encoder", 0, 1).after,
     ):
         np.testing.assert_allclose(read(mine), read(recording), atol=rough)
 
@@ -71,23 +71,23 @@ def test_vectors_of_another_width_are_refused(encoder, recording: Recording) -> 
     (stream,) = recording.streams
     narrow = replace(recording, streams=(replace(stream, resid=stream.resid[..., :64].copy()),))
     with pytest.raises(ValueError, match="stream encoder have 64 dimensions and those of encoder"):
-        library.lens(encoder, narrow, "encoder")
+        registry.lens(encoder, narrow, "encoder")
 
 
 def test_a_name_stands_for_the_model(recording: Recording) -> None:
-    assert library.record("encoder", TEXT) == recording
+    assert registry.record("encoder", TEXT) == recording
     np.testing.assert_array_equal(
-        library.logits("encoder", recording, "encoder", 1),
-        library.logits(library.load("encoder"), recording, "encoder", 1),
+        registry.logits("encoder", recording, "encoder", 1),
+        registry.logits(registry.load("encoder"), recording, "encoder", 1),
     )
     with pytest.raises(ValueError, match="no model is called 'encodr'; there are encoder, decoder"):
-        library.record("encodr", TEXT)
+        registry.record("encodr", TEXT)
 
 
 def test_one_edit_is_a_tuple_of_one(encoder) -> None:
     for edit in (ZeroHead(0, 3), HideToken(2)):
-        assert library.record(encoder, TEXT, edit) == library.record(encoder, TEXT, (edit,))
-    assert library.record(encoder, TEXT, [ZeroHead(0, 3)]).edits == (ZeroHead(0, 3),)
+        assert registry.record(encoder, TEXT, edit) == registry.record(encoder, TEXT, (edit,))
+    assert registry.record(encoder, TEXT, [ZeroHead(0, 3)]).edits == (ZeroHead(0, 3),)
 
 
 @pytest.mark.parametrize("edits", ["0.3", ("0.3",), 5, [None], ZeroHead])
@@ -95,13 +95,13 @@ def test_what_is_no_edit_is_refused(edits, encoder) -> None:
     with pytest.raises(
         TypeError, match=r"edits are those of models.edits, such as ZeroHead\(0, 3\)"
     ):
-        library.record(encoder, TEXT, edits)
+        registry.record(encoder, TEXT, edits)
 
 
 @pytest.mark.parametrize("text", [None, ["a", "b"], 5, b"bytes"])
 def test_what_is_no_text_is_refused(text, encoder) -> None:
     with pytest.raises(TypeError, match="a text is a str; "):
-        library.record(encoder, text)
+        registry.record(encoder, text)
 
 
 def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording: Recording) -> None:
@@ -110,17 +110,17 @@ def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording:
         (PatchSite("A dog sat.", "embed", stream="decoder"), "stream decoder is none of encoder"),
     ):
         with pytest.raises(ValueError, match=f"no site '{edit.site}'; {there}"):
-            library.record(encoder, TEXT, edit)
+            registry.record(encoder, TEXT, edit)
     with pytest.raises(ValueError, match="it has 0.attn, 0.ffn, 1.attn"):
-        library.jacobian(encoder, recording, "encoder", 1, "0.atn")
+        registry.jacobian(encoder, recording, "encoder", 1, "0.atn")
     with pytest.raises(ValueError, match="it has layers 0 to 3 and tokens 0 to"):
-        library.inside(encoder, recording, "encoder", 9, 1)
+        registry.inside(encoder, recording, "encoder", 9, 1)
     with pytest.raises(ValueError, match="stream encoder has tokens 0 to 8, not 99"):
-        library.logits(encoder, recording, "encoder", 99)
+        registry.logits(encoder, recording, "encoder", 99)
 
 
 def test_a_recording_is_printed_in_a_few_words(encoder) -> None:
-    long = library.record(encoder, TEXT * 20, (ZeroHead(0, 3),))
+    long = registry.record(encoder, TEXT * 20, (ZeroHead(0, 3),))
     shown = repr(long)
     assert len(shown) < 400 and "\n" not in shown
     for part in (

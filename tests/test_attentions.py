@@ -8,16 +8,15 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from bounds import STORED, SUMMED
 from conftest import read_once
 from javascript import unfolded
+from tolerances import STORED, SUMMED
 
-from explorer.analysis import attention as numbers
-from explorer.analysis import heads as naming
+from explorer.analysis import attention, head_naming
 from explorer.analysis.csv import to_csv
 from explorer.components.head import runs
-from explorer.figures.attention import Scale, heatmap
-from models import library, relations
+from explorer.figures.attention import ColourScale, heatmap
+from models import registry, token_relations
 from models.recording import Attention, Card, Recording, Stream
 
 SOURCE = (
@@ -128,8 +127,8 @@ def causal(patterns: np.ndarray, tokens: tuple[str, ...] = TEXT) -> Recording:
     )
 
 
-def described(recording: Recording) -> tuple[naming.Head, ...]:
-    return naming.describe(recording, recording.attention[0])
+def described(recording: Recording) -> tuple[head_naming.Head, ...]:
+    return head_naming.describe(recording, recording.attention[0])
 
 
 def toward(mask: np.ndarray, allowed: np.ndarray, share: float = 0.9) -> np.ndarray:
@@ -146,14 +145,14 @@ TRIANGLE = np.tril(np.ones((len(TEXT),) * 2, bool))
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in naming.NAMING if name not in ("next", naming.SINK)]
+    "name", [name for name in head_naming.NAMING if name not in ("next", head_naming.SINK)]
 )
 def test_a_decoders_planted_habit_is_named_against_the_chance_that_its_rows_leave(
     name: str,
 ) -> None:
     text = (*TEXT, *TEXT[1:])  # enough different words that come again
     triangle = np.tril(np.ones((len(text),) * 2, bool))
-    mask = relations.of(text, [word.startswith("[") for word in text])[name] & triangle
+    mask = token_relations.of(text, [word.startswith("[") for word in text])[name] & triangle
     head = described(causal(toward(mask, triangle)[None], text))[0]
     rows = mask.any(axis=1) & (triangle.sum(axis=1) > 1)
     chance = (mask[rows].sum(axis=1) / triangle[rows].sum(axis=1)).mean()
@@ -183,7 +182,7 @@ def test_the_row_without_a_choice_counts_for_nothing() -> None:
     ), "between words, without the row that has one to choose from"
     assert all(relation.lift == pytest.approx(0, abs=SUMMED) for relation in broad.relations)
     assert itself.sink == 0 and itself.name == "self"
-    assert numbers.strongest(np.eye(n), TRIANGLE) == (1, 1), (
+    assert attention.strongest(np.eye(n), TRIANGLE) == (1, 1), (
         "the strongest cell is one that could have been weaker"
     )
 
@@ -192,7 +191,7 @@ def test_a_decoder_claims_nothing_of_both_ends_and_nothing_twice() -> None:
     recording = causal(TRIANGLE[None] / TRIANGLE.sum(axis=1, keepdims=True))
     names = [relation.name for relation in described(recording)[0].relations]
     assert "special" not in names and "next" not in names and len(names) == len(set(names))
-    meanings = naming.meanings(recording, recording.attention[0])
+    meanings = head_naming.meanings(recording, recording.attention[0])
     assert not any(
         "both ends" in meaning or "special tokens." in meaning
         for name, meaning in meanings.items()
@@ -210,7 +209,7 @@ def test_special_tokens_at_one_end_are_not_called_both() -> None:
     )
     assert (
         "on the first token and the special ones more"
-        in (naming.meanings(recording, recording.attention[0])["sink"])
+        in (head_naming.meanings(recording, recording.attention[0])["sink"])
     )
     both = recording_of(
         np.full((1, 4, 4), 1 / 4),
@@ -218,14 +217,14 @@ def test_special_tokens_at_one_end_are_not_called_both() -> None:
         "self",
         np.ones((4, 4), bool),
     )
-    assert "on the special tokens more" in naming.meanings(both, both.attention[0])["sink"]
+    assert "on the special tokens more" in head_naming.meanings(both, both.attention[0])["sink"]
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_text_of_a_token_has_no_names_and_no_numbers_that_are_none(n: int) -> None:
     heads = described(causal(np.eye(n)[None], ("[BOS]", "a")[:n]))
     assert (
-        heads[0].name == naming.TOO_SHORT
+        heads[0].name == head_naming.TOO_SHORT
         and np.isnan(heads[0].entropy) == (n == 1)
         and np.isnan(heads[0].sink) == (n == 1)
     )
@@ -238,7 +237,9 @@ EVERYWHERE = np.ones((len(TARGET), len(SOURCE)), bool)
 
 @pytest.mark.parametrize("name", ["diagonal", "anti-diagonal"])
 def test_a_planted_habit_between_two_texts_is_named_with_its_score_and_chance(name: str) -> None:
-    mask = relations.across(len(TARGET), SOURCE, [word.startswith("[") for word in SOURCE])[name]
+    mask = token_relations.across(len(TARGET), SOURCE, [word.startswith("[") for word in SOURCE])[
+        name
+    ]
     recording = across(toward(mask, EVERYWHERE)[None])
     head = described(recording)[0]
     rows = mask.any(axis=1)
@@ -249,7 +250,7 @@ def test_a_planted_habit_between_two_texts_is_named_with_its_score_and_chance(na
     )
     assert head.evidence and all(mask[cell.query, cell.key] for cell in head.evidence)
     assert np.isnan(head.distance), "places in two texts have no distance"
-    assert name in naming.meanings(recording, recording.attention[0])
+    assert name in head_naming.meanings(recording, recording.attention[0])
 
 
 @pytest.mark.parametrize("concentration", [0.02, 0.1, 1.0])
@@ -258,14 +259,16 @@ def test_heads_that_look_anywhere_between_two_texts_get_no_name(concentration: f
         np.full(len(SOURCE), concentration), size=(300, len(TARGET))
     )
     names = [head.name for head in described(across(drawn))]
-    assert sum(name not in (naming.NO_PATTERN, "broad") for name in names) <= 3
+    assert sum(name not in (head_naming.NO_PATTERN, "broad") for name in names) <= 3
 
 
 def test_a_short_source_full_of_marks_names_hardly_any_random_head() -> None:
     source, target = ("Oh", ",", "no", "!", "[EOS]"), TARGET[:6]
     drawn = np.random.default_rng(6).dirichlet(np.full(5, 0.02), size=(1000, 6))
     assert (
-        sum(head.name != naming.NO_PATTERN for head in described(across(drawn, target, source)))
+        sum(
+            head.name != head_naming.NO_PATTERN for head in described(across(drawn, target, source))
+        )
         <= 30
     )
 
@@ -279,14 +282,14 @@ def test_an_even_head_between_two_texts_is_broad() -> None:
 
 def test_diagonals_go_by_relative_place_and_leave_the_last_row_out() -> None:
     source = ("a", "b", "c", "d", "[EOS]")
-    masks = relations.across(5, source, [token == "[EOS]" for token in source])
+    masks = token_relations.across(5, source, [token == "[EOS]" for token in source])
     np.testing.assert_array_equal(masks["diagonal"], np.diag([1, 1, 1, 1, 0]).astype(bool))
     np.testing.assert_array_equal(masks["anti-diagonal"][:4, :4], np.eye(4, dtype=bool)[::-1])
     assert not masks["anti-diagonal"][4].any() and not masks["anti-diagonal"][:, 4].any()
     long = tuple("abcdefghijklmnopqrstu") + (
         "[EOS]",
     )  # 21 of the text, and a target of half as many
-    wide = relations.across(12, long, [token == "[EOS]" for token in long])["diagonal"]
+    wide = token_relations.across(12, long, [token == "[EOS]" for token in long])["diagonal"]
     for row in range(11):
         assert abs(np.flatnonzero(wide[row]) - 2 * row).max() <= 2 and wide[row, 2 * row]
 
@@ -299,7 +302,9 @@ def test_texts_of_a_token_or_two_have_masks_and_no_names(
 ) -> None:
     assert all(
         mask.shape == (rows, len(source))
-        for mask in relations.across(rows, source, [token == "[EOS]" for token in source]).values()
+        for mask in token_relations.across(
+            rows, source, [token == "[EOS]" for token in source]
+        ).values()
     )
     assert (
         described(
@@ -309,15 +314,15 @@ def test_texts_of_a_token_or_two_have_masks_and_no_names(
                 source,
             )
         )[0].name
-        == naming.TOO_SHORT
+        == head_naming.TOO_SHORT
     )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "name"), [("copy", "diagonal"), ("reverse", "anti-diagonal")])
 def test_the_models_that_copy_and_reverse_are_named_for_it(model: str, name: str) -> None:
-    recording = library.record(read_once(model), "the red cat saw an old dog near a house")
-    assert {head.name for head in naming.describe(recording, recording.attention[2])} == {name}
+    recording = registry.record(read_once(model), "the red cat saw an old dog near a house")
+    assert {head.name for head in head_naming.describe(recording, recording.attention[2])} == {name}
 
 
 # ---- what rows and columns are called, and the files -------------------------
@@ -325,14 +330,14 @@ def test_the_models_that_copy_and_reverse_are_named_for_it(model: str, name: str
 
 def test_rows_between_two_texts_have_the_name_of_what_they_produce() -> None:
     recording = across(EVERYWHERE[None] / len(SOURCE))
-    axes = numbers.axes(recording, recording.attention[0], "[EOS]")
+    axes = attention.axes(recording, recording.attention[0], "[EOS]")
     assert axes.rows == (*(f"→ {token}" for token in TARGET[1:]), "→ [EOS]") and axes.keys == SOURCE
     assert (
         axes.said[0] == ("Le", False)
         and axes.said[-1] == ("[EOS]", True)
         and len(axes.said) == len(TARGET)
     )
-    table = numbers.columns(recording.attention[0].pattern[0, 0], axes)
+    table = attention.columns(recording.attention[0].pattern[0, 0], axes)
     assert (
         list(table)[:2] == ["target \\ source", "0 The"]
         and table["target \\ source"][1] == "1 → renard"
@@ -346,15 +351,17 @@ def test_rows_between_two_texts_have_the_name_of_what_they_produce() -> None:
 
 def test_the_strongest_cell_of_a_column() -> None:
     matrix = np.array([[0.7, 0.3], [0.2, 0.8], [0.9, 0.1]])
-    assert numbers.strongest(matrix, np.ones((3, 2), bool), key=0) == (2, 0)
-    assert numbers.strongest(matrix, np.ones((3, 2), bool), key=1) == (1, 1)
+    assert attention.strongest(matrix, np.ones((3, 2), bool), key=0) == (2, 0)
+    assert attention.strongest(matrix, np.ones((3, 2), bool), key=1) == (1, 1)
 
 
 def test_a_figure_leaves_out_what_is_not_allowed_and_nothing_else() -> None:
     allowed = np.tril(np.ones((3, 3), bool))
     weights = np.where(allowed, 0.0, 0.0)
     z = (
-        heatmap(numbers.blanked(weights, allowed), weights, "abc", "abc", ("",), Scale(0, 1, ""))
+        heatmap(
+            attention.blanked(weights, allowed), weights, "abc", "abc", ("",), ColourScale(0, 1, "")
+        )
         .data[0]
         .z
     )
@@ -365,7 +372,7 @@ def test_a_figure_leaves_out_what_is_not_allowed_and_nothing_else() -> None:
         ("→ <b>", "→ c"),
         ["x"] * 200,
         ("",),
-        Scale(0, 1, ""),
+        ColourScale(0, 1, ""),
         ("target", "source"),
     )
     assert (

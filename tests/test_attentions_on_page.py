@@ -11,11 +11,11 @@ from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
 
-from explorer.frame import opening
-from explorer.memory import models, passes
-from explorer.sentences.escape import literal
-from models import library
-from models.examples import DEFAULT_TEXT
+from explorer.layout import controls
+from explorer.state import cache, models
+from explorer.text.markdown_escape import literal
+from models import registry
+from models.example_texts import DEFAULT_TEXT
 from models.recording import Attention, Recording
 
 WORDS = "The cat saw a dog near the old house and the children were playing."
@@ -66,7 +66,7 @@ def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> Non
 def test_any_text_is_drawn_in_every_attention(text: str) -> None:
     for model in ("decoder", "translator"):
         app = clean(opened(text=text, model=model))
-        recording = passes.record(model, text)
+        recording = cache.record(model, text)
         for attention in recording.attention:
             if len(recording.attention) > 1:
                 name = "" if attention is recording.attention[0] else attention.name
@@ -81,7 +81,7 @@ def test_any_text_is_drawn_in_every_attention(text: str) -> None:
 def test_the_other_views_of_triangle_and_rectangle(view: str, text: str) -> None:
     for model, name in (("decoder", "self"), ("translator", "cross")):
         app = clean(opened(text=text, model=model, view=view, attention=name))
-        recording = passes.record(model, text)
+        recording = cache.record(model, text)
         attention = next(each for each in recording.attention if each.name == name)
         one, _ = sent(app, "head")
         weights = attention.pattern[one["layer"], one["head"]]
@@ -101,11 +101,11 @@ def test_the_other_views_of_triangle_and_rectangle(view: str, text: str) -> None
 @pytest.mark.slow
 def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
     app = clean(opened(model="translator", attention="cross", text=WORDS))
-    recording = passes.record("translator", WORDS)
-    logits = passes.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
+    recording = cache.record("translator", WORDS)
+    logits = cache.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
     assert (
         sent(app, "head")[0]["queries"][-1]
-        == "→ " + library.labels(models.handle("translator"), [logits.argmax()])[0]
+        == "→ " + registry.labels(models.handle("translator"), [logits.argmax()])[0]
     )
     assert any("Rows are named after the token they produce" in told.value for told in app.caption)
 
@@ -168,17 +168,17 @@ def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() 
 def test_another_attention_or_model_forgets_head_and_token() -> None:
     app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
     clean(app.segmented_control(key="attention").set_value("decoder self").run())
-    recording = passes.record("translator", DEFAULT_TEXT)
-    first = opening.first(recording, recording.attention[1])
+    recording = cache.record("translator", DEFAULT_TEXT)
+    first = controls.first(recording, recording.attention[1])
     header = sent(app, "head")[0]
     assert "source" not in app.query_params
     assert (header["layer"], header["head"], header["pin"]) == (*first.at, first.query), (
         "another attention is opened on its own finding"
     )
     clean(app.selectbox(key="model").set_value("copy").run())
-    recording = passes.record("copy", DEFAULT_TEXT)
-    name = opening.telling_attention(recording)
-    first = opening.first(recording, next(one for one in recording.attention if one.name == name))
+    recording = cache.record("copy", DEFAULT_TEXT)
+    name = controls.telling_attention(recording)
+    first = controls.first(recording, next(one for one in recording.attention if one.name == name))
     header = sent(app, "head")[0]
     assert app.query_params.get("attention", "") == name != "decoder self"
     assert (header["layer"], header["head"]) == first.at
@@ -190,13 +190,13 @@ def test_in_a_long_text_the_held_column_travels_exactly() -> None:
     app = clean(
         opened(model="translator", attention="cross", source="30", layer="1", head="0", text=text)
     )
-    attention = passes.record("translator", text).attention[2]
+    attention = cache.record("translator", text).attention[2]
     header, blocks = sent(app, "head")
     if "exact" not in blocks:
         np.testing.assert_array_equal(blocks["column"], attention.pattern[1, 0, :, 30])
     app = clean(opened(model="decoder", token="30", layer="1", head="0", text=text))
     header, blocks = sent(app, "head")
-    pattern = passes.record("decoder", text).attention[0].pattern[1, 0]
+    pattern = cache.record("decoder", text).attention[0].pattern[1, 0]
     np.testing.assert_array_equal(blocks["row"], pattern[30])
     np.testing.assert_array_equal(blocks["column"], pattern[:, 30])
     size = sum(block.nbytes for block in blocks.values())
@@ -209,13 +209,13 @@ def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
         opened(model="translator", attention="cross", text=WORDS, target="Un chat <b> rouge.")
     )
     header, _ = sent(app, "head")
-    typed = passes.record("translator", WORDS, target="Un chat <b> rouge.")
+    typed = cache.record("translator", WORDS, target="Un chat <b> rouge.")
     assert tuple(header["queries"][:-1]) == tuple(
         f"→ {token}" for token in typed.stream("decoder").tokens[1:]
     )
     assert any("as typed" in line and "Un chat <b> rouge." in line for line in header["caption"])
     clean(next(button for button in app.button if "own" in button.label).click().run())
-    own = passes.record("translator", WORDS)
+    own = cache.record("translator", WORDS)
     header, _ = sent(app, "head")
     assert tuple(header["queries"][:-1]) == tuple(
         f"→ {token}" for token in own.stream("decoder").tokens[1:]
@@ -232,7 +232,7 @@ def test_the_formula_of_a_held_column_is_its_strongest_cell() -> None:
     app = clean(
         opened(model="translator", attention="cross", source="2", layer="1", head="2", text=WORDS)
     )
-    recording = passes.record("translator", WORDS)
+    recording = cache.record("translator", WORDS)
     column = recording.attention[2].pattern[1, 2][:, 2]
     told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
     reads = recording.stream("decoder").tokens[column.argmax()]

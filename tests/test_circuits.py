@@ -7,22 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bounds import PASSED
 from conftest import on_page
 from streamlit.testing.v1 import AppTest
+from tolerances import PASSED
 
-from explorer.components import wire
-from explorer.memory import models, passes
-from models import library, own
-from models.own import Handle
-from models.pretrained import families
-from models.pretrained.modern import FAMILIES
+from explorer.components import codec
+from explorer.state import cache, models
+from models import own_model, registry
+from models.own_model import OwnModel
+from models.pretrained import weight_conversion
+from models.pretrained.weight_conversion import MODERN_CONVERSIONS
 from models.readouts import circuits
 
 OURS = ["small_handle", "small_gpt2", "small_translator"]
 
 
-def whole(handle: Handle, label: str, layer: int, head: int) -> tuple[np.ndarray, np.ndarray]:
+def whole(handle: OwnModel, label: str, layer: int, head: int) -> tuple[np.ndarray, np.ndarray]:
     """QK and OV of every word with every word, (word, word) each, off the weights in 64 bits: the
     bare matrices, without biases, and without the norm that some models pass q and k through."""
     model, config = handle.model, handle.model.config
@@ -39,7 +39,7 @@ def whole(handle: Handle, label: str, layer: int, head: int) -> tuple[np.ndarray
     )
 
 
-@pytest.mark.parametrize("kind", [*OURS, *FAMILIES])
+@pytest.mark.parametrize("kind", [*OURS, *MODERN_CONVERSIONS])
 def test_circuits_are_those_of_the_whole_matrices(
     kind: str,
     request: pytest.FixtureRequest,
@@ -48,13 +48,15 @@ def test_circuits_are_those_of_the_whole_matrices(
 ) -> None:
     monkeypatch.setattr(circuits, "KEYS", 7)  # several slices of a small vocabulary
     monkeypatch.setattr(circuits, "ROWS", 2)
-    handle: Handle = (
-        request.getfixturevalue(kind) if kind in OURS else families.load(tiny_folder(kind), kind)
+    handle: OwnModel = (
+        request.getfixturevalue(kind)
+        if kind in OURS
+        else weight_conversion.load(tiny_folder(kind), kind)
     )
     label = "cross" if kind == "small_translator" else "self"
     layer, head, ids = 1, 2, (3, 9, 30, 9)
     qk, ov = whole(handle, label, layer, head)
-    found = library.circuits(handle, label, layer, head, ids)
+    found = registry.circuits(handle, label, layer, head, ids)
     rows = np.array(ids)
     for all_of, best, values, sign in (
         (ov, found.up_ids, found.up, -1),
@@ -72,51 +74,51 @@ def test_circuits_are_those_of_the_whole_matrices(
 
 
 def test_with_its_own_values_it_is_what_the_head_would_write_at_weight_one(
-    small_decoder: Handle,
+    small_decoder: OwnModel,
 ) -> None:
-    recording = own.record(small_decoder, "the cat sat on the mat")
+    recording = own_model.record(small_decoder, "the cat sat on the mat")
     attention, places = recording.attention[0], (1, 3)
     ids = tuple(int(recording.streams[0].ids[place]) for place in places)
     values = attention.v[2, 1][list(places)]
-    found = library.circuits(small_decoder, "self", 2, 1, ids, values)
-    w_o, _ = library.outputs(small_decoder)["self"]
+    found = registry.circuits(small_decoder, "self", 2, 1, ids, values)
+    w_o, _ = registry.outputs(small_decoder)["self"]
     e = small_decoder.model.embedding.token.weight.detach().numpy()
     logits = values @ w_o[2, 1] @ e.T
     np.testing.assert_allclose(found.up[:, 0], logits.max(axis=1), atol=PASSED)
     np.testing.assert_allclose(found.own, logits[[0, 1], list(ids)], atol=PASSED)
     for asked in (("self", 9, 0, ids), ("self", 0, 9, ids), ("cross", 0, 0, ids)):
         with pytest.raises(ValueError, match="no head"):
-            library.circuits(small_decoder, *asked)
+            registry.circuits(small_decoder, *asked)
 
 
 @pytest.mark.slow
 def test_the_page_shows_the_circuits_of_the_words_that_are_asked_for() -> None:
-    from test_borrowed_on_pages import opened
+    from test_hf_models_on_pages import opened
 
     text = "the cat sat on the mat"
-    recording = passes.record("decoder", text)
+    recording = cache.record("decoder", text)
     attention, stream = recording.attention[0], recording.streams[0]
     asked = {"model": "decoder", "text": text, "look_at": "Words", "layer": "1", "head": "3"}
 
     def bars(app: AppTest) -> list[dict]:
         assert not app.exception
         return [
-            wire.decode(each.proto.bytes)[0]["rows"]
+            codec.decode(each.proto.bytes)[0]["rows"]
             for each in on_page(app)
             if each.proto.component_name == "headlight.bars"
         ]
 
     query, key = int(stream.ids[3]), int(stream.ids[2])
     among, keys, up, down = bars(opened("lookup", **asked, token="3", look_key="2"))
-    of = library.circuits(models.handle("decoder"), "self", 1, 3, (query, key))
+    of = registry.circuits(models.handle("decoder"), "self", 1, 3, (query, key))
     assert [row["value"] for row in keys] == pytest.approx(of.keys[0].tolist(), abs=PASSED)
     assert [row["value"] for row in up] == pytest.approx(of.up[1].tolist(), abs=PASSED)
     assert [row["value"] for row in down] == pytest.approx(of.down[1].tolist(), abs=PASSED)
     assert len(among) == len({int(id) for id in stream.ids})
     *_, up, _ = bars(opened("lookup", **asked, token="3", look_key="2", look_as="Here"))
-    here = passes.circuits(recording, attention, (1, 3), (2,))
+    here = cache.circuits(recording, attention, (1, 3), (2,))
     assert [row["value"] for row in up] == pytest.approx(here.up[0].tolist(), abs=PASSED)
     word, _ = models.first_token("decoder", "house")
     *_, up, _ = bars(opened("lookup", **asked, look_word=str(word)))
-    of = library.circuits(models.handle("decoder"), "self", 1, 3, (word,))
+    of = registry.circuits(models.handle("decoder"), "self", 1, 3, (word,))
     assert [row["value"] for row in up] == pytest.approx(of.up[0].tolist(), abs=PASSED)

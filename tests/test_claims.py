@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bounds import PASSED, SUMMED, TOTAL
-from claimed import (
+from claim_fixtures import (
     D,
     E,
     T,
@@ -41,18 +40,13 @@ from claimed import (
     value,
     words_of,
 )
+from tolerances import PASSED, SUMMED, TOTAL
 
-from explorer.analysis import evidence, grounds
-from explorer.analysis.claims_gradients import NETWORKS
-from explorer.analysis.evidence import (
-    FAILS,
-    HOLDS,
-    UNTESTABLE,
-    Claim,
-    Evidence,
-)
-from explorer.sentences import claims
-from models import library
+from explorer.analysis import evidence
+from explorer.analysis.claims import NETWORKS
+from explorer.analysis.evidence import FAILS, HOLDS, UNTESTABLE, Claim, ClaimContext
+from explorer.text import claims
+from models import registry
 from models.recording import Attention, Recording
 
 
@@ -72,7 +66,7 @@ def still(recording: Recording, by: float) -> Recording:
 
 
 # For each claim: evidence on which it must hold, and evidence on which it must not.
-CASES: dict[str, tuple[Callable[[], Evidence], Callable[[], Evidence]]] = {
+CASES: dict[str, tuple[Callable[[], ClaimContext], Callable[[], ClaimContext]]] = {
     "convex": (E, lambda: attending(E(), overdrawn)),
     "variance-grows": (
         E,
@@ -285,12 +279,12 @@ def test_products_are_measured_before_any_scale() -> None:
 
 @pytest.mark.parametrize("model", ["decoder", "encoder"])
 def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
-    e, handle = real(model), library.load(model)
+    e, handle = real(model), registry.load(model)
     stream, words = e.recording.streams[0], handle.model.embedding.token.weight.detach().numpy()
-    assert grounds.embedding_factor(e) == pytest.approx(
+    assert evidence.embedding_factor(e) == pytest.approx(
         np.sqrt(e.recording.model.d_model), rel=TOTAL
     )
-    places = grounds.few(np.flatnonzero(~stream.special), 8)
+    places = evidence.few(np.flatnonzero(~stream.special), 8)
     found = []
     for place in places:
         nearest_first = np.argsort(((words - stream.resid[-1, place]) ** 2).sum(axis=1)).argsort()

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from claimed import TEXT, D, E, material, on_text, real, shuffled
+from claim_fixtures import TEXT, D, E, material, on_text, real, shuffled
 from conftest import HOSTILE, SMALL, TEXTS, read_once
 from test_formulas import wrong
 
@@ -26,17 +26,17 @@ from explorer.analysis.evidence import (
     RANDOM,
     SHORT,
     UNTESTABLE,
-    Evidence,
+    ClaimContext,
 )
-from explorer.frame import tabs
-from explorer.sentences import claims
+from explorer.layout import navigation
+from explorer.text import claims
 from explorer.views.claims import listing
-from models import library
-from models.own import Handle, handle_of
-from models.permuted import permuted
-from models.readouts import depth as deep
+from models import registry
+from models.own_model import OwnModel, handle_of
+from models.readouts import gradients
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.transformer import Decoder
+from models.weight_shuffle import permuted
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -53,7 +53,7 @@ def test_any_text_gets_a_verdict_or_a_reason(
     e = shuffled(request.getfixturevalue(kind), text)
     # A stack of 8 layers instead of 64, half of the time of all claims, and asked once.
     resid = {stream.name: stream.resid[0] for stream in e.recording.streams}
-    e = replace(e, depth=cache(lambda stream: deep.depth(resid[stream], layers=8)))
+    e = replace(e, depth=cache(lambda stream: gradients.depth(resid[stream], layers=8)))
     for claim in claims.CLAIMS:
         finding = evidence.settle(claim, e)
         assert finding.verdict in evidence.VERDICTS and finding.why and finding.shown
@@ -135,7 +135,7 @@ def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["the", "the cat", "the cat sat"])
-def test_too_short_a_text_says_what_it_needs(small_handle: Handle, text: str) -> None:
+def test_too_short_a_text_says_what_it_needs(small_handle: OwnModel, text: str) -> None:
     e = shuffled(small_handle, text)
     findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
     decided = {id for id, found in findings.items() if found.verdict in (HOLDS, FAILS)}
@@ -144,7 +144,7 @@ def test_too_short_a_text_says_what_it_needs(small_handle: Handle, text: str) ->
     assert len(short) > 40 and all("at least four tokens of text" in f.why for f in short.values())
 
 
-def test_without_text_nothing_is_decided(small_handle: Handle) -> None:
+def test_without_text_nothing_is_decided(small_handle: OwnModel) -> None:
     assert {
         evidence.settle(claim, material(small_handle, "")).verdict for claim in claims.CLAIMS
     } == {UNTESTABLE}
@@ -158,7 +158,7 @@ def test_one_row_does_not_decide_what_comes_next() -> None:
     assert found.verdict == SHORT and "four rows" in found.why
 
 
-def counting(e: Evidence, seen: dict[str, set]) -> Evidence:
+def counting(e: ClaimContext, seen: dict[str, set]) -> ClaimContext:
     """The same, noting for each door what was asked: which edits, texts, targets or tokens."""
 
     def noted(door: str, which: Callable) -> Callable:
@@ -218,10 +218,10 @@ BASES = ("", "WithoutPositions", "WithoutPositions,WithoutMask")
 
 
 def test_permuted_weights_are_the_same_numbers_in_another_order() -> None:
-    plain, other = read_once("grammar"), read_once("grammar" + library.PERMUTED)
+    plain, other = read_once("grammar"), read_once("grammar" + registry.PERMUTED)
     assert other.card.name == "grammar@permuted"
     assert other.card.fingerprint != plain.card.fingerprint
-    again = library.load("grammar@permuted")
+    again = registry.load("grammar@permuted")
     for (name, a), (_, b), (_, c) in zip(
         *(handle.model.named_parameters() for handle in (plain, other, again))
     ):
@@ -316,7 +316,7 @@ def test_a_claim_that_says_too_little_is_refused() -> None:
 def test_layernorm_is_said_to_be_taken_from_a_model_trained_with_it() -> None:
     text = "a b c d e f a b c d e f"
     e = on_text("induction", text)
-    bare = library.record(read_once("induction-no-norm"), text)
+    bare = registry.record(read_once("induction-no-norm"), text)
     found = evidence.settle(claims.BY_ID["norm-tames"], replace(e, bare=lambda: bare))
     length = np.linalg.norm(bare.streams[0].resid[-1].astype(float), axis=1).mean()
     assert "trained with them" in found.why and "induction-no-norm" in found.why
@@ -333,7 +333,7 @@ def test_a_deep_stack_shows_what_residual_connections_are_for() -> None:
     assert norm["residual off, no LayerNorm"][0] < 1e-30
 
 
-def test_what_a_model_does_not_offer_is_said(small_handle: Handle) -> None:
+def test_what_a_model_does_not_offer_is_said(small_handle: OwnModel) -> None:
     def refuse(*_: object) -> None:
         raise ValueError("weights of attention's output")
 
@@ -356,7 +356,7 @@ def test_what_a_model_does_not_offer_is_said(small_handle: Handle) -> None:
 def test_every_note_has_claims_and_every_page_is_there() -> None:
     assert {claim.note for claim in claims.CLAIMS} == set(claims.NOTES)
     for file in claims.PAGES:
-        assert file in tabs.TABS and (ROOT / "pages" / f"{file}.py").exists()
+        assert file in navigation.TABS and (ROOT / "pages" / f"{file}.py").exists()
     assert {claim.page for claim in claims.CLAIMS} <= set(claims.PAGES)
 
 

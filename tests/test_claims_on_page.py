@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from claimed import TEXT, material, real, shuffled
+from app_harness import page_at
+from claim_fixtures import TEXT, material, real, shuffled
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
 
 from explorer.analysis import evidence
 from explorer.analysis.csv import to_csv
@@ -23,9 +23,9 @@ from explorer.analysis.evidence import (
     FAILS,
     HOLDS,
 )
-from explorer.components import wire
-from explorer.sentences import claims, claims_report
-from models.own import Handle
+from explorer.components import codec
+from explorer.text import claims, claims_report
+from models.own_model import OwnModel
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,7 +56,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("text", ["<script>document.title='owned'</script> & <b>bold</b>", TEXT])
-def test_the_page_to_print_stands_alone(small_decoder: Handle, text: str) -> None:
+def test_the_page_to_print_stands_alone(small_decoder: OwnModel, text: str) -> None:
     e = material(small_decoder, text)
     findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
     recording = e.recording
@@ -89,7 +89,7 @@ def test_the_page_to_print_stands_alone(small_decoder: Handle, text: str) -> Non
         )
 
 
-def test_the_csv_reads_back(small_translator: Handle) -> None:
+def test_the_csv_reads_back(small_translator: OwnModel) -> None:
     e = shuffled(small_translator, 'the "cat"\nand, the dog saw the cat')
     findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
     written = to_csv(claims.table(findings), evidence.about(e.recording))
@@ -113,7 +113,7 @@ def opened(**asked: str) -> AppTest:
 
 def sent(app: AppTest) -> dict:
     return next(
-        wire.decode(e.proto.bytes)[0]
+        codec.decode(e.proto.bytes)[0]
         for e in on_page(app)
         if e.proto.component_name == "headlight.claims"
     )

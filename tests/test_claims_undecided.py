@@ -8,25 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bounds import TOTAL
-from claimed import D, E, T, adding, attending, feeling, flowing, material, real, value
+from claim_fixtures import D, E, T, adding, attending, feeling, flowing, material, real, value
 from conftest import read_once
+from tolerances import TOTAL
 
-from explorer.analysis import evidence, grounds
-from explorer.analysis.evidence import (
-    FAILS,
-    HOLDS,
-    SHORT,
-    UNTESTABLE,
-    Evidence,
-    Measured,
-)
-from explorer.sentences import claims
-from models import library
+from explorer.analysis import evidence
+from explorer.analysis.evidence import FAILS, HOLDS, SHORT, UNTESTABLE, ClaimContext, Measured
+from explorer.text import claims
+from models import registry
 from models.recording import Attention, Recording, Stream
 
 
-def closed(e: Evidence) -> Evidence:
+def closed(e: ClaimContext) -> ClaimContext:
     """The same from a model that hands out its weights alone."""
     attention = tuple(
         Attention.closed(a.name, a.query, a.key, a.pattern, a.allowed)
@@ -79,9 +72,9 @@ def test_a_sink_is_not_far_away() -> None:
 
 def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
     stream = E().recording.streams[0]
-    places = grounds.tried(np.flatnonzero(~stream.special))
+    places = evidence.tried(np.flatnonzero(~stream.special))
 
-    def deaf(rows: int) -> Evidence:
+    def deaf(rows: int) -> ClaimContext:
         """Of the tokens before `rows` none has weight on those that are exchanged, nor hears of
         them."""
 
@@ -122,7 +115,7 @@ def test_a_modest_turn_is_a_smaller_one_than_permuted_weights_make(
 
 def test_far_words_are_held_to_the_whole_text() -> None:
     claim = claims.BY_ID["far-words-count"]
-    long = material(library.load("decoder"), "the cat saw the dog and the dog saw the cat " * 5)
+    long = material(registry.load("decoder"), "the cat saw the dog and the dog saw the cat " * 5)
     fading = evidence.settle(claim, feeling(long, lambda _, distance: 0.92**distance))
     # From the token next door to the first one of the text.
     steps = len(long.recording.streams[0].tokens) - 3
@@ -130,7 +123,7 @@ def test_far_words_are_held_to_the_whole_text() -> None:
     assert (
         evidence.settle(claim, feeling(long, lambda _, distance: 1.02**distance)).verdict == HOLDS
     )
-    few = evidence.settle(claim, material(library.load("decoder"), "the cat saw the dog"))
+    few = evidence.settle(claim, material(registry.load("decoder"), "the cat saw the dog"))
     assert few.verdict == SHORT and "at least 8 tokens" in few.why
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models import cluster, library
+from models import cluster, registry
 from models.edits import ScaledBy, WithoutPositions, ZeroHead
 from models.recording import NotFinite, Recording
 from models.serve import Models
@@ -56,7 +56,7 @@ def replicas() -> Iterator[str]:
 def here(monkeypatch: pytest.MonkeyPatch, replicas: str) -> dict[str, tuple]:
     """Every model twice, of this process and of the cluster."""
     monkeypatch.setenv(cluster.ADDRESS, replicas)
-    return {name: (library.load(name), library.load(f"cluster:{name}")) for name in MODELS}
+    return {name: (registry.load(name), registry.load(f"cluster:{name}")) for name in MODELS}
 
 
 def same(there: Recording, mine: Recording) -> bool:
@@ -71,22 +71,22 @@ def process_of(model: str) -> int:
 @pytest.mark.slow
 def test_replicas_give_the_same_bits_and_a_dying_one_loses_no_question(here: dict) -> None:
     for name, (mine, theirs) in here.items():
-        head = ZeroHead(0, 0, library.offers(theirs).attention[-1])
+        head = ZeroHead(0, 0, registry.offers(theirs).attention[-1])
         for edits in ((), (head,), (ScaledBy(0.3), WithoutPositions())):
-            made = library.record(mine, TEXT, edits)
-            assert same(library.record(theirs, TEXT, edits), made), (name, edits)
+            made = registry.record(mine, TEXT, edits)
+            assert same(registry.record(theirs, TEXT, edits), made), (name, edits)
         stream = made.streams[-1].name
-        one, other = (library.lens(each, made, stream, 3) for each in (mine, theirs))
+        one, other = (registry.lens(each, made, stream, 3) for each in (mine, theirs))
         assert all(np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values()))
-        one, other = (library.logits(each, made, stream, 2) for each in (mine, theirs))
+        one, other = (registry.logits(each, made, stream, 2) for each in (mine, theirs))
         assert np.array_equal(one, other) and one.dtype == other.dtype
         vectors = made.streams[0].resid[0, :2]
-        for one, other in zip(*(library.nearest(each, vectors, 4) for each in (mine, theirs))):
+        for one, other in zip(*(registry.nearest(each, vectors, 4) for each in (mine, theirs))):
             assert np.array_equal(one, other)
         ids = made.streams[-1].ids
-        assert library.labels(mine, ids) == library.labels(theirs, ids)
+        assert registry.labels(mine, ids) == registry.labels(theirs, ids)
         assert mine.tokenizer.text(ids) == theirs.tokenizer.text(ids)
-        assert not library.offers(theirs).weights and library.offers(mine).weights
+        assert not registry.offers(theirs).weights and registry.offers(mine).weights
     one_dies(*here["induction"])
 
 
@@ -99,12 +99,12 @@ def one_dies(mine, theirs) -> None:
     def asked(at: int) -> Recording:
         if at == 12:
             os.kill(min(at_work), signal.SIGKILL)
-        return library.record(theirs, texts[at])
+        return registry.record(theirs, texts[at])
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(asked, range(len(texts))))
     for text, each in zip(texts, found):
-        assert same(each, library.record(mine, text))
+        assert same(each, registry.record(mine, text))
     assert process_of("induction") != min(at_work)
 
 
@@ -135,16 +135,16 @@ def test_a_door_that_is_not_there_is_told_and_what_a_model_refuses_too(
 ) -> None:
     monkeypatch.setattr(cluster, "PAUSE", 0.0)
     with pytest.raises(ValueError, match=cluster.ADDRESS):
-        library.load("cluster:induction")
+        registry.load("cluster:induction")
     monkeypatch.setenv(cluster.ADDRESS, "http://127.0.0.1:9")
     with pytest.raises(ValueError, match="does not answer"):
-        library.load("cluster:induction")
+        registry.load("cluster:induction")
     served = Models(("induction",))
     monkeypatch.setattr(cluster, "_answer", lambda asked: served.answer(asked.data))
-    theirs = library.load("cluster:induction")
+    theirs = registry.load("cluster:induction")
     with pytest.raises(ValueError, match="head 9 of layer 9"):
-        library.record(theirs, TEXT, (ZeroHead(9, 9),))
+        registry.record(theirs, TEXT, (ZeroHead(9, 9),))
     with pytest.raises(NotFinite, match="finite"):
-        library.record(theirs, TEXT, (ScaledBy(1e-38),))
+        registry.record(theirs, TEXT, (ScaledBy(1e-38),))
     with pytest.raises(ValueError, match="no model of this name"):
-        library.load("cluster:encoder")
+        registry.load("cluster:encoder")

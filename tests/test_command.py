@@ -18,9 +18,9 @@ from pathlib import Path
 import clone
 import pytest
 
-from explorer import command, export
+from explorer import cli, export
 from explorer.analysis.csv import to_csv
-from models import library
+from models import registry
 from models.recording import from_npz, to_npz
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,11 +31,9 @@ def test_a_recording_and_a_page_are_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     npz, html = tmp_path / "it.npz", tmp_path / "it.html"
-    assert command.main(["record", TEXT, "--model", "decoder", "-o", str(npz)]) == 0
-    assert from_npz(npz.read_bytes()) == library.record(library.load("decoder"), TEXT)
-    assert (
-        command.main(["page", TEXT, "-o", str(html), "-c", "layer=1", "head=5", "view=Matrix"]) == 0
-    )
+    assert cli.main(["record", TEXT, "--model", "decoder", "-o", str(npz)]) == 0
+    assert from_npz(npz.read_bytes()) == registry.record(registry.load("decoder"), TEXT)
+    assert cli.main(["page", TEXT, "-o", str(html), "-c", "layer=1", "head=5", "view=Matrix"]) == 0
     assert "layer=1&amp;head=5" in html.read_text("utf-8")
     said = capsys.readouterr()
     assert not said.out and "Loading encoder" in said.err and f"{html}: " in said.err
@@ -60,22 +58,22 @@ def test_another_recording_stands_beside_the_first(
     asked: list[str], said: tuple[str, ...], tmp_path: Path
 ) -> None:
     html = tmp_path / "it.html"
-    assert command.main(["page", TEXT, "-o", str(html), *asked]) == 0
+    assert cli.main(["page", TEXT, "-o", str(html), *asked]) == 0
     foot = unescape(html.read_text("utf-8").rpartition("<footer>")[2])
     assert all(each in foot for each in (*said, TEXT))
 
 
 def test_help_names_every_view(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        command.main(["page", "--help"])
+        cli.main(["page", "--help"])
     listed = capsys.readouterr().out.partition("Views: ")[2]
     assert ended.value.code == 0 and " ".join(listed.split()) == f"{', '.join(export.VIEWS)}."
 
 
 def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["models"]) == 0
+    assert cli.main(["models"]) == 0
     listed = capsys.readouterr().out
-    assert all(f"\n{name} " in f"\n{listed}" for name in library.names())
+    assert all(f"\n{name} " in f"\n{listed}" for name in registry.names())
 
 
 @pytest.mark.parametrize(
@@ -126,7 +124,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert command.main(asked) == 1
+    assert cli.main(asked) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("headlight: ") and said in error
     assert not list(tmp_path.iterdir())
@@ -145,8 +143,8 @@ def test_it_is_said_before_any_work(
     asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(library, "load", lambda *given: pytest.fail("a model was loaded"))
-    assert command.main(asked) == 1
+    monkeypatch.setattr(registry, "load", lambda *given: pytest.fail("a model was loaded"))
+    assert cli.main(asked) == 1
 
 
 def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +152,7 @@ def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> Non
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert command.main(["app", "--address", "127.0.0.1", "--port", str(port)]) == 1
+        assert cli.main(["app", "--address", "127.0.0.1", "--port", str(port)]) == 1
     said = capsys.readouterr().err
     assert f"127.0.0.1, port {port} (Address already in use); choose another" in said
 
@@ -171,9 +169,9 @@ def test_every_choice_of_a_view_is_read(monkeypatch: pytest.MonkeyPatch) -> None
     settled = export.chosen
     monkeypatch.setattr(export, "chosen", lambda *given: (given[0], Watched(settled(*given)[1])))
     for view in export.VIEWS:
-        model = library.load("translator" if view == "alignment" else "encoder")
-        recording = library.record(model, "The cat sat.")
-        other = library.record(model, "The dog ran.") if view in export.OF_TWO else None
+        model = registry.load("translator" if view == "alignment" else "encoder")
+        recording = registry.record(model, "The cat sat.")
+        other = registry.record(model, "The dog ran.") if view in export.OF_TWO else None
         export.page(recording, view, model=model, other=other)
     assert read == {view: set(names) for view, names in export.CHOICES.items()}
 
@@ -182,13 +180,13 @@ def test_its_version_stands_in_all_that_it_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        command.main(["--version"])
+        cli.main(["--version"])
     assert ended.value.code == 0
     version = capsys.readouterr().out.removeprefix("headlight ").strip()
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
     npz, html = tmp_path / "it.npz", tmp_path / "it.html"
-    command.main(["record", TEXT, "-o", str(npz)])
-    command.main(["page", TEXT, "-o", str(html)])
+    cli.main(["record", TEXT, "-o", str(npz)])
+    cli.main(["page", TEXT, "-o", str(html)])
     assert from_npz(npz.read_bytes()).version == version
     assert f"Made with Headlight {version}<" in html.read_text("utf-8")
     assert (
@@ -197,7 +195,7 @@ def test_its_version_stands_in_all_that_it_writes(
 
 
 def test_a_recording_of_another_version_keeps_it_and_is_the_same() -> None:
-    made = library.record(library.load("encoder"), TEXT)
+    made = registry.record(registry.load("encoder"), TEXT)
     older = replace(made, version="0.3.0")
     assert from_npz(to_npz(older)).version == "0.3.0" and older == made
 

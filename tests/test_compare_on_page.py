@@ -8,15 +8,15 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import numpy as np
 import pytest
-from bounds import STORED, SUMMED
-from compared import recorded, sides
+from app_harness import page_at
+from compare_fixtures import recorded, sides
 from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
+from tolerances import STORED, SUMMED
 
-from explorer.analysis import compare as numbers
-from explorer.components import wire
-from models import library
+from explorer.analysis import comparison
+from explorer.components import codec
+from models import registry
 from models.edits import HideToken, WithoutPositions
 
 # ---- the page ----------------------------------------------------------------
@@ -33,7 +33,7 @@ def clean(app: AppTest) -> AppTest:
 
 def sent(app: AppTest, component: str, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     decoded = [
-        wire.decode(e.proto.bytes)
+        codec.decode(e.proto.bytes)
         for e in on_page(app)
         if e.proto.component_name == f"headlight.{component}"
     ]
@@ -46,7 +46,7 @@ def test_any_text_is_compared(text: str) -> None:
     app = clean(opened(text=text))
     header, blocks = sent(app, "compare", "grids")
     found = sides(recorded("encoder", text), recorded("encoder", text, (WithoutPositions(),)))
-    np.testing.assert_allclose(blocks["distance"], numbers.paired(found).ravel(), atol=SUMMED)
+    np.testing.assert_allclose(blocks["distance"], comparison.paired(found).ravel(), atol=SUMMED)
     assert header["rows"] == list(found.rows.labels)
     clean(opened(text=text, other_what="Model", other_model="decoder", other_view="Vectors"))
 
@@ -94,7 +94,7 @@ def test_every_view_opens(view: str, asked: dict[str, str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    library.MINILM not in library.names(), reason="the package with MiniLM is not installed"
+    registry.MINILM not in registry.names(), reason="the package with MiniLM is not installed"
 )
 def test_a_pretrained_model_in_its_own_code_and_in_ours_do_the_same() -> None:
     app = clean(
@@ -102,7 +102,7 @@ def test_a_pretrained_model_in_its_own_code_and_in_ours_do_the_same() -> None:
             model="minilm",
             text="Ram pushed Hari",
             other_what="Model",
-            other_model=f"{library.IN_ITS_OWN_CODE}{library.MINILM}",
+            other_model=f"{registry.IN_ITS_OWN_CODE}{registry.MINILM}",
         )
     )
     assert sent(app, "compare", "grids")[1]["distance"].max() < 0.01
@@ -110,7 +110,7 @@ def test_a_pretrained_model_in_its_own_code_and_in_ours_do_the_same() -> None:
         opened(
             model="minilm",
             other_what="Model",
-            other_model=f"{library.IN_ITS_OWN_CODE}{library.MINILM}",
+            other_model=f"{registry.IN_ITS_OWN_CODE}{registry.MINILM}",
             other_view="Vectors",
         )
     )
@@ -123,9 +123,9 @@ def test_the_sentence_on_top_and_a_link_s_pair_are_what_was_measured() -> None:
         recorded("encoder", "Ram pushed Hari"),
         recorded("encoder", "Ram pushed Hari", (WithoutPositions(),)),
     )
-    paired = numbers.paired(found)
-    most = numbers.most_changed(paired)[0]
-    assert any(f"{numbers.name(most)} differs most" in told.value for told in app.subheader)
+    paired = comparison.paired(found)
+    most = comparison.most_changed(paired)[0]
+    assert any(f"{comparison.name(most)} differs most" in told.value for told in app.subheader)
     assert any(f"are {paired[most]:.2f} apart" in told.value for told in app.caption)
     pair, _ = sent(app, "compare", "pair")
     assert pair["a"] == pair["b"] == [1, 3] and f"{paired[1, 3]:.2f}" in pair["title"]
@@ -151,7 +151,7 @@ def test_choosing_a_head_sends_no_grid_again_and_swapping_turns_signs() -> None:
             e.proto.bytes
             for e in on_page(app)
             if e.proto.component_name == "headlight.compare"
-            and wire.decode(e.proto.bytes)[0]["kind"] == "grids"
+            and codec.decode(e.proto.bytes)[0]["kind"] == "grids"
         )
 
     before, matrices = grids(), sent(app, "matrix", "panels")[1]["v2"]
@@ -231,12 +231,12 @@ def test_both_models_answer_one_prompt_and_one_without_words_says_so() -> None:
     place = list(recorded("encoder", text).streams[0].tokens).index("mat")
     there = list(recorded("decoder", text).streams[0].tokens).index("mat")
     logits = (
-        library.logits(encoder, recorded("encoder", text, (HideToken(place),)), "encoder", place),
+        registry.logits(encoder, recorded("encoder", text, (HideToken(place),)), "encoder", place),
         # What the decoder says in the same place comes after the word before it.
-        library.logits(decoder, recorded("decoder", text), "decoder", there - 1),
+        registry.logits(decoder, recorded("decoder", text), "decoder", there - 1),
     )
     shown = [
-        wire.decode(e.proto.bytes)[0]
+        codec.decode(e.proto.bytes)[0]
         for e in on_page(app)
         if e.proto.component_name == "headlight.bars"
     ]
@@ -246,10 +246,10 @@ def test_both_models_answer_one_prompt_and_one_without_words_says_so() -> None:
         p /= p.sum()
         best = np.argsort(-p)[:10]
         np.testing.assert_allclose([row["value"] for row in header["rows"]], p[best], rtol=SUMMED)
-        assert header["rows"][0]["label"] == library.labels(handle, [int(best[0])])[0]
+        assert header["rows"][0]["label"] == registry.labels(handle, [int(best[0])])[0]
         assert f"{p[best[0]]:.3f}" in said
     assert "hidden “mat”" in said and "after “the”" in said
-    if "minilm" in library.names():
+    if "minilm" in registry.names():
         app = clean(opened(text=text, other_what="Model", other_model="minilm"))
         says = "minilm has no readout over the vocabulary, so it predicts no words"
         assert says in " ".join(each.value.lower() for each in app.markdown)

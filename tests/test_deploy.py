@@ -24,8 +24,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.web.cli import main_run
 from websockets.sync.client import connect
 
-from explorer.memory.settings import PREFIX, Settings, read
-from explorer.server.health import KEPT
+from explorer.server.routes import KEPT
+from explorer.state.settings import PREFIX, Settings, read
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,7 +49,7 @@ def composed(port: int) -> tuple[list[str], dict[str, str]]:
     entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", dockerfile, re.MULTILINE)[1])
     command = [*entry, *service["command"]]
     assert command[0] == "headlight", "the command of the installed project"
-    command = [sys.executable, "-m", "explorer.command", *command[1:]]
+    command = [sys.executable, "-m", "explorer.cli", *command[1:]]
     # Redis is not at the tests' machine; the tests of classes have their own.
     settings = service["environment"] | {"HEADLIGHT_REDIS": ""}
     return [each.replace("8601", str(port)) for each in command], settings

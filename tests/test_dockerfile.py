@@ -25,7 +25,7 @@ import pytest
 from packaging.requirements import Requirement
 from test_deploy import free_port
 
-from explorer import command
+from explorer import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
@@ -148,7 +148,7 @@ def test_nothing_left_from_building_or_checking_goes_into_the_image() -> None:
     caches = (".mypy_cache/a.json", ".pytest_cache/v/a", "explorer/__pycache__/a.pyc")
     assert all(ignored(each) for each in (*left, *caches, ".venv/bin/python", ".git/config"))
     assert not any(
-        ignored(each) for each in ("app.py", ".streamlit/config.toml", "models/known.py")
+        ignored(each) for each in ("app.py", ".streamlit/config.toml", "models/model_names.py")
     )
 
 
@@ -210,9 +210,9 @@ def test_what_it_copies_and_installs_is_all_that_the_app_needs(tmp_path: Path) -
     shutil.rmtree(image)
     program, *given = [*json.loads(only("ENTRYPOINT")), *json.loads(only("CMD"))]
     assert program == "headlight"
-    assert command.parser().parse_args(given).port == int(only("EXPOSE"))
+    assert cli.parser().parse_args(given).port == int(only("EXPOSE"))
     port = free_port()
-    started = [str(python), "-m", "explorer.command", *given, "--port", str(port)]
+    started = [str(python), "-m", "explorer.cli", *given, "--port", str(port)]
     serving = driver.running(started, port, home, PYTHONPATH="", HOME=str(home))
     address = next(serving)
     for _ in range(300):

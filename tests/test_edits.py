@@ -8,12 +8,12 @@ from math import sqrt
 import numpy as np
 import pytest
 import torch
-from bounds import PASSED, STORED, SUMMED
 from edited import OTHER, TEXT, last, recorded
 from test_transformer import seeded, torch_attention
+from tolerances import PASSED, STORED, SUMMED
 from torch import nn
 
-from models import library, own
+from models import own_model, registry
 from models.attention import Stored
 from models.config import Config
 from models.edits import (
@@ -40,11 +40,11 @@ from models.embedding import sinusoids
 from models.transformer import Decoder, Encoder
 
 
-def own_label(handle: own.Handle) -> str:
+def own_label(handle: own_model.OwnModel) -> str:
     return "decoder self" if handle.card.kind == "encoder-decoder" else "self"
 
 
-def test_the_scale_is_one_divisor_of_many(handle: own.Handle) -> None:
+def test_the_scale_is_one_divisor_of_many(handle: own_model.OwnModel) -> None:
     d_head = handle.card.d_head
     np.testing.assert_array_equal(
         last(recorded(handle, ScaledBy(sqrt(d_head)))), last(recorded(handle))
@@ -61,7 +61,7 @@ def test_the_scale_is_one_divisor_of_many(handle: own.Handle) -> None:
         assert plain.scores.shape == scaled.scores.shape
 
 
-def test_a_large_divisor_makes_rows_even(handle: own.Handle) -> None:
+def test_a_large_divisor_makes_rows_even(handle: own_model.OwnModel) -> None:
     for attention in recorded(handle, ScaledBy(1e6)).attention:
         even = attention.allowed / attention.allowed.sum(-1, keepdims=True)
         np.testing.assert_allclose(
@@ -69,7 +69,7 @@ def test_a_large_divisor_makes_rows_even(handle: own.Handle) -> None:
         )
 
 
-def test_a_head_made_even_a_head_made_its_mean(handle: own.Handle) -> None:
+def test_a_head_made_even_a_head_made_its_mean(handle: own_model.OwnModel) -> None:
     label = own_label(handle)
     plain, even, mean = (
         recorded(handle, *asked)
@@ -84,13 +84,15 @@ def test_a_head_made_even_a_head_made_its_mean(handle: own.Handle) -> None:
         np.delete(one.pattern[1], 2, 0), np.delete(before.pattern[1], 2, 0)
     )
     # What the head writes is now the same at every token: W_O of the mean of z.
-    w_o, _ = library.outputs(handle)[label]
+    w_o, _ = registry.outputs(handle)[label]
     z = before.pattern[1, 2] @ before.v[1, 2]
     changed = mean.streams[-1].at("1.attn.wrote") - plain.streams[-1].at("1.attn.wrote")
     np.testing.assert_allclose(changed, (z.mean(0) - z) @ w_o[1, 2], atol=SUMMED)
 
 
-def test_a_mask_put_on_and_taken_off(small_handle: own.Handle, small_decoder: own.Handle) -> None:
+def test_a_mask_put_on_and_taken_off(
+    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel
+) -> None:
     one = recorded(small_handle, WithMask())
     assert not one.attention[0].pattern[..., ~np.tril(np.ones_like(one.attention[0].allowed))].any()
     n = len(small_handle.tokenizer.ids([TEXT])[0])
@@ -112,7 +114,7 @@ def test_a_mask_put_on_and_taken_off(small_handle: own.Handle, small_decoder: ow
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_in_a_window_tokens_see_those_near_them(handle: own.Handle, size: int) -> None:
+def test_in_a_window_tokens_see_those_near_them(handle: own_model.OwnModel, size: int) -> None:
     """And nothing that lies further off than as many windows as there are layers moves a token."""
     plain, made = recorded(handle), recorded(handle, Window(size))
     for attention, full in zip(made.attention, plain.attention):
@@ -134,12 +136,12 @@ def test_in_a_window_tokens_see_those_near_them(handle: own.Handle, size: int) -
         recorded(handle, Window(0))
 
 
-def test_a_decoder_with_a_window_writes_as_it_reads(small_decoder: own.Handle) -> None:
+def test_a_decoder_with_a_window_writes_as_it_reads(small_decoder: own_model.OwnModel) -> None:
     """Its own window may be made narrower, and what was stored is seen through it."""
     narrow = replace(small_decoder.model.config, window=2)
-    model = own.KINDS["decoder"](narrow)
+    model = own_model.KINDS["decoder"](narrow)
     model.load_state_dict(small_decoder.model.state_dict())
-    other = own.handle_of(model.eval(), small_decoder.tokenizer, "narrow", "")
+    other = own_model.handle_of(model.eval(), small_decoder.tokenizer, "narrow", "")
     one, two = recorded(other), recorded(small_decoder, Window(2))
     np.testing.assert_allclose(one.streams[0].resid, two.streams[0].resid, atol=SUMMED)
     wider = recorded(other, Window(5))
@@ -151,7 +153,7 @@ def test_a_decoder_with_a_window_writes_as_it_reads(small_decoder: own.Handle) -
     np.testing.assert_allclose(torch.stack(steps).detach(), two.streams[0].resid[-1], atol=SUMMED)
 
 
-def test_positions_shuffled_shifted_and_of_another_kind(small_handle: own.Handle) -> None:
+def test_positions_shuffled_shifted_and_of_another_kind(small_handle: own_model.OwnModel) -> None:
     d = small_handle.card.d_model
     table = sinusoids(64, d).numpy()
     plain = recorded(small_handle).streams[0].at("pos.wrote")
@@ -172,7 +174,9 @@ def test_positions_shuffled_shifted_and_of_another_kind(small_handle: own.Handle
 
 
 @pytest.mark.parametrize("kind", ["rotary", "distance"])
-def test_relative_positions_know_the_distance_alone(small_handle: own.Handle, kind: str) -> None:
+def test_relative_positions_know_the_distance_alone(
+    small_handle: own_model.OwnModel, kind: str
+) -> None:
     """The same word everywhere: a score may depend on key minus query and on nothing else."""
     recording = recorded(small_handle, OtherPositions(kind), text="the the the the the the the the")
     scores = recording.attention[0].scores[0][:, 1:-1, 1:-1]
@@ -184,7 +188,7 @@ def test_relative_positions_know_the_distance_alone(small_handle: own.Handle, ki
 
 @pytest.mark.parametrize("kind", ["rotary", "distance", "sinusoids", "random"])
 def test_other_positions_with_stored_keys_equal_the_whole_pass(
-    small_decoder: own.Handle, kind: str
+    small_decoder: own_model.OwnModel, kind: str
 ) -> None:
     model, asked = small_decoder.model, (OtherPositions(kind),)
     ids = torch.tensor([[3, 9, 4, 4, 17, 30]])
@@ -196,7 +200,7 @@ def test_other_positions_with_stored_keys_equal_the_whole_pass(
         torch.testing.assert_close(steps, model(ids, edits=asked), atol=SUMMED, rtol=0)
 
 
-def test_one_residual_off_and_no_feed_forward(handle: own.Handle) -> None:
+def test_one_residual_off_and_no_feed_forward(handle: own_model.OwnModel) -> None:
     stream = recorded(handle, WithoutResidual(1, "ffn")).streams[-1]
     for before, wrote, after in stream.writes():
         kept = 0 if wrote == "1.ffn.wrote" else stream.at(before)
@@ -303,7 +307,7 @@ def test_a_model_built_without_a_part_is_one_with_the_part_taken_away() -> None:
 
 
 def test_a_whole_site_of_another_text_makes_its_run(
-    small_handle: own.Handle, small_decoder: own.Handle
+    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel
 ) -> None:
     for handle in (small_handle, small_decoder):
         donor = recorded(handle, text=OTHER)
@@ -314,13 +318,13 @@ def test_a_whole_site_of_another_text_makes_its_run(
             )
 
 
-def test_a_patch_of_one_token_and_of_one_head(handle: own.Handle) -> None:
+def test_a_patch_of_one_token_and_of_one_head(handle: own_model.OwnModel) -> None:
     plain, label = recorded(handle), own_label(handle)
     stream = plain.streams[0]
     patched = recorded(handle, PatchSite(OTHER, "0.ffn.normed", 2)).streams[0]
     changed = np.abs(patched.at("0.ffn.normed") - stream.at("0.ffn.normed")).max(-1)
     assert changed[2] > 0 and not np.delete(changed, 2).any()
-    w_o, _ = library.outputs(handle)[label]
+    w_o, _ = registry.outputs(handle)[label]
     own_text = recorded(handle, PatchHead(TEXT, 1, 3, label))
     if handle.card.kind != "encoder-decoder":  # whose donor is read with its own target
         np.testing.assert_allclose(last(own_text), last(plain), atol=SUMMED)
@@ -334,40 +338,42 @@ def test_a_patch_of_one_token_and_of_one_head(handle: own.Handle) -> None:
     )  # it writes where head 3 can write
 
 
-def test_a_sweep_is_one_record_after_the_other(handle: own.Handle) -> None:
+def test_a_sweep_is_one_record_after_the_other(handle: own_model.OwnModel) -> None:
     label, target = own_label(handle), None
     if handle.card.kind == "encoder-decoder":
-        target = tuple(int(each) for each in library.record(handle, TEXT).streams[1].ids[1:])
+        target = tuple(int(each) for each in registry.record(handle, TEXT).streams[1].ids[1:])
     plain, stream = (
-        library.record(handle, TEXT, (), target),
+        registry.record(handle, TEXT, (), target),
         {"encoder": "encoder", "decoder": "decoder", "encoder-decoder": "encoder"}[
             handle.card.kind
         ],
     )
-    heads = library.sweep_heads(handle, TEXT, OTHER, label, 1, 11, 7)
+    heads = registry.sweep_heads(handle, TEXT, OTHER, label, 1, 11, 7)
     found = {effect.place: effect.value for effect in heads.effects}
     assert len(found) == heads.places == 12
-    logits = library.logits(handle, plain, plain.streams[-1].name, 1)
+    logits = registry.logits(handle, plain, plain.streams[-1].name, 1)
     assert heads.clean == pytest.approx(logits[11] - logits[7], abs=PASSED)
     for place in ((0, 1), (2, 3)):
-        after = library.logits(
+        after = registry.logits(
             handle,
-            patched := library.record(handle, TEXT, (PatchHead(OTHER, *place, label),), target),
+            patched := registry.record(handle, TEXT, (PatchHead(OTHER, *place, label),), target),
             patched.streams[-1].name,
             1,
         )
         assert found[place] == pytest.approx(after[11] - after[7], abs=PASSED)
-    sites = library.sweep_sites(handle, TEXT, OTHER, stream, 1, 11, 7)
+    sites = registry.sweep_sites(handle, TEXT, OTHER, stream, 1, 11, 7)
     found = {effect.place: effect.value for effect in sites.effects}
     assert len(found) == sites.places
-    patched = library.record(handle, TEXT, (PatchSite(OTHER, "1.attn.normed", 2, stream),), target)
-    after = library.logits(handle, patched, patched.streams[-1].name, 1)
+    patched = registry.record(handle, TEXT, (PatchSite(OTHER, "1.attn.normed", 2, stream),), target)
+    after = registry.logits(handle, patched, patched.streams[-1].name, 1)
     assert found["1.attn.normed", 2] == pytest.approx(after[11] - after[7], abs=PASSED)
     if handle.card.kind != "encoder-decoder":
         assert found["2.ffn.normed", 1] == pytest.approx(sites.donor, abs=PASSED)
 
 
-def test_a_patch_from_a_shorter_sentence_hides_what_both_have(small_handle: own.Handle) -> None:
+def test_a_patch_from_a_shorter_sentence_hides_what_both_have(
+    small_handle: own_model.OwnModel,
+) -> None:
     text, donor = "the cat sat on the mat and the dog ran", "the dog"
     n = len(recorded(small_handle, text=text).streams[0].tokens)
     asked = (PatchHead(donor, 1, 2), HideToken(n - 2))
@@ -375,9 +381,9 @@ def test_a_patch_from_a_shorter_sentence_hides_what_both_have(small_handle: own.
     assert made.edits == asked and made.streams[0].tokens[n - 2] == "[MASK]"
     # The lending text has no such token, so it is read as it is; one that it has is hidden there
     # too.
-    plain = own.kept(small_handle, donor, ())["encoder"]["1.attn.z"]
-    assert torch.equal(own.kept(small_handle, donor, asked)["encoder"]["1.attn.z"], plain)
-    both = own.kept(small_handle, donor, (HideToken(1),))["encoder"]["1.attn.z"]
+    plain = own_model.kept(small_handle, donor, ())["encoder"]["1.attn.z"]
+    assert torch.equal(own_model.kept(small_handle, donor, asked)["encoder"]["1.attn.z"], plain)
+    both = own_model.kept(small_handle, donor, (HideToken(1),))["encoder"]["1.attn.z"]
     assert not torch.equal(both, plain)
     with pytest.raises(ValueError, match="names no token"):
         recorded(small_handle, HideToken(n - 2), text=donor)

@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from bounds import PASSED, TOTAL
 from conftest import read_once
 from edited import OTHER, TEXT, last, recorded
+from tolerances import PASSED, TOTAL
 
-from models import edits, library, own, written_edits
+from models import edits, own_model, registry
 from models.edits import (
     MeanHead,
     MoveNorm,
@@ -68,9 +68,9 @@ EVERY = (
 )
 
 
-def test_a_translator_writes_with_shifted_positions(small_translator: own.Handle) -> None:
+def test_a_translator_writes_with_shifted_positions(small_translator: own_model.OwnModel) -> None:
     for by in (5, 30, 54):
-        assert library.record(small_translator, TEXT, (ShiftPositions(by),)).streams[1].sites
+        assert registry.record(small_translator, TEXT, (ShiftPositions(by),)).streams[1].sites
 
 
 def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> None:
@@ -81,7 +81,7 @@ def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> 
         ("induction-no-norm", edits.OtherNorm("rms")),
     ):
         with pytest.raises(ValueError, match=name):
-            library.record(read_once(name), TEXT, (moved,))
+            registry.record(read_once(name), TEXT, (moved,))
     for name, gone in (
         ("induction-no-scale", WithoutScale()),
         ("induction-no-residual", WithoutResidual()),
@@ -90,13 +90,13 @@ def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> 
     ):
         handle = read_once(name)
         np.testing.assert_array_equal(
-            last(library.record(handle, TEXT, (gone,))), last(library.record(handle, TEXT))
+            last(registry.record(handle, TEXT, (gone,))), last(registry.record(handle, TEXT))
         )
 
 
 @pytest.mark.parametrize("many", [2, 5, 12])
 def test_any_edits_go_together(
-    small_handle: own.Handle, small_decoder: own.Handle, many: int
+    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel, many: int
 ) -> None:
     drawn = list(combinations(EVERY, many))[:: max(1, len(list(combinations(EVERY, many))) // 25)]
     for asked in drawn:
@@ -105,16 +105,16 @@ def test_any_edits_go_together(
             assert recording.edits == (*asked, more) and np.isfinite(last(recording)).all()
             if any(isinstance(each, PatchSite) for each in asked):
                 with pytest.raises(ValueError, match="put in"):
-                    library.attribute(handle, recording, recording.streams[0].name, 2, 7)
+                    registry.attribute(handle, recording, recording.streams[0].name, 2, 7)
             else:
-                found = library.attribute(handle, recording, recording.streams[0].name, 2, 7)
+                found = registry.attribute(handle, recording, recording.streams[0].name, 2, 7)
                 assert sum(part.value for part in found.parts) == pytest.approx(
                     found.logit, abs=TOTAL + 1e-5 * abs(found.logit)
                 )
 
 
-def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
-    big = own.handle_of(
+def test_numbers_that_overflow_are_named(small_decoder: own_model.OwnModel) -> None:
+    big = own_model.handle_of(
         Decoder(small_decoder.model.config).eval(), small_decoder.tokenizer, "big", "none"
     )
     with torch.no_grad():
@@ -164,7 +164,7 @@ def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
     ],
 )
 def test_what_cannot_be_done_is_said(
-    small_decoder: own.Handle, asked: edits.Edit, why: str
+    small_decoder: own_model.OwnModel, asked: edits.Edit, why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
         recorded(small_decoder, asked)
@@ -172,10 +172,10 @@ def test_what_cannot_be_done_is_said(
 
 @pytest.mark.parametrize("divisor", [3e-39, 1e-38, 1.2e-38, 1e-30, 3e38])
 def test_the_smallest_and_largest_divisors_are_divided_by_or_overflow_by_name(
-    small_decoder: own.Handle, divisor: float
+    small_decoder: own_model.OwnModel, divisor: float
 ) -> None:
     """From an address too, where a number is written as Python does."""
-    (asked,) = written_edits.from_line(written_edits.to_line((ScaledBy(divisor),)))
+    (asked,) = edits.from_line(edits.to_line((ScaledBy(divisor),)))
     try:
         pattern = recorded(small_decoder, asked).attention[0].pattern
     except NotFinite as overflow:
@@ -185,7 +185,9 @@ def test_the_smallest_and_largest_divisors_are_divided_by_or_overflow_by_name(
         assert np.ptp(rows) < PASSED if divisor > 1 else (rows.max(-1) == 1).all()
 
 
-def test_two_people_with_different_edits_get_their_own_pictures(small_handle: own.Handle) -> None:
+def test_two_people_with_different_edits_get_their_own_pictures(
+    small_handle: own_model.OwnModel,
+) -> None:
     """One model, many threads at once, each with its own switches: every recording is the one that
     its edits make alone."""
     asked = [
@@ -216,16 +218,11 @@ def test_edits_come_back_from_a_line_and_from_json() -> None:
         PatchSite("", "embed", None, "encoder"),
         MoveNorm("post", 0),
     )
-    line = written_edits.to_line(asked)
-    assert (
-        written_edits.from_line(line) == asked
-        and written_edits.to_line(written_edits.from_line(line)) == line
-    )
+    line = edits.to_line(asked)
+    assert edits.from_line(line) == asked and edits.to_line(edits.from_line(line)) == line
     assert " " not in line and "\n" not in line
-    assert tuple(written_edits.from_json(written_edits.to_json(each)) for each in asked) == asked
-    assert written_edits.from_line("") == () and written_edits.from_line("ZeroHead:1:2") == (
-        ZeroHead(1, 2),
-    )
+    assert tuple(edits.from_json(edits.to_json(each)) for each in asked) == asked
+    assert edits.from_line("") == () and edits.from_line("ZeroHead:1:2") == (ZeroHead(1, 2),)
     assert len({str(each) for each in asked}) == len(asked), "each is said in its own words"
 
 
@@ -244,26 +241,23 @@ def test_edits_come_back_from_a_line_and_from_json() -> None:
 )
 def test_a_line_that_is_none_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
-        written_edits.from_line(line)
+        edits.from_line(line)
 
 
 def test_a_block_of_heads_is_one_word_of_an_address_and_one_of_a_caption() -> None:
     every = tuple(UniformHead(layer, head) for layer in range(4) for head in range(8))
     assert (
-        written_edits.to_line(every) == "UniformHead:0-3:0-7:self"
-        and written_edits.from_line(written_edits.to_line(every)) == every
+        edits.to_line(every) == "UniformHead:0-3:0-7:self"
+        and edits.from_line(edits.to_line(every)) == every
     )
-    assert (
-        written_edits.in_words(every)
-        == "each of heads 0 to 7 of layers 0 to 3 looks everywhere alike"
-    )
+    assert edits.in_words(every) == "each of heads 0 to 7 of layers 0 to 3 looks everywhere alike"
     mixed = (WithoutScale(), *every[3:13], ZeroHead(0, 1), ZeroHead(0, 2, "cross"), every[31])
-    assert written_edits.from_line(written_edits.to_line(mixed)) == mixed and len(
-        written_edits.to_line(mixed).split(",")
+    assert edits.from_line(edits.to_line(mixed)) == mixed and len(
+        edits.to_line(mixed).split(",")
     ) < len(mixed)
     # What older links say, an edit a word, is read as before.
     line = ",".join(f"ZeroHead:{layer}:{head}:self" for layer in (0, 1) for head in (2, 3))
-    assert written_edits.from_line(line) == written_edits.from_line("ZeroHead:0-1:2-3:self")
+    assert edits.from_line(line) == edits.from_line("ZeroHead:0-1:2-3:self")
     for bad in ("UniformHead:3-0:0:self", "UniformHead:0-9999:0-9999:self", "PatchHead:a:0-1:0"):
         with pytest.raises(ValueError):
-            written_edits.from_line(bad)
+            edits.from_line(bad)

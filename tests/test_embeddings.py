@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bounds import DOUBLE, DOUBLE_LONG, SUMMED
-from scenes import of, states
+from embedding_fixtures import of, states
+from tolerances import DOUBLE, DOUBLE_LONG, SUMMED
 
-from explorer.analysis import anchors as anchoring
-from explorer.analysis import embeddings as numbers
-from explorer.analysis import sites
-from models import library
+from explorer.analysis import embeddings, logit_lens
+from models import registry
 
 ANCHORS = (("cat", "dog"), ("mat", "sat"))
 
@@ -18,7 +16,7 @@ ANCHORS = (("cat", "dog"), ("mat", "sat"))
 def scene_of(handle, *texts: str, anchors=None, **choices):
     streams = [of(handle, text) for text in texts]
     names = states(streams[0])
-    return numbers.scene(
+    return embeddings.scene(
         streams,
         anchors,
         names,
@@ -28,9 +26,9 @@ def scene_of(handle, *texts: str, anchors=None, **choices):
 
 def anchors_of(handle, words=ANCHORS):
     recordings = [
-        library.record(handle, anchoring.framed(word)) for group in words for word in group
+        registry.record(handle, embeddings.framed(word)) for group in words for word in group
     ]
-    return anchoring.anchors_of(
+    return embeddings.anchors_of(
         words, recordings, recordings[0].streams[0].name, states(recordings[0].streams[0])
     )
 
@@ -137,7 +135,7 @@ def test_points_norms_and_distances_are_those_of_the_recording_in_all_dimensions
 @pytest.mark.parametrize("name", ["small_handle", "small_decoder", "small_translator"])
 def test_the_sites_are_the_states_and_each_has_its_name(name: str, request) -> None:
     handle = request.getfixturevalue(name)
-    for stream in library.record(handle, "the cat sat").streams:
+    for stream in registry.record(handle, "the cat sat").streams:
         own, with_sums = states(stream), states(stream, sums=True)
         sublayers = sum(site.endswith(".wrote") and site != "pos.wrote" for site in stream.sites)
         assert (
@@ -146,7 +144,7 @@ def test_the_sites_are_the_states_and_each_has_its_name(name: str, request) -> N
             and len(with_sums) == 2 + 2 * sublayers
         )
         assert not any(site.endswith(".wrote") for site in with_sums)
-        titles = [sites.title(site, with_sums) for site in with_sums]
+        titles = [logit_lens.title(site, with_sums) for site in with_sums]
         assert len(set(titles)) == len(titles)
 
 
@@ -158,14 +156,16 @@ def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> 
     first, second = of(small_handle, "the cat sat"), of(small_handle, "on the cat")
     names = states(first)
     paths = [
-        sites.vectors(first, names, np.array([2]))[:, 0],
-        sites.vectors(second, names, np.array([3]))[:, 0],
+        logit_lens.vectors(first, names, np.array([2]))[:, 0],
+        logit_lens.vectors(second, names, np.array([3]))[:, 0],
     ]
-    around = [sites.vectors(one, names, numbers.places(one, False)) for one in (first, second)]
+    around = [
+        logit_lens.vectors(one, names, embeddings.places(one, False)) for one in (first, second)
+    ]
     plain, centred = (
-        anchoring.pulls(paths, anchors, around, measure) for measure in ("Cosine", "Centred")
+        embeddings.pulls(paths, anchors, around, measure) for measure in ("Cosine", "Centred")
     )
-    frames = [of(small_handle, anchoring.framed(word)) for group in ANCHORS for word in group]
+    frames = [of(small_handle, embeddings.framed(word)) for group in ANCHORS for word in group]
     for s, site in enumerate(names):
         by_word = []
         for stream, word in zip(frames, ("cat", "dog", "mat", "sat")):
@@ -193,7 +193,7 @@ def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> 
                     a @ b / np.linalg.norm(a) / np.linalg.norm(b)
                 )
     np.testing.assert_allclose(
-        anchoring.pulls(paths, anchors, around, "Difference")[:, 0], plain[:, 0] - plain[:, 1]
+        embeddings.pulls(paths, anchors, around, "Difference")[:, 0], plain[:, 0] - plain[:, 1]
     )
 
 
@@ -201,11 +201,11 @@ def test_a_word_leans_the_same_in_both_texts_at_its_embedding(small_handle) -> N
     anchors = anchors_of(small_handle)
     names = states(of(small_handle, "the cat"))
     paths = [
-        sites.vectors(of(small_handle, text), names, np.array([at]))[:, 0]
+        logit_lens.vectors(of(small_handle, text), names, np.array([at]))[:, 0]
         for text, at in (("the cat sat", 2), ("on the cat", 3))
     ]
     around = [path[:, None] for path in paths]
-    found = anchoring.pulls(paths, anchors, around, "Difference")[:, 0]
+    found = embeddings.pulls(paths, anchors, around, "Difference")[:, 0]
     assert found[0, 0] == pytest.approx(found[1, 0]) and not np.allclose(found[0, -1], found[1, -1])
 
 
@@ -217,7 +217,7 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
     rng = np.random.default_rng(0)
     one, other, start = np.eye(12)[0] * 3, np.eye(12)[1] * 3, np.ones(12)
     words = np.concatenate([cluster(one, 3, rng), cluster(other, 3, rng)])
-    anchors = anchoring.Anchors(
+    anchors = embeddings.Anchors(
         (("a", "b", "c"), ("d", "e", "f")),
         np.stack([words, words], 1),
         np.repeat([0, 1], 3),
@@ -225,9 +225,9 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
         (),
     )
 
-    def shift(end_1: np.ndarray, end_2: np.ndarray) -> anchoring.Shift:
+    def shift(end_1: np.ndarray, end_2: np.ndarray) -> embeddings.Shift:
         paths = [np.stack([start, end_1]), np.stack([start, end_2])]
-        return anchoring.shift(paths, anchors, [path[:, None] for path in paths])
+        return embeddings.shift(paths, anchors, [path[:, None] for path in paths])
 
     apart = shift(one + 0.1, other + 0.1)
     assert (
@@ -251,9 +251,9 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
         (),
     )
     paths = [np.stack([start, one]), np.stack([start, other])]
-    assert anchoring.shift(paths, crossed, [path[:, None] for path in paths]).verdict == "chance", (
-        "these groups are not what parts the texts"
-    )
+    assert (
+        embeddings.shift(paths, crossed, [path[:, None] for path in paths]).verdict == "chance"
+    ), "these groups are not what parts the texts"
 
 
 @pytest.mark.parametrize(
@@ -269,22 +269,22 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
     ],
 )
 def test_anchor_words_are_read_as_written(written: str, read: tuple) -> None:
-    assert anchoring.groups(written) == read
+    assert embeddings.groups(written) == read
 
 
 def test_the_followed_word_is_one_that_both_texts_have(small_handle) -> None:
     first, second = of(small_handle, "the dog sat on the mat"), of(small_handle, "a mat")
-    shown = numbers.places(first, False)
-    at = numbers.followed(first, second, shown)
-    assert first.tokens[at] == "mat" == second.tokens[numbers.counterpart(first, at, second)]
-    assert numbers.counterpart(first, list(first.tokens).index("dog"), second) is None
+    shown = embeddings.places(first, False)
+    at = embeddings.followed(first, second, shown)
+    assert first.tokens[at] == "mat" == second.tokens[embeddings.counterpart(first, at, second)]
+    assert embeddings.counterpart(first, list(first.tokens).index("dog"), second) is None
 
 
 @pytest.mark.parametrize("name", ["small_handle", "small_decoder", "small_translator"])
 def test_nearest_words_are_those_a_plain_search_finds(name: str, request) -> None:
     handle = request.getfixturevalue(name)
-    for stream in library.record(handle, "the cat sat").streams:
-        ids, cosines = library.nearest(handle, stream.resid[:, 1], 5)
+    for stream in registry.record(handle, "the cat sat").streams:
+        ids, cosines = registry.nearest(handle, stream.resid[:, 1], 5)
         table = handle.model.embedding.token.weight.detach().numpy().astype(float)
         for vector, found, said in zip(stream.resid[:, 1].astype(float), ids, cosines):
             every = table @ vector / np.linalg.norm(table, axis=1) / np.linalg.norm(vector)

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 import driver
 import pytest
 from conftest import HOSTILE, read_once
-from scenes import of, states
+from embedding_fixtures import of, states
 
-from explorer.analysis import sites
+from explorer.analysis import logit_lens
 
 FRUIT, DEVICES = (
     "She ate the apple with some fruit juice.",
@@ -52,9 +52,9 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str) -> No
     stage = len(names) - 5
     page.wait_for_url(f"**stage={stage + 1}**")
     settled()
-    assert page.locator(".stepper .where").inner_text() == sites.title(names[stage], names)
+    assert page.locator(".stepper .where").inner_text() == logit_lens.title(names[stage], names)
     assert {row.inner_text() for row in page.locator(".near tr.now th").all()} == {
-        sites.title(names[stage], names)
+        logit_lens.title(names[stage], names)
     }
     assert sum(sizes) < 40_000, "a step sends no paths"
     page.locator(".chip", has_text="juice").first.focus()

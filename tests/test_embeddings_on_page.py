@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bounds import PASSED, STORED, SUMMED
 from conftest import HOSTILE, on_page, read_once
-from scenes import of, states
+from embedding_fixtures import of, states
 from streamlit.testing.v1 import AppTest
+from tolerances import PASSED, STORED, SUMMED
 
-from explorer.analysis import sites
-from explorer.components import wire
+from explorer.analysis import logit_lens
+from explorer.components import codec
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,8 +28,8 @@ FRUIT, DEVICES = (
 
 def opened(**asked: str) -> AppTest:
     script = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom explorer.frame import bar\n"
-        "from explorer.memory import address\naddress.begin('embeddings')\nbar.show()\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom explorer.layout import header\n"
+        "from explorer.state import url_state\nurl_state.begin('embeddings')\nheader.header()\n"
         f"exec(compile(open({str(ROOT / 'pages/embeddings.py')!r}).read(), 'embeddings', 'exec'))"
     )
     app = AppTest.from_string(script, default_timeout=60)
@@ -41,7 +41,7 @@ def opened(**asked: str) -> AppTest:
 
 
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    made = [wire.decode(element.proto.bytes) for element in on_page(app)]
+    made = [codec.decode(element.proto.bytes) for element in on_page(app)]
     return next((header, blocks) for header, blocks in made if header["kind"] == kind)
 
 
@@ -54,7 +54,9 @@ def test_the_page_draws_what_the_model_did() -> None:
     names = states(streams[0])
     rows = np.concatenate(
         [
-            sites.vectors(one, names, np.flatnonzero(~one.special)).reshape(-1, handle.card.d_model)
+            logit_lens.vectors(one, names, np.flatnonzero(~one.special)).reshape(
+                -1, handle.card.d_model
+            )
             for one in streams
         ]
     )

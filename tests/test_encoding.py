@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import tiny
 import tokenizers
-from hostile import IN_VAIN, VAIN_TEXT
+from malformed_models import IN_VAIN, VAIN_TEXT
 from streamlit.testing.v1 import AppTest
 
-from explorer.memory import models, offered, trials
-from models import encoding, library
-from models.pretrained import proof
+from explorer.state import models
+from models import encoding, registry
+from models.pretrained import sandbox
 from models.recording import NotEncoded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,10 +40,10 @@ def test_the_library_panics_on_that_text(folder: Path) -> None:
 
 @WAYS
 def test_a_panic_is_an_error_like_any_other(way: str, folder: Path) -> None:
-    handle = library.load(f"{way}{folder}")
-    assert library.record(handle, "The cat sat.").streams[0].tokens
+    handle = registry.load(f"{way}{folder}")
+    assert registry.record(handle, "The cat sat.").streams[0].tokens
     with pytest.raises(NotEncoded, match="tokenizer fails on this text"):
-        library.record(handle, VAIN_TEXT)
+        registry.record(handle, VAIN_TEXT)
     if way == "ours:":
         with pytest.raises(NotEncoded):
             handle.tokenizer.ids([VAIN_TEXT, "cat"])
@@ -60,11 +60,11 @@ def test_a_stop_of_the_program_is_none() -> None:
 @pytest.mark.parametrize("page", ["attention", "predictions", "compare", "classroom"])
 def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, folder: Path) -> None:
     name = f"{way}{folder}"
-    trials.note(name, library.stamp(name))  # a trial that found nothing
+    models.note(name, registry.stamp(name))  # a trial that found nothing
     models.handle(name)
     app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
     app.query_params.update({"model": name, "text": VAIN_TEXT})
-    app.session_state[offered.OPENED] = (name,)
+    app.session_state[models.OPENED] = (name,)
     app = app.run()
     if page != "attention":
         app.switch_page(str(ROOT / f"pages/{page}.py")).run()
@@ -78,10 +78,10 @@ def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, fo
 
 
 def test_a_trial_reads_what_a_pattern_nearly_matches(tiny_folder: Callable[[str], Path]) -> None:
-    handle = library.load(f"ours:{tiny_folder('bert')}")
+    handle = registry.load(f"ours:{tiny_folder('bert')}")
     pattern = tokenizers.Regex(r"(?i:zq?){3}[^\r\p{L}]\s+7{2,9}")
     handle.tokenizer.bpe.normalizer = tokenizers.normalizers.Replace(pattern, "x")
-    near = proof.near_matches(handle)
+    near = sandbox.near_matches(handle)
     assert {each[:3] for each in near} == {
         "zq7",
         "zzz",
@@ -89,7 +89,7 @@ def test_a_trial_reads_what_a_pattern_nearly_matches(tiny_folder: Callable[[str]
         "777",
         *(a + b + a for a, b in permutations("zq7", 2)),
     }
-    assert all(len(each) >= proof.REPEATED for each in near)
+    assert all(len(each) >= sandbox.REPEATED for each in near)
 
 
 def test_rules_work_in_one_place_alone() -> None:

@@ -8,10 +8,10 @@ from random import Random
 import numpy as np
 import pytest
 import torch
-from bounds import STORED
+from tolerances import STORED
 
-from models import own, shipped
-from models.own import Handle
+from models import own_model, shipped_models
+from models.own_model import OwnModel
 from models.recording import Recording
 from models.training import algorithms, alignments, evaluate, next_word
 
@@ -36,7 +36,7 @@ def test_the_hand_made_pairs_are_words_of_their_sentences() -> None:
 
 
 def test_alignment_looks_in_the_row_that_says_the_word(
-    small_translator: Handle, monkeypatch: pytest.MonkeyPatch
+    small_translator: OwnModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model whose cross-attention is planted: the row before each French word looks at its
     English one."""
@@ -45,8 +45,8 @@ def test_alignment_looks_in_the_row_that_says_the_word(
     )
 
     def planted(shift: int):
-        def record(handle: Handle, text: str, target: str) -> Recording:
-            plain = own.record(handle, text, target=target)
+        def record(handle: OwnModel, text: str, target: str) -> Recording:
+            plain = own_model.record(handle, text, target=target)
             cross = plain.attention[2]
             pattern = np.zeros_like(cross.pattern)
             for row in range(pattern.shape[2]):
@@ -93,7 +93,9 @@ def test_repetition_scores_find_planted_heads() -> None:
     assert found["previous"] == (1.0, 0, 0) and found["induction"] == (1.0, 0, 1)
 
 
-def test_cross_alignment_of_the_small_models_is_taken_row_by_row(small_translator: Handle) -> None:
+def test_cross_alignment_of_the_small_models_is_taken_row_by_row(
+    small_translator: OwnModel,
+) -> None:
     rng, words = Random(0), range(5, 200)
     lists = [rng.sample(words, 5) for _ in range(4)]
     score, layer, head = algorithms.Reverse().alignment(
@@ -116,9 +118,9 @@ def test_cross_alignment_of_the_small_models_is_taken_row_by_row(small_translato
 
 
 def test_every_card_has_what_people_should_know() -> None:
-    for name in shipped.names():
-        card = shipped.card(name)
-        assert card["name"] == name and card["kind"] in own.KINDS
+    for name in shipped_models.names():
+        card = shipped_models.card(name)
+        assert card["name"] == name and card["kind"] in own_model.KINDS
         for key in (
             "summary",
             "headline",

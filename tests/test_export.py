@@ -16,16 +16,15 @@ from conftest import SMALL, TEXTS, read_once, sharpened
 
 from explorer import export
 from explorer.components import bundle
-from explorer.frame.taken import VIEW_OF
-from explorer.onefile.modules import import_map
-from explorer.sentences.escape import literal, plain
-from models import library
-from models.edits import ZeroHead
-from models.own import Handle, handle_of
+from explorer.html_export.import_map import import_map
+from explorer.layout.export_menu import VIEW_OF
+from explorer.text.markdown_escape import literal, plain
+from models import registry
+from models.edits import ZeroHead, in_words, to_line
+from models.own_model import OwnModel, handle_of
 from models.recording import Attention, Recording
 from models.tokenizer import FOR_WRITING, Tokenizer
-from models.transformer import Encoder, EncoderDecoder, Model
-from models.written_edits import in_words, to_line
+from models.transformer import Encoder, EncoderDecoder, Transformer
 
 HOSTILE = (
     "</script><script>document.title='owned'</script> <!-- <b onclick=x>it</b> \u2028 & \" ' "
@@ -34,24 +33,24 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def encoder() -> Handle:
+def encoder() -> OwnModel:
     return read_once("encoder")
 
 
 def test_the_code_of_a_file_is_whole_and_asks_for_no_other_file() -> None:
     made = import_map(["heads"])["imports"]
-    assert {"headlight/alone.js", "headlight/heads.js", "headlight/wire.js"} <= set(made)
+    assert {"headlight/standalone_host.js", "headlight/heads.js", "headlight/codec.js"} <= set(made)
     assert "headlight/anatomy.js" not in made, "what is not needed is left out"
     for name, address in made.items():
         code = b64decode(address.partition(",")[2]).decode()
         assert not re.search(r'from\s*"\.|import\s*"\.', code), name
         for needed in re.findall(r'^(?:import|export|\}).*?"(headlight/[^"]+)"', code, re.M):
             assert needed in made, f"{name} needs {needed}"
-    for component in ("lens", "translation", "paths", "anatomy", "compare"):
+    for component in ("logit_lens", "translation", "paths", "anatomy", "comparison"):
         assert f"headlight/{component}.js" in import_map([component])["imports"]
     with pytest.raises(ValueError, match="no component 'nothing'"):
         import_map(["nothing"])
-    assert bundle.modules()["alone.js"]
+    assert bundle.modules()["standalone_host.js"]
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "a*b_c `d` \\ #e", "שלום 3"])
@@ -62,8 +61,8 @@ def test_a_sentence_without_its_marks_has_the_words_as_they_were_typed(text: str
     assert bare == f"{once} looks at {once}"
 
 
-def test_a_file_says_what_it_is(encoder: Handle) -> None:
-    recording = library.record(encoder, HOSTILE, (ZeroHead(1, 2),))
+def test_a_file_says_what_it_is(encoder: OwnModel) -> None:
+    recording = registry.record(encoder, HOSTILE, (ZeroHead(1, 2),))
     made = export.page(
         recording, model=encoder, link="https://lab.example/headlight/", layer=1, head=2
     )
@@ -90,10 +89,10 @@ def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
     edits, text = (ZeroHead(1, 2, attention),), "The red car & the <i>cat</i>."
     b = None
     if view in export.OF_TWO:
-        b = library.record(read_once("decoder"), "The red cat.", (ZeroHead(0, 3),))
+        b = registry.record(read_once("decoder"), "The red cat.", (ZeroHead(0, 3),))
     if view == "paths":  # both texts stand in one model's space
-        b = library.record(handle, "The red cat.")
-    a = library.record(handle, text, edits)
+        b = registry.record(handle, "The red cat.")
+    a = registry.record(handle, text, edits)
     made = export.page(a, view, model=handle, other=b, link="https://lab.example/h")
     foot = unescape(re.search(r"<footer>(.*)</footer>", made, re.S)[1])
     (headline,) = re.findall(r"<p dir=auto>(Headlight · .*?)</p>", foot)
@@ -121,7 +120,9 @@ SIZED = [(6, 8, 30, 2_000_000), (12, 12, 128, 6_000_000)]
 
 
 @cache
-def noisy(kind: type[Model], layers: int, heads: int, tokens: int) -> tuple[Handle, Recording]:
+def noisy(
+    kind: type[Transformer], layers: int, heads: int, tokens: int
+) -> tuple[OwnModel, Recording]:
     """A model with random weights that reads as many tokens, and what it recorded with rows of
     noise for its attention: hardly any rows are less alike, or take more bytes."""
     torch.manual_seed(0)
@@ -130,7 +131,7 @@ def noisy(kind: type[Model], layers: int, heads: int, tokens: int) -> tuple[Hand
     tokenizer = Tokenizer.train(TEXTS, SMALL.n_vocab, *((FOR_WRITING,) if two else ()))
     handle = handle_of(sharpened(kind(config)), tokenizer, "wide", "random", "fp32")
     text = TEXTS[0] * 20  # read up to what the model takes
-    recording = library.record(handle, text, target=text if two else None)
+    recording = registry.record(handle, text, target=text if two else None)
     return handle, of_noise(recording, 0)
 
 

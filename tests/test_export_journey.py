@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import driver
 import numpy as np
 import pytest
-from bounds import STORED
-from compared import sides
+from compare_fixtures import sides
 from conftest import read_once
 from test_export import HOSTILE
+from tolerances import STORED
 
 from explorer import export, notebook
-from explorer.sentences.anatomy import say_weight
-from models import library
+from explorer.text.anatomy import say_weight
+from models import registry
 from models.edits import ZeroHead
-from models.own import Handle
+from models.own_model import OwnModel
 from models.recording import Recording
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 @pytest.fixture(scope="module")
-def encoder() -> Handle:
+def encoder() -> OwnModel:
     return read_once("encoder")
 
 
@@ -57,8 +57,8 @@ def is_right(told: str, truth: float, digits: int = 4) -> None:
     assert abs(number - truth) <= off + STORED, (told, truth)
 
 
-def test_heads_in_a_file(encoder: Handle, alone: Callable[..., driver.Visitor]) -> None:
-    recording = library.record(encoder, HOSTILE)
+def test_heads_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]) -> None:
+    recording = registry.record(encoder, HOSTILE)
     page = alone(export.page(recording, model=encoder, layer=1, head=5)).page
     page.wait_for_selector("canvas[data-painted]")
     assert page.locator("h2").inner_text() == "Layer 1, head 5"
@@ -129,9 +129,9 @@ OF_A_MATRIX = {
 
 @pytest.mark.parametrize("view", OF_A_MATRIX)
 def test_a_cell_of_a_matrix_in_a_file(
-    view: str, encoder: Handle, alone: Callable[..., driver.Visitor]
+    view: str, encoder: OwnModel, alone: Callable[..., driver.Visitor]
 ) -> None:
-    recording = library.record(encoder, HOSTILE)
+    recording = registry.record(encoder, HOSTILE)
     choices, numbers = OF_A_MATRIX[view]
     wanted = numbers(recording)
     page = alone(export.page(recording, view, model=encoder, **choices)).page
@@ -145,9 +145,9 @@ def test_a_cell_of_a_matrix_in_a_file(
 
 
 def test_a_file_is_dark_where_the_reader_s_system_is(
-    encoder: Handle, alone: Callable[..., driver.Visitor]
+    encoder: OwnModel, alone: Callable[..., driver.Visitor]
 ) -> None:
-    recording = library.record(encoder, "The animal was tired.")
+    recording = registry.record(encoder, "The animal was tired.")
     made = export.page(recording, model=encoder, layer=1, head=5, view="Matrix")
     page = alone(made, color_scheme="dark").page
 
@@ -174,10 +174,10 @@ def test_a_file_is_dark_where_the_reader_s_system_is(
 
 
 def test_both_sides_of_a_long_text_are_right_within_what_is_said(
-    encoder: Handle, alone: Callable[..., driver.Visitor]
+    encoder: OwnModel, alone: Callable[..., driver.Visitor]
 ) -> None:
     text = " ".join(["the cat saw a dog near the old house and"] * 10)
-    a, b = (library.record(encoder, text, edits) for edits in ((), (ZeroHead(0, 4),)))
+    a, b = (registry.record(encoder, text, edits) for edits in ((), (ZeroHead(0, 4),)))
     made = export.page(a, "comparison", model=encoder, other=b, other_pair="2.3")
     page = alone(made).page
     one, other = sides(a, b).heads((2, 3), (2, 3))
@@ -198,8 +198,10 @@ def test_both_sides_of_a_long_text_are_right_within_what_is_said(
     )
 
 
-def test_every_other_view_in_a_file(encoder: Handle, alone: Callable[..., driver.Visitor]) -> None:
-    recording = library.record(encoder, HOSTILE)
+def test_every_other_view_in_a_file(
+    encoder: OwnModel, alone: Callable[..., driver.Visitor]
+) -> None:
+    recording = registry.record(encoder, HOSTILE)
 
     page = alone(export.page(recording, "findings", model=encoder)).page
     for step in page.locator(".step").all():
@@ -209,7 +211,7 @@ def test_every_other_view_in_a_file(encoder: Handle, alone: Callable[..., driver
         if step.inner_text().startswith("Layer"):
             assert step.inner_text().startswith(where), "a finding opens its own head"
 
-    short = library.record(encoder, "</script> <b>it was tired")
+    short = registry.record(encoder, "</script> <b>it was tired")
     first = short.streams[0].tokens[0]
     page = alone(export.page(short, "anatomy", model=encoder, layer=1, head=5)).page
     page.locator("[data-part=anatomy] .area").first.click(position={"x": 3, "y": 3})
@@ -226,11 +228,11 @@ def test_every_other_view_in_a_file(encoder: Handle, alone: Callable[..., driver
     assert way.locator("button").first.get_attribute("aria-pressed") == "true"
 
     translator = read_once("translator")
-    said = library.record(translator, "The red car is new. </script><script>")
+    said = registry.record(translator, "The red car is new. </script><script>")
     page = alone(export.page(said, "alignment", model=translator)).page
     assert page.locator("[data-part=translation]").get_by_text("voiture").count()
 
-    other = library.record(encoder, HOSTILE, (ZeroHead(1, 5),))
+    other = registry.record(encoder, HOSTILE, (ZeroHead(1, 5),))
     page = alone(export.page(recording, "comparison", model=encoder, other=other)).page
     told = page.locator("[data-part=compare] h3")
     shown = told.inner_text()

@@ -13,16 +13,16 @@ from urllib.parse import parse_qsl
 import driver
 import numpy as np
 import pytest
+from app_harness import page_at
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
 
 from explorer import export
-from explorer.analysis import many
-from explorer.components import wire
-from explorer.sentences.recipe import recipe
-from models import library
-from models.written_edits import in_words
+from explorer.analysis import corpus
+from explorer.components import codec
+from explorer.text.python_snippets import recipe
+from models import registry
+from models.edits import in_words
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(file.stem for file in (ROOT / "pages").glob("*.py"))
@@ -67,9 +67,11 @@ def test_what_the_menu_gives_makes_the_picture_again(
         return
     if page == "sentences":  # the text of the field above is none of those that were read
         texts, attention = app.session_state["sentences read"]
-        own = [many.read(library.record(read_once("encoder"), text))[attention] for text in texts]
+        own = [
+            corpus.read(registry.record(read_once("encoder"), text))[attention] for text in texts
+        ]
         assert len(texts) > 1 and TEXT not in texts
-        for name, values in many.share_columns(own).items():
+        for name, values in corpus.share_columns(own).items():
             assert list(names["shares"][name]) == list(values), name
         assert "habits" in names
         return
@@ -79,7 +81,7 @@ def test_what_the_menu_gives_makes_the_picture_again(
     if "edits" in asked:
         assert (names.get("other") or names["recording"]).edits
     if page == "attention":
-        same = library.record(read_once("encoder"), TEXT)
+        same = registry.record(read_once("encoder"), TEXT)
         np.testing.assert_array_equal(
             names["recording"].attention[0].pattern, same.attention[0].pattern
         )
@@ -102,7 +104,7 @@ SIDES = {
 def opens(made: str) -> dict:
     """The pair of heads that a comparison's file opens: its place in A and in B."""
     packed = re.search(r'<script type="application/octet-stream" id="data">(.*?)</script>', made)[1]
-    header = wire.decode(gzip.decompress(b64decode(packed)))[0]
+    header = codec.decode(gzip.decompress(b64decode(packed)))[0]
     told = next(part for part in header["parts"] if "pair" in part["by"])
     return told["data"][header["state"]["pair"]][0]
 
@@ -177,7 +179,7 @@ def test_where_nothing_can_be_compared_all_heads_leave_the_page() -> None:
 
 @pytest.mark.slow
 def test_a_head_of_b_that_was_chosen_is_the_one_in_the_file() -> None:
-    a, b = (library.record(read_once(name), TEXT) for name in ("encoder", "decoder"))
+    a, b = (registry.record(read_once(name), TEXT) for name in ("encoder", "decoder"))
     made = export.page(a, "comparison", model=read_once("encoder"), other=b, other_pair="1.3.0.2")
     assert (opens(made)["a"], opens(made)["b"]) == ([1, 3], [0, 2])
     for wrong in ("1", "1.3.0", "99.0", "1.3.99.0", "1.x"):

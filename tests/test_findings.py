@@ -11,21 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bounds import DEGREES, STORED, SUMMED, TOTAL
 from conftest import read_once
+from tolerances import DEGREES, STORED, SUMMED, TOTAL
 
-from explorer.analysis import finding as kinds
-from explorer.analysis import findings, findings_links, words
-from explorer.analysis import heads as naming
-from explorer.analysis.findings_stream import Answer
-from explorer.sentences import findings as sentences
-from models import library, own
-from models.examples import DEFAULT_TEXT, EXAMPLES
+from explorer.analysis import findings, head_naming, words
+from explorer.analysis.findings import StreamPrediction
+from explorer.text.findings import evidence, headline, question, quoted
+from models import own_model, registry
+from models.example_texts import DEFAULT_TEXT, EXAMPLES
 from models.recording import Attention, Recording
 
 SENTENCES = tuple((Path(__file__).parent / "sentences.txt").read_text("utf-8").strip().splitlines())
 IDLE_NAMES = {"previous", "next", "self", "sink"}
-LINKED = (kinds.LINK, kinds.NEAR_LINK)
+LINKED = (findings.LINK, findings.NEAR_LINK)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +31,7 @@ def encoder():
     return read_once("encoder")
 
 
-def randomised(handle: own.Handle, how: str, seed: int) -> own.Handle:
+def randomised(handle: own_model.OwnModel, how: str, seed: int) -> own_model.OwnModel:
     """The same architecture with weights that learned nothing: its own start, the trained numbers
     shuffled within each tensor, or small normal ones."""
     torch.manual_seed(seed)
@@ -46,7 +44,7 @@ def randomised(handle: own.Handle, how: str, seed: int) -> own.Handle:
             elif how == "normal":
                 plain = torch.ones_like if "norm" in name and "weight" in name else torch.zeros_like
                 tensor.copy_(0.02 * torch.randn_like(tensor) if tensor.dim() > 1 else plain(tensor))
-    return own.handle_of(
+    return own_model.handle_of(
         model.eval(), handle.tokenizer, handle.card.name, how, "random", handle.ends
     )
 
@@ -59,17 +57,17 @@ def learned_nothing(name: str, how: str, seed: int) -> Recording:
     text = SENTENCES[5 * seed] if handle.card.n_vocab > 1000 else "k q z b k q z b"
     # The translator's own words would be noise of any length.
     target = "La voiture rouge est là." if name == "translator" else None
-    return library.record(randomised(handle, how, seed), text, target=target)
+    return registry.record(randomised(handle, how, seed), text, target=target)
 
 
-def linked(recording) -> list[kinds.Finding]:
-    return [one for one in findings.findings(recording) if one.kind in kinds.LINKS]
+def linked(recording) -> list[findings.Finding]:
+    return [one for one in findings.findings(recording) if one.kind in findings.LINKS]
 
 
 def test_on_the_first_sentence_it_looks_at_the_animal(encoder) -> None:
-    recording = library.record(encoder, DEFAULT_TEXT)
+    recording = registry.record(encoder, DEFAULT_TEXT)
     best, attention = findings.findings(recording)[0], recording.attention[0]
-    assert best.kind == kinds.LINK
+    assert best.kind == findings.LINK
     assert best.words == ("it", "animal")
     assert best.value == pytest.approx(
         attention.pattern[(*best.at, best.query, best.keys[0])], abs=STORED
@@ -96,16 +94,16 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> 
     handle = read_once(name)
     opened = 0
     for text in SENTENCES:
-        recording = library.record(handle, text)
+        recording = registry.record(handle, text)
         found = findings.findings(recording)
-        named = naming.describe(recording, recording.attention[0])
+        named = head_naming.describe(recording, recording.attention[0])
         idle = {(one.layer, one.head) for one in named if one.name in IDLE_NAMES}
-        pronouns, content = findings_links.WORTH[:2]
+        pronouns, content = findings.WORTH[:2]
         for least, below in ((pronouns, np.inf), (content, pronouns)):
             links = [one for one in found if least <= one.score < below]
             awake = [one for one in links if one.at not in idle and one.kind in LINKED]
             assert not awake or links[0].at not in idle, (text, links[0])
-        opened += found[0].kind in kinds.LINKS
+        opened += found[0].kind in findings.LINKS
     # Most ordinary sentences have a link, two of five of the decoder's, so the test is not empty.
     assert opened > (0.35 if name == "decoder" else 0.6) * len(SENTENCES)
 
@@ -123,15 +121,15 @@ def test_the_trained_models_are_told_from_random_ones() -> None:
     for name in ("encoder", "decoder", "translator", "minilm", "induction", "copy"):
         handle = read_once(name)
         text = DEFAULT_TEXT if handle.card.n_vocab > 1000 else "a b c d a b c d"
-        assert findings_links.is_trained(library.record(handle, text)), name
+        assert findings.is_trained(registry.record(handle, text)), name
 
 
 def test_a_fit_does_not_depend_on_the_size_of_queries_and_keys(encoder) -> None:
-    recording = library.record(encoder, DEFAULT_TEXT)
+    recording = registry.record(encoder, DEFAULT_TEXT)
     attention = recording.attention[0]
     larger = replace(attention, q=attention.q * 3, k=attention.k * 0.5)
-    assert findings_links.fit(replace(recording, attention=(larger,))) == pytest.approx(
-        findings_links.fit(recording), abs=TOTAL
+    assert findings.fit(replace(recording, attention=(larger,))) == pytest.approx(
+        findings.fit(recording), abs=TOTAL
     )  # float32 products, summed in another scale
 
 
@@ -147,7 +145,7 @@ def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings() -> None:
         "self", "encoder", "encoder", pattern, pattern, np.ones((n, n), bool), q, k, k
     )
     handle = read_once("encoder")
-    recording = library.record(handle, "one two three four")
+    recording = registry.record(handle, "one two three four")
     recording = (
         replace(
             recording,
@@ -166,7 +164,7 @@ def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings() -> None:
         sum(together[a, b] for a, b in enumerate(order)) for order in permutations(range(heads))
     ]
     wanted = (sums[0] - np.mean(sums)) / np.std(sums)
-    assert findings_links.fit(recording) == pytest.approx(wanted, abs=TOTAL)
+    assert findings.fit(recording) == pytest.approx(wanted, abs=TOTAL)
 
 
 def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder) -> None:
@@ -177,7 +175,7 @@ def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder
             attention=(Attention.closed(one.name, one.query, one.key, one.pattern, one.allowed),),
         )
 
-    best = findings.findings(closed(library.record(encoder, DEFAULT_TEXT)))[0]
+    best = findings.findings(closed(registry.record(encoder, DEFAULT_TEXT)))[0]
     assert best.words == ("it", "animal")
     told = sum(
         bool(linked(closed(learned_nothing("encoder", how, seed))))
@@ -191,11 +189,11 @@ def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder
 def test_links_are_what_the_pattern_says(name: str) -> None:
     handle = read_once(name)
     for text in (*EXAMPLES.values(), SENTENCES[16], SENTENCES[90], SENTENCES[99]):
-        recording = library.record(handle, text)
+        recording = registry.record(handle, text)
         attention, stream = recording.attention[0], recording.streams[0]
         grouped = words.words(stream, text)
         for one in linked(recording):
-            if one.kind not in (kinds.LINK, kinds.NEAR_LINK):
+            if one.kind not in (findings.LINK, findings.NEAR_LINK):
                 continue
             row, key = grouped.of[one.query], grouped.of[one.keys[0]]
             assert one.words == (grouped.labels[row], grouped.labels[key])
@@ -203,7 +201,7 @@ def test_links_are_what_the_pattern_says(name: str) -> None:
             assert one.value == pytest.approx(cells.sum(axis=1).mean(), abs=SUMMED)
             assert not stream.special[one.query] and not stream.special[one.keys[0]]
             apart = abs(int(row) - int(key))
-            assert apart > 2 if one.kind == kinds.LINK else 0 < apart <= 2
+            assert apart > 2 if one.kind == findings.LINK else 0 < apart <= 2
             assert one.value - one.chance >= 0.1 - 1e-6
             # Against the most that the head gives that key in another row, between words.
             other = [
@@ -224,46 +222,48 @@ def test_sinks_are_counted_once_for_all_as_the_heads_are_named(name: str) -> Non
     handle = read_once(name)
     texts = (DEFAULT_TEXT, "Hi") if handle.card.n_vocab > 1000 else ("a b c d a b c d", "a")
     for text in texts:
-        recording = library.record(handle, text)
+        recording = registry.record(handle, text)
         found = findings.findings(recording)
         for attention in recording.attention:
-            names = [head.name for head in naming.describe(recording, attention)]
+            names = [head.name for head in head_naming.describe(recording, attention)]
             crowds = [
-                one for one in found if one.kind == kinds.CROWD and one.attention == attention.name
+                one
+                for one in found
+                if one.kind == findings.CROWD and one.attention == attention.name
             ]
             counted = dict(crowds[0].counts) if crowds else {}
-            assert counted.get(naming.SINK, 0) == names.count(naming.SINK)
+            assert counted.get(head_naming.SINK, 0) == names.count(head_naming.SINK)
             assert all(names.count(each) == number for each, number in counted.items())
             assert not crowds or crowds[0].of == len(names)
-            if counted.get(naming.SINK, 0) > 1:
+            if counted.get(head_naming.SINK, 0) > 1:
                 assert (
-                    f"{counted[naming.SINK]} of {len(names)} heads are sinks"
-                    in (sentences.evidence(crowds[0]) + sentences.headline(crowds[0]))
-                    or max(counted.values()) > counted[naming.SINK]
+                    f"{counted[head_naming.SINK]} of {len(names)} heads are sinks"
+                    in (evidence(crowds[0]) + headline(crowds[0]))
+                    or max(counted.values()) > counted[head_naming.SINK]
                 )
 
 
 def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:
-    recording = library.record(read_once("decoder"), EXAMPLES["Said twice"])
+    recording = registry.record(read_once("decoder"), EXAMPLES["Said twice"])
     best = findings.findings(recording)[0]
-    assert best.kind == kinds.INDUCTION
+    assert best.kind == findings.INDUCTION
     stream = recording.streams[0]
     # The word looks at what stood after its first occurrence.
     assert stream.tokens[best.keys[0] - 1].casefold() == stream.tokens[best.query].casefold()
     names = {
         (one.layer, one.head): one.name
-        for one in naming.describe(recording, recording.attention[0])
+        for one in head_naming.describe(recording, recording.attention[0])
     }
     assert names[best.at] == "induction"
 
 
 def test_in_a_translation_an_adjective_and_a_noun_cross() -> None:
-    recording = library.record(
+    recording = registry.record(
         read_once("translator"),
         EXAMPLES["Red car"],
         target="La voiture rouge est devant la maison blanche.",
     )
-    one = next(each for each in findings.findings(recording) if each.kind == kinds.CROSSED)
+    one = next(each for each in findings.findings(recording) if each.kind == findings.CROSSED)
     assert one.words in {
         ("voiture", "rouge", "car", "red"),
         ("maison", "blanche", "house", "white"),
@@ -280,9 +280,9 @@ def test_in_a_translation_an_adjective_and_a_noun_cross() -> None:
 
 
 def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
-    recording = library.record(encoder, DEFAULT_TEXT)
+    recording = registry.record(encoder, DEFAULT_TEXT)
     stream = recording.streams[0]
-    one = next(each for each in findings.findings(recording) if each.kind == kinds.TURNED)
+    one = next(each for each in findings.findings(recording) if each.kind == findings.TURNED)
     sites = dict.fromkeys(stream.sites)
     before = next(first for first, wrote, _ in stream.writes() if wrote == f"{one.site}.wrote")
     after = f"{one.site}.normed" if f"{one.site}.normed" in sites else f"{one.site}.sum"
@@ -295,19 +295,19 @@ def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
 
 def test_where_the_answer_was_settled_and_what_pushed_it() -> None:
     handle = read_once("decoder")
-    recording = library.record(handle, "The cat sat on the")
+    recording = registry.record(handle, "The cat sat on the")
     last = len(recording.streams[0].tokens) - 1
     name = recording.streams[0].name
-    lens = library.lens(handle, recording, name)
+    lens = registry.lens(handle, recording, name)
     id = int(lens.final_id[last])
-    taken = library.attribute(handle, recording, name, last, id)
-    found = findings.findings(recording, answer=Answer(lens, last, "mat", taken))
-    settled = next(one for one in found if one.kind == kinds.SETTLED)
+    taken = registry.attribute(handle, recording, name, last, id)
+    found = findings.findings(recording, answer=StreamPrediction(lens, last, "mat", taken))
+    settled = next(one for one in found if one.kind == findings.SETTLED)
     first = int(settled.value)
     assert (lens.rank[first:, last] == 0).all()
     assert first == 0 or lens.rank[first - 1, last] > 0
     for one in found:
-        if one.kind == kinds.PUSHED:
+        if one.kind == findings.PUSHED:
             parts = [part for part in taken.parts if part.kind in ("head", "ffn")]
             assert one.value == max(part.value for part in parts)
 
@@ -318,12 +318,12 @@ def test_any_text_has_findings_that_can_be_said(name: str, hostile=None) -> None
 
     handle = read_once(name)
     for label, text in HOSTILE.items():
-        found = findings.findings(library.record(handle, text))
+        found = findings.findings(registry.record(handle, text))
         for one in found:
             said = (
-                sentences.headline(one),
-                sentences.evidence(one),
-                sentences.headline(one, sentences.quoted),
+                headline(one),
+                evidence(one),
+                headline(one, quoted),
             )
             assert all(said), (label, one)
             assert (
@@ -335,24 +335,21 @@ def test_any_text_has_findings_that_can_be_said(name: str, hostile=None) -> None
 
 
 def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
-    recording = library.record(encoder, DEFAULT_TEXT)
+    recording = registry.record(encoder, DEFAULT_TEXT)
     best = findings.findings(recording)[0]
     assert (
-        sentences.headline(best)
+        headline(best)
         == f"Layer {best.layer}, head {best.head}: *it* attends to *animal* ({best.value:.2f})"
     )
-    assert f"{best.chance:.2f}" in sentences.evidence(best)
-    assert (
-        sentences.question(best)
-        == "Change *tired* to *wide*: does the weight 0.72 on *animal* change?"
-    )
+    assert f"{best.chance:.2f}" in evidence(best)
+    assert question(best) == "Change *tired* to *wide*: does the weight 0.72 on *animal* change?"
     for handle, text in (
         ("encoder", DEFAULT_TEXT),
         ("decoder", EXAMPLES["Said twice"]),
         ("translator", EXAMPLES["Red car"]),
     ):
-        for one in findings.findings(library.record(read_once(handle), text)):
-            said = sentences.headline(one) + sentences.evidence(one)
+        for one in findings.findings(registry.record(read_once(handle), text)):
+            said = headline(one) + evidence(one)
             for word in (
                 "pronoun",
                 "refers",
@@ -367,33 +364,33 @@ def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
 
 def test_what_is_worth_a_look_leads_to_different_places(encoder) -> None:
     for text in SENTENCES[::10]:
-        chosen = findings.worth(findings.findings(library.record(encoder, text)))
+        chosen = findings.worth(findings.findings(registry.record(encoder, text)))
         assert 2 <= len(chosen) <= 5
         heads = [(one.attention, one.at) for one in chosen if one.head >= 0]
         assert len(set(heads)) == len(heads)
-        assert len({sentences.headline(one) for one in chosen}) == len(chosen)
+        assert len({headline(one) for one in chosen}) == len(chosen)
 
 
 def test_the_benchmark_runs(capsys) -> None:
     """At its smallest size, so that it does not rot."""
-    from benchmarks import findings as benchmark
+    from benchmarks.findings import main
 
-    benchmark.main((8,), 1)
+    main((8,), 1)
     assert "times the names of the heads" in capsys.readouterr().out
 
 
-def test_a_head_says_of_itself_what_the_headline_says_of_it(encoder: own.Handle) -> None:
+def test_a_head_says_of_itself_what_the_headline_says_of_it(encoder: own_model.OwnModel) -> None:
     """Near words too: no headline about a head of which its own panel says that nothing stands
     out."""
     told = 0
     for text in ("Nobody told them", "Dogs bark", "She reads", "The boy ate it", "He said so"):
-        recording = library.record(encoder, text)
+        recording = registry.record(encoder, text)
         attention = recording.attention[0]
-        named = {(one.layer, one.head): one for one in naming.describe(recording, attention)}
+        named = {(one.layer, one.head): one for one in head_naming.describe(recording, attention)}
         for one in findings.findings(recording):
-            if one.kind == kinds.NEAR_LINK and named[one.at].name == naming.NO_PATTERN:
+            if one.kind == findings.NEAR_LINK and named[one.at].name == head_naming.NO_PATTERN:
                 link = findings.strongest_link(recording, attention, named[one.at])
-                assert link is not None and link.excess >= findings_links.LEAST_EXCESS
+                assert link is not None and link.excess >= findings.LEAST_EXCESS
                 told += 1
                 break
     assert told > 1

@@ -13,7 +13,7 @@ from conftest import on_page
 from javascript import needs_node, run, served
 from streamlit.testing.v1 import AppTest
 
-from explorer.components import wire
+from explorer.components import codec
 
 ROOT = Path(__file__).resolve().parent.parent
 getcontext().prec = 40
@@ -212,7 +212,7 @@ def opened(page: str, model: str, text: str | None, asked: dict[str, str]) -> Ap
 
 def said(app: AppTest) -> list[str]:
     """All sentences on a page, and the formulas that its pictures are given."""
-    given = (wire.decode(each.proto.bytes)[0].get("formulas", {}) for each in on_page(app))
+    given = (codec.decode(each.proto.bytes)[0].get("formulas", {}) for each in on_page(app))
     return [line for each in given for lines in each.values() for line in lines] + [
         str(each.value)
         for kind in ("markdown", "caption", "info", "success", "latex")
@@ -255,7 +255,7 @@ def test_what_a_picture_says_of_its_places_is_true_at_the_digits_printed(
         app = opened(page, model, text, {})
         payloads = [each.proto.bytes for each in on_page(app)]
         kinds = {"story", "steps"}
-        data = next(each for each in payloads if wire.decode(each)[0].get("kind") in kinds)
+        data = next(each for each in payloads if codec.decode(each)[0].get("kind") in kinds)
         (tmp_path / "sent.bin").write_bytes(data)
         done = run("node", "sentences.js", str(served(tmp_path)), str(tmp_path / "sent.bin"))
         assert done.returncode == 0, done.stderr

@@ -7,8 +7,8 @@ import driver
 import pytest
 from driver import Visitor
 
-from explorer.sentences import purposes
-from models import library
+from explorer.text import model_descriptions
+from models import registry
 
 pytestmark = driver.MARKS
 
@@ -64,8 +64,8 @@ def test_the_frame_is_low_and_every_tab_is_seen(
 
 
 def test_every_model_that_is_here_says_what_it_is_for() -> None:
-    for name in library.names():
-        assert purposes.purpose(name), name
+    for name in registry.names():
+        assert model_descriptions.purpose(name), name
 
 
 @pytest.mark.parametrize("model", ["encoder", "translator", "minilm"])

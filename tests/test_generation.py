@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from bounds import DOUBLE, PASSED, SUMMED
+from tolerances import DOUBLE, PASSED, SUMMED
 
-from models import generation, library, own
+from models import generation, own_model, registry
 from models.attention import Stored
-from models.generation import Writing
-from models.own import Handle
-from models.prediction import Beam, Drawn, Sampling, probabilities, softmax
+from models.generation import Generation
+from models.own_model import OwnModel
+from models.results import Beam, Sampling, SeededSampling, probabilities, softmax
 
 WAYS = {
     "greedy": Sampling(0),
@@ -26,29 +26,29 @@ WAYS = {
 }
 
 
-def started(handle: Handle) -> tuple[Writing, torch.Tensor | None]:
-    writing = library.writing(handle, "the cat sat")
+def started(handle: OwnModel) -> tuple[Generation, torch.Tensor | None]:
+    writing = registry.writing(handle, "the cat sat")
     memory = (
         None
         if handle.card.kind == "decoder"
-        else own.memory_of(handle, own.frame(handle, "the cat sat")[0])
+        else own_model.memory_of(handle, own_model.frame(handle, "the cat sat")[0])
     )
     return writing, memory
 
 
 @torch.inference_mode()
-def full_pass(handle: Handle, ids: list[int], memory: torch.Tensor | None) -> torch.Tensor:
+def full_pass(handle: OwnModel, ids: list[int], memory: torch.Tensor | None) -> torch.Tensor:
     """The logits after the last token, read all at once with nothing stored."""
     return handle.model.logits(generation.decode(handle.model, torch.tensor([ids]), memory)[0, -1])
 
 
 @pytest.fixture(params=["small_decoder", "small_translator"])
-def handle(request: pytest.FixtureRequest) -> Handle:
+def handle(request: pytest.FixtureRequest) -> OwnModel:
     return request.getfixturevalue(request.param)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_step_with_stored_keys_is_the_full_pass(handle: Handle, way: str) -> None:
+def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel, way: str) -> None:
     writing, memory = started(handle)
     stored, plain = np.random.default_rng(3), np.random.default_rng(3)
     while not writing.is_full:
@@ -62,16 +62,16 @@ def test_every_step_with_stored_keys_is_the_full_pass(handle: Handle, way: str) 
         writing.add(5)
 
 
-def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: Handle) -> None:
-    writing = library.writing(small_decoder, "the cat")
+def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: OwnModel) -> None:
+    writing = registry.writing(small_decoder, "the cat")
     for token in small_decoder.tokenizer.ids([" sat on"])[0]:
         writing.add(token)
-    attention = library.record(small_decoder, "the cat sat on").attention[0]
-    assert list(own.frame(small_decoder, "the cat sat on")[0].ids) == writing.ids
+    attention = registry.record(small_decoder, "the cat sat on").attention[0]
+    assert list(own_model.frame(small_decoder, "the cat sat on")[0].ids) == writing.ids
     np.testing.assert_allclose(writing.rows["attn"], attention.pattern[:, :, -1], atol=SUMMED)
 
 
-def test_the_store_grows_by_one_token_a_step_and_says_its_size(handle: Handle) -> None:
+def test_the_store_grows_by_one_token_a_step_and_says_its_size(handle: OwnModel) -> None:
     writing, memory = started(handle)
     card = handle.card
     for _ in range(3):
@@ -86,7 +86,7 @@ def test_the_store_grows_by_one_token_a_step_and_says_its_size(handle: Handle) -
         writing.add(7)
 
 
-def test_back_is_as_if_the_token_had_never_been(handle: Handle) -> None:
+def test_back_is_as_if_the_token_had_never_been(handle: OwnModel) -> None:
     writing, _ = started(handle)
     before, ids, size = writing.logits.copy(), list(writing.ids), writing.stored.nbytes
     writing.add(9)
@@ -137,13 +137,13 @@ def test_draws_follow_the_distribution() -> None:
 
 
 def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(
-    small_translator: Handle,
+    small_translator: OwnModel,
 ) -> None:
     """Three tokens of a vocabulary of 300 are 27 million texts; a model of six tokens has 216, each
     of which can be tried."""
     model, end, n = small_translator.model, 2, 3
     ids = list(range(6))
-    memory = own.memory_of(small_translator, own.frame(small_translator, "the dog")[0])
+    memory = own_model.memory_of(small_translator, own_model.frame(small_translator, "the dog")[0])
 
     class Few:
         """The same model with six tokens to say."""
@@ -180,12 +180,12 @@ def total(model: object, memory: torch.Tensor, text: tuple[int, ...], end: int) 
 
 @pytest.mark.parametrize("n_beams", [1, 4])
 def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(
-    small_translator: Handle, n_beams: int
+    small_translator: OwnModel, n_beams: int
 ) -> None:
     text = "the cat sat on"
-    memory = own.memory_of(small_translator, own.frame(small_translator, text)[0])
+    memory = own_model.memory_of(small_translator, own_model.frame(small_translator, text)[0])
     before = None
-    for held in library.beams(small_translator, text, n_beams):
+    for held in registry.beams(small_translator, text, n_beams):
         assert len(held) <= n_beams and [beam.score for beam in held] == sorted(
             (beam.score for beam in held), reverse=True
         )
@@ -208,44 +208,46 @@ def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(
 
 
 def test_a_drawn_answer_follows_its_seed_and_keeps_the_models_probabilities(
-    small_translator: Handle,
+    small_translator: OwnModel,
 ) -> None:
     text = "the cat sat on"
 
     def drawn(seed: int, **way: float) -> Beam:
-        *_, (last,) = library.beams(small_translator, text, Drawn(Sampling(**way), seed))
+        *_, (last,) = registry.beams(small_translator, text, SeededSampling(Sampling(**way), seed))
         return last
 
-    *_, (likeliest,) = library.beams(small_translator, text, 1)
+    *_, (likeliest,) = registry.beams(small_translator, text, 1)
     assert drawn(3, temperature=0.0).ids == likeliest.ids == drawn(5, top_k=1).ids
     assert drawn(3).ids == drawn(3).ids
     assert len({drawn(seed).ids for seed in range(8)}) > 1
-    memory = own.memory_of(small_translator, own.frame(small_translator, text)[0])
+    memory = own_model.memory_of(small_translator, own_model.frame(small_translator, text)[0])
     one = drawn(4, temperature=2.0)
     assert one.score == pytest.approx(generation.score(one.logprobs))
     want = total_logprob(small_translator.model, memory, one.ids)
     assert sum(one.logprobs) == pytest.approx(want, abs=SUMMED * len(one.ids))
 
 
-def test_a_single_beam_is_the_greedy_translation(small_translator: Handle) -> None:
+def test_a_single_beam_is_the_greedy_translation(small_translator: OwnModel) -> None:
     text = "the dog ran"
-    *_, last = library.beams(small_translator, text, 1)
-    said = library.record(small_translator, text).streams[1].ids[1:]
+    *_, last = registry.beams(small_translator, text, 1)
+    said = registry.record(small_translator, text).streams[1].ids[1:]
     ids = [token for token in last[0].ids if token != small_translator.tokenizer.eos]
     assert ids == list(said)
 
 
-def test_a_model_that_does_not_write_says_so(small_handle: Handle, small_decoder: Handle) -> None:
+def test_a_model_that_does_not_write_says_so(
+    small_handle: OwnModel, small_decoder: OwnModel
+) -> None:
     with pytest.raises(ValueError, match="fills masked words and does not write"):
-        library.writing(small_handle, "the cat")
+        registry.writing(small_handle, "the cat")
     with pytest.raises(ValueError, match="there is no room for more"):
-        library.writing(small_decoder, "the cat " * 100)
+        registry.writing(small_decoder, "the cat " * 100)
 
 
-def test_two_writings_share_a_model_and_nothing_else(small_decoder: Handle) -> None:
+def test_two_writings_share_a_model_and_nothing_else(small_decoder: OwnModel) -> None:
     one, other = (
-        library.writing(small_decoder, "the cat"),
-        library.writing(small_decoder, "the dog ran"),
+        registry.writing(small_decoder, "the cat"),
+        registry.writing(small_decoder, "the dog ran"),
     )
     alone = one.logits.copy()
     other.add(5)

@@ -15,13 +15,13 @@ import pytest
 import tiny
 import torch
 import transformers
-from bounds import PARITY
 from safetensors.torch import load_file
+from tolerances import PARITY
 
-from models import library
-from models.pretrained import files, gguf
-from models.pretrained.files import NotLoaded
-from models.pretrained.from_files import quietly
+from models import registry
+from models.pretrained import gguf, model_files
+from models.pretrained.hub import quietly
+from models.pretrained.model_files import NotLoaded
 
 pytestmark = [pytest.mark.slow]
 
@@ -92,15 +92,15 @@ def test_every_family_runs_as_the_model_that_was_written(
     theirs, folder = tiny_folder(family), tmp_path / "alone"
     folder.mkdir()
     wanted = gguf_files.write(theirs, folder / "model.gguf")
-    handle = library.load(f"ours:{folder}")
-    assert handle.card.fingerprint == library.load(f"ours:{folder}/model.gguf").card.fingerprint
+    handle = registry.load(f"ours:{folder}")
+    assert handle.card.fingerprint == registry.load(f"ours:{folder}/model.gguf").card.fingerprint
     made = gguf.converted(folder / "model.gguf", "a model")
     found = load_file(made / "model.safetensors")
     for name, numbers in wanted.items():
         # Gemma's gains are written plus 1 and read less 1: two roundings.
         assert torch.allclose(found[name], numbers, rtol=0, atol=2e-7 * (family == "gemma")), name
     text = "The cat sat on the mat."
-    ids = torch.tensor([library.record(handle, text).streams[0].ids.tolist()])
+    ids = torch.tensor([registry.record(handle, text).streams[0].ids.tolist()])
     oracle = transformers.AutoModelForCausalLM.from_pretrained(theirs, dtype=torch.float32).eval()
     with torch.inference_mode():
         ours = handle.model.logits(handle.model(ids))
@@ -113,7 +113,7 @@ def test_its_tokens_are_those_of_transformers(
 ) -> None:
     file = tmp_path / "model.gguf"
     gguf_files.write(tiny_folder(family), file)
-    handle = library.load(f"ours:{file}")
+    handle = registry.load(f"ours:{file}")
     with quietly():
         theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, gguf_file="model.gguf")
     for text in NASTY[2:]:
@@ -142,14 +142,14 @@ def test_a_conversion_is_made_once_and_anew_where_it_is_damaged(
     assert gguf.converted(file, "a model") == folder and folder.parent == own_cache
     assert (folder / "config.json").stat().st_mtime_ns == when
     (folder / "tokenizer.json").write_text("{}", "utf-8")
-    library.load(f"ours:{file}")
+    registry.load(f"ours:{file}")
     weights = folder / "model.safetensors"
     whole = bytearray(weights.read_bytes())
     whole[-4:] = np.float32(0.5).tobytes()
     weights.write_bytes(whole)
     with pytest.raises(NotLoaded, match="damaged"):
-        library.load(f"ours:{file}")
-    library.load(f"ours:{file}")
+        registry.load(f"ours:{file}")
+    registry.load(f"ours:{file}")
     assert [each.name for each in own_cache.iterdir()] == [folder.name]
 
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_none_or_cut_short_is_refused(tmp_path: Path, own_cache: 
     for broken in (b"", b"GGUF", b"no model at all" * 50, whole[: len(whole) // 2], whole[:200]):
         file.write_bytes(broken)
         with pytest.raises(NotLoaded, match=r"^model\.gguf .*GGUF file.*\.$"):
-            library.load(f"ours:{file}")
+            registry.load(f"ours:{file}")
     assert not list(own_cache.iterdir())
 
 
@@ -191,13 +191,13 @@ def test_what_our_classes_do_not_run_is_refused_by_name(tmp_path: Path) -> None:
     ):
         gguf_files.write(folder, file, **more)
         with pytest.raises(NotLoaded, match=why):
-            library.load(f"ours:{file}")
+            registry.load(f"ours:{file}")
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["model_type"] = "phi3"
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
     gguf_files.write(folder, file)
     with pytest.raises(NotLoaded, match="'phi3'.*llama, mistral, qwen2, qwen3, gemma run here"):
-        library.load(f"ours:{file}")
+        registry.load(f"ours:{file}")
 
 
 def test_a_folder_with_several_files_asks_for_one(tmp_path: Path) -> None:
@@ -207,4 +207,4 @@ def test_a_folder_with_several_files_asks_for_one(tmp_path: Path) -> None:
         gguf.file_of(tmp_path)
     (tmp_path / "b.gguf").unlink()
     assert gguf.file_of(tmp_path) == tmp_path / "a.gguf"
-    assert files.is_folder(str(tmp_path / "a.gguf"))
+    assert model_files.is_folder(str(tmp_path / "a.gguf"))

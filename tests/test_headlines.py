@@ -5,22 +5,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bounds import STORED
 from conftest import read_once
 from test_findings import SENTENCES, learned_nothing
+from tolerances import STORED
 
 from benchmarks import headlines
-from explorer.analysis import coreference, findings, findings_links, vocabulary, words
-from explorer.analysis import finding as kinds
-from explorer.analysis import heads as naming
-from explorer.sentences import attention as panel
-from explorer.sentences import findings as sentences
-from explorer.sentences import names
-from models import library
+from explorer.analysis import coreference, findings, head_naming, word_classes, words
+from explorer.text import head_naming as head_naming_text
+from explorer.text.attention import summary
+from explorer.text.findings import evidence, headline
+from models import registry
 from models.recording import Attention
 
 TEXT = "The nurse and the boy saw Mary because she sang a well - known song .".split()
-NO = naming.NO_PATTERN
+NO = head_naming.NO_PATTERN
 
 
 def planted(*cells: tuple[str, str, float], text=TEXT, others=(), causal=False):
@@ -35,17 +33,17 @@ def planted(*cells: tuple[str, str, float], text=TEXT, others=(), causal=False):
     allowed = np.ones((n, n), bool)
     attention = Attention.closed("self", "encoder", "encoder", pattern, allowed)
     alone = words.alone(tuple(text), (False,) * n)
-    return findings_links.between(attention, alone, alone)
+    return findings.between(attention, alone, alone)
 
 
 def linked(seen, *called: str, habits=()) -> list[tuple[str, str]]:
     called = called or (NO,) * seen.weights.shape[1]
-    return [one.words for one in findings_links.links(seen, np.array([called]), habits=habits)]
+    return [one.words for one in findings.links(seen, np.array([called]), habits=habits)]
 
 
 def test_a_link_is_held_against_the_largest_other_row_and_not_against_a_mean() -> None:
     seen = planted(("she", "nurse", 0.7), ("song", "nurse", 0.45))
-    (one,) = findings_links.links(seen, np.array([[NO]]))
+    (one,) = findings.links(seen, np.array([[NO]]))
     assert one.words == ("she", "nurse")
     assert (one.weight, one.chance) == pytest.approx((0.7, 0.45), abs=STORED)
     # Another row that gives as much, or half, leaves no link, however small the mean of the rows.
@@ -70,12 +68,12 @@ def test_pronouns_come_first_then_content_and_fillers_last() -> None:
 def test_of_pronouns_one_in_a_head_that_finds_nouns_elsewhere_too_comes_first() -> None:
     seen = planted(("she", "nurse", 0.5), others=[("she", "boy", 0.9)])
     assert linked(seen, NO, NO)[0] == ("she", "boy")
-    assert linked(seen, naming.PRONOUN, NO)[0] == ("she", "nurse")
+    assert linked(seen, head_naming.PRONOUN, NO)[0] == ("she", "nurse")
 
 
 @pytest.mark.parametrize(
     ("called", "query", "key"),
-    [("previous", "boy", "nurse"), ("next", "sang", "song"), (naming.SINK, "song", "Ram")],
+    [("previous", "boy", "nurse"), ("next", "sang", "song"), (head_naming.SINK, "song", "Ram")],
 )
 def test_no_link_is_what_the_heads_own_name_predicts(called: str, query: str, key: str) -> None:
     text = ["Ram", "nurse", "boy", "saw", "Mary", "then", "sang", "song", "."]
@@ -98,25 +96,25 @@ def test_a_head_that_gives_as_much_at_that_distance_everywhere_shows_no_link() -
 
 def test_where_no_link_passes_the_headline_is_the_strongest_regularity() -> None:
     handle = read_once("encoder")
-    recording = library.record(handle, "Nobody knows why the lights in the hall are still on.")
+    recording = registry.record(handle, "Nobody knows why the lights in the hall are still on.")
     one = findings.worth(findings.findings(recording))[0]
-    assert one.kind == kinds.REGULARITY
-    every = naming.describe(recording, recording.attention[0])
+    assert one.kind == findings.REGULARITY
+    every = head_naming.describe(recording, recording.attention[0])
     by_place = [head for head in every if head.name in ("previous", "next")]
-    best = max(by_place, key=lambda head: naming.lift(head.score, head.chance))
+    best = max(by_place, key=lambda head: head_naming.lift(head.score, head.chance))
     assert one.at == (best.layer, best.head) and one.value == best.score
-    assert sentences.headline(one) == (
+    assert headline(one) == (
         f"Layer {best.layer}, head {best.head} attends to the {best.name} token: {best.score:.0%}"
     )
 
 
 def test_a_word_alone_says_that_it_is_too_short() -> None:
     encoder = read_once("encoder")
-    one = findings.findings(library.record(encoder, "Hi"))[0]
-    assert one.kind == kinds.SHORT
-    n = len(library.record(encoder, "Hi").streams[0].tokens)
-    assert sentences.headline(one) == f"{n} tokens are too few to show a pattern"
-    assert "Type a longer sentence" in sentences.evidence(one)
+    one = findings.findings(registry.record(encoder, "Hi"))[0]
+    assert one.kind == findings.SHORT
+    n = len(registry.record(encoder, "Hi").streams[0].tokens)
+    assert headline(one) == f"{n} tokens are too few to show a pattern"
+    assert "Type a longer sentence" in evidence(one)
 
 
 @pytest.mark.parametrize(
@@ -130,46 +128,46 @@ def test_a_word_alone_says_that_it_is_too_short() -> None:
 )
 def test_function_words_are_known_in_three_languages(text, fillers, content, pronouns) -> None:
     labels = text.split()
-    kind = dict(zip(labels, vocabulary.classes(labels)))
-    assert {kind[word] for word in fillers.split()} == {vocabulary.FILLER}
-    assert {kind[word] for word in content.split()} == {vocabulary.CONTENT}
-    assert {kind[word] for word in pronouns.split()} <= {vocabulary.PRONOUN}
+    kind = dict(zip(labels, word_classes.classes(labels)))
+    assert {kind[word] for word in fillers.split()} == {word_classes.FILLER}
+    assert {kind[word] for word in content.split()} == {word_classes.CONTENT}
+    assert {kind[word] for word in pronouns.split()} <= {word_classes.PRONOUN}
 
 
 def test_a_word_is_judged_in_the_language_of_its_text_and_another_script_is_unsure() -> None:
-    german = vocabulary.classes("Der Krieg war lang und er war kalt".split())
-    english = vocabulary.classes("The war was long and it was cold".split())
-    assert german[2] == vocabulary.FILLER and english[1] == vocabulary.CONTENT
-    assert set(vocabulary.classes("वह घर जाता है".split())) == {vocabulary.UNSURE}
-    assert vocabulary.classes(["[UNK]", "…", "20"]) == (
-        vocabulary.FILLER,
-        vocabulary.FILLER,
-        vocabulary.CONTENT,
+    german = word_classes.classes("Der Krieg war lang und er war kalt".split())
+    english = word_classes.classes("The war was long and it was cold".split())
+    assert german[2] == word_classes.FILLER and english[1] == word_classes.CONTENT
+    assert set(word_classes.classes("वह घर जाता है".split())) == {word_classes.UNSURE}
+    assert word_classes.classes(["[UNK]", "…", "20"]) == (
+        word_classes.FILLER,
+        word_classes.FILLER,
+        word_classes.CONTENT,
     )
 
 
 def test_a_finding_says_what_its_number_is() -> None:
-    recording = library.record(read_once("encoder"), "My sister called the nurse as she was ill.")
+    recording = registry.record(read_once("encoder"), "My sister called the nurse as she was ill.")
     one = findings.findings(recording)[0]
     assert one.words == ("she", "nurse")  # right or wrong, as it is
-    said = sentences.evidence(one)
+    said = evidence(one)
     assert f"No other row of this head gives *nurse* more than {one.chance:.2f}." in said
     assert "hance" not in said
     attention = recording.attention[0]
     column = recording.streams[0].tokens.index("nurse")
     others = np.delete(attention.pattern[one.at][:, column], one.query)
     assert one.chance == pytest.approx(others.max(), abs=STORED)
-    head = naming.describe(recording, attention)[one.layer * 8 + one.head]
+    head = head_naming.describe(recording, attention)[one.layer * 8 + one.head]
     if head.name == NO:
-        told = panel.summary(head, naming.meanings(recording, attention), one)
+        told = summary(head, head_naming.meanings(recording, attention), one)
         assert f"no other row gives it more than {one.chance:.2f}" in told
 
 
 # ---- heads that find a pronoun's noun ----------------------------------------
 
 
-def measured(handle) -> dict[tuple[int, int], coreference.Head]:
-    reads = [coreference.read(library.record(handle, text)) for text in coreference.sentences()]
+def measured(handle) -> dict[tuple[int, int], coreference.CoreferenceHead]:
+    reads = [coreference.read(registry.record(handle, text)) for text in coreference.sentences()]
     return dict(coreference.heads(reads)["self"])
 
 
@@ -185,7 +183,7 @@ def test_every_sentence_names_its_noun_and_pronoun_once_and_the_noun_first() -> 
 @pytest.mark.parametrize("name", ["encoder", "minilm"])
 def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
     handle = read_once(name)
-    recording = library.record(handle, SENTENCES[0])
+    recording = registry.record(handle, SENTENCES[0])
     kept = coreference.of(recording, recording.attention[0])
     found = measured(handle)
     assert found and kept.keys() == found.keys()
@@ -204,17 +202,17 @@ def test_weights_that_learned_nothing_find_no_noun(how: str) -> None:
 
 
 def test_a_head_that_finds_nouns_is_named_for_it_and_says_so() -> None:
-    recording = library.record(read_once("encoder"), SENTENCES[0])
+    recording = registry.record(read_once("encoder"), SENTENCES[0])
     attention = recording.attention[0]
-    head = naming.describe(recording, attention)[1 * 8 + 5]
-    assert head.name == naming.PRONOUN == "pronoun to noun"
-    assert head.name in naming.meanings(recording, attention)
-    told = names.summary(head, naming.meanings(recording, attention))
+    head = head_naming.describe(recording, attention)[1 * 8 + 5]
+    assert head.name == head_naming.PRONOUN == "pronoun to noun"
+    assert head.name in head_naming.meanings(recording, attention)
+    told = head_naming_text.summary(head, head_naming.meanings(recording, attention))
     assert f"In {head.n_shown} of {head.n_queries} test sentences" in told
-    assert "sentences | **yes** |" in names.table(head)
+    assert "sentences | **yes** |" in head_naming_text.table(head)
     # Of a model that was not measured, and of none of its heads, the name is not offered.
-    decoder = library.record(read_once("decoder"), SENTENCES[0])
-    assert naming.PRONOUN not in naming.meanings(decoder, decoder.attention[0])
+    decoder = registry.record(read_once("decoder"), SENTENCES[0])
+    assert head_naming.PRONOUN not in head_naming.meanings(decoder, decoder.attention[0])
 
 
 def test_a_subject_that_every_word_attends_to_is_no_pronouns_noun() -> None:
@@ -236,7 +234,7 @@ def test_the_sentences_are_many_of_three_languages_and_of_all_lengths() -> None:
     assert len(set(texts)) >= 100
     lengths = [len(text.split()) for text in texts]
     assert min(lengths) == 3 and max(lengths) == 60
-    spoken = [vocabulary.language_of(tuple(text.casefold().split())) for text in texts]
+    spoken = [word_classes.language_of(tuple(text.casefold().split())) for text in texts]
     assert min(spoken.count(code) for code in ("en", "fr", "de")) >= 20
 
 
@@ -248,7 +246,7 @@ def test_no_headline_breaks_the_rule(name: str) -> None:
     of_content = 0
     for text in texts:
         target = "Le chat dort." if name == "translator" and len(text) > 120 else None
-        recording = library.record(handle, text, target=target)
+        recording = registry.record(handle, text, target=target)
         found = findings.findings(recording)
         assert headlines.broken(recording, found) == "", text
         one = headlines.headline(found)
@@ -257,7 +255,7 @@ def test_no_headline_breaks_the_rule(name: str) -> None:
 
 
 def test_the_rule_is_broken_by_what_it_forbids() -> None:
-    recording = library.record(read_once("encoder"), SENTENCES[0])
+    recording = registry.record(read_once("encoder"), SENTENCES[0])
     found = findings.findings(recording)
     assert headlines.broken(recording, found) == ""
     best, attention = found[0], recording.attention[0]
@@ -267,8 +265,8 @@ def test_the_rule_is_broken_by_what_it_forbids() -> None:
     assert "function word" in headlines.broken(recording, (filler, best))
     # A head that gives one word much from every row.
     sink = int(attention.pattern[1, 5].mean(axis=0).argmax())
-    low = kinds.Finding(
-        kinds.LINK, 0.2, 0.1, 1.0, "self", 1, 5, 32, best.query, (sink,), ("it", "animal")
+    low = findings.Finding(
+        findings.LINK, 0.2, 0.1, 1.0, "self", 1, 5, 32, best.query, (sink,), ("it", "animal")
     )
     assert "another row gives" in headlines.broken(recording, (low,))
 
@@ -280,5 +278,5 @@ def test_permuted_weights_show_a_link_in_one_text_of_twenty_at_most() -> None:
         for seed in range(20):
             recording = learned_nothing(name, "shuffled", seed)
             one = headlines.headline(findings.findings(recording))
-            told += one is not None and one.kind in kinds.LINKS
+            told += one is not None and one.kind in findings.LINKS
         assert told <= 1, name

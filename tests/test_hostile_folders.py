@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 import tiny
-from hostile import KINDS, stored, words
-from test_live import goes_first
+from malformed_models import KINDS, stored, words
+from test_live_training import goes_first
 
-from explorer.memory import models, trials
-from models import library
-from models.pretrained import proof
-from models.pretrained.files import NotLoaded
-from models.pretrained.trial import Tester
+from explorer.state import models
+from models import registry
+from models.pretrained import sandbox
+from models.pretrained.model_files import NotLoaded
+from models.pretrained.sandbox import Tester
 
 pytestmark = pytest.mark.slow
 # What Python, torch or a tokenizer say for themselves, and advice that does not fit a folder or a
@@ -86,21 +86,21 @@ def test_rotary_positions_need_a_base_above_0(
 @pytest.mark.parametrize("way", ["ours:", "hub:"])
 def test_dropout_of_a_tokenizer_is_off_and_the_card_says_so(way: str, tmp_path: Path) -> None:
     folder = tiny.build("gpt2", tmp_path)
-    plain = library.load(f"{way}{folder}")
+    plain = registry.load(f"{way}{folder}")
     words(lambda read: read["model"].update(dropout=0.5))(folder)
-    drawn = library.load(f"{way}{folder}")
-    texts = {library.record(drawn, "the cat sat on the mat").streams[0].tokens for _ in range(8)}
-    assert texts == {library.record(plain, "the cat sat on the mat").streams[0].tokens}
+    drawn = registry.load(f"{way}{folder}")
+    texts = {registry.record(drawn, "the cat sat on the mat").streams[0].tokens for _ in range(8)}
+    assert texts == {registry.record(plain, "the cat sat on the mat").streams[0].tokens}
     assert "dropout of 0.5 is off" in drawn.card.weights and "dropout" not in plain.card.weights
 
 
 def test_a_tokenizer_that_cuts_by_chance_is_refused(sound: Path) -> None:
     """One of Python code, which no setting of ours reaches."""
-    handle = library.load(f"hub:{sound}")
+    handle = registry.load(f"hub:{sound}")
     own, lengths = handle.tokenizer._split, iter(range(2, 100))
     handle.tokenizer._split = lambda *text: tuple(each[: next(lengths)] for each in own(*text))
     with pytest.raises(NotLoaded, match="cuts one text in several ways"):
-        proof.stretch(handle, "it")
+        sandbox.stretch(handle, "it")
 
 
 def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -
     name = f"ours:{folder}"
     before = models.handle(name)
     models.forget(name)
-    assert trials.passed(name) and models.handle(name).card == before.card
+    assert models.passed(name) and models.handle(name).card == before.card
     # Opened once more as it is: what is in memory stays.
     finding = models.Loading.found(str(folder))
     assert finding.wait(60) and finding.result == name and models.is_loaded(name)
     models.forget(name)
     KINDS["doubled 40 times"](folder)
-    assert not trials.passed(name)
+    assert not models.passed(name)
     with pytest.raises(ValueError, match="times longer"):
         models.handle(name)
     shutil.copy(sound / "tokenizer.json", folder)
@@ -133,14 +133,14 @@ def test_a_folder_that_changes_while_it_is_read_is_not_taken(
 ) -> None:
     folder = tmp_path / "model"
     shutil.copytree(sound, folder)
-    load = library.load
+    load = registry.load
 
     def changed(name: str, told: object = None) -> object:
         made = load(name)
         (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
         return made
 
-    monkeypatch.setattr(library, "load", changed)
+    monkeypatch.setattr(registry, "load", changed)
     with pytest.raises(ValueError, match="changed while they were read; open it again"):
         models.handle(f"ours:{folder}")
     assert not models.is_loaded(f"ours:{folder}")
@@ -216,4 +216,4 @@ def test_the_door_itself_refuses_them_too(kind: str, sound: Path, tmp_path: Path
     KINDS[kind](folder)
     for way in ("hub:", "ours:"):
         with pytest.raises(NotLoaded):
-            library.load(f"{way}{folder}")
+            registry.load(f"{way}{folder}")

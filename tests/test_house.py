@@ -21,16 +21,15 @@ LIGHT = {"__future__", "typing"}
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
-        r"models/(recording|edits|written_edits|relations|shipped|examples|prediction|offers|"
-        r"learning|pieces|shared)\.py",
+        r"models/(recording|edits|token_relations|shipped_models|example_texts|results|"
+        r"capabilities|training_plan|buffer_pool)\.py",
         {"numpy"},
-        r"models\.(edits|written_edits|prediction|recording|shared)",
+        r"models\.(edits|results|recording|buffer_pool)",
     ),
-    (r"models/(train|export|evaluate)\.py", set(), r"models\.training\..*"),
     (
         r"models/serve\.py",
         {"numpy", "ray", "starlette"},
-        r"models\.(cluster|library|recording|written_edits)",
+        r"models\.(cluster|registry|recording|edits)",
     ),
     (
         r"models/training/.*",
@@ -43,11 +42,11 @@ FLOORS = [
             "numpy",
             "torch",
             "transformers",
+            "gguf",
             "huggingface_hub",
             "tokenizers",
             "safetensors",
             "tqdm",
-            "gguf",
         },
         r"models\.(?!training\.).*",
     ),
@@ -59,59 +58,70 @@ FLOORS = [
     (
         r"explorer/analysis/.*",
         {"numpy"},
-        r"models\.(recording|relations|prediction|pieces|(written_)?edits)|explorer\.analysis\..*",
+        r"models\.(recording|token_relations|results|buffer_pool|edits)|explorer\.analysis\..*",
     ),
-    (r"explorer/sentences/.*", {"numpy"}, r"explorer\.(analysis|sentences)\..*"),
+    (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
     (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
     (
-        r"explorer/(onefile/.*|export\.py)",
+        r"explorer/(html_export/.*|export\.py)",
         {"numpy"},
-        r"explorer\.(onefile|analysis|sentences|components)\..*"
-        r"|models\.(library|recording|(written_)?edits|examples|prediction)",
+        r"explorer\.(html_export|analysis|text|components)\..*"
+        r"|models\.(registry|model|recording|edits|example_texts|results)",
     ),
-    (r"explorer/notebook\.py", set(), r"explorer\.export|models\.(library|recording|edits)"),
-    (r"explorer/command\.py", set(), r"explorer\.export|models\.(library|recording)"),
+    (r"explorer/notebook\.py", set(), r"explorer\.export|models\.(registry|model|recording|edits)"),
+    (r"explorer/cli\.py", set(), r"explorer\.export|models\.(registry|model|recording)"),
     (
-        r"explorer/server/ahead\.py",
-        {"numpy", "starlette"},
-        r"explorer\.(components\.wire|memory\.(runs|told)|server\.sent|views\.attention\.ahead)",
+        r"explorer/server/prefetch\.py",
+        {"numpy", "starlette", "streamlit"},
+        r"explorer\.(components\.codec|state\..*|server\.request_body"
+        r"|analysis\..*|layout\..*|components\..*|views\.attention\..*)|models\.recording",
     ),
     (
         r"explorer/server/.*",
         {"streamlit", "starlette", "segno", "google"},  # messages are read as Streamlit reads them
-        r"explorer\.components\.bundle|explorer\.(server|memory)\..*|models\.library",
+        r"explorer\.components\.bundle|explorer\.(server|state|classroom)\..*|models\.(registry|model)",
     ),
-    (r"explorer/memory/lessons_redis\.py", {"redis"}, r"explorer\.memory\.lessons_store"),
+    (r"explorer/classroom/redis_store\.py", {"redis"}, r"explorer\.classroom\.store"),
     (
-        r"explorer/memory/.*",
+        r"explorer/classroom/.*",
+        {"starlette", "segno"},
+        r"explorer\.(classroom|state|server)\..*|explorer\.components\.bundle",
+    ),
+    (
+        r"explorer/state/.*",
         {"streamlit", "numpy"},
-        r"explorer\.(memory|sentences)\..*|models\.(library|recording|(written_)?edits|examples|"
-        r"prediction|offers|slices|learn|learning|pieces)",
+        r"explorer\.(state|text)\..*|models\.(registry|model|recording|edits|example_texts|results|"
+        r"capabilities|cancellation|live_training|training_plan|buffer_pool)",
     ),
     (
-        r"explorer/frame/.*",
+        r"explorer/layout/.*",
         {"streamlit"},
-        r"explorer\.(frame|memory|sentences|analysis|figures|components)\..*|explorer\.export"
-        r"|models\.(library|recording|(written_)?edits|examples|prediction|offers)",
+        r"explorer\.(layout|state|text|analysis|figures|components)\..*|explorer\.export"
+        r"|models\.(registry|recording|edits|example_texts|results|capabilities)",
     ),
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(memory\.(address|told)|frame\.(bar|export|lesson|presenting|tabs|way))",
+        r"explorer\.(state\.(url_state|event_log)|layout\.(header|export_menu|navigation))",
     ),
     (
         r"pages/.*",
         {"streamlit"},
-        r"explorer\..*|models\.(recording|(written_)?edits|prediction|examples|learning)",
+        r"explorer\..*|models\.(recording|edits|results|example_texts|training_plan)",
     ),
     (
         r"explorer/views/.*",
         {"streamlit"},
-        r"explorer\.(views|frame|memory|sentences|analysis|figures|components)\..*"
-        r"|models\.(recording|(written_)?edits|prediction|examples|learning)",
+        r"explorer\.(views|layout|state|text|analysis|figures|components)\..*"
+        r"|models\.(recording|edits|results|example_texts|training_plan)",
     ),
-    (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory)\..*"),
+    (
+        r"headlight\.py",
+        set(),
+        r"explorer\.export|models\.(argument_validation|edits|model|recording|registry)",
+    ),
+    (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),
 ]
 
 
@@ -172,7 +182,7 @@ def test_no_circles() -> None:
         visit(module, ())
 
 
-@pytest.mark.parametrize("module", ["explorer.memory.passes", "models.library"])
+@pytest.mark.parametrize("module", ["explorer.state.cache", "models.registry"])
 def test_what_every_rerun_imports_is_light(module: str) -> None:
     heavy = {"torch", "transformers", "tokenizers", "ray", "redis"}
     code = f"import sys, {module}; print(*({heavy} & set(sys.modules)))"
@@ -193,8 +203,6 @@ def test_init_files_are_empty_and_no_room_is_a_drawer() -> None:
             "helpers",
             "misc",
             "trace",
-            "cache",
-            "state",
             "data",
             "process",
             "manager",
@@ -295,9 +303,9 @@ def keys_of(path: Path) -> list[tuple[str, str]]:
 
 
 def test_no_picture_chart_or_button_has_the_name_of_a_choice_as_its_key() -> None:
-    from explorer.memory import choices
+    from explorer.state import url_state
 
-    names = {*choices.names(), "text", "model"}
+    names = {*url_state.names(), "text", "model"}
     keyed = [
         (path, what, key)
         for path in SOURCES
@@ -357,7 +365,7 @@ def test_files_and_functions_stay_short() -> None:
 
 
 def test_every_tolerance_of_the_suite_says_why_it_is_that() -> None:
-    """It is made of the named bounds of tests/bounds.py, or a comment stands at it."""
+    """It is made of the named bounds of tests/tolerances.py, or a comment stands at it."""
     asked = 0
     for path in sorted((ROOT / "tests").glob("*.py")):
         text = path.read_text("utf-8")

@@ -11,27 +11,26 @@ import pytest
 import tiny
 import torch
 import transformers
-from bounds import PASSED, SUMMED
 from conftest import HOSTILE
 from in_own_code import PROJECTIONS, oracle, recorded
+from tolerances import PASSED, SUMMED
 
-from models import edits, library
-from models.pretrained import huggingface as hf
-from models.pretrained import tried
-from models.pretrained.handle import Handle, load
+from models import edits, registry
+from models.pretrained import hf_source, weight_conversion
+from models.pretrained.hf_model import HFModel, load
 from models.recording import from_npz, to_npz
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 
-OPEN = [family.model_type for family in tried.FAMILIES if family.opens]
+OPEN = [family.model_type for family in weight_conversion.SUPPORTED_FAMILIES if family.opens]
 
 
-FAMILY = {family.model_type: family for family in tried.FAMILIES}
+FAMILY = {family.model_type: family for family in weight_conversion.SUPPORTED_FAMILIES}
 
 
 @pytest.fixture(params=tiny.MODELS)
-def handle(request: pytest.FixtureRequest, tiny_loaded: Callable[[str], Handle]) -> Handle:
+def handle(request: pytest.FixtureRequest, tiny_loaded: Callable[[str], HFModel]) -> HFModel:
     return tiny_loaded(request.param)
 
 
@@ -73,14 +72,14 @@ def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
     read = recording.streams[-1]
     for token in (0, 3, len(read.tokens) - 1):
         np.testing.assert_allclose(
-            hf.logits(handle, recording, read.name, token),
+            hf_source.logits(handle, recording, read.name, token),
             true.logits[0, token].numpy(),
             atol=PASSED,
         )
 
 
-def test_before_plus_wrote_is_what_stands_next(handle: Handle) -> None:
-    recording, offered = recorded(handle), hf.offers(handle)
+def test_before_plus_wrote_is_what_stands_next(handle: HFModel) -> None:
+    recording, offered = recorded(handle), hf_source.capabilities(handle)
     for stream in recording.streams:
         assert stream.sites == offered.sites[stream.name]
         triples = stream.writes()
@@ -123,7 +122,7 @@ def test_a_last_layernorm_reads_the_last_sum_and_is_not_mistaken_for_it(
 def test_any_cell_recomputes_from_the_recording_and_what_is_offered_of_the_scale(
     kind: str, tiny_loaded: Callable
 ) -> None:
-    recording, offered = recorded(tiny_loaded(kind)), hf.offers(tiny_loaded(kind))
+    recording, offered = recorded(tiny_loaded(kind)), hf_source.capabilities(tiny_loaded(kind))
     for attention in recording.attention:
         assert attention.opens
         scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) * offered.scale
@@ -182,7 +181,7 @@ def test_queries_are_the_state_through_w_q_before_any_scaling(
     np.testing.assert_allclose(attention.q[1], q, atol=SUMMED)
 
 
-def test_a_recording_keeps_the_contract_and_survives_its_file(handle: Handle) -> None:
+def test_a_recording_keeps_the_contract_and_survives_its_file(handle: HFModel) -> None:
     recording, family = recorded(handle), FAMILY[handle.card.name]
     assert from_npz(to_npz(recording)) == recording
     names = (
@@ -213,8 +212,8 @@ def test_a_recording_keeps_the_contract_and_survives_its_file(handle: Handle) ->
             )
 
 
-def test_the_table_of_families_tells_the_truth(handle: Handle) -> None:
-    family, offered = FAMILY[handle.card.name], hf.offers(handle)
+def test_the_table_of_families_tells_the_truth(handle: HFModel) -> None:
+    family, offered = FAMILY[handle.card.name], hf_source.capabilities(handle)
     assert {
         name: getattr(offered, name) for name in ("kind", "norm", "positions", "opens", "law")
     } == {name: getattr(family, name) for name in ("kind", "norm", "positions", "opens", "law")}
@@ -247,15 +246,15 @@ def test_the_same_family_one_after_the_other_has_them(tmp_path: Path) -> None:
     )
     model.save_pretrained(tmp_path)
     tiny.gpt2_bytes().save_pretrained(tmp_path)
-    assert hf.offers(load(str(tmp_path))).law
+    assert hf_source.capabilities(load(str(tmp_path))).law
 
 
 # ---- tokens ------------------------------------------------------------------
 
 
-def test_tokens_carry_what_a_person_reads_and_where_it_stands(handle: Handle) -> None:
+def test_tokens_carry_what_a_person_reads_and_where_it_stands(handle: HFModel) -> None:
     text = "the cat sat 😀 café"
-    recording = hf.record(handle, text, target="" if handle.start is not None else None)
+    recording = hf_source.record(handle, text, target="" if handle.start is not None else None)
     stream = recording.streams[0]
     for token, (begin, end), special in zip(
         stream.tokens, stream.spans.tolist(), stream.special.tolist()
@@ -270,14 +269,16 @@ def test_tokens_carry_what_a_person_reads_and_where_it_stands(handle: Handle) ->
     )
 
 
-def test_special_tokens_typed_by_a_person_are_plain_text(handle: Handle) -> None:
+def test_special_tokens_typed_by_a_person_are_plain_text(handle: HFModel) -> None:
     written = {"bert": "[MASK]", "roberta": "<mask>", "gpt2": "<|endoftext|>", "t5": "</s>"}.get(
         handle.card.name, "[MASK] </s> <mask>"
     )
-    stream = hf.record(
+    stream = hf_source.record(
         handle, f"the {written} cat", target="" if handle.start is not None else None
     ).streams[0]
-    plain = hf.record(handle, "the cat", target="" if handle.start is not None else None).streams[0]
+    plain = hf_source.record(
+        handle, "the cat", target="" if handle.start is not None else None
+    ).streams[0]
     assert int(stream.special.sum()) == int(plain.special.sum())
     # A masked model's own mask token is read as one (tests/test_typed_mask.py).
     read = {handle.tokenizer.mask} if handle.card.kind == "encoder" else set()
@@ -290,14 +291,14 @@ def test_special_tokens_typed_by_a_person_are_plain_text(handle: Handle) -> None
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "t5"])
 def test_any_text_is_recorded(kind: str, text: str, tiny_loaded: Callable) -> None:
     handle = tiny_loaded(kind)
-    recording = hf.record(handle, text, target="the dog" if kind == "t5" else None)
+    recording = hf_source.record(handle, text, target="the dog" if kind == "t5" else None)
     assert 1 <= len(recording.streams[0].tokens) <= handle.card.n_positions
     assert from_npz(to_npz(recording)) == recording
     assert all(token and token.isprintable() for token in recording.streams[0].tokens)
 
 
-def test_a_long_text_is_cut_and_says_by_how_much(handle: Handle) -> None:
-    recording = hf.record(
+def test_a_long_text_is_cut_and_says_by_how_much(handle: HFModel) -> None:
+    recording = hf_source.record(
         handle, "the cat " * 400, target="the" if handle.start is not None else None
     )
     stream = recording.streams[0]
@@ -305,14 +306,14 @@ def test_a_long_text_is_cut_and_says_by_how_much(handle: Handle) -> None:
     assert recording.dropped > 0
     words = int((~stream.special).sum())
     assert words + recording.dropped >= 800
-    short = hf.record(
+    short = hf_source.record(
         handle, "the cat", target="the" if handle.start is not None else None
     ).streams[0]
     assert stream.special[-1] == short.special[-1] and stream.special[0] == short.special[0]
 
 
 def test_words_of_the_vocabulary_are_readable(tiny_loaded: Callable) -> None:
-    assert library.labels(
+    assert registry.labels(
         tiny_loaded("bert"),
         [
             2,
@@ -321,15 +322,15 @@ def test_words_of_the_vocabulary_are_readable(tiny_loaded: Callable) -> None:
         ],
     ) == ["[CLS]", "cat", "‧s"]
     gpt2 = tiny_loaded("gpt2").tokenizer
-    assert library.labels(
+    assert registry.labels(
         tiny_loaded("gpt2"),
         [gpt2._piece_id("Ġcat"), gpt2._piece_id("a"), gpt2._piece_id("Ġ"), gpt2._piece_id("ð")],
     ) == ["cat", "‧a", "␣", "‹F0›"]
     t5 = tiny_loaded("t5").tokenizer
-    assert library.labels(
+    assert registry.labels(
         tiny_loaded("t5"), [t5._piece_id("▁cat"), t5._piece_id("a"), t5._piece_id("<0xF0>")]
     ) == ["cat", "‧a", "‹F0›"]
     assert all(
         label and label.isprintable()
-        for label in library.labels(tiny_loaded("gpt2"), range(tiny.N_VOCAB))
+        for label in registry.labels(tiny_loaded("gpt2"), range(tiny.N_VOCAB))
     )

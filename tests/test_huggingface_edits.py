@@ -12,12 +12,12 @@ import pytest
 import tiny
 import torch
 import transformers
-from bounds import PASSED, STORED, SUMMED
 from in_own_code import PROJECTIONS, SECOND, TEXT, oracle, recorded
+from tolerances import PASSED, STORED, SUMMED
 
 from models import edits
-from models.pretrained import huggingface as hf
-from models.pretrained.handle import load
+from models.pretrained import hf_source
+from models.pretrained.hf_model import load
 from models.recording import NotFinite
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
@@ -163,11 +163,12 @@ def test_two_people_with_different_edits_on_one_model_get_their_own_pictures(
         (edits.UniformHead(1, 2), edits.HideToken(2)),
         (edits.ShuffleTokens(3),),
     ]
-    expected = [hf.record(handle, TEXT, wish) for wish in wishes]
+    expected = [hf_source.record(handle, TEXT, wish) for wish in wishes]
     with ThreadPoolExecutor(6) as people:
         got = list(
             people.map(
-                lambda at: (at, hf.record(handle, TEXT, wishes[at % len(wishes)])), range(150)
+                lambda at: (at, hf_source.record(handle, TEXT, wishes[at % len(wishes)])),
+                range(150),
             )
         )
     assert all(recording == expected[at % len(wishes)] for at, recording in got)
@@ -177,7 +178,7 @@ def test_two_models_at_once_do_not_hear_each_other(tiny_loaded: Callable) -> Non
     handles = [tiny_loaded("gpt2"), tiny_loaded("llama"), tiny_loaded("bart")]
     expected = [recorded(handle) for handle in handles]
     read = [
-        np.stack([hf.logits(handle, recording, "decoder", 1)])
+        np.stack([hf_source.logits(handle, recording, "decoder", 1)])
         for handle, recording in zip(handles, expected)
     ]
 
@@ -185,7 +186,7 @@ def test_two_models_at_once_do_not_hear_each_other(tiny_loaded: Callable) -> Non
         which = at % 3
         same = recorded(handles[which]) == expected[which]
         return same and np.array_equal(
-            hf.logits(handles[which], expected[which], "decoder", 1)[None], read[which]
+            hf_source.logits(handles[which], expected[which], "decoder", 1)[None], read[which]
         )
 
     with ThreadPoolExecutor(6) as people:
@@ -229,27 +230,27 @@ def test_without_a_target_it_is_the_models_own_answer(
     kind: str, changes: tuple, tiny_loaded: Callable
 ) -> None:
     handle = tiny_loaded(kind)
-    recording = hf.record(handle, "the cat", changes)
+    recording = hf_source.record(handle, "the cat", changes)
     ids = recording.stream("decoder").ids
     assert 1 < len(ids) <= handle.card.n_positions
     banned = [
         token for words in (handle.model.generation_config.bad_words_ids or []) for token in words
     ]
     for step in range(min(len(ids) - 1, 8)):  # each token is the likeliest after those before it
-        scores = hf.logits(handle, recording, "decoder", step)
+        scores = hf_source.logits(handle, recording, "decoder", step)
         scores[banned] = -np.inf
         assert int(scores.argmax()) == ids[step + 1]
-    again = hf.record(handle, "the cat", changes, target=tuple(map(int, ids[1:])))
+    again = hf_source.record(handle, "the cat", changes, target=tuple(map(int, ids[1:])))
     assert again == recording
 
 
 def test_a_long_target_is_cut_and_says_so(tiny_loaded: Callable) -> None:
-    recording = hf.record(tiny_loaded("bart"), TEXT, target=" ".join(["the cat"] * 60))
+    recording = hf_source.record(tiny_loaded("bart"), TEXT, target=" ".join(["the cat"] * 60))
     assert (
         len(recording.stream("decoder").tokens) == 40 and recording.target_dropped == 120 + 2 - 40
     )
     with pytest.raises(ValueError, match="reads one text alone"):
-        hf.record(tiny_loaded("bert"), TEXT, target="the")
+        hf_source.record(tiny_loaded("bert"), TEXT, target="the")
 
 
 # ---- words read off the stream -----------------------------------------------
@@ -258,8 +259,8 @@ def test_a_long_target_is_cut_and_says_so(tiny_loaded: Callable) -> None:
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "t5", "marian", "gpt_neox"])
 def test_the_lens_ends_in_what_the_model_says(kind: str, tiny_loaded: Callable) -> None:
     handle, recording = tiny_loaded(kind), recorded(tiny_loaded(kind))
-    name = hf.offers(handle).logits
-    seen = hf.lens(handle, recording, name, top=5)
+    name = hf_source.capabilities(handle).logits
+    seen = hf_source.lens(handle, recording, name, top=5)
     assert seen.sites[-1] == recording.stream(name).sites[-1] and not any(
         site.endswith((".wrote", ".read")) for site in seen.sites
     )
@@ -269,7 +270,7 @@ def test_the_lens_ends_in_what_the_model_says(kind: str, tiny_loaded: Callable) 
         and (seen.rank[-1] == 0).all()
         and np.abs(seen.kl[-1]).max() < SUMMED
     )
-    scores = hf.logits(handle, recording, name, 2)
+    scores = hf_source.logits(handle, recording, name, 2)
     assert seen.top_ids[-1, 2, 0] == scores.argmax() == seen.final_id[2]
     np.testing.assert_allclose(
         seen.logprob[-1, 2],
@@ -284,7 +285,7 @@ def test_the_lens_of_a_pre_norm_model_passes_through_its_last_layernorm(
 ) -> None:
     handle, recording = tiny_loaded("gpt2"), recorded(tiny_loaded("gpt2"))
     model, _ = oracle(tiny_folder("gpt2"), recording)
-    seen = hf.lens(handle, recording, "decoder", top=3)
+    seen = hf_source.lens(handle, recording, "decoder", top=3)
     with torch.no_grad():
         said = model.lm_head(
             model.transformer.ln_f(torch.tensor(recording.streams[0].at("0.attn.sum")))
@@ -297,7 +298,7 @@ def test_the_lens_of_a_pre_norm_model_passes_through_its_last_layernorm(
 def test_words_are_read_off_the_stream_that_says_them(tiny_loaded: Callable) -> None:
     recording = recorded(tiny_loaded("t5"))
     with pytest.raises(ValueError, match="reads words off its decoder alone"):
-        hf.logits(tiny_loaded("t5"), recording, "encoder", 0)
+        hf_source.logits(tiny_loaded("t5"), recording, "encoder", 0)
 
 
 def test_a_model_saved_without_its_readout_says_no_words(tmp_path: Path) -> None:
@@ -306,9 +307,9 @@ def test_a_model_saved_without_its_readout_says_no_words(tmp_path: Path) -> None
     )
     tiny.wordpiece().save_pretrained(tmp_path)
     handle = load(str(tmp_path), name="bare")
-    assert hf.offers(handle).logits == ""
+    assert hf_source.capabilities(handle).logits == ""
     with pytest.raises(ValueError, match="has no readout over the vocabulary"):
-        hf.logits(handle, recorded(handle), "encoder", 0)
+        hf_source.logits(handle, recorded(handle), "encoder", 0)
 
 
 def test_a_closed_attention_says_so_and_cannot_be_half_open(tiny_loaded: Callable) -> None:

@@ -14,13 +14,12 @@ import pytest
 import tiny
 import torch
 import transformers
-from bounds import PASSED, SUMMED
 from in_own_code import oracle, recorded
 from safetensors.torch import load_file, save_file
+from tolerances import PASSED, SUMMED
 
-from models.pretrained import files, hub
-from models.pretrained import huggingface as hf
-from models.pretrained.handle import load
+from models.pretrained import hf_source, hub, model_files
+from models.pretrained.hf_model import load
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
@@ -32,7 +31,7 @@ def test_a_card_says_which_weights_these_are(tiny_folder: Callable, tmp_path: Pa
     path = tiny_folder("llama")
     handle = load(str(path))
     parameters = sum(tensor.numel() for tensor in load_file(path / "model.safetensors").values())
-    assert handle.card.fingerprint == files.digest([path / "model.safetensors"])[:12]
+    assert handle.card.fingerprint == model_files.digest([path / "model.safetensors"])[:12]
     assert (handle.card.weights, handle.card.n_parameters, handle.card.n_positions) == (
         "float32",
         parameters,
@@ -70,7 +69,7 @@ def test_weights_in_several_files_are_one_model(tiny_folder: Callable, tmp_path:
         recorded(load(str(tiny_folder("bert")))).streams[0].resid,
     )
     sorted(tmp_path.glob("*.safetensors"))[0].unlink()
-    with pytest.raises(files.NotLoaded, match="is not whole: model-00001-of-.* is missing"):
+    with pytest.raises(model_files.NotLoaded, match="is not whole: model-00001-of-.* is missing"):
         load(str(tmp_path))
 
 
@@ -148,12 +147,12 @@ def test_a_folder_that_cannot_be_used_is_refused_in_one_sentence(
     shutil.copytree(tiny_folder("bert"), tmp_path, dirs_exist_ok=True)
     spoil, words = next((spoil, words) for name, spoil, words in spoilt(tmp_path) if name == way)
     spoil()
-    with pytest.raises(files.NotLoaded, match=words) as refused:
+    with pytest.raises(model_files.NotLoaded, match=words) as refused:
         load(str(tmp_path), name="bad")
     assert (
         "\n" not in str(refused.value)
         and str(refused.value).endswith(".")
-        and issubclass(files.NotLoaded, ValueError)
+        and issubclass(model_files.NotLoaded, ValueError)
     )
 
 
@@ -180,7 +179,8 @@ def test_a_model_with_attention_in_some_layers_only_is_refused(tmp_path: Path) -
     transformers.JambaForCausalLM(config).save_pretrained(tmp_path)
     tiny.gpt2_bytes().save_pretrained(tmp_path)
     with pytest.raises(
-        files.NotLoaded, match="2 of its 4 layers have attention; choose a model of another family"
+        model_files.NotLoaded,
+        match="2 of its 4 layers have attention; choose a model of another family",
     ):
         load(str(tmp_path))
 
@@ -197,7 +197,7 @@ def test_a_model_whose_rows_do_not_sum_to_one_is_refused(tmp_path: Path) -> None
     )
     transformers.GptOssForCausalLM(config).save_pretrained(tmp_path)
     tiny.gpt2_bytes().save_pretrained(tmp_path)
-    with pytest.raises(files.NotLoaded, match="rows do not sum to 1"):
+    with pytest.raises(model_files.NotLoaded, match="rows do not sum to 1"):
         load(str(tmp_path))
 
 
@@ -214,7 +214,7 @@ def test_a_tokenizer_that_needs_another_package_says_which(
     for name in ("source.spm", "target.spm", "vocab.json"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(
-        files.NotLoaded,
+        model_files.NotLoaded,
         match="needs a Python package that is not installed here .*sentencepiece|SentencePiece",
     ):
         load(str(tmp_path))
@@ -273,7 +273,10 @@ def test_families_that_nobody_named_are_followed_as_far_as_they_go(
         torch.cat(true["attentions" if handle.start is None else "encoder_attentions"]).numpy(),
         atol=SUMMED,
     )
-    assert hf.offers(handle).positions == positions and recording.streams[0].sites[0] == entrance
+    assert (
+        hf_source.capabilities(handle).positions == positions
+        and recording.streams[0].sites[0] == entrance
+    )
     for before, wrote, after in recording.streams[-1].writes():
         np.testing.assert_allclose(
             recording.streams[-1].at(before) + recording.streams[-1].at(wrote),
@@ -289,7 +292,7 @@ def test_names_and_paths_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_
         (str(tmp_path), "no config.json"),
         ("not a name!", "not a name on the hub"),
     ):
-        with pytest.raises(files.NotLoaded, match=words):
+        with pytest.raises(model_files.NotLoaded, match=words):
             load(where)
 
 
@@ -297,9 +300,9 @@ def test_a_model_too_large_is_refused_before_it_is_read(
     tiny_folder: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "free_memory", lambda: 1 << 20)
-    with pytest.raises(files.NotLoaded, match="needs 1.0 GiB of memory and 0.0 GiB are free"):
+    with pytest.raises(model_files.NotLoaded, match="needs 1.0 GiB of memory and 0.0 GiB are free"):
         load(str(tiny_folder("bert")))
     monkeypatch.setattr(hub, "MOST_PARAMETERS", 1000)
-    with pytest.raises(files.NotLoaded, match="takes up to 0 million"):
+    with pytest.raises(model_files.NotLoaded, match="takes up to 0 million"):
         load(str(tiny_folder("bert")))
     assert hub.free_memory() is None or hub.free_memory() > 0

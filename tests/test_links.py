@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from driver import MARKS, Visitor
 
-from models.edits import PatchHead
-from models.written_edits import to_line
+from models.edits import PatchHead, to_line
 
 BAIT = (
     "Sign in at https://evil.example/login or http://evil.example, www.evil.example, "

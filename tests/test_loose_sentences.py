@@ -8,8 +8,8 @@ import pytest
 from test_scale_and_depth import opened, said
 
 from explorer.analysis.evidence import with_unit
-from explorer.sentences import anchors
-from models.examples import EXAMPLES
+from explorer.text import embeddings
+from models.example_texts import EXAMPLES
 
 TEXT = "The animal didn't cross the street because it was too tired."
 
@@ -35,12 +35,12 @@ def test_a_special_token_of_the_encoder_is_asked_for_no_word() -> None:
 
 
 def test_the_least_possible_count_is_not_sold_as_few() -> None:
-    assert anchors.splits(1, 10, 6) == (
+    assert embeddings.splits(1, 10, 6) == (
         "Of the 9 other ways to deal these 6 words into two such groups none sets the texts this "
         "far apart; with so few words chance is at least 1 in 10."
     )
-    assert "1 sets the texts" in anchors.splits(2, 10, 6)
-    assert "chance cannot be told" in anchors.splits(1, 1, 2)
+    assert "1 sets the texts" in embeddings.splits(2, 10, 6)
+    assert "chance cannot be told" in embeddings.splits(1, 1, 2)
 
 
 def test_one_nat_is_one_nat() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bounds import FOUR_DECIMALS
 from conftest import read_once
 from driver import MARKS, Visitor
 from playwright.sync_api import expect
+from tolerances import FOUR_DECIMALS
 
-from models import library
+from models import registry
 from models.recording import Recording
 
 pytestmark = MARKS
@@ -20,7 +20,7 @@ TEXT = "Ram pushed Hari and Hari pushed Ram."
 
 
 def recorded(text: str) -> Recording:
-    return library.record(read_once("encoder"), text)
+    return registry.record(read_once("encoder"), text)
 
 
 def let_go(visitor: Visitor) -> None:

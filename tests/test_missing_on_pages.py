@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from test_borrowed_on_pages import opened, there
+from test_hf_models_on_pages import opened, there
 
-from explorer.sentences.escape import plain
+from explorer.text.markdown_escape import plain
 
 pytestmark = pytest.mark.slow
 

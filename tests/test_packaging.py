@@ -17,7 +17,7 @@ import clone
 import pytest
 from packaging.requirements import Requirement
 
-from models import shipped
+from models import shipped_models
 from models.recording import VERSION, from_npz
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,10 +58,10 @@ def test_all_that_the_app_needs_is_locked_at_the_tested_version() -> None:
     tested = pinned("constraints.txt")
     every = set().union(*(needed(name) for name in (*asked, "redis")))
     every = {name for name in every if not OF_GRAPHICS_CARDS.match(name)} - {"torch"}
-    assert "torch" not in locked and every | {shipped.PACKAGE} <= locked.keys()
+    assert "torch" not in locked and every | {shipped_models.PACKAGE} <= locked.keys()
     assert all(locked[name] == asked[name] for name in asked.keys() - {"torch"})
     # What only other systems need is locked too, and not in the tested environment.
-    assert all(locked[name] == tested[name] for name in every | {shipped.PACKAGE})
+    assert all(locked[name] == tested[name] for name in every | {shipped_models.PACKAGE})
 
 
 def test_every_locked_package_has_its_hashes_and_no_place_to_come_from() -> None:
@@ -103,7 +103,7 @@ def test_the_wheel_is_small_and_whole(built: Path) -> None:
     inside = set(zipfile.ZipFile(wheel).namelist())
     ours = ("explorer/", "models/", "pages/", "app.py", ".streamlit/")
     left = {name for name in clone.names() if name.startswith(ours)} - inside
-    assert {Path(name).name for name in left} == {shipped.EARLIER}
+    assert {Path(name).name for name in left} == {shipped_models.EARLIER}
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_the_wheel_installs_and_records(built: Path, tmp_path: Path) -> None:
             command, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
 
-    headlight = ("-m", "explorer.command")
+    headlight = ("-m", "explorer.cli")
     assert run(*headlight, "--version").stdout == f"headlight {VERSION}\n"
     done = run(*headlight, "record", "The cat sat.", "-o", "it.npz")
     assert done.returncode == 0, done.stderr
@@ -133,8 +133,8 @@ def test_the_wheel_installs_and_records(built: Path, tmp_path: Path) -> None:
     assert all(Path(line).is_relative_to(site) for line in where.split())
     early = run(*headlight, "record", "The cat sat.", "-m", "induction@400", "-o", "early.npz")
     assert early.returncode == 1 and early.stderr.splitlines()[-1] == (
-        f"headlight: {shipped.NO_EARLIER}"
+        f"headlight: {shipped_models.NO_EARLIER}"
     )
-    read = "from models import library as of; import json; "
+    read = "from models import registry as of; import json; "
     asked = "print(json.dumps([of.checkpoints('induction'), of.without_earlier()]))"
-    assert json.loads(run("-c", read + asked).stdout) == [[], shipped.NO_EARLIER]
+    assert json.loads(run("-c", read + asked).stdout) == [[], shipped_models.NO_EARLIER]

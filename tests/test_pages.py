@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bounds import PASSED
 from conftest import HOSTILE, on_page, read_once, typed
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
+from tolerances import PASSED
 
-from explorer.components import wire
-from explorer.frame import onscreen, opening
-from explorer.memory import passes, shelf
-from explorer.sentences.escape import literal
-from explorer.server import static
-from models import library
-from models.examples import DEFAULT_TEXT, EXAMPLES
+from explorer.components import codec
+from explorer.layout import controls, current_recording
+from explorer.server import middleware
+from explorer.state import cache
+from explorer.text.markdown_escape import literal
+from models import registry
+from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def opened(**asked: str) -> AppTest:
 def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the component of that name was sent."""
     protos = [element.proto for element in on_page(app)]
-    return wire.decode(
+    return codec.decode(
         next(proto.bytes for proto in protos if proto.component_name == f"headlight.{name}")
     )
 
@@ -69,7 +69,7 @@ def test_it_opens_on_a_sentence_already_drawn() -> None:
 def test_any_text_is_drawn(text: str) -> None:
     app = clean(opened(text=text))
     header, blocks = sent(app, "heads")
-    recording = library.record(read_once("encoder"), text)
+    recording = registry.record(read_once("encoder"), text)
     assert tuple(header["tokens"]) == recording.streams[0].tokens
     one, fine = sent(app, "head")
     shown, unknown = arrived(fine, (len(one["queries"]), len(one["keys"])))
@@ -141,7 +141,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
-    first = opening.found(passes.record("encoder", DEFAULT_TEXT))[0]
+    first = controls.found(cache.record("encoder", DEFAULT_TEXT))[0]
     assert header["view"] == "lines" and header["pin"] == first.query, "it opens as without them"
     assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"
     if "model" in asked:
@@ -157,7 +157,7 @@ def test_choosing_a_head_changes_the_head_and_none_of_the_grid() -> None:
     assert grid == again
     header, blocks = sent(app, "head")
     assert (header["layer"], header["head"]) == (2, 5)
-    expected = library.record(read_once("encoder"), DEFAULT_TEXT).attention[0].pattern[2, 5]
+    expected = registry.record(read_once("encoder"), DEFAULT_TEXT).attention[0].pattern[2, 5]
     np.testing.assert_array_equal(blocks["exact"].reshape(expected.shape), expected)
 
 
@@ -201,7 +201,7 @@ def test_text_is_literal_in_markdown() -> None:
 
 
 def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
-    small = shelf.Shelf(limit=100)
+    small = cache.Shelf(limit=100)
     made = []
     for key in ("a", "b", "a", "c", "a", "b"):
         small.get(key, lambda key=key: made.append(key) or key, lambda value: 40)
@@ -216,17 +216,17 @@ def test_a_file_that_cannot_be_is_no_file(path: str) -> None:
         "path": path,
         "headers": [(b"accept-encoding", b"gzip")],
     }
-    assert static._asked_for(scope) is None
+    assert middleware._asked_for(scope) is None
 
 
 def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None:
-    assert onscreen.read_text(passes.record("encoder", "Hi\n there")) == "Hi there"
-    long = onscreen.read_text(passes.record("encoder", "all work and no play " * 400))
+    assert current_recording.read_text(cache.record("encoder", "Hi\n there")) == "Hi there"
+    long = current_recording.read_text(cache.record("encoder", "all work and no play " * 400))
     assert long.endswith(" …") and 450 < len(long.split()) < 515 and "all work" in long
 
 
 def test_the_formula_holds_the_numbers_of_this_sentence() -> None:
     app = clean(opened(text="Ram pushed Hari", layer="1", head="2", token="2"))
-    pattern = library.record(read_once("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
+    pattern = registry.record(read_once("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
     told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
     assert "**pushed** (token 2) →" in told and f"**{pattern[2].max():.3f}**" in told

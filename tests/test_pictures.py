@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import driver
 import numpy as np
 import pytest
-from bounds import STORED
+from tolerances import STORED
 
-from explorer.components import compare, heads, matrix, wire
+from explorer.components import codec, comparison, heads, matrix
 
 RNG = np.random.default_rng(0)
 MOST = 1_500_000  # bytes of one view
@@ -33,8 +33,10 @@ def grid(pattern: np.ndarray, quiet: np.ndarray | None) -> tuple[dict, np.ndarra
     labels = [f"t{at}" for at in range(n)]
     listed = [named(layer, head) for layer in range(layers) for head in range(each)]
     allowed = np.ones((n, n), bool)
-    made = heads.Grid(pattern, allowed, listed, {"self": ""}, labels, labels, "head", False, "x")
-    header, blocks = wire.decode(heads.payload(replace(made, quiet=quiet)))
+    made = heads.HeadGrid(
+        pattern, allowed, listed, {"self": ""}, labels, labels, "head", False, "x"
+    )
+    header, blocks = codec.decode(heads.payload(replace(made, quiet=quiet)))
     return header, blocks["cells"].reshape(layers, each, n, n), blocks["peak"].reshape(layers, each)
 
 
@@ -59,19 +61,19 @@ def test_two_sides_of_512_tokens_are_one_view_of_few_bytes(layers: int, each: in
     a = np.broadcast_to(patterns(1, 1, 512, 512), (layers, each, 512, 512))
     b = np.broadcast_to(patterns(1, 1, 512, 512), (layers, each, 512, 512))
     far = np.zeros((layers, each), np.float32)
-    grids = compare.grids(compare.Grids(a, b, labels, labels, ("A", "B"), far), False, "x")
+    grids = comparison.grids(comparison.Grids(a, b, labels, labels, ("A", "B"), far), False, "x")
     ends = [(a[0, 0], 0.0, 1.0), (b[0, 0], 0.0, 1.0), (b[0, 0] - a[0, 0], -1.0, 1.0)]
     pair = matrix.panels(
-        [matrix.Panel(f"{at}", *one) for at, one in enumerate(ends)],
-        matrix.Sheet(labels, labels, [False] * 512, ("row", "column")),
+        [matrix.MatrixPanel(f"{at}", *one) for at, one in enumerate(ends)],
+        matrix.MatrixSheet(labels, labels, [False] * 512, ("row", "column")),
         matrix.Picture("", (), "x", "y"),
     )
     assert len(grids) + len(pair) < MOST
     n = layers * each
     named = [f"L{at // each} H{at % each}" for at in range(n)]
     every = matrix.panels(
-        [matrix.Panel("", RNG.random((n, n)), 0.0, 1.0)],
-        matrix.Sheet(
+        [matrix.MatrixPanel("", RNG.random((n, n)), 0.0, 1.0)],
+        matrix.MatrixSheet(
             named,
             named,
             [False] * n,
@@ -86,7 +88,7 @@ def test_two_sides_of_512_tokens_are_one_view_of_few_bytes(layers: int, each: in
 def test_numbers_that_travel_in_a_byte_are_within_what_is_said() -> None:
     values = RNG.normal(size=(40, 50))
     values[3, 4] = np.nan
-    made = wire.numbers(0, values, most=10, fine=100)
+    made = codec.numbers(0, values, most=10, fine=100)
     assert set(made) == {"high0", "ends0"}
     low, high = made["ends0"]
     back = np.where(made["high0"] == 255, np.nan, low + (high - low) * made["high0"] / 254.0)

@@ -9,17 +9,15 @@ from math import cos, pi, sin
 
 import numpy as np
 import pytest
-from bounds import CODED, DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
+from tolerances import CODED, DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 
-from explorer.analysis import added
-from explorer.analysis import order as orders
-from explorer.analysis import positions as numbers
+from explorer.analysis import positions
 from explorer.analysis.csv import to_csv
-from explorer.figures import order as draw_order
-from explorer.figures import positions as draw
-from models import edits, own
+from explorer.figures import positions as positions_figures
+from explorer.figures.positions import lengths
+from models import edits, own_model
 from models.edits import HideToken, ShuffleTokens, WithoutPositions
-from models.own import Handle
+from models.own_model import OwnModel
 from models.recording import VERSION, Recording, from_npz, to_npz
 
 TEXT = "the cat sat on the mat and the dog ran"
@@ -33,7 +31,7 @@ SIZES = [(2, 2), (12, 6), (64, 256), (512, 1024), (512, 2), (2, 1024)]
 
 @pytest.mark.parametrize(("n", "d"), SIZES)
 def test_the_table_is_the_formula(n: int, d: int) -> None:
-    table = numbers.table(n, d)
+    table = positions.table(n, d)
     assert table.shape == (n, d)
     for position in (0, 1, n // 2, n - 1):
         for i in (0, d // 4, d // 2 - 1):
@@ -45,24 +43,24 @@ def test_the_table_is_the_formula(n: int, d: int) -> None:
 def test_an_odd_width_is_refused() -> None:
     for d in (0, 1, 7):
         with pytest.raises(ValueError, match="must be even"):
-            numbers.table(4, d)
+            positions.table(4, d)
 
 
 def test_a_wavelength_brings_a_pair_back() -> None:
-    lengths = numbers.wavelengths(128)
+    lengths = positions.wavelengths(128)
     assert lengths[0] == pytest.approx(2 * pi) and lengths[32] == pytest.approx(2 * pi * 100)
-    np.testing.assert_allclose(np.cos(lengths * numbers.rates(128)), 1, atol=DOUBLE)
-    wave = numbers.wave(20, 128, 5)
+    np.testing.assert_allclose(np.cos(lengths * positions.rates(128)), 1, atol=DOUBLE)
+    wave = positions.wave(20, 128, 5)
     np.testing.assert_array_equal(
-        np.stack((wave.sine, wave.cosine), axis=1), numbers.table(20, 128)[:, 10:12]
+        np.stack((wave.sine, wave.cosine), axis=1), positions.table(20, 128)[:, 10:12]
     )
-    np.testing.assert_allclose(wave.fine_sine[:: numbers.DRAWN_POINTS], wave.sine, atol=DOUBLE)
+    np.testing.assert_allclose(wave.fine_sine[:: positions.DRAWN_POINTS], wave.sine, atol=DOUBLE)
 
 
 @pytest.mark.parametrize(("n", "d"), SIZES)
 def test_products_depend_on_the_distance_alone(n: int, d: int) -> None:
-    table = numbers.table(n, d)
-    found = numbers.products(table)
+    table = positions.table(n, d)
+    found = positions.products(table)
     gram = table @ table.T
     distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     np.testing.assert_allclose(gram, found.law[distance], atol=DOUBLE_LONG)
@@ -73,38 +71,38 @@ def test_products_depend_on_the_distance_alone(n: int, d: int) -> None:
     assert found.law[0] == pytest.approx(d / 2)
     broken = table.copy()
     broken[1, 0] += 0.5
-    assert numbers.products(broken).deviation > 0.1, "a table that breaks the law is found out"
+    assert positions.products(broken).deviation > 0.1, "a table that breaks the law is found out"
 
 
 @pytest.mark.parametrize(("n", "d"), SIZES)
 def test_a_shift_is_a_rotation_of_every_pair(n: int, d: int) -> None:
     for shift in (0, 1, n - 1):
-        turns = [numbers.turn(d, pair, shift) for pair in range(d // 2)]
+        turns = [positions.turn(d, pair, shift) for pair in range(d // 2)]
         for turn in turns:
             np.testing.assert_allclose(turn @ turn.T, np.eye(2), atol=DOUBLE)
             assert np.linalg.det(turn) == pytest.approx(1)
-        ahead = numbers.table(n + shift, d)
+        ahead = positions.table(n + shift, d)
         np.testing.assert_allclose(
-            numbers.shifted(ahead[:n], shift), ahead[shift:], atol=DOUBLE_LONG
+            positions.shifted(ahead[:n], shift), ahead[shift:], atol=DOUBLE_LONG
         )
-        assert numbers.shift_error(n, d, shift) < DOUBLE_LONG
+        assert positions.shift_error(n, d, shift) < DOUBLE_LONG
         np.testing.assert_allclose(turns[-1] @ ahead[0, -2:], ahead[shift, -2:], atol=DOUBLE_LONG)
 
 
-def passes(handle: Handle, text: str = TEXT, *more: edits.Edit) -> tuple[Recording, Recording]:
+def passes(handle: OwnModel, text: str = TEXT, *more: edits.Edit) -> tuple[Recording, Recording]:
     target = "the dog sat" if handle.card.kind == "encoder-decoder" else None
-    return own.record(handle, text, more, target), own.record(
+    return own_model.record(handle, text, more, target), own_model.record(
         handle, text, (*more, WithoutPositions()), target
     )
 
 
-def test_what_is_added_to_a_sentence(handle: Handle) -> None:
+def test_what_is_added_to_a_sentence(handle: OwnModel) -> None:
     plain, _ = passes(handle)
     for stream in plain.streams:
-        found = added.added(stream)
+        found = positions.added(stream)
         ids = stream.ids
         np.testing.assert_allclose(
-            found.word, np.linalg.norm(own.embeddings(handle)[ids], axis=1), rtol=SUMMED
+            found.word, np.linalg.norm(own_model.embeddings(handle)[ids], axis=1), rtol=SUMMED
         )
         np.testing.assert_allclose(found.encoding, np.sqrt(handle.card.d_model / 2), rtol=STORED)
         np.testing.assert_allclose(
@@ -112,20 +110,23 @@ def test_what_is_added_to_a_sentence(handle: Handle) -> None:
             found.word**2 + found.encoding**2 + 2 * found.cosine * found.word * found.encoding,
             rtol=PASSED,
         )
-        assert numbers.off_formula(stream) <= numbers.SAME
+        assert positions.off_formula(stream) <= positions.SAME
 
 
 def test_what_a_model_adds_is_found_from_its_numbers(
-    small_handle: Handle, small_gpt2: Handle
+    small_handle: OwnModel, small_gpt2: OwnModel
 ) -> None:
-    assert numbers.kind(own.record(small_handle, TEXT).streams[0]) == "sinusoids"
-    assert numbers.kind(own.record(small_gpt2, TEXT).streams[0]) == "learned"
-    assert numbers.kind(own.record(small_handle, TEXT, (WithoutPositions(),)).streams[0]) == "none"
+    assert positions.kind(own_model.record(small_handle, TEXT).streams[0]) == "sinusoids"
+    assert positions.kind(own_model.record(small_gpt2, TEXT).streams[0]) == "learned"
+    assert (
+        positions.kind(own_model.record(small_handle, TEXT, (WithoutPositions(),)).streams[0])
+        == "none"
+    )
 
 
 def test_products_of_any_table_by_distance() -> None:
     table = np.random.default_rng(5).normal(size=(9, 4))
-    found = numbers.by_distance(table)
+    found = positions.by_distance(table)
     for distance in range(9):
         each = [table[i] @ table[i + distance] for i in range(9 - distance)]
         assert (found.mean[distance], found.low[distance], found.high[distance]) == pytest.approx(
@@ -136,81 +137,83 @@ def test_products_of_any_table_by_distance() -> None:
     assert found.told == pytest.approx(found.mean[abs(i - j)].var() / products.var()), (
         "the variance that the means by distance hold"
     )
-    assert numbers.by_distance(numbers.table(20, 16)).told == pytest.approx(1)
+    assert positions.by_distance(positions.table(20, 16)).told == pytest.approx(1)
 
 
 def test_the_rotation_tried_where_it_holds_and_where_it_does_not() -> None:
-    right = numbers.tried(numbers.table(30, 16), 4)
+    right = positions.tried(positions.table(30, 16), 4)
     assert right.turned < DOUBLE < right.still
-    assert numbers.tried(np.random.default_rng(1).normal(size=(30, 16)), 4).turned > 0.5
+    assert positions.tried(np.random.default_rng(1).normal(size=(30, 16)), 4).turned > 0.5
     assert (
-        numbers.tried(numbers.table(3, 4), 3) is None
-        and numbers.tried(numbers.table(3, 4), 0) is None
+        positions.tried(positions.table(3, 4), 3) is None
+        and positions.tried(positions.table(3, 4), 0) is None
     )
 
 
 def test_a_first_position_that_stands_out_is_told() -> None:
     table = np.ones((6, 4))
-    assert numbers.first_stands_out(table) is None
+    assert positions.first_stands_out(table) is None
     table[0] *= 5
-    assert numbers.first_stands_out(table) == pytest.approx(5)
+    assert positions.first_stands_out(table) == pytest.approx(5)
 
 
-def test_what_scores_are_divided_by_is_read_off_them(small_handle: Handle) -> None:
-    assert added.divisor(
-        numbers.attention_of(own.record(small_handle, TEXT), "encoder")
+def test_what_scores_are_divided_by_is_read_off_them(small_handle: OwnModel) -> None:
+    assert positions.divisor(
+        positions.attention_of(own_model.record(small_handle, TEXT), "encoder")
     ) == pytest.approx(6**0.5)
     assert (
-        added.divisor(
-            numbers.attention_of(own.record(small_handle, TEXT, (edits.WithoutScale(),)), "encoder")
+        positions.divisor(
+            positions.attention_of(
+                own_model.record(small_handle, TEXT, (edits.WithoutScale(),)), "encoder"
+            )
         )
         == 1
     )
 
 
-def test_behind_a_layernorm_no_part_is_position_alone(small_gpt2: Handle) -> None:
+def test_behind_a_layernorm_no_part_is_position_alone(small_gpt2: OwnModel) -> None:
     plain, bare = passes(small_gpt2)
-    assert added.by_offset(plain, bare, "decoder", 0, 1).places is None
+    assert positions.by_offset(plain, bare, "decoder", 0, 1).places is None
     moved = [
         np.std(
-            numbers.attention_of(plain, "decoder").scores[0, head]
-            - numbers.attention_of(bare, "decoder").scores[0, head]
+            positions.attention_of(plain, "decoder").scores[0, head]
+            - positions.attention_of(bare, "decoder").scores[0, head]
         )
         for head in range(4)
     ]
-    assert added.most_positional(plain, bare, "decoder") == int(np.argmax(moved))
+    assert positions.most_positional(plain, bare, "decoder") == int(np.argmax(moved))
 
 
-def test_a_table_of_another_kind_is_told_from_sinusoids(small_handle: Handle) -> None:
-    stream = own.record(small_handle, TEXT).streams[0]
+def test_a_table_of_another_kind_is_told_from_sinusoids(small_handle: OwnModel) -> None:
+    stream = own_model.record(small_handle, TEXT).streams[0]
     resid = stream.resid.copy()
     resid[stream.sites.index("pos.wrote")] = np.random.default_rng(0).normal(size=resid.shape[1:])
-    assert numbers.off_formula(replace(stream, resid=resid)) > 0.1
+    assert positions.off_formula(replace(stream, resid=resid)) > 0.1
 
 
-def test_position_by_position_is_what_the_weights_make_of_two_encodings(handle: Handle) -> None:
+def test_position_by_position_is_what_the_weights_make_of_two_encodings(handle: OwnModel) -> None:
     plain, bare = passes(handle)
     stream = plain.streams[0]
     layers = handle.model.encoder if handle.card.kind == "encoder-decoder" else handle.model.layers
     attention = layers[0].attention
     head, d_head = 2, handle.card.d_head
     rows = slice(head * d_head, (head + 1) * d_head)
-    p = numbers.table(len(stream.tokens), handle.card.d_model)
+    p = positions.table(len(stream.tokens), handle.card.d_model)
     q, k = (
         p @ weight.detach().numpy()[rows].T.astype(np.float64)
         for weight in (attention.w_q.weight, attention.w_k.weight)
     )
-    found = added.places_part(
-        numbers.attention_of(plain, stream.name), numbers.attention_of(bare, stream.name), head
+    found = positions.places_part(
+        positions.attention_of(plain, stream.name), positions.attention_of(bare, stream.name), head
     )
     np.testing.assert_allclose(found, q @ k.T / np.sqrt(d_head), atol=PASSED)
 
 
-def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: Handle) -> None:
+def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: OwnModel) -> None:
     plain, bare = passes(handle)
     for stream in plain.streams:
-        found = added.by_offset(plain, bare, stream.name, 1, 3)
-        attention = numbers.attention_of(plain, stream.name)
+        found = positions.by_offset(plain, bare, stream.name, 1, 3)
+        attention = positions.attention_of(plain, stream.name)
         for at, offset in enumerate(found.offset):
             cells = [
                 attention.scores[1, 3, i, i + offset]
@@ -225,7 +228,7 @@ def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: Han
         assert (found.offset <= 0).all() == (stream.name == "decoder")
 
 
-def test_a_shuffle_moves_every_token_with_all_that_is_its_own(handle: Handle) -> None:
+def test_a_shuffle_moves_every_token_with_all_that_is_its_own(handle: OwnModel) -> None:
     (plain, _), (other, _) = passes(handle), passes(handle, TEXT, ShuffleTokens(3))
     one, two = plain.streams[0], other.streams[0]
     order = ShuffleTokens(3).order(one.special)
@@ -242,7 +245,7 @@ def test_a_shuffle_moves_every_token_with_all_that_is_its_own(handle: Handle) ->
     np.testing.assert_array_equal(two.at("embed"), one.at("embed")[order])
     np.testing.assert_array_equal(two.at("pos.wrote"), one.at("pos.wrote"))
     assert from_npz(to_npz(other)) == other
-    found = orders.matched(one, two, same_text=True)
+    found = positions.matched(one, two, same_text=True)
     np.testing.assert_array_equal(order[found.there], found.here)
     assert found.alone_here == found.alone_there == ()
 
@@ -260,44 +263,44 @@ def test_a_shuffle_never_leaves_two_tokens_as_they_were_and_is_the_same_each_tim
     )
 
 
-def test_a_negative_seed_is_refused(small_handle: Handle) -> None:
+def test_a_negative_seed_is_refused(small_handle: OwnModel) -> None:
     with pytest.raises(ValueError, match="negative seed"):
-        own.record(small_handle, TEXT, (ShuffleTokens(-1),))
+        own_model.record(small_handle, TEXT, (ShuffleTokens(-1),))
 
 
-def test_a_hidden_token_is_hidden_where_the_shuffle_put_it(small_handle: Handle) -> None:
-    stream = own.record(small_handle, TEXT, (HideToken(2), ShuffleTokens(1))).streams[0]
+def test_a_hidden_token_is_hidden_where_the_shuffle_put_it(small_handle: OwnModel) -> None:
+    stream = own_model.record(small_handle, TEXT, (HideToken(2), ShuffleTokens(1))).streams[0]
     assert stream.tokens[2] == "[MASK]" and stream.tokens.count("[MASK]") == 1
 
 
 def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(
-    small_handle: Handle,
+    small_handle: OwnModel,
 ) -> None:
     for seed in range(4):
         (one, one_bare), (two, two_bare) = (
             passes(small_handle),
             passes(small_handle, TEXT, ShuffleTokens(seed)),
         )
-        pairs = orders.matched(one.streams[0], two.streams[0], True)
-        bare = orders.agreement(one_bare.streams[0], two_bare.streams[0], pairs)
-        full = orders.agreement(one.streams[0], two.streams[0], pairs)
+        pairs = positions.matched(one.streams[0], two.streams[0], True)
+        bare = positions.agreement(one_bare.streams[0], two_bare.streams[0], pairs)
+        full = positions.agreement(one.streams[0], two.streams[0], pairs)
         assert bare.difference < PASSED and bare.common_digits > 4 and (bare.cosine > 0.9999).all()
         assert full.difference > 0.1 and full.common_digits < 2
         a, b = one_bare.attention[0], two_bare.attention[0]
         assert (
-            orders.largest_gap(a, b, pairs)
+            positions.largest_gap(a, b, pairs)
             < SUMMED
-            < orders.largest_gap(one.attention[0], two.attention[0], pairs)
+            < positions.largest_gap(one.attention[0], two.attention[0], pairs)
         )
-        first, second, gap = orders.maps(a.pattern[1, 2], b.pattern[1, 2], pairs)
+        first, second, gap = positions.maps(a.pattern[1, 2], b.pattern[1, 2], pairs)
         np.testing.assert_allclose(first, second, atol=SUMMED)
         assert gap == np.abs(first - second).max() and first.shape == (len(pairs.here),) * 2
 
 
-def test_a_causal_mask_tells_order_by_itself(small_decoder: Handle) -> None:
+def test_a_causal_mask_tells_order_by_itself(small_decoder: OwnModel) -> None:
     (_, one), (_, two) = passes(small_decoder), passes(small_decoder, TEXT, ShuffleTokens(2))
-    found = orders.agreement(
-        one.streams[0], two.streams[0], orders.matched(one.streams[0], two.streams[0], True)
+    found = positions.agreement(
+        one.streams[0], two.streams[0], positions.matched(one.streams[0], two.streams[0], True)
     )
     assert found.difference > 0.01 and found.by_token[0] < SUMMED, (
         "only [BOS], which sees itself alone, is the same"
@@ -305,27 +308,31 @@ def test_a_causal_mask_tells_order_by_itself(small_decoder: Handle) -> None:
 
 
 def test_cross_attention_does_not_know_the_order_of_a_source_without_positions(
-    small_translator: Handle,
+    small_translator: OwnModel,
 ) -> None:
     (one, one_bare), (two, two_bare) = (
         passes(small_translator),
         passes(small_translator, TEXT, ShuffleTokens(2)),
     )
-    pairs = orders.matched(one.stream("decoder"), two.stream("decoder"), True)
+    pairs = positions.matched(one.stream("decoder"), two.stream("decoder"), True)
     np.testing.assert_array_equal(pairs.here, pairs.there)
     assert (
-        orders.agreement(one_bare.stream("decoder"), two_bare.stream("decoder"), pairs).difference
+        positions.agreement(
+            one_bare.stream("decoder"), two_bare.stream("decoder"), pairs
+        ).difference
         < PASSED
     )
-    assert orders.agreement(one.stream("decoder"), two.stream("decoder"), pairs).difference > 0.01
-
-
-def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_handle: Handle) -> None:
-    one, two = (
-        own.record(small_handle, "the cat and the dog").streams[0],
-        own.record(small_handle, "the dog and the mat").streams[0],
+    assert (
+        positions.agreement(one.stream("decoder"), two.stream("decoder"), pairs).difference > 0.01
     )
-    found = orders.matched(one, two, same_text=False)
+
+
+def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_handle: OwnModel) -> None:
+    one, two = (
+        own_model.record(small_handle, "the cat and the dog").streams[0],
+        own_model.record(small_handle, "the dog and the mat").streams[0],
+    )
+    found = positions.matched(one, two, same_text=False)
     assert [one.tokens[at] for at in found.here] == [two.tokens[at] for at in found.there]
     unpaired = {one.tokens[at] for at in found.alone_here} | {
         two.tokens[at] for at in found.alone_there
@@ -334,52 +341,52 @@ def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_handle: 
     assert len(found.here) + len(found.alone_here) == len(one.tokens) and len(found.there) + len(
         found.alone_there
     ) == len(two.tokens)
-    assert orders.turned_round("Ram pushed Hari") == "Hari pushed Ram"
+    assert positions.turned_round("Ram pushed Hari") == "Hari pushed Ram"
 
 
 def test_digits_say_how_far_numbers_agree() -> None:
     np.testing.assert_allclose(
-        orders.digits(np.array([0.001, 0.5, 20.0]), np.array([1.0, 5.0, 2.0])), [3, 1, 0]
+        positions.digits(np.array([0.001, 0.5, 20.0]), np.array([1.0, 5.0, 2.0])), [3, 1, 0]
     )
-    assert np.isinf(orders.digits(0.0, 3.0)) and np.isinf(orders.digits(0.0, 0.0))
+    assert np.isinf(positions.digits(0.0, 3.0)) and np.isinf(positions.digits(0.0, 0.0))
 
 
 def test_shares_of_two_orthogonal_subspaces_and_of_one_and_the_same() -> None:
     random = np.random.default_rng(0)
     words = np.concatenate((random.normal(size=(500, 6)), np.zeros((500, 6))), axis=1)
     apart, inside = words[:40, ::-1], words[:40]
-    found = added.overlap(words, apart)
+    found = positions.overlap(words, apart)
     assert (
         found.most(0.9) <= 6
         and found.words[6] == pytest.approx(1)
         and found.places[6] == pytest.approx(0, abs=DOUBLE_LONG)
     )
-    assert added.overlap(words, inside).places[6] == pytest.approx(1)
+    assert positions.overlap(words, inside).places[6] == pytest.approx(1)
     np.testing.assert_allclose(found.chance, np.arange(13) / 12)
-    assert added.room_needed(inside, 0.9999) == 6
+    assert positions.room_needed(inside, 0.9999) == 6
 
 
 # ---- figures and files -------------------------------------------------------
 
 
 def test_the_figures_show_what_they_are_given_and_escape_what_is_written() -> None:
-    table = numbers.table(8, 12)
-    figure = draw.table(table, ("<b>", "text <i>"), 2, (6.28, 100.0))
+    table = positions.table(8, 12)
+    figure = positions_figures.table(table, ("<b>", "text <i>"), 2, (6.28, 100.0))
     np.testing.assert_allclose(figure.data[0].z, table, atol=STORED)
     assert (
         "&lt;b&gt;" in figure.layout.title.text and "&lt;i&gt;" in figure.layout.title.subtitle.text
     )
     assert [note.text for note in figure.layout.annotations] == ["← fast, λ 6.28", "λ 100, slow →"]
-    large = numbers.table(512, 1024)
-    coded = draw.table(large, ("",), 2, (1, 2)).data[0]
+    large = positions.table(512, 1024)
+    coded = positions_figures.table(large, ("",), 2, (1, 2)).data[0]
     assert coded.z.dtype == np.uint8
     np.testing.assert_allclose(coded.z / 255 * 2 - 1, large, atol=CODED)
-    bars = draw_order.lengths(np.ones(2), np.ones(2), np.ones(2), ("<b>", "x" * 40), ("",))
+    bars = lengths(np.ones(2), np.ones(2), np.ones(2), ("<b>", "x" * 40), ("",))
     assert list(bars.layout.xaxis.ticktext) == ["&lt;b&gt;", "x" * 13 + "…"]
 
 
 def test_csv_holds_the_numbers_in_full() -> None:
-    wave = numbers.wave(30, 8, 1)
-    rows = list(csv.DictReader(io.StringIO(to_csv(numbers.wave_columns(wave), ("one\ntwo",)))))
+    wave = positions.wave(30, 8, 1)
+    rows = list(csv.DictReader(io.StringIO(to_csv(positions.wave_columns(wave), ("one\ntwo",)))))
     assert rows[0]["about"] == f"one two | Headlight {VERSION}"
     np.testing.assert_array_equal([float(row["sin"]) for row in rows], wave.sine)

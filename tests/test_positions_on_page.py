@@ -8,17 +8,17 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from bounds import PASSED, STORED, SUMMED
+from app_harness import page_at
 from conftest import HOSTILE, read_once
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
+from tolerances import PASSED, STORED, SUMMED
 
-from explorer.analysis import order as orders
-from explorer.memory import shelf
-from models import library
+from explorer.analysis import positions
+from explorer.state import cache
+from models import registry
 from models.edits import WithoutPositions
-from models.own import Handle
+from models.own_model import OwnModel
 
 SCREENS = ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
 
@@ -62,7 +62,7 @@ def turned_to(app: AppTest, screen: str) -> AppTest:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_is_shown_or_it_says_why_not(text: str) -> None:
     app = opened(text=text, ask="Sentence")
-    stream = library.record(read_once("encoder"), text).streams[0]
+    stream = registry.record(read_once("encoder"), text).streams[0]
     np.testing.assert_allclose(
         array(plots(app)[0]["data"][0]["y"]),
         np.linalg.norm(stream.at("embed"), axis=1),
@@ -147,7 +147,7 @@ def test_a_model_without_positions_has_none_and_says_so() -> None:
 
 
 @pytest.mark.slow
-def test_every_screen_of_a_small_gpt2(gpt2_on_pages: Handle) -> None:
+def test_every_screen_of_a_small_gpt2(gpt2_on_pages: OwnModel) -> None:
     app = opened(model="grammar", text="the cat sat on the mat", ask="Waves")
     np.testing.assert_allclose(
         array(plots(app)[0]["data"][0]["z"]),
@@ -164,9 +164,9 @@ def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Room for four long recordings beside whatever other tests have left on the shelf.
-    monkeypatch.setattr(shelf._shelf, "limit", 2**30)
+    monkeypatch.setattr(cache._shelf, "limit", 2**30)
     app = opened(text="all work and no play " * 300, ask="Order", order="Retype")
-    read = orders.read_part(library.record(read_once("encoder"), "all work and no play " * 300))
+    read = positions.read_part(registry.record(read_once("encoder"), "all work and no play " * 300))
     assert 400 < len(read.split()) < 513
     assert any(text.split() == read.split()[::-1] for text in offered_orders())
     app.text_input(key="retyped").set_value("play " * 900).run()
@@ -178,7 +178,7 @@ def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_
 
 def offered_orders() -> list[str]:
     """The texts that were recorded of late."""
-    return [key[3] for key in shelf._shelf.held if key[0] == "recording"]
+    return [key[3] for key in cache._shelf.held if key[0] == "recording"]
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_the_numbers_of_the_experiment_are_the_models() -> None:
     handle, bare = read_once("encoder"), (WithoutPositions(),)
     (one, two), (one_bare, two_bare) = (
         [
-            library.record(handle, text, edits).streams[0]
+            registry.record(handle, text, edits).streams[0]
             for text in ("Ram pushed Hari", "Hari pushed Ram")
         ]
         for edits in ((), bare)
@@ -219,7 +219,7 @@ def test_the_numbers_of_the_experiment_are_the_models() -> None:
 @pytest.mark.slow
 def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
     app = opened(ask="Shift", width="64", places="32", pair="9")
-    before = {key for key in shelf._shelf.held if key[0] == "recording"}
+    before = {key for key in cache._shelf.held if key[0] == "recording"}
     for key, value in (
         ("pair slider", 31),
         ("shift slider", 7),
@@ -227,7 +227,7 @@ def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
         ("places slider", 512),
     ):
         clean(app.slider(key=key).set_value(value).run())
-    assert {key for key in shelf._shelf.held if key[0] == "recording"} == before
+    assert {key for key in cache._shelf.held if key[0] == "recording"} == before
     asked = {
         name: value[0] if isinstance(value, list) else value
         for name, value in app.query_params.items()

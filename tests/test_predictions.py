@@ -7,15 +7,15 @@ from math import exp, isclose, log
 
 import numpy as np
 import pytest
-from bounds import DOUBLE, PASSED, THREE_DECIMALS
-from predicted import WAYS
+from prediction_oracle import WAYS
+from tolerances import DOUBLE, PASSED, THREE_DECIMALS
 
-from explorer.analysis import predictions as numbers
-from explorer.analysis.numbers import power_of_e
-from explorer.components import bars, strip, wire
-from explorer.memory import models
-from models import library
-from models.prediction import Sampling, probabilities
+from explorer.analysis import predictions
+from explorer.analysis.formatting import power_of_e
+from explorer.components import bars, codec, token_strip
+from explorer.state import models
+from models import registry
+from models.results import Sampling, probabilities
 
 # ---- the arithmetic ----------------------------------------------------------
 
@@ -26,11 +26,11 @@ def random_scores(n: int = 500) -> np.ndarray:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_words_and_all_others_add_up_to_one(way: str) -> None:
-    of = numbers.distribution(random_scores(), WAYS[way])
-    words = numbers.top(of, [int(of.order[200])])
-    others = numbers.rest(of, words)
+    of = predictions.distribution(random_scores(), WAYS[way])
+    words = predictions.top(of, [int(of.order[200])])
+    others = predictions.rest(of, words)
     assert (
-        len(words) == numbers.MOST_ROWS + 1
+        len(words) == predictions.MOST_ROWS + 1
         and words[-1].rank == 200
         and others.n == 500 - len(words)
     )
@@ -49,16 +49,16 @@ def test_words_and_all_others_add_up_to_one(way: str) -> None:
 
 
 def test_a_vocabulary_shorter_than_the_list_is_shown_whole() -> None:
-    of = numbers.distribution(random_scores(4))
-    words = numbers.top(of)
-    assert [word.rank for word in words] == [0, 1, 2, 3] and numbers.rest(of, words).n == 0
+    of = predictions.distribution(random_scores(4))
+    words = predictions.top(of)
+    assert [word.rank for word in words] == [0, 1, 2, 3] and predictions.rest(of, words).n == 0
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "greedy"])
 def test_the_formula_by_hand_gives_what_is_drawn_from(way: str) -> None:
-    of = numbers.distribution(random_scores(), WAYS[way])
-    for word in numbers.top(of):
-        steps, z = numbers.steps(of, word.id), of.logits.astype(float) / WAYS[way].temperature
+    of = predictions.distribution(random_scores(), WAYS[way])
+    for word in predictions.top(of):
+        steps, z = predictions.steps(of, word.id), of.logits.astype(float) / WAYS[way].temperature
         assert steps.tempered == pytest.approx(exp(z[word.id]) / np.exp(z).sum())
         assert exp(steps.divided - steps.log_total) == pytest.approx(steps.tempered)
         if word.kept:
@@ -67,13 +67,15 @@ def test_the_formula_by_hand_gives_what_is_drawn_from(way: str) -> None:
                 and steps.drawn == word.drawn
             )
     with pytest.raises(ValueError, match="temperature 0"):
-        numbers.steps(numbers.distribution(random_scores(), Sampling(0)), 0)
+        predictions.steps(predictions.distribution(random_scores(), Sampling(0)), 0)
 
 
 def test_entropy_counts_equally_likely_words() -> None:
-    assert numbers.entropy(np.full(8, 1 / 8)) == pytest.approx(log(8))
-    assert numbers.bits(log(8)) == pytest.approx(3) and numbers.as_many(log(8)) == pytest.approx(8)
-    assert numbers.entropy(np.array([1.0, 0, 0])) == 0
+    assert predictions.entropy(np.full(8, 1 / 8)) == pytest.approx(log(8))
+    assert predictions.bits(log(8)) == pytest.approx(3) and predictions.as_many(
+        log(8)
+    ) == pytest.approx(8)
+    assert predictions.entropy(np.array([1.0, 0, 0])) == 0
 
 
 @pytest.mark.parametrize("exponent", [-20.0, -0.5, 0.0, 2.3, log(1000), 12.7, 900.0])
@@ -88,11 +90,11 @@ def test_powers_of_e_also_where_a_float_ends(exponent: float) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_draws_are_fair_and_come_again_with_the_seed(way: str) -> None:
-    of = numbers.distribution(random_scores(40), WAYS[way])
-    drawn = [numbers.draw(of, 7, place) for place in range(3000)]
+    of = predictions.distribution(random_scores(40), WAYS[way])
+    drawn = [predictions.draw(of, 7, place) for place in range(3000)]
     share = np.bincount([one.id for one in drawn], minlength=40) / 3000
     assert (np.abs(share - of.drawn) <= 4 * np.sqrt(of.drawn * (1 - of.drawn) / 3000) + 1e-9).all()
-    assert drawn[:50] == [numbers.draw(of, 7, place) for place in range(50)]
+    assert drawn[:50] == [predictions.draw(of, 7, place) for place in range(50)]
     for one in drawn[:200]:
         assert of.kept[one.id]
         if one.number is not None:
@@ -101,7 +103,7 @@ def test_draws_are_fair_and_come_again_with_the_seed(way: str) -> None:
             )
     if way != "greedy":
         assert [one.id for one in drawn[:50]] != [
-            numbers.draw(of, 8, place).id for place in range(50)
+            predictions.draw(of, 8, place).id for place in range(50)
         ]
 
 
@@ -109,8 +111,8 @@ def test_the_word_to_begin_with_is_a_whole_word() -> None:
     handle = models.handle("encoder")
 
     def first(text: str) -> str | None:
-        stream = library.record(handle, text).streams[0]
-        place = numbers.word_to_hide(stream)
+        stream = registry.record(handle, text).streams[0]
+        place = predictions.word_to_hide(stream)
         return None if place is None else stream.tokens[place]
 
     assert first("I love to eat pizza") == "pizza" and first("It was too tired!!!") == "tired"
@@ -120,19 +122,19 @@ def test_the_word_to_begin_with_is_a_whole_word() -> None:
 
 
 def test_labels_join_into_running_text() -> None:
-    assert numbers.joined(("‧ice", "s", "dev", "‧ice")) == "ice s device"
+    assert predictions.joined(("‧ice", "s", "dev", "‧ice")) == "ice s device"
 
 
 def test_tones_that_do_not_exist_are_refused() -> None:
     with pytest.raises(ValueError, match="no tone is called 'loud'"):
         bars.Bar("a", 1.0, (), tone="loud")
     with pytest.raises(ValueError, match="no tone is called 'loud'"):
-        strip.Token("a", tone="loud")
+        token_strip.Token("a", tone="loud")
 
 
 def test_signed_bars_have_room_on_both_sides_of_zero() -> None:
     rows = [bars.Bar("up", 3.0, ("+3",), "a"), bars.Bar("down", -1.5, ("-1.5",), "b")]
-    header, _ = wire.decode(bars.payload(rows, ("logit",), about="", token="t", signed=True))
+    header, _ = codec.decode(bars.payload(rows, ("logit",), about="", token="t", signed=True))
     assert (header["low"], header["high"]) == (-1.5, 3.0)
-    header, _ = wire.decode(bars.payload([], ("logit",), about="", token="t", signed=True))
+    header, _ = codec.decode(bars.payload([], ("logit",), about="", token="t", signed=True))
     assert (header["low"], header["high"]) == (0, 0)

@@ -10,9 +10,8 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from bounds import DOUBLE_LONG, PASSED, SUMMED
 from conftest import HOSTILE, on_page
-from predicted import (
+from prediction_oracle import (
     WAYS,
     asked_of,
     check_choices,
@@ -26,14 +25,15 @@ from predicted import (
     softmaxed,
 )
 from streamlit.testing.v1 import AppTest
+from tolerances import DOUBLE_LONG, PASSED, SUMMED
 
-from explorer.analysis import predictions as numbers
+from explorer.analysis import predictions
 from explorer.analysis.csv import to_csv
-from explorer.components import wire
-from explorer.memory import drafts, models
-from models import own
-from models.prediction import Sampling, probabilities
+from explorer.components import codec
+from explorer.state import jobs, models
+from models import own_model
 from models.recording import VERSION
+from models.results import Sampling, probabilities
 
 PROMPT = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
@@ -45,7 +45,7 @@ slow = pytest.mark.slow
 
 def masked(text: str, places: list[int]) -> list[int]:
     handle = models.handle("encoder")
-    ids = list(own.frame(handle, own.clean(text))[0].ids)
+    ids = list(own_model.frame(handle, own_model.clean(text))[0].ids)
     for place in places:
         ids[place] = handle.tokenizer.mask
     return ids
@@ -56,15 +56,15 @@ def check_fillers(app: AppTest, text: str, hidden: list[int], place: int) -> Non
     and all add up to 1."""
     shown = sent(app, "bars")
     p = softmaxed(full_pass("encoder", masked(text, hidden))[place])
-    there = own.frame(models.handle("encoder"), own.clean(text))[0].ids[place]
+    there = own_model.frame(models.handle("encoder"), own_model.clean(text))[0].ids[place]
     words, others = shown["rows"][:-1], shown["rows"][-1]
     assert sum(row["value"] for row in shown["rows"]) == pytest.approx(1, abs=DOUBLE_LONG)
     np.testing.assert_allclose(
         [row["value"] for row in words], p[[int(row["key"]) for row in words]], atol=SUMMED
     )
     np.testing.assert_allclose(
-        [row["value"] for row in words[: numbers.MOST_ROWS]],
-        -np.sort(-p)[: numbers.MOST_ROWS],
+        [row["value"] for row in words[: predictions.MOST_ROWS]],
+        -np.sort(-p)[: predictions.MOST_ROWS],
         atol=SUMMED,
     )
     own_words = [row for row in words if row["mark"]]
@@ -229,7 +229,7 @@ def test_a_space_at_the_end_is_told() -> None:
 @slow
 @slow
 def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
-    draft = drafts.Draft("grammar", "the cat")
+    draft = jobs.Draft("grammar", "the cat")
     ids = tuple(range(20, 60))
 
     def hurry() -> None:
@@ -241,7 +241,7 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
         run.start()
     for run in runs:
         run.join(60)
-    plain = drafts.Draft("grammar", "the cat")
+    plain = jobs.Draft("grammar", "the cat")
     while plain.towards(ids):
         pass
     assert (
@@ -253,7 +253,7 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
 
 
 @slow
-def test_a_small_gpt2_writes_and_says_where_it_ended(gpt2_on_pages: own.Handle) -> None:
+def test_a_small_gpt2_writes_and_says_where_it_ended(gpt2_on_pages: own_model.OwnModel) -> None:
     app = opened(model="grammar", text="the cat sat", said=f"20.{gpt2_on_pages.tokenizer.eos}")
     assert "<|endoftext|>" in said_about(app)
     assert opened(model="grammar", text="")
@@ -262,7 +262,7 @@ def test_a_small_gpt2_writes_and_says_where_it_ended(gpt2_on_pages: own.Handle) 
 def said_about(app: AppTest) -> str:
     """What stands under the text in the making."""
     return next(
-        wire.decode(each.proto.bytes)[0]["says"]
+        codec.decode(each.proto.bytes)[0]["says"]
         for each in on_page(app)
         if each.proto.component_name == "headlight.strip"
     )
@@ -278,10 +278,10 @@ def test_the_small_models_are_shown_too(model: str) -> None:
 
 @slow
 def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
-    of = numbers.distribution(
+    of = predictions.distribution(
         full_pass("decoder", prompt_ids(PROMPT))[-1].astype(np.float32), Sampling(0.8, 5)
     )
-    table = numbers.columns(of, models.labels("decoder", range(len(of.order))))
+    table = predictions.columns(of, models.labels("decoder", range(len(of.order))))
     rows = list(csv.DictReader(io.StringIO(to_csv(table, ("About\nthis", "Text: a")))))
     assert rows[0]["about"] == f"About this | Text: a | Headlight {VERSION}"
     assert len(rows) == len(of.order) and [int(row["rank"]) for row in rows] == list(

@@ -7,14 +7,14 @@ import copy
 
 import pytest
 import torch
-from bounds import DOUBLE_LONG, PARITY
-from untrained import bert, uneven
+from tiny_hf_models import bert, uneven
+from tolerances import DOUBLE_LONG, PARITY
 
-from models import library, own
-from models.own import Handle
-from models.pretrained import families as pretrained
-from models.pretrained.modern import FAMILIES as FAMILIES_OF_TODAY
-from models.readouts import readout
+from models import own_model, registry
+from models.own_model import OwnModel
+from models.pretrained import weight_conversion
+from models.pretrained.weight_conversion import MODERN_CONVERSIONS
+from models.readouts import logit_lens
 from models.transformer import Decoder, Encoder
 
 SENTENCES = (
@@ -146,7 +146,7 @@ def compared(
     theirs: torch.nn.Module, ours: Encoder | Decoder, ids: torch.Tensor, logits: bool
 ) -> None:
     """Every hidden state, every attention and the logits, both models in 64 bits."""
-    bound = PARITY if theirs.config.model_type in FAMILIES_OF_TODAY else DOUBLE_LONG
+    bound = PARITY if theirs.config.model_type in MODERN_CONVERSIONS else DOUBLE_LONG
     seen: dict[str, torch.Tensor] = {}
     theirs, ours = copy.deepcopy(theirs).double(), in_64_bits(ours)
     with torch.no_grad():
@@ -175,7 +175,7 @@ def compared(
 
 
 def test_every_hidden_state_attention_and_logit_is_theirs(theirs: torch.nn.Module) -> None:
-    ours = pretrained.build(theirs.config.to_dict(), theirs.state_dict())
+    ours = weight_conversion.build(theirs.config.to_dict(), theirs.state_dict())
     for length in (1, 7, 40):
         ids = torch.randint(3, 90, (2, length), generator=torch.Generator().manual_seed(length))
         compared(theirs, ours, ids, logits=True)
@@ -184,7 +184,7 @@ def test_every_hidden_state_attention_and_logit_is_theirs(theirs: torch.nn.Modul
 def test_without_a_readout_there_are_no_words() -> None:
     model = uneven(bert()).bert
     model.set_attn_implementation("eager")
-    ours = pretrained.build(model.config.to_dict(), model.state_dict())
+    ours = weight_conversion.build(model.config.to_dict(), model.state_dict())
     compared(model, ours, torch.tensor([[3, 14, 15, 9]]), logits=False)
     with pytest.raises(ValueError, match="no readout"):
         ours.logits(torch.zeros(24))
@@ -201,8 +201,8 @@ def test_early_files_that_say_gamma_and_beta_are_read() -> None:
     ids = torch.tensor([[3, 14, 15, 9]])
     with torch.no_grad():
         torch.testing.assert_close(
-            pretrained.build(model.config.to_dict(), early)(ids),
-            pretrained.build(model.config.to_dict(), model.state_dict())(ids),
+            weight_conversion.build(model.config.to_dict(), early)(ids),
+            weight_conversion.build(model.config.to_dict(), model.state_dict())(ids),
         )
 
 
@@ -210,9 +210,11 @@ def test_weights_that_would_be_left_out_are_refused() -> None:
     model = uneven(gpt2(tie_word_embeddings=False))
     assert not torch.equal(model.lm_head.weight, model.transformer.wte.weight)
     with pytest.raises(ValueError, match="tied"):
-        pretrained.build(model.config.to_dict(), model.state_dict())
+        weight_conversion.build(model.config.to_dict(), model.state_dict())
     with pytest.raises(ValueError, match="3 layers"):
-        pretrained.build(bert().config.to_dict() | {"num_hidden_layers": 2}, bert().state_dict())
+        weight_conversion.build(
+            bert().config.to_dict() | {"num_hidden_layers": 2}, bert().state_dict()
+        )
 
 
 def test_weights_that_lack_a_part_are_refused() -> None:
@@ -223,13 +225,15 @@ def test_weights_that_lack_a_part_are_refused() -> None:
         if "layer.1.attention.self.key.weight" not in key
     }
     with pytest.raises(ValueError, match="layer.1.attention.self.key.weight"):
-        pretrained.build(model.config.to_dict(), lacking)
+        weight_conversion.build(model.config.to_dict(), lacking)
     with pytest.raises(ValueError, match="absolute"):
-        pretrained.build(
+        weight_conversion.build(
             model.config.to_dict() | {"position_embedding_type": "relative_key"}, model.state_dict()
         )
     with pytest.raises(ValueError, match="scale"):
-        pretrained.build(gpt2(scale_attn_weights=False).config.to_dict(), gpt2().state_dict())
+        weight_conversion.build(
+            gpt2(scale_attn_weights=False).config.to_dict(), gpt2().state_dict()
+        )
 
 
 # ---- MiniLM ------------------------------------------------------------------
@@ -240,19 +244,21 @@ def test_weights_that_lack_a_part_are_refused() -> None:
 def test_minilm_in_our_classes_is_minilm() -> None:
     from transformers import AutoModel, AutoTokenizer
 
-    handle: Handle = library.load("minilm")
-    folder = library.packaged_folder()
+    handle: OwnModel = registry.load("minilm")
+    folder = registry.packaged_folder()
     theirs, tokenizer = (
         AutoModel.from_pretrained(folder, attn_implementation="eager").eval(),
         AutoTokenizer.from_pretrained(folder),
     )
     for text in SENTENCES:
-        recording = library.record(handle, text)
+        recording = registry.record(handle, text)
         ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=512)["input_ids"]
         assert recording.streams[0].ids.tolist() == ids[0].tolist()
         compared(theirs, handle.model, ids, logits=False)
     stream = recording.streams[0]
-    assert readout.states(stream)[-1] == "5.ffn.normed" and own.embeddings(handle).shape == (
+    assert logit_lens.states(stream)[-1] == "5.ffn.normed" and own_model.embeddings(
+        handle
+    ).shape == (
         30522,
         384,
     )

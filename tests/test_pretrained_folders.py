@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import tokenizers
 import torch
-from bounds import PASSED, STORED, SUMMED, TOTAL
+from tiny_hf_models import bert, uneven
 from tokenizers import models as pieces
 from tokenizers import normalizers, pre_tokenizers, processors
-from untrained import bert, uneven
+from tolerances import PASSED, STORED, SUMMED, TOTAL
 
-from models import edits, library
-from models.pretrained import families as pretrained
+from models import edits, registry
+from models.pretrained import weight_conversion
 
 # ---- from a folder -----------------------------------------------------------
 
@@ -92,13 +92,13 @@ def gpt2_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_bert_in_a_folder(bert_folder: Path) -> None:
-    handle = pretrained.load(bert_folder, "tiny")
+    handle = weight_conversion.load(bert_folder, "tiny")
     assert (handle.card.kind, handle.card.n_layer, handle.card.n_positions) == (
         "encoder",
         3,
         40,
     ) and "own classes" in handle.card.weights
-    recording = library.record(handle, "The catting mat, ẞ!")
+    recording = registry.record(handle, "The catting mat, ẞ!")
     stream = recording.streams[0]
     assert stream.tokens == (
         "[CLS]",
@@ -124,18 +124,18 @@ def test_a_bert_in_a_folder(bert_folder: Path) -> None:
         np.testing.assert_allclose(
             stream.at(before) + stream.at(wrote), stream.at(after), atol=SUMMED
         )
-    assert library.record(handle, "[MASK] cat").streams[0].tokens[1] == "[MASK]"
-    assert library.record(handle, "[SEP] cat").streams[0].tokens[1] != "[SEP]", (
+    assert registry.record(handle, "[MASK] cat").streams[0].tokens[1] == "[MASK]"
+    assert registry.record(handle, "[SEP] cat").streams[0].tokens[1] != "[SEP]", (
         "any other special token that a reader types is text"
     )
-    hidden = library.record(handle, "the cat sat", (edits.HideToken(2),))
+    hidden = registry.record(handle, "the cat sat", (edits.HideToken(2),))
     assert hidden.streams[0].tokens == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
-    assert library.labels(handle, [2, 3, int(stream.ids[3])]) == ["[CLS]", "[SEP]", "‧ting"]
+    assert registry.labels(handle, [2, 3, int(stream.ids[3])]) == ["[CLS]", "[SEP]", "‧ting"]
 
 
 def test_a_gpt2_in_a_folder(gpt2_folder: Path) -> None:
-    handle = pretrained.load(gpt2_folder, "tiny")
-    recording = library.record(handle, "the cat sat on the mat")
+    handle = weight_conversion.load(gpt2_folder, "tiny")
+    recording = registry.record(handle, "the cat sat on the mat")
     stream = recording.streams[0]
     assert (
         handle.card.kind == "decoder"
@@ -146,26 +146,26 @@ def test_a_gpt2_in_a_folder(gpt2_folder: Path) -> None:
         np.testing.assert_allclose(
             stream.at(before) + stream.at(wrote), stream.at(after), atol=PASSED
         )
-    assert library.record(handle, "").streams[0].tokens == ("<|endoftext|>",)
-    lens = library.lens(handle, recording, "decoder", 3)
+    assert registry.record(handle, "").streams[0].tokens == ("<|endoftext|>",)
+    lens = registry.lens(handle, recording, "decoder", 3)
     assert lens.sites[-1] == "final.normed" and lens.kl[-1].max() < STORED
-    found = library.attribute(handle, recording, "decoder", 2, 7, 11)
+    found = registry.attribute(handle, recording, "decoder", 2, 7, 11)
     assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=TOTAL)
-    logits = library.logits(handle, recording, "decoder", 2)
+    logits = registry.logits(handle, recording, "decoder", 2)
     assert found.logit == pytest.approx(logits[7] - logits[11], abs=TOTAL)
-    assert set(library.norms(handle, "decoder")) == {
+    assert set(registry.norms(handle, "decoder")) == {
         "final",
         *(f"{layer}.{place}" for layer in range(3) for place in ("attn", "ffn")),
     }
-    writing = library.writing(handle, "the cat")
+    writing = registry.writing(handle, "the cat")
     writing.add(20)
     np.testing.assert_allclose(
         writing.logits,
         handle.model.logits(handle.model(torch.tensor([writing.ids])))[0, -1].detach(),
         atol=PASSED,
     )
-    assert library.highway(handle, recording, "decoder", 3).norm.shape[1] == 7
-    total = library.jacobian(handle, recording, "decoder", 2, "1.attn")
+    assert registry.highway(handle, recording, "decoder", 3).norm.shape[1] == 7
+    total = registry.jacobian(handle, recording, "decoder", 2, "1.attn")
     assert total.error < PASSED and np.array_equal(total.total, total.after)
 
 
@@ -189,10 +189,10 @@ def test_every_switch_works_on_pretrained_weights(
     bert_folder: Path, gpt2_folder: Path, asked: edits.Edit
 ) -> None:
     for folder in (bert_folder, gpt2_folder):
-        handle = pretrained.load(folder, "tiny")
+        handle = weight_conversion.load(folder, "tiny")
         plain, changed = (
-            library.record(handle, "the cat sat"),
-            library.record(handle, "the cat sat", (asked,)),
+            registry.record(handle, "the cat sat"),
+            registry.record(handle, "the cat sat", (asked,)),
         )
         assert np.isfinite(changed.streams[0].resid).all()
         if asked != edits.MoveNorm(handle.model.config.norm):
@@ -207,22 +207,22 @@ def test_a_decoder_with_marks_in_its_vocabulary_reads_no_frame(
     pieces_of = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     pieces_of.add_special_tokens(["<s>", "</s>"])
     pieces_of.save(str(tmp_path / "tokenizer.json"))
-    assert pretrained.load(tmp_path, "tiny").ends == ((), ())
+    assert weight_conversion.load(tmp_path, "tiny").ends == ((), ())
 
 
 def test_what_cannot_be_read_in_our_classes_is_left_to_its_own_code(
     bert_folder: Path, tmp_path: Path
 ) -> None:
-    assert pretrained.covers(bert_folder)
+    assert weight_conversion.covers(bert_folder)
     for file in bert_folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "tokenizer.json").write_text("{}")
-    assert not pretrained.covers(tmp_path)
+    assert not weight_conversion.covers(tmp_path)
     with pytest.raises(ValueError):
-        library.load(f"ours:{tmp_path}")
+        registry.load(f"ours:{tmp_path}")
 
 
 def test_a_folder_that_does_not_fit_says_why(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5"}))
     with pytest.raises(ValueError, match="t5"):
-        pretrained.load(tmp_path, "x")
+        weight_conversion.load(tmp_path, "x")

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bounds import STORED
+from app_harness import ROOT
 from conftest import on_page, read_once
-from lined import TEXT, Lined, again, heard, lined, opened, places, ran
-from visiting import ROOT
+from export_harness import TEXT, Lined, again, heard, lined, opened, places, ran
+from tolerances import STORED
 
-from explorer.components import wire
-from explorer.memory import live, passes
-from explorer.memory.live import MINE
-from models import library
+from explorer.components import codec
+from explorer.state import jobs
+from explorer.state.cache import watched
+from explorer.state.jobs import MINE
+from models import registry
 
 EDITED = {"edits": "WithoutPositions,ZeroHead:0:1:self"}
 TRANSLATED = {"model": "translator", "text": "The red car is new."}
@@ -265,15 +266,15 @@ def learned() -> tuple[Lined, bool]:
                 while one.learning and one.progress.step < begun + 30:
                     assert time.monotonic() < until
                     time.sleep(0.1)
-                live.trainings.stop(one)
+                jobs.trainings.stop(one)
                 while one.learning:
                     time.sleep(0.1)
                 again(app, offered)
             made, names = ran(app, offered)
-            same = names["recording"] == passes.watched(one.run, TEXT)
+            same = names["recording"] == watched(one.run, TEXT)
             return made, same and names["run"].progress.curve == one.progress.curve
         finally:
-            live.trainings.end_all()
+            jobs.trainings.end_all()
 
 
 @pytest.mark.slow
@@ -310,11 +311,11 @@ def test_no_table_of_the_app_is_left_out(tiny_folder: Callable[[str], Path]) -> 
 
 @pytest.mark.slow
 def test_of_a_training_the_heads_leave_at_the_step_on_screen() -> None:
-    name = library.checkpoints("decoder")[0]
+    name = registry.checkpoints("decoder")[0]
     chosen = {"model": "decoder", "train_step": name.partition("@")[2], "layer": "0", "head": "1"}
     with heard() as offered:
         made, names = ran(opened(offered, "training", **chosen), offered)
-    assert names["recording"] == library.record(read_once(name), TEXT)
+    assert names["recording"] == registry.record(read_once(name), TEXT)
     assert "layer='0', head='1'" in made.code and "heads.html" in made.files
 
 
@@ -333,7 +334,7 @@ def test_the_lines_give_what_both_sides_say(asked: dict) -> None:
         made, names = ran(app, offered)
     assert "what both sides say" in made.heading
     drawn = [
-        wire.decode(each.proto.bytes)
+        codec.decode(each.proto.bytes)
         for each in on_page(app)
         if each.proto.component_name == "headlight.bars"
     ]

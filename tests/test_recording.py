@@ -7,12 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from bounds import SUMMED, TOTAL
 from conftest import HOSTILE
+from tolerances import SUMMED, TOTAL
 
-from models import edits, own, tape
-from models.recording import Attention, Recording, Stream, from_npz, to_npz
-from models.shared import held
+from models import activation_cache, edits, own_model
+from models.recording import Attention, Recording, Stream, from_npz, held, to_npz
 from models.transformer import Decoder
 
 TEXT = "the cat sat on the mat"
@@ -30,8 +29,8 @@ EVERY_EDIT = [
 
 
 @pytest.fixture(params=EVERY_EDIT, ids=lambda value: "+".join(map(str, value)) or "plain")
-def recording(request: pytest.FixtureRequest, small_handle: own.Handle) -> Recording:
-    return own.record(small_handle, TEXT, request.param)
+def recording(request: pytest.FixtureRequest, small_handle: own_model.OwnModel) -> Recording:
+    return own_model.record(small_handle, TEXT, request.param)
 
 
 def test_rows_sum_to_one(recording: Recording) -> None:
@@ -39,7 +38,7 @@ def test_rows_sum_to_one(recording: Recording) -> None:
 
 
 def test_any_cell_recomputes_from_the_recording_alone(
-    recording: Recording, small_handle: own.Handle
+    recording: Recording, small_handle: own_model.OwnModel
 ) -> None:
     attention = recording.attention[0]
     for layer in range(small_handle.card.n_layer):
@@ -68,8 +67,8 @@ def test_before_plus_wrote_is_what_stands_next(recording: Recording) -> None:
         np.testing.assert_allclose(kept + stream.at(wrote), stream.at(after), atol=SUMMED)
 
 
-def test_what_heads_wrote_is_their_values_through_w_o(small_handle: own.Handle) -> None:
-    recording = own.record(small_handle, TEXT)
+def test_what_heads_wrote_is_their_values_through_w_o(small_handle: own_model.OwnModel) -> None:
+    recording = own_model.record(small_handle, TEXT)
     attention, stream = recording.attention[0], recording.streams[0]
     for layer in range(recording.model.n_layer):
         w_o = small_handle.model.layers[layer].attention.w_o
@@ -81,8 +80,10 @@ def test_what_heads_wrote_is_their_values_through_w_o(small_handle: own.Handle) 
         np.testing.assert_allclose(total.numpy(), stream.at(f"{layer}.attn.wrote"), atol=SUMMED)
 
 
-def test_post_norm_vectors_lie_on_the_sphere_before_gain_and_bias(small_handle: own.Handle) -> None:
-    stream = own.record(small_handle, TEXT).streams[0]
+def test_post_norm_vectors_lie_on_the_sphere_before_gain_and_bias(
+    small_handle: own_model.OwnModel,
+) -> None:
+    stream = own_model.record(small_handle, TEXT).streams[0]
     norm = small_handle.model.layers[0].attention_out.norm
     bare = (stream.at("0.attn.normed") - norm.bias.detach().numpy()) / norm.weight.detach().numpy()
     np.testing.assert_allclose(
@@ -91,11 +92,11 @@ def test_post_norm_vectors_lie_on_the_sphere_before_gain_and_bias(small_handle: 
 
 
 def test_a_zeroed_head_writes_nothing_and_the_others_write_what_they_wrote(
-    small_handle: own.Handle,
+    small_handle: own_model.OwnModel,
 ) -> None:
     plain, edited = (
-        own.record(small_handle, TEXT),
-        own.record(small_handle, TEXT, (edits.ZeroHead(0, 1),)),
+        own_model.record(small_handle, TEXT),
+        own_model.record(small_handle, TEXT, (edits.ZeroHead(0, 1),)),
     )
     attention = plain.attention[0]
     w_o = small_handle.model.layers[0].attention.w_o.weight.detach().numpy()[:, 6:12]
@@ -104,16 +105,16 @@ def test_a_zeroed_head_writes_nothing_and_the_others_write_what_they_wrote(
     np.testing.assert_allclose(difference, gone, atol=SUMMED)
 
 
-def test_edits_leave_the_shared_model_as_it_was(small_handle: own.Handle) -> None:
-    before = own.record(small_handle, TEXT)
+def test_edits_leave_the_shared_model_as_it_was(small_handle: own_model.OwnModel) -> None:
+    before = own_model.record(small_handle, TEXT)
     for each in EVERY_EDIT[1:]:
-        assert own.record(small_handle, TEXT, each) != before
-    assert own.record(small_handle, TEXT) == before
+        assert own_model.record(small_handle, TEXT, each) != before
+    assert own_model.record(small_handle, TEXT) == before
 
 
-def test_an_edit_for_a_head_that_is_not_there_is_refused(small_handle: own.Handle) -> None:
+def test_an_edit_for_a_head_that_is_not_there_is_refused(small_handle: own_model.OwnModel) -> None:
     with pytest.raises(ValueError, match="head 9; small has heads 0 to 3"):
-        own.record(small_handle, TEXT, (edits.ZeroHead(0, 9),))
+        own_model.record(small_handle, TEXT, (edits.ZeroHead(0, 9),))
 
 
 def test_a_recording_survives_its_file(recording: Recording) -> None:
@@ -123,19 +124,21 @@ def test_a_recording_survives_its_file(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_any_text_records_and_survives_its_file(text: str, small_handle: own.Handle) -> None:
-    recording = own.record(small_handle, text)
+def test_any_text_records_and_survives_its_file(
+    text: str, small_handle: own_model.OwnModel
+) -> None:
+    recording = own_model.record(small_handle, text)
     assert len(recording.streams[0].tokens) <= small_handle.card.n_positions
     assert from_npz(to_npz(recording)) == recording
 
 
-def test_recordings_of_other_texts_differ(small_handle: own.Handle) -> None:
-    assert own.record(small_handle, "the cat") != own.record(small_handle, "the dog")
+def test_recordings_of_other_texts_differ(small_handle: own_model.OwnModel) -> None:
+    assert own_model.record(small_handle, "the cat") != own_model.record(small_handle, "the dog")
 
 
-def test_a_long_text_says_what_was_dropped(small_handle: own.Handle) -> None:
+def test_a_long_text_says_what_was_dropped(small_handle: own_model.OwnModel) -> None:
     whole, _ = small_handle.tokenizer.tokens("the cat " * 100, 10_000)
-    recording = own.record(small_handle, "the cat " * 100)
+    recording = own_model.record(small_handle, "the cat " * 100)
     assert len(recording.streams[0].tokens) == 64
     assert recording.dropped == len(whole.ids) - 64
 
@@ -160,8 +163,8 @@ def changed(part: Stream | Attention, **values: object) -> Stream | Attention:
     return dataclasses.replace(part, **values)
 
 
-def test_a_recording_that_contradicts_itself_is_not_born(small_handle: own.Handle) -> None:
-    recording = own.record(small_handle, TEXT)
+def test_a_recording_that_contradicts_itself_is_not_born(small_handle: own_model.OwnModel) -> None:
+    recording = own_model.record(small_handle, TEXT)
     stream, attention = recording.streams[0], recording.attention[0]
     with pytest.raises(ValueError, match="do not sum to 1"):
         changed(attention, pattern=attention.pattern * 0.9)
@@ -186,15 +189,18 @@ def test_a_recording_that_contradicts_itself_is_not_born(small_handle: own.Handl
 
 
 def test_people_with_different_edits_on_one_model_at_once_get_their_own_pictures(
-    small_handle: own.Handle,
+    small_handle: own_model.OwnModel,
 ) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    expected = [own.record(small_handle, TEXT, each) for each in EVERY_EDIT]
+    expected = [own_model.record(small_handle, TEXT, each) for each in EVERY_EDIT]
     with ThreadPoolExecutor(8) as people:
         got = list(
             people.map(
-                lambda at: (at, own.record(small_handle, TEXT, EVERY_EDIT[at % len(EVERY_EDIT)])),
+                lambda at: (
+                    at,
+                    own_model.record(small_handle, TEXT, EVERY_EDIT[at % len(EVERY_EDIT)]),
+                ),
                 range(140),
             )
         )
@@ -205,12 +211,12 @@ def test_people_with_different_edits_on_one_model_at_once_get_their_own_pictures
 
 
 @pytest.fixture(params=["small_decoder", "small_translator"])
-def writer(request: pytest.FixtureRequest) -> own.Handle:
+def writer(request: pytest.FixtureRequest) -> own_model.OwnModel:
     return request.getfixturevalue(request.param)
 
 
-def test_a_decoder_carries_its_stream_and_its_triangle(small_decoder: own.Handle) -> None:
-    recording = own.record(small_decoder, TEXT)
+def test_a_decoder_carries_its_stream_and_its_triangle(small_decoder: own_model.OwnModel) -> None:
+    recording = own_model.record(small_decoder, TEXT)
     attention, (stream,) = recording.attention[0], recording.streams
     assert (stream.name, attention.name, stream.tokens[0]) == ("decoder", "self", "[BOS]")
     n = len(stream.tokens)
@@ -221,9 +227,9 @@ def test_a_decoder_carries_its_stream_and_its_triangle(small_decoder: own.Handle
 
 
 def test_a_translator_carries_two_streams_and_three_attentions(
-    small_translator: own.Handle,
+    small_translator: own_model.OwnModel,
 ) -> None:
-    recording = own.record(small_translator, TEXT, target="the dog ran")
+    recording = own_model.record(small_translator, TEXT, target="the dog ran")
     source, target = recording.streams
     assert (source.name, target.name, recording.target) == ("encoder", "decoder", "the dog ran")
     assert (
@@ -243,8 +249,8 @@ def test_a_translator_carries_two_streams_and_three_attentions(
     assert cross.allowed.all() and not recording.attention[1].allowed.all()
 
 
-def test_the_laws_hold_in_every_stream_and_every_attention(writer: own.Handle) -> None:
-    recording = own.record(writer, TEXT)
+def test_the_laws_hold_in_every_stream_and_every_attention(writer: own_model.OwnModel) -> None:
+    recording = own_model.record(writer, TEXT)
     for attention in recording.attention:
         np.testing.assert_allclose(attention.pattern.sum(axis=-1), 1, atol=SUMMED)
         scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) / np.sqrt(
@@ -267,9 +273,9 @@ def test_the_laws_hold_in_every_stream_and_every_attention(writer: own.Handle) -
 
 
 def test_what_cross_heads_wrote_is_the_sources_values_through_w_o(
-    small_translator: own.Handle,
+    small_translator: own_model.OwnModel,
 ) -> None:
-    recording = own.record(small_translator, TEXT, target="the dog ran")
+    recording = own_model.record(small_translator, TEXT, target="the dog ran")
     cross, stream = recording.attention[2], recording.streams[1]
     for layer, module in enumerate(small_translator.model.attentions()["cross"]):
         z = np.einsum("hqk,hkd->qhd", cross.pattern[layer], cross.v[layer]).reshape(
@@ -280,58 +286,67 @@ def test_what_cross_heads_wrote_is_the_sources_values_through_w_o(
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_any_text_is_read_and_answered_and_survives_its_file(text: str, writer: own.Handle) -> None:
-    recording = own.record(writer, text)
+def test_any_text_is_read_and_answered_and_survives_its_file(
+    text: str, writer: own_model.OwnModel
+) -> None:
+    recording = own_model.record(writer, text)
     assert all(len(stream.tokens) <= writer.card.n_positions for stream in recording.streams)
     assert from_npz(to_npz(recording)) == recording
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_any_target_is_read(text: str, small_translator: own.Handle) -> None:
-    recording = own.record(small_translator, "the cat", target=text)
-    assert recording.target == own.clean(text) and from_npz(to_npz(recording)) == recording
-    bare = len(small_translator.tokenizer.ids([own.clean(text)])[0])
+def test_any_target_is_read(text: str, small_translator: own_model.OwnModel) -> None:
+    recording = own_model.record(small_translator, "the cat", target=text)
+    assert recording.target == own_model.clean(text) and from_npz(to_npz(recording)) == recording
+    bare = len(small_translator.tokenizer.ids([own_model.clean(text)])[0])
     assert recording.target_dropped == max(0, bare + 1 - small_translator.card.n_positions)
 
 
-def test_a_target_may_be_the_very_tokens_that_were_said(small_translator: own.Handle) -> None:
-    said = own.record(small_translator, TEXT)
+def test_a_target_may_be_the_very_tokens_that_were_said(
+    small_translator: own_model.OwnModel,
+) -> None:
+    said = own_model.record(small_translator, TEXT)
     ids = tuple(map(int, said.stream("decoder").ids[1:]))
-    again = own.record(small_translator, TEXT, target=ids)
+    again = own_model.record(small_translator, TEXT, target=ids)
     assert again == said and again.target == small_translator.tokenizer.text(ids)
     pieces = (
         *small_translator.tokenizer.ids(["t"])[0],
         *small_translator.tokenizer.ids(["he"])[0],
     )  # no text is split so
     assert (
-        tuple(own.record(small_translator, TEXT, target=pieces).stream("decoder").ids[1:]) == pieces
+        tuple(own_model.record(small_translator, TEXT, target=pieces).stream("decoder").ids[1:])
+        == pieces
     )
 
 
-def test_a_model_of_one_text_takes_no_target(small_decoder: own.Handle) -> None:
+def test_a_model_of_one_text_takes_no_target(small_decoder: own_model.OwnModel) -> None:
     with pytest.raises(ValueError, match="reads one text alone"):
-        own.record(small_decoder, TEXT, target="le chat")
+        own_model.record(small_decoder, TEXT, target="le chat")
 
 
-def test_a_head_is_zeroed_in_the_attention_that_is_named(small_translator: own.Handle) -> None:
-    plain = own.record(small_translator, TEXT, target="the dog")
+def test_a_head_is_zeroed_in_the_attention_that_is_named(
+    small_translator: own_model.OwnModel,
+) -> None:
+    plain = own_model.record(small_translator, TEXT, target="the dog")
     for name in ("encoder self", "decoder self", "cross"):
-        edited = own.record(small_translator, TEXT, (edits.ZeroHead(1, 2, name),), target="the dog")
+        edited = own_model.record(
+            small_translator, TEXT, (edits.ZeroHead(1, 2, name),), target="the dog"
+        )
         same = [np.array_equal(a.resid, b.resid) for a, b in zip(plain.streams, edited.streams)]
         assert same == ([False, False] if name == "encoder self" else [True, False])
     with pytest.raises(
         ValueError,
         match="names attention 'self'; small translator has encoder self, decoder self, cross",
     ):
-        own.record(small_translator, TEXT, (edits.ZeroHead(1, 2),))
+        own_model.record(small_translator, TEXT, (edits.ZeroHead(1, 2),))
 
 
 def test_a_hidden_token_is_read_as_mask_and_keeps_its_place(
-    small_handle: own.Handle, small_decoder: own.Handle
+    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel
 ) -> None:
     plain, hidden = (
-        own.record(small_handle, TEXT),
-        own.record(small_handle, TEXT, (edits.HideToken(2),)),
+        own_model.record(small_handle, TEXT),
+        own_model.record(small_handle, TEXT, (edits.HideToken(2),)),
     )
     assert (
         hidden.streams[0].tokens[2] == "[MASK]"
@@ -341,17 +356,17 @@ def test_a_hidden_token_is_read_as_mask_and_keeps_its_place(
     assert np.array_equal(hidden.streams[0].spans, plain.streams[0].spans)
     for token in (0, 7, 99, -1):
         with pytest.raises(ValueError, match="names no token of the text"):
-            own.record(small_handle, TEXT, (edits.HideToken(token),))
+            own_model.record(small_handle, TEXT, (edits.HideToken(token),))
     with pytest.raises(ValueError, match="fills no masked words"):
-        own.record(small_decoder, TEXT, (edits.HideToken(2),))
+        own_model.record(small_decoder, TEXT, (edits.HideToken(2),))
 
 
 @pytest.mark.parametrize("kind", ["encoder", "translator", "shared keys"])
 def test_all_arrays_of_a_recording_lie_in_one_piece(
     kind: str,
-    small_handle: own.Handle,
-    small_decoder: own.Handle,
-    small_translator: own.Handle,
+    small_handle: own_model.OwnModel,
+    small_decoder: own_model.OwnModel,
+    small_translator: own_model.OwnModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The system hands out large pieces of memory in large pages; small fresh ones are slow."""
@@ -359,19 +374,19 @@ def test_all_arrays_of_a_recording_lie_in_one_piece(
     handle = {
         "encoder": small_handle,
         "translator": small_translator,
-        "shared keys": own.handle_of(
+        "shared keys": own_model.handle_of(
             Decoder(shared).eval(), small_decoder.tokenizer, "shared keys", "random", "fp32"
         ),
     }[kind]
     pieces: list[np.ndarray] = []
 
-    def seen(*given: object) -> tape.Seen:
-        made = tape.Seen(*given)
+    def seen(*given: object) -> activation_cache.Recorder:
+        made = activation_cache.Recorder(*given)
         pieces.append(made.piece)
         return made
 
-    monkeypatch.setattr(own, "Seen", seen)
-    recording = own.record(handle, TEXT)
+    monkeypatch.setattr(own_model, "Recorder", seen)
+    recording = own_model.record(handle, TEXT)
     arrays = [stream.resid for stream in recording.streams]
     for attention in recording.attention:
         arrays += [attention.q, held(attention.k), held(attention.v)]

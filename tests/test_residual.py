@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bounds import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 from conftest import read_once
-from streamed import TEXT, streams
+from stream_fixtures import TEXT, streams
+from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
-from explorer.analysis import head_writes, layer_norm
-from explorer.analysis import residual as numbers
-from models import library
+from explorer.analysis import consistency, residual
+from models import registry
 from models.edits import WithoutNorm, WithoutResidual, ZeroHead
-from models.own import Handle, record
-from models.readouts import decay, gradients, parameters
+from models.own_model import OwnModel, record
+from models.readouts import gradients, weights
 
 LONGER = (
     "The cat sat on the mat"
@@ -25,24 +24,24 @@ LONGER = (
 # ---- numbers -----------------------------------------------------------------
 
 
-def test_before_and_what_was_written_is_after_and_a_lost_residual_shows(handle: Handle) -> None:
+def test_before_and_what_was_written_is_after_and_a_lost_residual_shows(handle: OwnModel) -> None:
     for _, stream in streams(handle):
-        error, n, largest = numbers.conservation(stream)
+        error, n, largest = residual.conservation(stream)
         assert (
             error < SUMMED
             and n == len(stream.writes()) * len(stream.tokens)
             and largest == np.abs(stream.resid).max()
         )
     for _, stream in streams(handle, WithoutResidual()):
-        assert numbers.conservation(stream)[0] > 0.1
+        assert residual.conservation(stream)[0] > 0.1
 
 
-def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: Handle) -> None:
+def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: OwnModel) -> None:
     for _, stream in streams(handle):
         for token in range(len(stream.tokens)):
             way = {
                 name: np.array(column)
-                for name, column in numbers.followed(stream, token).items()
+                for name, column in residual.followed(stream, token).items()
                 if name != "sub-layer"
             }
             x, w, total = way["|before|"], way["|wrote|"], way["|sum|"]
@@ -64,7 +63,7 @@ def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: Handle) ->
             ).all(), "angles obey the triangle inequality"
 
 
-def test_the_grids_hold_what_one_token_s_way_says(handle: Handle) -> None:
+def test_the_grids_hold_what_one_token_s_way_says(handle: OwnModel) -> None:
     for _, stream in streams(handle):
         column = {
             "Turned": "turned in all °",
@@ -73,17 +72,17 @@ def test_the_grids_hold_what_one_token_s_way_says(handle: Handle) -> None:
             "Written": "|wrote|",
         }
         for measure, name in column.items():
-            grid = numbers.writes(stream, measure)
+            grid = residual.writes(stream, measure)
             for token in range(len(stream.tokens)):
                 np.testing.assert_allclose(
-                    grid.values[token], numbers.followed(stream, token)[name]
+                    grid.values[token], residual.followed(stream, token)[name]
                 )
-        norm = numbers.writes(stream, "Norm")
+        norm = residual.writes(stream, "Norm")
         assert (
             len(norm.columns) == len(stream.sites) == len({column.name for column in norm.columns})
         )
-        turned = numbers.rotations(stream, 1)
-        grid = numbers.writes(stream, "Turned")
+        turned = residual.rotations(stream, 1)
+        grid = residual.writes(stream, "Turned")
         assert turned["attention °"] == pytest.approx(
             [v for v, c in zip(grid.values[1], grid.columns) if c.label == "attn"]
         )
@@ -93,25 +92,25 @@ def test_the_grids_hold_what_one_token_s_way_says(handle: Handle) -> None:
 def test_known_angles() -> None:
     x, y = np.array([3.0, 0.0]), np.array([0.0, 0.5])
     assert (
-        numbers.degrees(x, y) == pytest.approx(90)
-        and numbers.degrees(x, -x) == pytest.approx(180)
-        and numbers.degrees(x, x) == 0
+        residual.degrees(x, y) == pytest.approx(90)
+        and residual.degrees(x, -x) == pytest.approx(180)
+        and residual.degrees(x, x) == 0
     )
     tiny = np.array([1.0, 1e-9])
-    assert numbers.degrees(np.array([1.0, 0.0]), tiny) == pytest.approx(
+    assert residual.degrees(np.array([1.0, 0.0]), tiny) == pytest.approx(
         np.degrees(1e-9), rel=STORED
     ), "small angles are not lost"
-    assert np.isnan(numbers.cosine(x, np.zeros(2))) and np.isnan(numbers.degrees(x, np.zeros(2)))
+    assert np.isnan(residual.cosine(x, np.zeros(2))) and np.isnan(residual.degrees(x, np.zeros(2)))
 
 
-def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: Handle) -> None:
+def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: OwnModel) -> None:
     for _, stream in streams(handle):
-        norms = parameters.norms(handle, stream.name)
-        assert set(norms) == {each.site for each in numbers.sublayers(stream) if each.layer >= 0}
-        assert layer_norm.norm_error(stream, norms) < SUMMED
+        norms = weights.norms(handle, stream.name)
+        assert set(norms) == {each.site for each in residual.sublayers(stream) if each.layer >= 0}
+        assert residual.norm_error(stream, norms) < SUMMED
         swapped = {site: (bias, gain, *how) for site, (gain, bias, *how) in norms.items()}
-        assert layer_norm.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
-        steps = layer_norm.stages(stream, norms, "0.attn", 1)
+        assert residual.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
+        steps = residual.stages(stream, norms, "0.attn", 1)
         assert steps["mean μ"][1] == pytest.approx(0, abs=STORED) and steps["spread σ"][
             2
         ] == pytest.approx(1, abs=TOTAL)
@@ -119,27 +118,27 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: Handle) -
             stream.at("0.attn.normed")[1].mean(), abs=SUMMED
         )
         assert steps["spread σ"][-1] == pytest.approx(
-            layer_norm.norm_grid(stream, "Sigma after").values[1, 0], abs=SUMMED
+            residual.norm_grid(stream, "Sigma after").values[1, 0], abs=SUMMED
         )
     for _, stream in streams(handle, WithoutNorm()):
-        assert numbers.norms_of(stream) == () and numbers.norm_place(stream) is None
+        assert residual.norms_of(stream) == () and residual.norm_place(stream) is None
 
 
-def test_heads_and_bias_sum_to_what_attention_wrote(handle: Handle) -> None:
-    outputs = parameters.outputs(handle)
+def test_heads_and_bias_sum_to_what_attention_wrote(handle: OwnModel) -> None:
+    outputs = weights.outputs(handle)
     for edits in (
         (),
         (ZeroHead(1, 2, "decoder self" if handle.card.kind == "encoder-decoder" else "self"),),
     ):
         for recording, stream in streams(handle, *edits):
-            assert head_writes.heads_error(recording, stream, outputs) < SUMMED
+            assert consistency.heads_error(recording, stream, outputs) < SUMMED
             assert (
-                head_writes.heads_error(
+                consistency.heads_error(
                     recording, stream, {name: (w, b + 1) for name, (w, b) in outputs.items()}
                 )
                 > 0.9
             )
-            grid = head_writes.head_grid(recording, stream, "Length", outputs)
+            grid = consistency.head_grid(recording, stream, "Length", outputs)
             silent = [
                 column.name
                 for column, values in zip(grid.columns, grid.values.T)
@@ -152,9 +151,9 @@ def test_heads_and_bias_sum_to_what_attention_wrote(handle: Handle) -> None:
             assert len(silent) == (1 if writes_here else 0)
 
 
-def test_one_head_s_length_by_hand(small_handle: Handle) -> None:
+def test_one_head_s_length_by_hand(small_handle: OwnModel) -> None:
     recording, stream = streams(small_handle)[0]
-    grid = head_writes.head_grid(recording, stream, "Length", parameters.outputs(small_handle))
+    grid = consistency.head_grid(recording, stream, "Length", weights.outputs(small_handle))
     attention = recording.attention[0]
     z = attention.pattern[1, 3, 2] @ attention.v[1, 3]
     d = recording.model.d_head
@@ -163,24 +162,24 @@ def test_one_head_s_length_by_hand(small_handle: Handle) -> None:
     )
     at = [column.name for column in grid.columns].index("layer 1, head 3")
     assert grid.values[2, at] == pytest.approx(np.linalg.norm(by_hand), rel=SUMMED)
-    shares = head_writes.head_grid(
-        recording, stream, "Share of heads", parameters.outputs(small_handle)
+    shares = consistency.head_grid(
+        recording, stream, "Share of heads", weights.outputs(small_handle)
     ).values
     np.testing.assert_allclose(shares.reshape(len(stream.tokens), 3, 4).sum(-1), 1)
 
 
-def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: Handle) -> None:
+def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: OwnModel) -> None:
     _, stream = streams(small_handle)[0]
-    changed = layer_norm.change(stream, "1.ffn", 2, 3.0, 1e-5)
+    changed = residual.change(stream, "1.ffn", 2, 3.0, 1e-5)
     others = np.arange(len(stream.tokens)) != 2
     assert (changed.layer[others] == 0).all() and (changed.batch[others] > 1e-3).all()
     assert changed.layer[2] < TOTAL, "LayerNorm forgets the length"
-    same = layer_norm.change(stream, "1.ffn", 2, 1.0, 1e-5)
+    same = residual.change(stream, "1.ffn", 2, 1.0, 1e-5)
     assert not same.layer.any() and not same.batch.any()
     x = torch.tensor(stream.at("1.ffn.sum")).double()
     batch = torch.nn.functional.batch_norm(x, None, None, training=True, eps=1e-5).numpy()
-    np.testing.assert_allclose(layer_norm.normalised(x.numpy().T, 1e-5).T, batch, atol=DOUBLE_LONG)
-    assert layer_norm.worst_other(np.array([1.0]), 0) is None and layer_norm.worst_other(
+    np.testing.assert_allclose(residual.normalised(x.numpy().T, 1e-5).T, batch, atol=DOUBLE_LONG)
+    assert residual.worst_other(np.array([1.0]), 0) is None and residual.worst_other(
         np.array([1.0, 5.0, 2.0]), 1
     ) == (2, 2.0)
 
@@ -188,10 +187,10 @@ def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: Handle)
 # ---- gradients ---------------------------------------------------------------
 
 
-def test_the_gradient_is_the_slope_of_the_output(handle: Handle) -> None:
+def test_the_gradient_is_the_slope_of_the_output(handle: OwnModel) -> None:
     recording, stream = streams(handle)[-1]
     token = 1
-    found = gradients.highway(handle, recording, stream.name, token)
+    found = gradients.gradients(handle, recording, stream.name, token)
     on = found.norm[0]
     readout = handle.model.embedding.token.weight[found.id].detach()
     assert (
@@ -199,19 +198,19 @@ def test_the_gradient_is_the_slope_of_the_output(handle: Handle) -> None:
         and not np.delete(on[-1], token).any()
     ), "the last state is read by the tied embedding"
     assert found.logit[0] == pytest.approx(
-        library.logits(handle, recording, stream.name, token)[found.id], abs=PASSED
+        registry.logits(handle, recording, stream.name, token)[found.id], abs=PASSED
     )
     # The last LayerNorm by hand: its vector-Jacobian product at the recorded sum.
     site = found.sites[-1]
     total = torch.tensor(stream.at(f"{site}.sum")[token]).double().requires_grad_()
-    gain, bias, eps, _ = parameters.norms(handle, stream.name)[site]
+    gain, bias, eps, _ = weights.norms(handle, stream.name)[site]
     (
         torch.nn.functional.layer_norm(
             total, total.shape, torch.tensor(gain).double(), torch.tensor(bias).double(), eps
         )
         @ readout.double()
     ).backward()
-    state = torch.tensor(stream.at(numbers.sublayers(stream)[-1].before)[token]).requires_grad_()
+    state = torch.tensor(stream.at(residual.sublayers(stream)[-1].before)[token]).requires_grad_()
     layer = (
         getattr(handle.model, stream.name)
         if handle.card.kind == "encoder-decoder"
@@ -226,22 +225,22 @@ def test_the_gradient_is_the_slope_of_the_output(handle: Handle) -> None:
         parameter.grad = None
 
 
-def test_a_causal_stream_has_no_gradient_from_later_tokens(small_decoder: Handle) -> None:
+def test_a_causal_stream_has_no_gradient_from_later_tokens(small_decoder: OwnModel) -> None:
     recording, stream = streams(small_decoder)[0]
-    norm = gradients.highway(small_decoder, recording, stream.name, 2).norm
+    norm = gradients.gradients(small_decoder, recording, stream.name, 2).norm
     assert not norm[..., 3:].any() and norm[0, 0, :3].all()
 
 
-def test_no_gradients_are_left_on_the_shared_model(handle: Handle) -> None:
+def test_no_gradients_are_left_on_the_shared_model(handle: OwnModel) -> None:
     for recording, stream in streams(handle):
-        gradients.highway(handle, recording, stream.name, 0)
+        gradients.gradients(handle, recording, stream.name, 0)
         gradients.jacobian(handle, recording, stream.name, 0, "0.attn")
     assert all(parameter.grad is None for parameter in handle.model.parameters())
 
 
-def test_the_jacobian_of_the_sum_is_identity_plus_that_of_the_write(handle: Handle) -> None:
+def test_the_jacobian_of_the_sum_is_identity_plus_that_of_the_write(handle: OwnModel) -> None:
     for recording, stream in streams(handle):
-        for each in numbers.sublayers(stream):
+        for each in residual.sublayers(stream):
             if each.layer == 1:
                 found = gradients.jacobian(handle, recording, stream.name, 1, each.site)
                 assert found.error < SUMMED
@@ -253,7 +252,7 @@ def test_the_jacobian_of_the_sum_is_identity_plus_that_of_the_write(handle: Hand
         gradients.jacobian(handle, recording, stream.name, 1, "9.attn")
 
 
-def test_a_jacobian_against_small_steps(small_handle: Handle) -> None:
+def test_a_jacobian_against_small_steps(small_handle: OwnModel) -> None:
     recording, stream = streams(small_handle)[0]
     layer, x = small_handle.model.layers[1], torch.tensor(stream.at("0.ffn.normed"))
     found = gradients.jacobian(small_handle, recording, stream.name, 2, "1.attn")
@@ -274,7 +273,7 @@ def test_a_jacobian_against_small_steps(small_handle: Handle) -> None:
     )
 
 
-def test_only_the_token_itself_is_differentiated(small_handle: Handle) -> None:
+def test_only_the_token_itself_is_differentiated(small_handle: OwnModel) -> None:
     recording = record(small_handle, LONGER)
     attention = small_handle.model.layers[1].attention
     tokens = []
@@ -303,48 +302,48 @@ def test_only_the_token_itself_is_differentiated(small_handle: Handle) -> None:
 
 def test_a_model_without_a_part_is_measured_without_it() -> None:
     handle = read_once("induction-no-residual")
-    recording = library.record(handle, "b a c d b")
+    recording = registry.record(handle, "b a c d b")
     stream = recording.streams[0]
-    assert not numbers.adds(stream) and numbers.norm_place(stream) == "post"
-    assert gradients.highway(handle, recording, "decoder", 2).ways == (
+    assert not residual.adds(stream) and residual.norm_place(stream) == "post"
+    assert gradients.gradients(handle, recording, "decoder", 2).ways == (
         "residual off",
         "residual off, no norm",
     )
     found = gradients.jacobian(handle, recording, "decoder", 2, "0.ffn")
     assert not found.adds and np.array_equal(found.wrote, found.total) and found.error == 0
     handle = read_once("induction-no-norm")
-    recording = library.record(handle, "b a c d b")
+    recording = registry.record(handle, "b a c d b")
     stream = recording.streams[0]
     assert (
-        numbers.adds(stream)
-        and numbers.norm_place(stream) is None
-        and numbers.norms_of(stream) == ()
+        residual.adds(stream)
+        and residual.norm_place(stream) is None
+        and residual.norms_of(stream) == ()
     )
-    assert gradients.highway(handle, recording, "decoder", 2).ways == (
+    assert gradients.gradients(handle, recording, "decoder", 2).ways == (
         "residual on, no norm",
         "residual off, no norm",
     )
-    assert "turned by norm °" not in numbers.followed(stream, 1)
+    assert "turned by norm °" not in residual.followed(stream, 1)
 
 
-def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: Handle) -> None:
+def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: OwnModel) -> None:
     recording = record(small_gpt2, TEXT)
-    stream, norms = recording.streams[0], parameters.norms(small_gpt2, "decoder")
-    assert numbers.norm_place(stream) == "pre" and [each.site for each in numbers.norms_of(stream)][
-        -2:
-    ] == ["2.ffn", "final"]
-    assert {each.site for each in numbers.norms_of(stream)} == set(norms) and layer_norm.norm_error(
+    stream, norms = recording.streams[0], weights.norms(small_gpt2, "decoder")
+    assert residual.norm_place(stream) == "pre" and [
+        each.site for each in residual.norms_of(stream)
+    ][-2:] == ["2.ffn", "final"]
+    assert {each.site for each in residual.norms_of(stream)} == set(norms) and residual.norm_error(
         stream, norms
     ) < SUMMED
-    assert numbers.conservation(stream)[0] < SUMMED and len(
-        numbers.writes(stream, "Norm").columns
+    assert residual.conservation(stream)[0] < SUMMED and len(
+        residual.writes(stream, "Norm").columns
     ) == len(stream.sites)
 
 
 def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
     ids = [5, 9, 5, 7, 11, 3, 2, 8]
-    first, *_, last = decay.decay(ids, 2, steps=20)
-    again = list(decay.decay(ids, 2, steps=20))[-1]
+    first, *_, last = gradients.decay(ids, 2, steps=20)
+    again = list(gradients.decay(ids, 2, steps=20))[-1]
     np.testing.assert_array_equal(last.gradient, again.gradient)
     assert first.step == 0 and last.step == 20 and list(last.looks) == [0, 10, 20]
     np.testing.assert_array_equal(first.gradient, last.first)
@@ -356,18 +355,18 @@ def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
     # Untrained on 16 symbols: near chance, with what random scores of spread one add.
     assert first.loss[:, 0] == pytest.approx(np.log(16), abs=1.2)
     rnn = last.first[0]
-    assert rnn[1] < rnn[0] and numbers.per_step(rnn) < 1, (
+    assert rnn[1] < rnn[0] and residual.per_step(rnn) < 1, (
         "a fresh RNN's gradient falls with distance"
     )
     with pytest.raises(ValueError, match="3 tokens"):
-        next(decay.decay([1, 2, 3], 2))
-    assert decay.longest_lag(2) == 0 and decay.longest_lag(3) == 1
+        next(gradients.decay([1, 2, 3], 2))
+    assert gradients.longest_lag(2) == 0 and gradients.longest_lag(3) == 1
 
 
 def test_distance_is_counted_from_the_output_back() -> None:
-    net = decay.Small("RNN", torch.Generator().manual_seed(1))
-    text = decay.symbols([4, 6, 4, 9, 1])
-    found = decay._by_distance(net, text)
+    net = gradients.SmallNetwork("RNN", torch.Generator().manual_seed(1))
+    text = gradients.symbols([4, 6, 4, 9, 1])
+    found = gradients._by_distance(net, text)
     by_hand = [[] for _ in text]
     for output in range(len(text)):
         x = net.embedding(text).detach().requires_grad_()
@@ -379,5 +378,5 @@ def test_distance_is_counted_from_the_output_back() -> None:
 
 
 def test_equal_tokens_are_equal_symbols() -> None:
-    assert decay.symbols([70, 8, 70, 9]).tolist() == [0, 1, 0, 2]
-    assert decay.symbols(range(40))[16:].max() <= 15
+    assert gradients.symbols([70, 8, 70, 9]).tolist() == [0, 1, 0, 2]
+    assert gradients.symbols(range(40))[16:].max() <= 15

@@ -10,23 +10,22 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import numpy as np
 import pytest
-from bounds import PASSED, STORED
+from app_harness import page_at
 from conftest import HOSTILE, on_page, read_once
-from streamed import TEXT, streams
+from stream_fixtures import TEXT, streams
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
+from tolerances import PASSED, STORED
 
-from explorer.analysis import layer_norm
-from explorer.analysis import residual as numbers
+from explorer.analysis import residual
 from explorer.analysis.csv import to_csv
-from explorer.analysis.numbers import power
-from explorer.components import residual as pictures
-from explorer.components import wire
-from explorer.components.picture import Picture
-from explorer.figures import residual as figures
-from explorer.memory import background, passes, shelf
-from models import library
-from models.own import Handle, record
+from explorer.analysis.formatting import power
+from explorer.components import codec
+from explorer.components.figure_caption import Picture
+from explorer.components.residual import chart, followed, scale
+from explorer.figures import residual as residual_figures
+from explorer.state import cache, jobs
+from models import registry
+from models.own_model import OwnModel, record
 from models.recording import VERSION
 
 LONGER = (
@@ -38,16 +37,16 @@ LONGER = (
 # ---- pictures and files ------------------------------------------------------
 
 
-def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> None:
+def test_the_map_carries_the_numbers_and_no_selection(small_handle: OwnModel) -> None:
     _, stream = streams(small_handle)[0]
-    grid = numbers.writes(stream, "Turned")
-    data = pictures.chart(
+    grid = residual.writes(stream, "Turned")
+    data = chart(
         grid,
         stream.tokens,
         stream.special,
         Picture("t", ("c",), "f", "x"),
     )
-    header, blocks = wire.decode(data)
+    header, blocks = codec.decode(data)
     np.testing.assert_allclose(
         blocks["values"].reshape(grid.values.shape), grid.values, rtol=STORED
     )
@@ -56,8 +55,8 @@ def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> N
         and header["high"] == pytest.approx(grid.values.max())
         and "chosen" not in header
     )
-    header, blocks = wire.decode(
-        pictures.followed(
+    header, blocks = codec.decode(
+        followed(
             grid,
             stream.tokens,
             2,
@@ -66,14 +65,14 @@ def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> N
     )
     np.testing.assert_allclose(blocks["values"], grid.values[2], rtol=STORED)
     np.testing.assert_allclose(blocks["median"], np.median(grid.values, axis=0), rtol=STORED)
-    cosine = numbers.writes(stream, "Cosine")
-    assert pictures.scale(cosine, False) == (-1, 1)
+    cosine = residual.writes(stream, "Cosine")
+    assert scale(cosine, False) == (-1, 1)
 
 
-def test_a_file_reads_back_and_says_what_it_is(small_handle: Handle) -> None:
+def test_a_file_reads_back_and_says_what_it_is(small_handle: OwnModel) -> None:
     _, stream = streams(small_handle)[0]
-    grid = numbers.writes(stream, "Share")
-    made = to_csv(numbers.table(grid, ("=1", *stream.tokens[1:])), ("model\nm", "Text: <b>"))
+    grid = residual.writes(stream, "Share")
+    made = to_csv(residual.table(grid, ("=1", *stream.tokens[1:])), ("model\nm", "Text: <b>"))
     rows = list(csv.reader(io.StringIO(made)))
     assert rows[1][-1] == f"model m | Text: <b> | Headlight {VERSION}"
     assert rows[0][1:-1] == [column.name for column in grid.columns] and rows[1][0] == "0 =1"
@@ -83,7 +82,7 @@ def test_a_file_reads_back_and_says_what_it_is(small_handle: Handle) -> None:
 
 
 def test_figures_escape_and_leave_a_gap_at_zero_on_a_log_axis() -> None:
-    figure = figures.lines(
+    figure = residual_figures.lines(
         [("a <b>", np.array([1.0, 0.0, 0.01]))],
         ("<i>title</i> " + "long " * 20, "text <b>"),
         ["<x>", "y", "y"],
@@ -97,7 +96,7 @@ def test_figures_escape_and_leave_a_gap_at_zero_on_a_log_axis() -> None:
         list(figure.layout.xaxis.ticktext) == ["&lt;x&gt;", "y", "y"]
         and "<i>" not in figure.layout.title.text
     )
-    bars = figures.bars(
+    bars = residual_figures.bars(
         [("LayerNorm", np.zeros(2)), ("BatchNorm", np.ones(2))], ("t",), ("same", "same"), "y"
     )
     assert list(bars.data[0].x) == [0, 1], "equal tokens stay apart"
@@ -105,13 +104,13 @@ def test_figures_escape_and_leave_a_gap_at_zero_on_a_log_axis() -> None:
 
 def test_a_subtitle_that_is_cut_says_so() -> None:
     about = ("Title", *(f"line {at} of what the figure is" for at in range(9)))
-    shown = figures.lines(
+    shown = residual_figures.lines(
         [("a", np.ones(3))], about, range(3), "x", "y", log=False
     ).layout.title.subtitle.text.split("<br>")
     assert len(shown) == 5 and shown[0] == about[1] and shown[-1] == f"{about[5]} …"
     assert (
         "…"
-        not in figures.lines(
+        not in residual_figures.lines(
             [("a", np.ones(3))], about[:5], range(3), "x", "y", log=False
         ).layout.title.subtitle.text
     )
@@ -143,19 +142,19 @@ def test_an_experiment_that_runs_is_found_however_full_the_shelf_is(
         while held.wait(10):
             yield object()
 
-    monkeypatch.setattr(shelf, "_shelf", shelf.Shelf(0))
-    monkeypatch.setattr(library, "decay", lambda ids, lag: endless())
-    recording = passes.record("encoder", "Hi there")
-    experiment = background.decay(recording, "encoder", 1)
+    monkeypatch.setattr(cache, "_shelf", cache.Shelf(0))
+    monkeypatch.setattr(registry, "decay", lambda ids, lag: endless())
+    recording = cache.record("encoder", "Hi there")
+    experiment = jobs.decay(recording, "encoder", 1)
     experiment.go_on()
     for at in range(3):
-        shelf.get(at, lambda: "something large", lambda _: 1)
-    again = background.decay(recording, "encoder", 1)
+        cache.get(at, lambda: "something large", lambda _: 1)
+    again = jobs.decay(recording, "encoder", 1)
     assert again is experiment and again.running
     again.stop()
     held.set()
     experiment._thread.join(10)
-    assert not experiment.running and background.decay(recording, "encoder", 1) is experiment, (
+    assert not experiment.running and jobs.decay(recording, "encoder", 1) is experiment, (
         "what it came to is kept"
     )
 
@@ -179,7 +178,7 @@ def opened(**asked: str) -> AppTest:
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the map ("chart") or the line ("followed") was sent."""
     decoded = [
-        wire.decode(e.proto.bytes)
+        codec.decode(e.proto.bytes)
         for e in on_page(app)
         if e.proto.component_name == "headlight.residual"
     ]
@@ -196,7 +195,7 @@ def clean(app: AppTest) -> AppTest:
 def test_any_text_is_drawn(text: str) -> None:
     app = clean(opened(text=text, write="Norm"))
     header, blocks = sent(app, "chart")
-    stream = library.record(read_once("encoder"), text).streams[0]
+    stream = registry.record(read_once("encoder"), text).streams[0]
     assert tuple(header["tokens"]) == stream.tokens
     np.testing.assert_allclose(
         blocks["values"].reshape(len(stream.tokens), -1),
@@ -241,10 +240,10 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
         and sent(app, "chart")[0]["measure"]["name"] == "Mean before"
     )
     said = " ".join(each.value for each in app.markdown)
-    stream = library.record(read_once("encoder"), app.session_state["text"]).streams[0]
-    norms = library.norms(read_once("encoder"), "encoder")
-    moved = layer_norm.worst_other(
-        layer_norm.change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4
+    stream = registry.record(read_once("encoder"), app.session_state["text"]).streams[0]
+    norms = registry.norms(read_once("encoder"), "encoder")
+    moved = residual.worst_other(
+        residual.change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4
     )
     assert f"**{moved[1]:.3f}**" in said and "multiplied by 5" in said
     app = clean(
@@ -259,12 +258,12 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
 def test_following_a_token_sends_none_of_the_map_again() -> None:
     app = clean(opened(token="2"))
     before = next(
-        e.proto.bytes for e in on_page(app) if wire.decode(e.proto.bytes)[0]["kind"] == "chart"
+        e.proto.bytes for e in on_page(app) if codec.decode(e.proto.bytes)[0]["kind"] == "chart"
     )
     app.session_state["token"] = "5"
     clean(app.run())
     assert before == next(
-        e.proto.bytes for e in on_page(app) if wire.decode(e.proto.bytes)[0]["kind"] == "chart"
+        e.proto.bytes for e in on_page(app) if codec.decode(e.proto.bytes)[0]["kind"] == "chart"
     )
     assert sent(app, "followed")[0]["chosen"] == 5
 
@@ -294,7 +293,7 @@ def test_words_typed_for_the_decoder_are_named_and_can_be_let_go() -> None:
 @pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient", "RNN"])
 def test_a_model_that_says_no_words(flow: str) -> None:
     app = clean(opened(model="minilm", text="Apples fall.", flow=flow))
-    stream = library.record(read_once("minilm"), "Apples fall.").streams[0]
+    stream = registry.record(read_once("minilm"), "Apples fall.").streams[0]
     if flow in ("Writes", "LayerNorm", "Heads"):
         columns = [column[2] for column in sent(app, "chart")[0]["columns"]]
         assert (
@@ -323,7 +322,7 @@ def test_models_trained_without_a_part(model: str, flow: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient"])
-def test_a_model_with_layernorm_in_front(flow: str, gpt2_on_pages: Handle) -> None:
+def test_a_model_with_layernorm_in_front(flow: str, gpt2_on_pages: OwnModel) -> None:
     app = clean(
         opened(
             model="grammar", text=TEXT, flow=flow, block="final" if flow == "LayerNorm" else "1.ffn"
@@ -360,8 +359,8 @@ def test_a_reader_follows_a_token_by_mouse_and_keys_and_stops_a_training(
     page.wait_for_selector(".residual[data-followed]")
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = visitor.wrong()
-    recording = library.record(read_once("encoder"), LONGER)
-    turned = numbers.writes(recording.streams[0], "Turned").values
+    recording = registry.record(read_once("encoder"), LONGER)
+    turned = residual.writes(recording.streams[0], "Turned").values
     page.locator(".row").nth(3).click()
     page.wait_for_url("**token=3**")
     page.get_by_role("heading", name="The whole way of “sat” (token 3)").wait_for()

@@ -6,16 +6,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from bounds import SUMMED
+from app_harness import page_at
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
+from tolerances import SUMMED
 
-from explorer.analysis import evidence, scale
-from explorer.analysis.numbers import read
-from explorer.sentences import gradients as words
-from models import library
-from models.readouts import depth as deep
+from explorer.analysis import evidence, soft_lookup
+from explorer.analysis.formatting import read
+from explorer.text import gradients
+from models import registry
+from models.readouts.gradients import (
+    DEPTH_SEED,
+    DEPTH_WIDTH,
+    DRAWS,
+    GAIN,
+    _random,
+    _stack,
+    depth,
+    stack_gradients,
+)
 
 TEXT = "The animal didn't cross the street because it was too tired."
 
@@ -34,7 +43,7 @@ def said(app: AppTest) -> str:
 
 
 def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
-    found = scale.at_random(evidence.gaussian)
+    found = soft_lookup.at_random(evidence.gaussian)
     # 6,000 products: their variance has a standard error of about sqrt(2 / 6,000), 1.8 %, more
     # where few terms make the tails heavy.
     assert found.variance / np.array(found.widths) == pytest.approx(1, abs=0.12)
@@ -44,8 +53,8 @@ def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
 
 
 def test_a_models_own_widths_are_its_heads_side_by_side() -> None:
-    attention = library.record(read_once("encoder"), TEXT).attention[0]
-    found = scale.of_model(attention)
+    attention = registry.record(read_once("encoder"), TEXT).attention[0]
+    found = soft_lookup.of_model(attention)
     q, k = (
         (each / np.sqrt((each.astype(float) ** 2).mean(axis=(2, 3), keepdims=True)))
         for each in (attention.q, attention.k)
@@ -67,8 +76,10 @@ def test_the_page_draws_both_by_width(model: str) -> None:
 
 
 def test_the_table_holds_every_width_of_both() -> None:
-    attention = library.record(read_once("encoder"), TEXT).attention[0]
-    table = scale.table(scale.at_random(evidence.gaussian), scale.of_model(attention))
+    attention = registry.record(read_once("encoder"), TEXT).attention[0]
+    table = soft_lookup.variance_table(
+        soft_lookup.at_random(evidence.gaussian), soft_lookup.of_model(attention)
+    )
     variance, width = (np.array(table[name]) for name in ("Var(q·k)", "width"))
     assert len(width) == 17 and {"random", "this model"} == set(table["vectors"])
     assert table["Var(q·k / √width)"] == pytest.approx(variance / width)
@@ -80,12 +91,12 @@ def test_the_table_holds_every_width_of_both() -> None:
 def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
     """Three layers with residuals, by differences: the same stack, the same output."""
     vectors = np.random.default_rng(0).standard_normal((5, 48))
-    found = deep.gradients(vectors, layers=3)
-    generator = torch.Generator().manual_seed(deep.SEED)
-    stack = deep._stack(3, deep.GAIN, generator)
-    onto = deep._random(generator, deep.DRAWS, 48, deep.WIDTH)[0]
-    x = torch.nn.functional.layer_norm(torch.tensor(vectors) @ onto / 48**0.5, (deep.WIDTH,))
-    ends = deep._random(generator, deep.DRAWS, 5, deep.WIDTH)[0]
+    found = stack_gradients(vectors, layers=3)
+    generator = torch.Generator().manual_seed(DEPTH_SEED)
+    stack = _stack(3, GAIN, generator)
+    onto = _random(generator, DRAWS, 48, DEPTH_WIDTH)[0]
+    x = torch.nn.functional.layer_norm(torch.tensor(vectors) @ onto / 48**0.5, (DEPTH_WIDTH,))
+    ends = _random(generator, DRAWS, 5, DEPTH_WIDTH)[0]
 
     @torch.no_grad()
     def output(start: torch.Tensor) -> float:
@@ -96,7 +107,7 @@ def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
 
     step, slopes = 1e-6, []
     for at in range(5):
-        for dimension in range(deep.WIDTH):
+        for dimension in range(DEPTH_WIDTH):
             nudge = torch.zeros_like(x)
             nudge[at, dimension] = step
             slopes.append((output(x + nudge) - output(x - nudge)) / (2 * step))
@@ -104,12 +115,12 @@ def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
     # squared, and rounding over the step.
     assert found[0, 0, 0] == pytest.approx(np.linalg.norm(slopes), rel=SUMMED)
     shares = found[:, 0, 0] / found[:, 0, -1]
-    assert deep.depth(vectors, layers=3).norm[0, 0] == pytest.approx(np.median(shares))
+    assert depth(vectors, layers=3).norm[0, 0] == pytest.approx(np.median(shares))
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "induction"])
 def test_without_residuals_the_gradient_vanishes_and_with_them_it_does_not(model: str) -> None:
-    found = library.depth(library.record(read_once(model), TEXT).streams[0].resid[0])
+    found = registry.depth(registry.record(read_once(model), TEXT).streams[0].resid[0])
     left = {way: norm[0] / norm[-1] for way, norm in zip(found.ways, found.norm)}
     assert 24 <= found.layers <= 64
     assert 0.1 < left["residual on"] < 10 and 0.1 < left["residual on, no LayerNorm"] < 10
@@ -122,10 +133,10 @@ def test_without_residuals_the_gradient_vanishes_and_with_them_it_does_not(model
 )
 def test_the_words_beside_the_table_say_what_it_shows(left: float, word: str) -> None:
     ways, norm = ("residual on", "residual off"), np.array([[1.0, 1.0], [left, 1.0]])
-    told = words.highway(ways, norm, 4)
+    told = gradients.highway(ways, norm, 4)
     assert word in told.split(";")[1]
     assert ("little is lost" in told) == (0.1 <= left <= 10)
-    assert words.times(left) in words.table(ways, norm)
+    assert gradients.times(left) in gradients.table(ways, norm)
 
 
 @pytest.mark.slow
@@ -149,9 +160,9 @@ def test_table_and_text_agree_on_the_first_sentence() -> None:
 
 def test_the_gradient_at_the_lag_tells_the_lesson_and_not_its_reverse() -> None:
     """Trained to the end on 15 tokens: who has learned to look 8 back has most gradient there."""
-    *_, last = library.decay(range(15), 8)
+    *_, last = registry.decay(range(15), 8)
     names = ("RNN", "LSTM", "Transformer")
-    told = words.decay(
+    told = gradients.decay(
         names, last.parameters, last.first, last.gradient, last.accuracy, last.loss[:, -1], 8
     )
     assert "a step back" not in told and "gradient 8 back, now" in told and "said right" in told
@@ -159,9 +170,9 @@ def test_the_gradient_at_the_lag_tells_the_lesson_and_not_its_reverse() -> None:
     at_lag = dict(zip(names, last.gradient[:, 8]))
     assert right["Transformer"] > 0.9 and right["RNN"] < 0.5
     assert at_lag["Transformer"] > 2 * at_lag["RNN"]
-    assert "**Transformer**" in words.lesson(names, last.gradient, last.accuracy, 8)
+    assert "**Transformer**" in gradients.lesson(names, last.gradient, last.accuracy, 8)
 
 
 def test_a_lesson_is_not_told_before_it_is_learned() -> None:
-    told = words.lesson(("RNN", "LSTM"), np.ones((2, 9)), np.array([0.06, 0.2]), 8)
+    told = gradients.lesson(("RNN", "LSTM"), np.ones((2, 9)), np.array([0.06, 0.2]), 8)
     assert told.startswith("None has learned")

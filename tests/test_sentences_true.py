@@ -9,33 +9,31 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from bounds import PASSED, TOTAL, TWO_DECIMALS
 from conftest import read_once
-from ordinary import SENTENCES
-from test_questions import asked, check
+from ordinary_sentences import SENTENCES
+from test_quiz import asked, check
 from test_tour import text_in
+from tolerances import PASSED, TOTAL, TWO_DECIMALS
 
 from explorer.analysis import evidence, residual, tour
 from explorer.analysis.evidence import FAILS, HOLDS, MEASURED
-from explorer.analysis.numbers import read, says
-from explorer.analysis.plates import Shown, plain
-from explorer.analysis.tour_heads import APART
-from explorer.analysis.tour_seen import Seen, held
-from explorer.memory.passes import Shown as Asked
-from explorer.sentences import claims
-from explorer.sentences import questions as worded
-from explorer.sentences import tour as story
+from explorer.analysis.formatting import read, says
+from explorer.analysis.tour import APART, TourContext, held
+from explorer.analysis.tour_figures import StepResult, plain
+from explorer.state.cache import Run
+from explorer.text import claims, quiz
+from explorer.text import tour as tour_text
 from explorer.views.claims import listing
-from explorer.views.tour.seen import seen_of
-from models import library
+from explorer.views.tour.tour_inputs import seen_of
+from models import registry
 from models.edits import HideToken
 
-MODELS = ("encoder", "decoder", "translator", library.MINILM)
+MODELS = ("encoder", "decoder", "translator", registry.MINILM)
 pytestmark = pytest.mark.slow
 
 # A larger model takes longer: of MiniLM every third sentence.
 CASES = [
-    (model, text) for model in MODELS for text in SENTENCES[:: 3 if model == library.MINILM else 1]
+    (model, text) for model in MODELS for text in SENTENCES[:: 3 if model == registry.MINILM else 1]
 ]
 every_case = pytest.mark.parametrize(
     ("model", "text"), CASES, ids=[f"{model}-{text[:24]}" for model, text in CASES]
@@ -49,8 +47,8 @@ def test_the_sentences_are_ordinary_ones_of_three_languages() -> None:
 
 
 @lru_cache(maxsize=2)
-def seen(model: str, text: str) -> Seen:
-    return seen_of(Asked(model, text))
+def seen(model: str, text: str) -> TourContext:
+    return seen_of(Run(model, text))
 
 
 FIGURE = re.compile(r"[−\d,.]+(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?")
@@ -73,7 +71,7 @@ def number(written: str) -> float:
 @every_case
 def test_every_step_of_the_tour_says_what_its_numbers_say(model: str, text: str) -> None:
     of = seen(model, text)
-    way = story.way(of.recording.model.kind)
+    way = tour_text.way(of.recording.model.kind)
     possible = tour.possible(of, [step.id for step in way])
     assert len(possible) >= len(way) - 2, "what a model lacks, and nothing else, is left out"
     for step in way:
@@ -81,7 +79,7 @@ def test_every_step_of_the_tour_says_what_its_numbers_say(model: str, text: str)
             assert tour.lacking(of, step.id)
             continue
         shown = tour.MEASURES[step.id](of)
-        told = story.said(step, shown)
+        told = tour_text.said(step, shown)
         sentence = "".join(told)
         assert "{" not in sentence and len(sentence) <= 230, sentence
         assert all(len(each.split()) <= 25 for each in re.split(r"(?<=[.:;]) ", sentence)), sentence
@@ -92,18 +90,18 @@ def test_every_step_of_the_tour_says_what_its_numbers_say(model: str, text: str)
         TRUE[step.id](of, shown, {name: str(word) for name, word in shown.words.items()})
 
 
-def _value(shown: Shown) -> float:
+def _value(shown: StepResult) -> float:
     return shown.value if shown.value >= 5e-4 or "%" not in shown.number else 0.0
 
 
-def before(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def before(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert 0 < number(shown.number) < 1, "a gradient fades"
     network, attention = shown.panels[1].rows
     assert network.values == (int(slots["n"]) - 1,) and attention.values == (1,)
     assert len(shown.panels[0].series) == 1, "a gradient is compared with no weight"
 
 
-def embed(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def embed(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     scaled = shown.variant in ("", "scaled_alone")
     root = np.sqrt(int(slots["d"])) if scaled else 1
     # Half of the last digit of a number with one decimal, times the root.
@@ -113,18 +111,18 @@ def embed(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     assert (number(slots["position"]) > 0) == ("pos.wrote" in stream.sites)
 
 
-def waves(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def waves(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     n = len(of.recording.streams[0].tokens)
     assert slots["n"] == str(n) and shown.value == pytest.approx((n - 1) / 2 / np.pi)
     assert number(slots["slowest"]) < 0.01 < number(shown.number)
 
 
-def order(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def order(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert number(slots["most"]) == 0 and number(shown.number) >= 0.05
     assert bool(slots["mask"]) == (of.recording.streams[0].name == "decoder")
 
 
-def weight(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def weight(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     one = held(of)
     row = one.attention.pattern[one.layer, one.head, one.query]
     assert slots["query"] == one.rows.tokens[one.query]
@@ -134,18 +132,18 @@ def weight(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
         assert slots["apart"].split()[0] == str(abs(one.query - one.key)) != "0"
 
 
-def scale(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def scale(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     width = int(slots["d"])
     assert number(slots["after"]) == pytest.approx(shown.value / width, abs=TWO_DECIMALS)
     assert number(slots["raw"]) >= number(slots["scaled"]), "sharper without the division"
 
 
-def match(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def match(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert (slots["there"] == slots["back"]) == (shown.variant == "alike")
     assert 0 < shown.value <= 1
 
 
-def kinds(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def kinds(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     last = of.recording.streams[-1]
     n = int(slots["n"])
     assert n == len(last.tokens), "of the mask that is shown"
@@ -156,7 +154,7 @@ def kinds(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     assert shown.variant == expected[of.recording.model.kind] and 0 < shown.value < 1
 
 
-def heads(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def heads(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     far, near = shown.value, number(slots["shortest"])
     assert far >= near - 0.05  # half of the one decimal that is written
     # The same, times APART.
@@ -166,11 +164,11 @@ def heads(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     assert {f"head {slots['best']}", f"head {slots['near']}"} <= set(labels), "both are shown"
 
 
-def stages(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def stages(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert number(shown.number) > 0 and slots["else"] == "0%" and slots["word"]
 
 
-def ffn(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def ffn(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     stream, layer = of.recording.streams[-1], int(slots["layer"])
     token = int(dict(shown.address)["token"])
     inside = of.inside(stream.name, layer, token)
@@ -180,14 +178,14 @@ def ffn(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     assert ("bias" in slots["sum"]) == bool(np.abs(rest).max() > 1e-3)
 
 
-def deep(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def deep(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert number(shown.number) < 0.1, "without residual connections it is lost"
     assert 0.1 < number(slots["kept"]) < 10, "with them it is kept"
     spoken = [one for one in shown.panels[0].series if one.on]
     assert [one.end for one in spoken] == [shown.number], "in the colour of the text's number"
 
 
-def sphere(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def sphere(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     stream = of.recording.streams[-1]
     token = int(dict(shown.address)["token"])
     own = [each for each in residual.sublayers(stream) if each.layer >= 0]
@@ -207,27 +205,27 @@ def sphere(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     assert [one.text for one in dials.dials if one.on] == [shown.number]
 
 
-def words(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def words(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     recording, token = of.recording, int(dict(shown.address)["token"])
     handle = read_once(recording.model.name)
     stream = recording.streams[-1]
     if recording.model.kind == "encoder":
         assert shown.variant == "masked" and slots["word"] == stream.tokens[token]
-        recording = library.record(handle, recording.text, (HideToken(token),))
+        recording = registry.record(handle, recording.text, (HideToken(token),))
         assert recording.streams[-1].tokens[token] == slots["mask"] != slots["word"]
-    scores = library.logits(handle, recording, stream.name, token).astype(np.float64)
+    scores = registry.logits(handle, recording, stream.name, token).astype(np.float64)
     shares = np.exp(scores - scores.max())
     best = int(shares.argmax())
     assert shown.value == pytest.approx(shares[best] / shares.sum(), abs=PASSED)
     assert number(shown.number) == pytest.approx(shown.value, abs=TWO_DECIMALS)
-    assert list(library.labels(handle, [best])) == [slots["answer"]]
+    assert list(registry.labels(handle, [best])) == [slots["answer"]]
 
 
-def chain(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def chain(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     stream, handle = of.recording.streams[-1], read_once(of.recording.model.name)
     total = 0.0
     for at, id in enumerate(stream.ids[1:]):
-        scores = library.logits(handle, of.recording, stream.name, at).astype(np.float64)
+        scores = registry.logits(handle, of.recording, stream.name, at).astype(np.float64)
         total += scores[id] - scores.max() - np.log(np.exp(scores - scores.max()).sum())
     assert slots["n"] == str(len(stream.ids) - 1) and shown.value == pytest.approx(total, abs=TOTAL)
     # Two figures of a power of ten.
@@ -235,27 +233,27 @@ def chain(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     assert (slots["first"], slots["second"]) == stream.tokens[:2]
 
 
-def loops(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def loops(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     own = next(one for one in of.recording.attention if one.query == one.key == "decoder")
     assert shown.value == own.k.size + own.v.size
     n = int(slots["n"])
     assert number(slots["without"]) == n * (n + 1) / 2 > n == own.k.shape[2]
 
 
-def since(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def since(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     by_name = {row.label: row.values[0] for row in shown.panels[0].rows}
     assert shown.value == by_name[slots["most"]] == max(by_name.values())
     assert by_name[slots["least"]] == min(by_name.values()) and shown.variant == ""
 
 
-def pizza(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
+def pizza(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     measured = shown.panels[0]
     own = [measured.values[at][at] for at in range(5)]
     assert shown.value == pytest.approx(np.mean(own))
     assert measured.rows[int(np.argmax(own))] == slots["most"]
 
 
-TRUE: dict[str, Callable[[Seen, Shown, dict[str, str]], None]] = {
+TRUE: dict[str, Callable[[TourContext, StepResult, dict[str, str]], None]] = {
     "before": before,
     "embed": embed,
     "waves": waves,
@@ -280,12 +278,12 @@ TRUE: dict[str, Callable[[Seen, Shown, dict[str, str]], None]] = {
 
 def test_a_step_without_anything_to_show_is_left_out() -> None:
     few = seen("encoder", "Ram pushed Hari")
-    ids = [step.id for step in story.way("encoder")]
+    ids = [step.id for step in tour_text.way("encoder")]
     assert "before" in tour.possible(few, ids), "three words are enough for the first step"
     one = tour.possible(seen("encoder", "Hari"), ids)
     assert not {"before", "order", "lookup"} & set(one) and {"embed", "deep"} <= set(one)
     assert set(tour.possible(seen("encoder", ""), ids)) == {"pizza"}
-    assert "words" not in tour.possible(seen(library.MINILM, SENTENCES[0]), ids)
+    assert "words" not in tour.possible(seen(registry.MINILM, SENTENCES[0]), ids)
 
 
 # ---- claims ------------------------------------------------------------------
@@ -295,7 +293,7 @@ OTHERWISE = {
     "encoder": {"unit-length"},
     "decoder": {"unit-length", "blind-decoder"},
     "translator": {"unit-length"},
-    library.MINILM: {
+    registry.MINILM: {
         "unit-length",
         "product-is-distance",
         "left-is-right",
@@ -330,7 +328,7 @@ def test_a_claim_by_construction_fails_by_construction_and_numbers_agree(
         )
 
 
-def _reached(claim: evidence.Claim, found: evidence.Finding, rule: str, beside: str) -> bool:
+def _reached(claim: evidence.Claim, found: evidence.Verdict, rule: str, beside: str) -> bool:
     """Whether a number keeps every bound that stands under it."""
     bounds = re.findall(r"at (?:most|least) ([^,]+)", f"{rule}, {beside}")
     assert 1 <= len(bounds) <= 2 and (len(bounds) == 1 or claim.kind == MEASURED)
@@ -364,4 +362,4 @@ def test_a_question_has_the_answer_that_its_words_ask_for(model: str, text: str)
     recording, made, likeliest = asked(model, text)
     for one in made:
         check(one, recording, likeliest)
-        assert worded.ask(one).endswith("?") and worded.says(one).endswith(".")
+        assert quiz.ask(one).endswith("?") and quiz.says(one).endswith(".")

@@ -20,8 +20,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from explorer.server.health import KEPT
-from explorer.server.room import ASK_AGAIN
+from explorer.server.middleware import ASK_AGAIN
+from explorer.server.routes import KEPT
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,7 +92,7 @@ def test_nothing_is_written(ask: httpx2.Client, method: str, path: str) -> None:
 
 
 def test_every_page_is_there_and_the_first_one_by_its_name_too(ask: httpx2.Client) -> None:
-    from explorer.server.doors import FIRST_PAGE, pages
+    from explorer.server.middleware import FIRST_PAGE, pages
 
     assert set(pages()) == {file.stem for file in (ROOT / "pages").glob("*.py")}
     for name in pages():
@@ -201,9 +201,9 @@ def test_health_says_how_things_stand_after_a_real_pass(ask: httpx2.Client) -> N
 
 def test_it_is_not_ready_before_its_first_model() -> None:
     code = (
-        "import asyncio; from explorer.server import health;"
-        "print(asyncio.run(health.readyz(None)).status_code, "
-        "asyncio.run(health.healthz(None)).status_code)"
+        "import asyncio; from explorer.server import routes;"
+        "print(asyncio.run(routes.readyz(None)).status_code, "
+        "asyncio.run(routes.healthz(None)).status_code)"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert run.stdout.split() == ["503", "503"], run.stderr
@@ -302,11 +302,11 @@ def test_a_theme_read_once_is_the_theme_that_streamlit_reads(monkeypatch) -> Non
     from streamlit.proto.NewSession_pb2 import CustomThemeConfig
     from streamlit.runtime import app_session
 
-    from explorer.server import theme
+    from explorer.server import streamlit_patches
 
     read = app_session._populate_theme_msg
     monkeypatch.setattr(app_session, "_populate_theme_msg", read)  # put back afterwards
-    theme.read_once()
+    streamlit_patches.read_once()
 
     def whole(fill: Callable) -> CustomThemeConfig:
         made = CustomThemeConfig()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.memory.settings import BOUNDS, PREFIX, Settings, read
+from explorer.state.settings import BOUNDS, PREFIX, Settings, read
 
 ROOT = Path(__file__).resolve().parent.parent
 

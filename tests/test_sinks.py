@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bounds import STORED
-from test_heads import WORDS, recording_of
+from test_head_naming import WORDS, recording_of
+from tolerances import STORED
 
-from explorer.analysis import sinks
+from explorer.analysis import head_naming
 from models.recording import Attention
 
 N = len(WORDS)
@@ -17,7 +17,7 @@ BEFORE[0, 0] = 1
 
 def reach_of(*patterns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     recording = recording_of(np.stack(patterns))
-    reach, share = sinks.reach(recording, recording.attention[0])
+    reach, share = head_naming.reach(recording, recording.attention[0])
     return reach[0], share[0]
 
 
@@ -37,13 +37,13 @@ def test_a_head_that_gives_the_text_nothing_has_no_reach() -> None:
 def test_a_head_that_rests_on_one_word_is_not_measured_by_it() -> None:
     word = np.eye(N)[[2] * N]
     reach, share = reach_of(0.5 * word + 0.5 * BEFORE)
-    assert sinks.sinks(word, np.ones((N, N), bool)).tolist() == [at == 2 for at in range(N)]
+    assert head_naming.sinks(word, np.ones((N, N), bool)).tolist() == [at == 2 for at in range(N)]
     assert reach[0] == pytest.approx(1, abs=STORED)
 
 
 def test_quiet_keys_are_special_first_and_each_heads_own_sinks() -> None:
     recording = recording_of(np.stack([np.eye(N)[[3] * N], BEFORE]))
-    found = sinks.quiet(recording, recording.attention[0])[0]
+    found = head_naming.quiet(recording, recording.attention[0])[0]
     assert np.flatnonzero(found[0]).tolist() == [0, 3, N - 1]
     assert np.flatnonzero(found[1]).tolist() == [0, N - 1]
 
@@ -54,15 +54,17 @@ def test_sinks_of_many_heads_at_once_are_those_of_each() -> None:
     pattern[1, 2, :, 4] += 3
     pattern /= pattern.sum(axis=-1, keepdims=True)
     allowed = np.ones((9, 9), bool)
-    at_once = sinks.sinks(pattern, allowed)
+    at_once = head_naming.sinks(pattern, allowed)
     assert at_once.shape == (3, 4, 9) and at_once[1, 2, 4]
     for layer, head in np.ndindex(3, 4):
-        assert np.array_equal(at_once[layer, head], sinks.sinks(pattern[layer, head], allowed))
+        assert np.array_equal(
+            at_once[layer, head], head_naming.sinks(pattern[layer, head], allowed)
+        )
 
 
 def test_a_text_of_one_or_two_tokens_tells_nothing_of_sinks() -> None:
     for n in (1, 2):
         recording = recording_of(np.full((1, n, n), 1 / n), WORDS[1 : 1 + n])
         attention: Attention = recording.attention[0]
-        assert not sinks.sinks(attention.pattern, attention.allowed).any()
-        assert np.isnan(sinks.reach(recording, attention)[0]).all()
+        assert not head_naming.sinks(attention.pattern, attention.allowed).any()
+        assert np.isnan(head_naming.reach(recording, attention)[0]).all()

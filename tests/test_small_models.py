@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from models import library, own, shipped
+from models import own_model, registry, shipped_models
 from models.edits import HideToken
 from models.generation import greedy
 from models.training import algorithms, grammar, next_word
@@ -20,8 +20,8 @@ SMALL = tuple(algorithms.WHOLE)
 
 def continued(name: str, text: str, n: int) -> str:
     """What a decoder writes after a text, n tokens of it."""
-    handle = library.load(name)
-    writing = library.writing(handle, text)
+    handle = registry.load(name)
+    writing = registry.writing(handle, text)
     for _ in range(n):
         writing.add(int(writing.logits.argmax()))
     return handle.tokenizer.text(writing.ids[-n:])
@@ -33,8 +33,8 @@ def test_a_sentence_comes_back_and_comes_back_reversed() -> None:
         "Mary saw the green door and then Tom went home",
         "apple bank bat mouse",
     ):
-        assert library.record(library.load("copy"), text).target == text
-        assert library.record(library.load("reverse"), text).target == " ".join(
+        assert registry.record(registry.load("copy"), text).target == text
+        assert registry.record(registry.load("reverse"), text).target == " ".join(
             reversed(text.split())
         )
 
@@ -42,7 +42,7 @@ def test_a_sentence_comes_back_and_comes_back_reversed() -> None:
 def test_reversing_looks_along_the_other_diagonal_and_copying_along_the_first() -> None:
     text = "Ram pushed Hari to the park and went home"
     for name, sign in (("reverse", -1), ("copy", 1)):
-        recording = library.record(library.load(name), text)
+        recording = registry.record(registry.load(name), text)
         pattern = (
             recording.attention[2].pattern[0, :, :-1, :-1].max(axis=0)
         )  # rows say the next word; the last says [EOS]
@@ -78,39 +78,39 @@ def test_a_language_is_found_twelve_tokens_back() -> None:
 def test_a_word_is_filled_by_what_stands_around_it(
     text: str, place: int, among: tuple[str, ...]
 ) -> None:
-    handle = library.load("grammar-masked")
-    n = len(library.record(handle, text).streams[0].tokens)
-    hidden = library.record(handle, text, (HideToken(n + place),))
-    top = library.lens(handle, hidden, "encoder", 1).top_ids[-1, n + place]
-    assert library.labels(handle, top)[0] in among
+    handle = registry.load("grammar-masked")
+    n = len(registry.record(handle, text).streams[0].tokens)
+    hidden = registry.record(handle, text, (HideToken(n + place),))
+    top = registry.lens(handle, hidden, "encoder", 1).top_ids[-1, n + place]
+    assert registry.labels(handle, top)[0] in among
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_earlier_weights_load_like_any_model_and_get_better(name: str) -> None:
-    names = library.checkpoints(name)
+    names = registry.checkpoints(name)
     assert 8 <= len(names) <= 12
     scores = []
     for each in (names[0], names[len(names) // 2], name):
-        handle = own.load(each)
+        handle = own_model.load(each)
         assert handle.card.name == each
         scores.append(
             next(iter(algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer).values()))
         )
     assert max(scores) == scores[-1] >= 0.95 and scores[0] < 0.2
     with pytest.raises(ValueError, match=f"{name} has no checkpoint 7; there are {name}@0, "):
-        library.load(f"{name}@7")
+        registry.load(f"{name}@7")
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_the_card_says_what_is_measured_now(name: str) -> None:
-    handle = own.load(name)
-    told = shipped.card(name)
+    handle = own_model.load(name)
+    told = shipped_models.card(name)
     assert told["scores"] == algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
     assert told["data"] and told["recipe"] and told["limits"] and told["headline"]
 
 
 def test_the_induction_head_of_the_card_is_there() -> None:
-    handle = own.load("induction")
+    handle = own_model.load("induction")
     score, layer, _ = next_word.repetition_scores(handle.model, handle.tokenizer, 16)["induction"]
     assert score >= 0.8 and layer == 1
 
@@ -126,17 +126,20 @@ def test_the_words_of_the_grammar_are_whole_tokens() -> None:
         *grammar.EATERS,
     )
     for name in SMALL:
-        tokenizer = own.load(name).tokenizer
+        tokenizer = own_model.load(name).tokenizer
         assert all(len(ids) == 1 for ids in tokenizer.ids(list(words))), name
         assert len(tokenizer) <= algorithms.N_VOCAB
 
 
 def test_all_weights_together_stay_small() -> None:
-    assert sum(file.stat().st_size for file in shipped.WEIGHTS.rglob("*") if file.is_file()) < 120e6
+    assert (
+        sum(file.stat().st_size for file in shipped_models.WEIGHTS.rglob("*") if file.is_file())
+        < 120e6
+    )
 
 
 def test_fresh_lists_of_every_length_come_back_reversed() -> None:
-    handle, rng = own.load("reverse"), Random(21)
+    handle, rng = own_model.load("reverse"), Random(21)
     words = algorithms.vocabulary_of(handle.tokenizer)
     right = 0
     for n in range(1, 19):
@@ -152,11 +155,11 @@ def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_
     name: str,
 ) -> None:
     task, part = algorithms.LACKING[name]
-    card, whole = library.card(name), library.card(task)
+    card, whole = registry.card(name), registry.card(task)
     assert (card["task"], card["without"]) == (task, part) and card["steps"] == whole["steps"]
     assert len(card["curve"]) == len(whole["curve"]) == card["steps"] // 50
-    handle = library.load(name)
-    recording = library.record(handle, "the cat sat on the mat")
+    handle = registry.load(name)
+    recording = registry.record(handle, "the cat sat on the mat")
     sites = " ".join(site for stream in recording.streams for site in stream.sites)
     lacks = {
         "positions": "pos.wrote" not in sites,

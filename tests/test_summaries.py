@@ -6,12 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
+from tolerances import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
-from explorer.analysis import flow as flows
-from explorer.analysis import summaries as numbers
-from models.own import Handle, record
-from models.readouts import parameters
+from explorer.analysis import summaries
+from models.own_model import OwnModel, record
+from models.readouts import weights
 from models.recording import Attention
 
 TEXT = "the cat sat on the mat"
@@ -37,37 +36,39 @@ def attention_of(pattern: np.ndarray, allowed: np.ndarray | None = None) -> Atte
 # ---- laws --------------------------------------------------------------------
 
 
-def test_mean_and_max_bound_every_head(handle: Handle) -> None:
+def test_mean_and_max_bound_every_head(handle: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
-        np.testing.assert_allclose(numbers.mean(attention).sum(-1), 1, atol=SUMMED)
-        assert (numbers.largest(attention) >= attention.pattern.max(axis=(0, 1)) - 1e-9).all()
+        np.testing.assert_allclose(summaries.mean(attention).sum(-1), 1, atol=SUMMED)
+        assert (summaries.largest(attention) >= attention.pattern.max(axis=(0, 1)) - 1e-9).all()
         np.testing.assert_allclose(
-            numbers.mean(attention, 1), attention.pattern[1].mean(0), atol=STORED
+            summaries.mean(attention, 1), attention.pattern[1].mean(0), atol=STORED
         )
 
 
-def test_rows_of_rollout_sum_to_1_and_no_token_comes_from_a_later_one(handle: Handle) -> None:
+def test_rows_of_rollout_sum_to_1_and_no_token_comes_from_a_later_one(handle: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
         if attention.query != attention.key:
             with pytest.raises(ValueError, match="identity"):
-                flows.rollout(attention)
+                summaries.rollout(attention)
             continue
         for upto in (0, 1, None):
-            rolled = flows.rollout(attention, upto)
+            rolled = summaries.rollout(attention, upto)
             np.testing.assert_allclose(rolled.sum(-1), 1, atol=DOUBLE)
             assert (rolled >= 0).all() and not rolled[~attention.allowed].any()
 
 
 def test_rollout_of_heads_that_look_at_themselves_is_the_identity() -> None:
     looks_at_itself = np.broadcast_to(np.eye(5, dtype=np.float32), (4, 3, 5, 5)).copy()
-    np.testing.assert_allclose(flows.rollout(attention_of(looks_at_itself)), np.eye(5), atol=DOUBLE)
+    np.testing.assert_allclose(
+        summaries.rollout(attention_of(looks_at_itself)), np.eye(5), atol=DOUBLE
+    )
 
 
 def test_rollout_by_hand() -> None:
     pattern = np.array([[[[1, 0], [0.5, 0.5]]], [[[0, 1], [1, 0]]]], np.float32)
     # layer 0: [[1, 0], [.25, .75]]; layer 1: [[.5, .5], [.5, .5]]; their product:
     np.testing.assert_allclose(
-        flows.rollout(attention_of(pattern)), [[0.625, 0.375], [0.625, 0.375]], atol=STORED
+        summaries.rollout(attention_of(pattern)), [[0.625, 0.375], [0.625, 0.375]], atol=STORED
     )
 
 
@@ -96,7 +97,7 @@ def test_flow_is_the_least_cut() -> None:
     for _ in range(25):
         layers = rng.random((3, 3, 3)) ** 3 * (rng.random((3, 3, 3)) > 0.25)
         tops, bottoms = (each.ravel() for each in np.indices((3, 3)))
-        found = flows.maximum_flow(layers, tops, bottoms)
+        found = summaries.maximum_flow(layers, tops, bottoms)
         np.testing.assert_allclose(
             found,
             [cut(layers, top, bottom) for top, bottom in zip(tops, bottoms)],
@@ -109,7 +110,7 @@ def test_flow_by_hand() -> None:
     # .3).
     layers = np.array([[[0.6, 0.4], [0.3, 0.7]], [[0.9, 0.1], [0.2, 0.8]]])
     np.testing.assert_allclose(
-        flows.maximum_flow(layers, np.array([0, 0, 1]), np.array([0, 1, 0])), [0.7, 0.5, 0.5]
+        summaries.maximum_flow(layers, np.array([0, 0, 1]), np.array([0, 1, 0])), [0.7, 0.5, 0.5]
     )
 
 
@@ -120,26 +121,26 @@ def test_flow_must_take_back_what_it_sent_the_wrong_way() -> None:
     layers[1, 0, [0, 1]] = 1
     layers[1, 1, 0] = 1
     layers[0, [0, 1], 3] = 1
-    assert flows.maximum_flow(layers, np.array([0]), np.array([3]))[0] == 2
+    assert summaries.maximum_flow(layers, np.array([0]), np.array([3]))[0] == 2
 
 
 def test_flow_is_at_least_any_one_way_and_at_most_all_that_leaves_or_arrives(
-    handle: Handle,
+    handle: OwnModel,
 ) -> None:
     attention = record(handle, TEXT).attention[0]
-    layers, n = flows.mixed(attention), attention.pattern.shape[-1]
-    flow = flows.flow(attention, range(n))
+    layers, n = summaries.mixed(attention), attention.pattern.shape[-1]
+    flow = summaries.flow(attention, range(n))
     assert (flow <= 1 + 1e-9).all() and (flow <= layers[0].sum(axis=0) + 1e-9).all()
     straight = np.minimum.reduce([np.diagonal(layer) for layer in layers])
     assert (np.diagonal(flow) >= straight - 1e-9).all()
-    np.testing.assert_allclose(flows.flow(attention, range(n), 0), layers[0])
-    np.testing.assert_allclose(flows.flow(attention, [2]), flow[2:3], atol=DOUBLE_LONG)
+    np.testing.assert_allclose(summaries.flow(attention, range(n), 0), layers[0])
+    np.testing.assert_allclose(summaries.flow(attention, [2]), flow[2:3], atol=DOUBLE_LONG)
 
 
 def test_weighted_values_summed_over_keys_and_heads_are_what_attention_wrote(
-    handle: Handle,
+    handle: OwnModel,
 ) -> None:
-    recording, outputs = record(handle, TEXT), parameters.outputs(handle)
+    recording, outputs = record(handle, TEXT), weights.outputs(handle)
     for attention in recording.attention:
         w_o, b_o = outputs[attention.name]
         place = "attn" if attention.query == attention.key else "cross"
@@ -153,26 +154,26 @@ def test_weighted_values_summed_over_keys_and_heads_are_what_attention_wrote(
             wrote = recording.stream(attention.query).at(f"{layer}.{place}.wrote")
             np.testing.assert_allclose(parts.sum(axis=(0, 2)) + b_o[layer], wrote, atol=PASSED)
             np.testing.assert_allclose(
-                numbers.norms(attention, w_o, layer, 1),
+                summaries.norms(attention, w_o, layer, 1),
                 np.linalg.norm(parts[1], axis=-1),
                 atol=STORED,
             )
             np.testing.assert_allclose(
-                numbers.norms(attention, w_o, layer),
+                summaries.norms(attention, w_o, layer),
                 np.linalg.norm(parts.sum(axis=0), axis=-1),
                 atol=STORED,
             )
         np.testing.assert_allclose(
-            numbers.norms(attention, w_o),
-            np.mean([numbers.norms(attention, w_o, layer) for layer in range(3)], axis=0),
+            summaries.norms(attention, w_o),
+            np.mean([summaries.norms(attention, w_o, layer) for layer in range(3)], axis=0),
         )
 
 
-def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: Handle) -> None:
-    recording, outputs = record(handle, TEXT), parameters.outputs(handle)
+def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: OwnModel) -> None:
+    recording, outputs = record(handle, TEXT), weights.outputs(handle)
     for attention in recording.attention:
         for query in (None, 0, 2):
-            found = numbers.contributions(attention, *outputs[attention.name], query)
+            found = summaries.contributions(attention, *outputs[attention.name], query)
             np.testing.assert_allclose(found.share.sum(axis=1) + found.bias, 1, atol=DOUBLE_LONG)
             assert (found.length >= 0).all()
         z = (
@@ -180,7 +181,7 @@ def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: Handle) -> None:
             @ attention.v[1, 2]
             @ outputs[attention.name][0][1, 2]
         )
-        assert numbers.contributions(attention, *outputs[attention.name], 2).length[
+        assert summaries.contributions(attention, *outputs[attention.name], 2).length[
             1, 2
         ] == pytest.approx(np.linalg.norm(z), rel=SUMMED)
 
@@ -194,7 +195,7 @@ def test_disagreements_are_the_rows_that_the_rule_says() -> None:
     attention.v[0, 0, 0] = (
         0.01  # the token that takes most of the weight has next to nothing to say
     )
-    found = numbers.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
+    found = summaries.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
     assert (found.rows, found.rows_in_all, len(found.found)) == (4, 4, 4)
     one = found.found[0]
     assert (
@@ -203,12 +204,12 @@ def test_disagreements_are_the_rows_that_the_rule_says() -> None:
         and one.share == pytest.approx(0.007 / 0.307, rel=TOTAL)
     )
     attention.v[0, 0, 0] = 1
-    fair = numbers.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
+    fair = summaries.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
     assert not fair.found and fair.nearest.share == pytest.approx(fair.nearest.weight)
 
 
-def test_a_row_without_a_choice_is_no_disagreement(small_decoder: Handle) -> None:
+def test_a_row_without_a_choice_is_no_disagreement(small_decoder: OwnModel) -> None:
     attention = record(small_decoder, TEXT).attention[0]
-    found = numbers.disagreements(attention, parameters.outputs(small_decoder)["self"][0])
+    found = summaries.disagreements(attention, weights.outputs(small_decoder)["self"][0])
     assert found.rows_in_all == 3 * 4 * (attention.pattern.shape[2] - 1)
     assert all(one.query > 0 for one in found.found)

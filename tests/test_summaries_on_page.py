@@ -7,19 +7,17 @@ import io
 import driver
 import numpy as np
 import pytest
-from bounds import FOUR_DECIMALS, STORED, SUMMED
+from app_harness import page_at
 from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
+from tolerances import FOUR_DECIMALS, STORED, SUMMED
 
-from explorer.analysis import flow as flows
-from explorer.analysis import sinks
-from explorer.analysis import summaries as numbers
-from explorer.analysis.numbers import percent, read
-from explorer.components import wire
-from models import library
-from models.own import Handle, record
-from models.readouts import parameters
+from explorer.analysis import head_naming, summaries
+from explorer.analysis.formatting import percent, read
+from explorer.components import codec
+from models import registry
+from models.own_model import OwnModel, record
+from models.readouts import weights
 
 TEXT = "the cat sat on the mat"
 
@@ -36,7 +34,7 @@ def opened(**asked: str) -> AppTest:
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the matrices ("panels") or the sentence ("row") were sent."""
     decoded = [
-        wire.decode(e.proto.bytes)
+        codec.decode(e.proto.bytes)
         for e in on_page(app)
         if e.proto.component_name == "headlight.matrix"
     ]
@@ -54,13 +52,13 @@ def test_each_picture_is_the_models(what: str) -> None:
     header, blocks = sent(app, "panels")
     handle = read_once("encoder")
     attention = record(handle, TEXT).attention[0]
-    w_o = parameters.outputs(handle)["self"][0]
+    w_o = weights.outputs(handle)["self"][0]
     expected = {
         "Mean": lambda: attention.pattern.mean((0, 1)),
         "Max": lambda: attention.pattern.max((0, 1)),
-        "Rollout": lambda: flows.rollout(attention),
-        "Flow": lambda: flows.flow(attention, range(len(header["rows"]))),
-        "Values": lambda: numbers.norms(attention, w_o),
+        "Rollout": lambda: summaries.rollout(attention),
+        "Flow": lambda: summaries.flow(attention, range(len(header["rows"]))),
+        "Values": lambda: summaries.norms(attention, w_o),
     }[what]()
     np.testing.assert_allclose(blocks["v0"].reshape(expected.shape), expected, atol=SUMMED)
     row, values = sent(app, "row")
@@ -97,7 +95,7 @@ def test_a_disagreement_opens_its_head_at_its_row() -> None:
     app = opened()
     handle = read_once("encoder")
     attention = record(handle, app.session_state["text"]).attention[0]
-    worst = numbers.disagreements(attention, parameters.outputs(handle)["self"][0]).found
+    worst = summaries.disagreements(attention, weights.outputs(handle)["self"][0]).found
     if not worst:
         pytest.skip("these weights agree with their values everywhere on this text")
     app.button(key="gap 0").click().run()
@@ -129,10 +127,10 @@ def test_quiet_sinks_are_left_out_of_a_sum_and_their_share_is_said(what: str) ->
     handle = read_once("encoder")
     recording = record(handle, TEXT)
     attention = recording.attention[0]
-    whole = numbers.mean(attention)
+    whole = summaries.mean(attention)
     if what == "Values":
-        whole = numbers.norms(attention, parameters.outputs(handle)["self"][0])
-    gone = sinks.crowded(recording, attention)
+        whole = summaries.norms(attention, weights.outputs(handle)["self"][0])
+    gone = head_naming.crowded(recording, attention)
     left = np.flatnonzero(~gone)
     assert gone[0] and list(left) == header["places"][0] == header["places"][1]
     expected = whole[np.ix_(left, left)]
@@ -181,11 +179,11 @@ def test_behind_every_picture_is_a_table(what: str) -> None:
 
 
 @pytest.mark.slow
-def test_files_hold_the_picture(small_handle: Handle) -> None:
+def test_files_hold_the_picture(small_handle: OwnModel) -> None:
     attention = record(small_handle, TEXT).attention[0]
-    values = flows.rollout(attention)
+    values = summaries.rollout(attention)
     with np.load(
-        io.BytesIO(numbers.to_npz(values, ["a\0"] * 2, ["b"], ["about"])), allow_pickle=False
+        io.BytesIO(summaries.to_npz(values, ["a\0"] * 2, ["b"], ["about"])), allow_pickle=False
     ) as file:
         np.testing.assert_array_equal(file["values"], values)
         assert list(file["keys"]) == ["b"]
@@ -205,7 +203,7 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
     page.wait_for_url("**token=5**")
     page.wait_for_selector(".matrices[data-row='5']")
     mean = (
-        library.record(read_once("encoder"), page.locator("textarea").first.input_value())
+        registry.record(read_once("encoder"), page.locator("textarea").first.input_value())
         .attention[0]
         .pattern.mean((0, 1))
     )

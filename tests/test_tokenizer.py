@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from conftest import HOSTILE
 
-from models.own import Handle
+from models.own_model import OwnModel
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_every_text_comes_back_from_its_tokens(text: str, small_handle: Handle) -> None:
+def test_every_text_comes_back_from_its_tokens(text: str, small_handle: OwnModel) -> None:
     tokenizer = small_handle.tokenizer
     tokens, dropped = tokenizer.tokens(text, 100_000)
     assert dropped == 0
@@ -19,7 +19,7 @@ def test_every_text_comes_back_from_its_tokens(text: str, small_handle: Handle) 
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_labels_are_aligned_visible_and_free_of_controls(text: str, small_handle: Handle) -> None:
+def test_labels_are_aligned_visible_and_free_of_controls(text: str, small_handle: OwnModel) -> None:
     tokens, _ = small_handle.tokenizer.tokens(text, 100_000)
     assert len(tokens.ids) == len(tokens.labels) == len(tokens.spans) == len(tokens.special)
     for label in tokens.labels:
@@ -27,7 +27,7 @@ def test_labels_are_aligned_visible_and_free_of_controls(text: str, small_handle
         assert "\ufffd" not in label
 
 
-def test_typed_special_tokens_are_ordinary_text(small_handle: Handle) -> None:
+def test_typed_special_tokens_are_ordinary_text(small_handle: OwnModel) -> None:
     tokens, _ = small_handle.tokenizer.tokens("[CLS] [MASK]", 512)
     assert [i for i in tokens.ids if i < 4] == [
         small_handle.tokenizer.cls,
@@ -35,7 +35,7 @@ def test_typed_special_tokens_are_ordinary_text(small_handle: Handle) -> None:
     ]
 
 
-def test_spans_cover_the_words_without_their_spaces(small_handle: Handle) -> None:
+def test_spans_cover_the_words_without_their_spaces(small_handle: OwnModel) -> None:
     text = "  the cat,  the mat"
     tokens, _ = small_handle.tokenizer.tokens(text, 512)
     assert tokens.spans[0] == tokens.spans[-1] == (-1, -1)
@@ -43,27 +43,27 @@ def test_spans_cover_the_words_without_their_spaces(small_handle: Handle) -> Non
     assert words == ["the", "cat", ",", "the", "mat"]
 
 
-def test_a_split_emoji_says_which_part_it_is(small_handle: Handle) -> None:
+def test_a_split_emoji_says_which_part_it_is(small_handle: OwnModel) -> None:
     tokens, _ = small_handle.tokenizer.tokens("a 😀", 512)
     assert tokens.labels[-5:-1] == ("😀 1/4", "😀 2/4", "😀 3/4", "😀 4/4")
     assert set(tokens.spans[-5:-1]) == {(2, 3)}
 
 
 def test_what_only_shapes_the_sign_before_it_is_named_where_it_stands_alone(
-    small_handle: Handle,
+    small_handle: OwnModel,
 ) -> None:
     tokens, _ = small_handle.tokenizer.tokens("a \u2764\ufe0f", 512)
     assert tokens.labels[-4:-1] == ("U+FE0F 1/3", "U+FE0F 2/3", "U+FE0F 3/3")
 
 
 def test_a_piece_inside_a_word_is_marked_and_equal_words_have_equal_labels(
-    small_handle: Handle,
+    small_handle: OwnModel,
 ) -> None:
     tokens, _ = small_handle.tokenizer.tokens("the cattle the", 512)
     assert tokens.labels[1] == tokens.labels[-2] == "the"
     assert any(label.startswith("‧") for label in tokens.labels)
 
 
-def test_an_accent_written_apart_stays_with_its_letter(small_handle: Handle) -> None:
+def test_an_accent_written_apart_stays_with_its_letter(small_handle: OwnModel) -> None:
     tokens, _ = small_handle.tokenizer.tokens("cafe\u0301", 512)
     assert tokens.labels[-2].startswith("é") and tokens.spans[-2] == (3, 5)

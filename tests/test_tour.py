@@ -7,15 +7,15 @@ from itertools import cycle
 
 import driver
 import pytest
+from app_harness import page_at
 from conftest import HOSTILE, on_page, typed
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
 
 from explorer.analysis import tour
-from explorer.components import wire
-from explorer.memory import passes
-from explorer.sentences import tour as story
-from models.examples import DEFAULT_TEXT
+from explorer.components import codec
+from explorer.state import cache
+from explorer.text import tour as tour_text
+from models.example_texts import DEFAULT_TEXT
 
 MODELS = ("encoder", "decoder", "translator")
 
@@ -57,7 +57,7 @@ def opened(**query: str) -> AppTest:
 
 def header(app: AppTest) -> dict:
     (drawn,) = [one for one in on_page(app) if one.proto.component_name == "headlight.tour"]
-    return wire.decode(drawn.proto.bytes)[0]
+    return codec.decode(drawn.proto.bytes)[0]
 
 
 def text_in(value: object) -> list[str]:
@@ -76,10 +76,10 @@ def text_in(value: object) -> list[str]:
 
 
 def test_every_system_of_the_notes_is_named_by_a_step_and_each_way_is_ten_minutes() -> None:
-    assert {name for step in story.STEPS for name in step.systems} == SYSTEMS
-    assert {step.id for step in story.STEPS} == set(tour.MEASURES)
+    assert {name for step in tour_text.STEPS for name in step.systems} == SYSTEMS
+    assert {step.id for step in tour_text.STEPS} == set(tour.MEASURES)
     for kind in ("encoder", "decoder", "encoder-decoder"):
-        way = story.way(kind)
+        way = tour_text.way(kind)
         assert 12 <= len(way) <= 17, "eleven minutes at forty seconds a step"
         assert all(len(step.title) <= 60 for step in way)
 
@@ -87,7 +87,7 @@ def test_every_system_of_the_notes_is_named_by_a_step_and_each_way_is_ten_minute
 @pytest.mark.parametrize("model", MODELS)
 def test_every_step_shows_its_number_on_its_picture(model: str) -> None:
     app = opened(model=model)
-    steps = story.way(passes.record(model, DEFAULT_TEXT).model.kind)
+    steps = tour_text.way(cache.record(model, DEFAULT_TEXT).model.kind)
     for step in steps:
         app.session_state["tour"] = step.id
         shown = header(app.run())
@@ -107,7 +107,7 @@ AWKWARD = ("empty", "one word", "emoji", "right to left", "script", "repeated", 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_step_opens_with_awkward_texts(model: str) -> None:
     app = opened(model=model)
-    way = story.way(passes.record(model, "").model.kind)
+    way = tour_text.way(cache.record(model, "").model.kind)
     for step, name in zip(way, cycle(AWKWARD)):
         app.session_state["tour"] = step.id
         typed(app, HOSTILE[name])
@@ -120,7 +120,7 @@ def test_a_step_has_an_address_and_leads_to_its_page() -> None:
     lost = opened(tour="no such step", model="decoder")
     assert lost.session_state["tour"] == "before" and lost.toast
     app = opened(tour="match")
-    assert header(app)["title"] == next(s.title for s in story.STEPS if s.id == "match")
+    assert header(app)["title"] == next(s.title for s in tour_text.STEPS if s.id == "match")
     app.button(key="open on its page").click().run()
     assert app.session_state["look_at"] == "Three" and app.session_state["layer"] == "1"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explorer.analysis import tour, tour_heads, tour_layers, tour_since, tour_words
-from explorer.analysis.plates import Shown
-from explorer.analysis.tour_seen import Seen, held, word_held
-from explorer.memory import passes
-from explorer.memory.passes import Shown as Asked
-from explorer.views.tour.seen import seen_of
+from explorer.analysis import tour
+from explorer.analysis.tour import TourContext, held, word_held
+from explorer.analysis.tour_figures import StepResult
+from explorer.state import cache
+from explorer.state.cache import Run
+from explorer.views.tour.tour_inputs import seen_of
 from models.edits import (
     OtherNorm,
     OtherPositions,
@@ -20,25 +20,25 @@ from models.edits import (
     Window,
     WithoutPositions,
 )
-from models.examples import DEFAULT_TEXT
+from models.example_texts import DEFAULT_TEXT
 
 MODELS = ("encoder", "decoder", "translator")
 
 
 @pytest.fixture(scope="module")
-def seen() -> dict[str, Seen]:
-    return {model: seen_of(Asked(model, DEFAULT_TEXT)) for model in MODELS}
+def seen() -> dict[str, TourContext]:
+    return {model: seen_of(Run(model, DEFAULT_TEXT)) for model in MODELS}
 
 
 # ---- the numbers, by another way ---------------------------------------------
 
 
-def test_weights_and_distances_are_the_recordings_own(seen: dict[str, Seen]) -> None:
+def test_weights_and_distances_are_the_recordings_own(seen: dict[str, TourContext]) -> None:
     for each in seen.values():
         one = held(each)
         scores = one.attention.scores[one.layer, one.head, one.query].astype(np.float64)
         e = np.exp(scores - scores.max()) * one.attention.allowed[one.query]
-        for step in (tour_heads.query_key_value, tour_heads.lookup):
+        for step in (tour.query_key_value, tour.lookup):
             assert abs(step(each).value - (e / e.sum())[one.key]) < 1e-5
     one = held(seen["encoder"])
     rows = [at for at, token in enumerate(one.rows.tokens) if token[0].isalpha() or token == "'t"]
@@ -46,10 +46,10 @@ def test_weights_and_distances_are_the_recordings_own(seen: dict[str, Seen]) -> 
     for pattern in one.attention.pattern[one.layer]:
         mass = [(pattern[i, j], abs(i - j)) for i in rows for j in rows]
         far = max(far, sum(w * d for w, d in mass) / sum(w for w, _ in mass))
-    assert abs(tour_heads.heads(seen["encoder"]).value - far) < 1e-4
+    assert abs(tour.heads(seen["encoder"]).value - far) < 1e-4
 
 
-def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, Seen]) -> None:
+def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, TourContext]) -> None:
     own = seen["decoder"].recording.attention[0]
     words = [
         at
@@ -59,60 +59,60 @@ def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, Seen]) -> No
     z = np.exp(own.scores.astype(np.float64))
     free = z / z.sum(-1, keepdims=True)
     ahead = np.mean([free[..., i, i + 1 :].sum(-1).mean() for i in words])
-    assert abs(tour_heads.kinds(seen["decoder"]).value - ahead) < 1e-6
+    assert abs(tour.kinds(seen["decoder"]).value - ahead) < 1e-6
     one = held(seen["encoder"])
     s = one.attention.scores[one.layer, one.head].astype(np.float64)
     skew, even = (s - s.T) / 2, (s + s.T) / 2
     size = np.sqrt((skew**2).sum() + (even**2).sum())
-    assert abs(tour_heads.match(seen["encoder"]).value - np.sqrt((skew**2).sum()) / size) < 1e-9
+    assert abs(tour.match(seen["encoder"]).value - np.sqrt((skew**2).sum()) / size) < 1e-9
     found = []
     for q, k in zip(own.q.astype(np.float64), own.k.astype(np.float64)):
         q, k = (each[0] / np.sqrt((each[0] ** 2).mean()) for each in (q, k))
         found.append(np.var([a @ b for a in q for b in k]))
-    assert abs(tour_heads.scale(seen["decoder"]).value / np.mean(found) - 1) < 1e-6
+    assert abs(tour.scale(seen["decoder"]).value / np.mean(found) - 1) < 1e-6
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_what_changed_since_moves_the_words_by_what_its_edits_do(
-    seen: dict[str, Seen], model: str
+    seen: dict[str, TourContext], model: str
 ) -> None:
-    shown, plain = tour_since.since(seen[model]), seen[model].recording.streams[-1]
+    shown, plain = tour.since(seen[model]), seen[model].recording.streams[-1]
     said = tuple(map(int, plain.ids[1:])) if model == "translator" else None
     edits = (OtherNorm("rms"), SideBySide(), OtherPositions("rotary"), Window(4), SharedKeys(1))
     moved = []
     for edit in edits:
-        last = passes.record(model, DEFAULT_TEXT, (edit,), said).streams[-1].resid[-1]
+        last = cache.record(model, DEFAULT_TEXT, (edit,), said).streams[-1].resid[-1]
         far = np.linalg.norm(last - plain.resid[-1], axis=1)[~plain.special]
         moved.append((far / np.linalg.norm(plain.resid[-1], axis=1)[~plain.special]).mean())
     assert shown.value == pytest.approx(max(moved), abs=1e-4)  # of numbers in 32 bits
     assert len(shown.panels[0].rows) == len(edits)
 
 
-def test_words_waves_and_order(seen: dict[str, Seen]) -> None:
+def test_words_waves_and_order(seen: dict[str, TourContext]) -> None:
     each = seen["encoder"]
     stream = each.recording.streams[0]
     vector = stream.at("embed+pos")[9].astype(np.float64) - stream.at("pos.wrote")[9]
-    assert abs(tour_words.embed(each).value - np.linalg.norm(vector)) < 1e-4
-    turns = tour_words.waves(each).value
+    assert abs(tour.embed(each).value - np.linalg.norm(vector)) < 1e-4
+    turns = tour.waves(each).value
     assert abs(np.exp(2j * np.pi * turns) - np.exp(1j * (len(stream.tokens) - 1))) < 1e-9
-    free = passes.record("encoder", DEFAULT_TEXT, (WithoutPositions(),))
-    mixed = passes.record("encoder", DEFAULT_TEXT, (ShuffleTokens(1), WithoutPositions()))
+    free = cache.record("encoder", DEFAULT_TEXT, (WithoutPositions(),))
+    mixed = cache.record("encoder", DEFAULT_TEXT, (ShuffleTokens(1), WithoutPositions()))
     order = ShuffleTokens(1).order(stream.special)
     a, b = free.streams[0].resid[-1][order], mixed.streams[0].resid[-1]
     assert np.abs(a - b).max() < 1e-3, "the words' vectors move along with them"
-    with_ = passes.record("encoder", DEFAULT_TEXT, (ShuffleTokens(1),)).streams[0].resid[-1]
+    with_ = cache.record("encoder", DEFAULT_TEXT, (ShuffleTokens(1),)).streams[0].resid[-1]
     plain = stream.resid[-1][order]
     moved = np.linalg.norm(with_ - plain, axis=1) / np.linalg.norm(plain, axis=1)
-    assert np.abs(moved - tour_words.order(each).value).min() < 1e-4
+    assert np.abs(moved - tour.order(each).value).min() < 1e-4
 
 
-def test_what_a_recurrent_network_forgets_is_its_gradient(seen: dict[str, Seen]) -> None:
+def test_what_a_recurrent_network_forgets_is_its_gradient(seen: dict[str, TourContext]) -> None:
     """By finite differences of the last state's sum along the direction that the gradient has, in
     every network that is drawn."""
     each = seen["encoder"]
-    stream, draw, width = each.recording.streams[0], each.evidence.draw, tour_words.WIDTH
+    stream, draw, width = each.recording.streams[0], each.evidence.draw, tour.WIDTH
     x = stream.at(stream.sites[0])[1:13].astype(np.float64)
-    x, n = x / x.std(axis=1, keepdims=True), tour_words.NETWORKS
+    x, n = x / x.std(axis=1, keepdims=True), tour.NETWORKS
     weights = draw(n * width, width).reshape(n, width, width) / np.sqrt(width)
     onto = draw(n * width, x.shape[1]).reshape(n, width, -1) / np.sqrt(x.shape[1])
     left = []
@@ -127,12 +127,12 @@ def test_what_a_recurrent_network_forgets_is_its_gradient(seen: dict[str, Seen])
         h, step = np.tanh(inward[0]), 1e-6
         slopes = [(last(h + step * e) - last(h - step * e)) / (2 * step) for e in np.eye(width)]
         left.append(np.linalg.norm(slopes))
-    assert abs(tour_words.before(each).value / np.median(left) - 1) < 1e-5
-    steps = tour_words.before(each).panels[1]
+    assert abs(tour.before(each).value / np.median(left) - 1) < 1e-5
+    steps = tour.before(each).panels[1]
     assert [row.values for row in steps.rows] == [(11.0,), (1.0,)], "both in steps"
 
 
-def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, Seen]) -> None:
+def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, TourContext]) -> None:
     for each in seen.values():
         stream = each.recording.streams[-1]
         token = word_held(each, stream)
@@ -141,21 +141,21 @@ def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, Seen]) -> No
             wrote = stream.at(f"{layer}.ffn.wrote")[token]
             assert np.abs(found.writes.sum(axis=0) + found.bias - wrote).max() < 1e-4
             assert ((found.after > 0) == (found.before > 0)).all()
-        shown = tour_layers.ffn(each)
+        shown = tour.ffn(each)
         layer = int(shown.words["layer"])
         assert shown.value == (each.inside(stream.name, layer, token).after > 0).sum()
     with pytest.raises(ValueError, match="no layer 99"):
         seen["encoder"].inside("encoder", 99, 0)
 
 
-def test_two_stages_a_stack_and_turns(seen: dict[str, Seen]) -> None:
+def test_two_stages_a_stack_and_turns(seen: dict[str, TourContext]) -> None:
     for each in seen.values():
-        shown = tour_layers.stages(each)
+        shown = tour.stages(each)
         (bars,) = shown.panels
         others = [row for row in bars.rows if row.label != shown.words["word"]]
         assert all(row.values[1] < 1e-5 for row in others), "the FFN knows one token"
         assert shown.value == max(row.values[0] for row in others) > 0.01
-        turned = tour_layers.sphere(each)
+        turned = tour.sphere(each)
         (dials,) = turned.panels
         stream = each.recording.streams[-1]
         token = word_held(each, stream)
@@ -163,8 +163,8 @@ def test_two_stages_a_stack_and_turns(seen: dict[str, Seen]) -> None:
         a, b = (stream.resid[at, token].astype(np.float64) for at in _around(stream, best.label))
         cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
         assert abs(np.cos(np.radians(turned.value)) - cosine) < 1e-6
-    found = passes.depth(seen["encoder"].recording, "encoder")
-    assert tour_layers.deep(seen["encoder"]).value == found.norm[1, 0] / found.norm[1, -1] < 0.1
+    found = cache.depth(seen["encoder"].recording, "encoder")
+    assert tour.deep(seen["encoder"]).value == found.norm[1, 0] / found.norm[1, -1] < 0.1
 
 
 def _around(stream, label: str) -> tuple[int, int]:
@@ -175,15 +175,15 @@ def _around(stream, label: str) -> tuple[int, int]:
     return stream.sites.index(before), stream.sites.index(f"{name}.normed")
 
 
-def test_a_text_is_a_product_and_its_store_is_counted(seen: dict[str, Seen]) -> None:
+def test_a_text_is_a_product_and_its_store_is_counted(seen: dict[str, TourContext]) -> None:
     for model in ("decoder", "translator"):
         each = seen[model]
         stream = each.recording.streams[-1]
-        lens = passes.lens(each.recording, stream.name)
+        lens = cache.lens(each.recording, stream.name)
         assert lens.final_id.shape == (len(stream.tokens),)
         total = 0.0
         for at, id in enumerate(stream.ids[1:]):
-            p = np.exp(passes.logits(each.recording, stream.name, at).astype(np.float64))
+            p = np.exp(cache.logits(each.recording, stream.name, at).astype(np.float64))
             total += np.log(p[id] / p.sum())
         assert abs(tour.MEASURES["chain"](each).value - total) < 1e-6
         written = each.evidence.stepwise(1)
@@ -194,13 +194,13 @@ def test_a_text_is_a_product_and_its_store_is_counted(seen: dict[str, Seen]) -> 
         assert abs(said.value - np.exp(lens.top_logprobs[-1, _place(said, stream), 0])) < 1e-6
 
 
-def _place(shown: Shown, stream) -> int:
+def _place(shown: StepResult, stream) -> int:
     return int(dict(shown.address)["token"])
 
 
-def test_the_notes_own_sentence_is_measured(seen: dict[str, Seen]) -> None:
+def test_the_notes_own_sentence_is_measured(seen: dict[str, TourContext]) -> None:
     shown = tour.MEASURES["pizza"](seen["encoder"])
-    recording = passes.record("encoder", "I love to eat pizza.")
+    recording = cache.record("encoder", "I love to eat pizza.")
     tokens = list(recording.streams[0].tokens)
     at = [tokens.index(word) for word in ("I", "love", "to", "eat", "pizza")]
     assert abs(shown.value - np.mean(recording.attention[0].pattern[..., at, at])) < 1e-6

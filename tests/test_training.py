@@ -11,11 +11,11 @@ from random import Random
 import pytest
 import torch
 import torch.nn.functional as F
-from bounds import STORED, SUMMED
 from corpora import written
+from tolerances import STORED, SUMMED
 
 from models.config import Config
-from models.own import Handle
+from models.own_model import OwnModel
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training import (
     algorithms,
@@ -27,7 +27,7 @@ from models.training import (
     train,
     translation,
 )
-from models.training.recipes import Moment, Recipe, with_dropout
+from models.training.training_config import Recipe, TrainingState, with_dropout
 from models.transformer import Encoder
 
 
@@ -69,7 +69,7 @@ def test_hiding_takes_a_quarter_of_the_words_and_never_padding_or_special_tokens
 def test_whole_words_are_hidden_and_a_pronoun_turns_into_another(data: Path) -> None:
     texts = ["he saw the elephants and she did not see them, but they saw her"] * 4
     tokenizer = Tokenizer.train([*texts, "he she they it He She They his her him"], 290)
-    words = masked.Words.of(tokenizer)
+    words = masked.WordBoundaries.of(tokenizer)
     ids = torch.tensor([[tokenizer.cls, *tokenizer.ids(texts)[0], tokenizer.sep]] * 400)
     present, generator = torch.ones_like(ids, dtype=torch.bool), torch.Generator().manual_seed(0)
     hidden, chosen = masked.hide_words(
@@ -174,7 +174,7 @@ def test_dropout_is_there_in_training_alone() -> None:
 def test_the_length_of_a_run_may_be_changed_while_it_runs(
     recipe: Callable[[str], Recipe], tmp_path: Path
 ) -> None:
-    run = train.Run(recipe("induction"), tmp_path / "run", 10_000, 100_000)
+    run = train.TrainingRun(recipe("induction"), tmp_path / "run", 10_000, 100_000)
     (tmp_path / "run" / "steps").write_text("60")
     run.train()
     assert run.step == 60
@@ -250,12 +250,12 @@ def test_a_run_broken_off_goes_on_to_the_very_same_weights(
 ) -> None:
     monkeypatch.setattr(train, "rate", lambda step, steps, warm_up: 1.0)
     whole, broken = (
-        train.Run(recipe(name), tmp_path / folder, steps, 1000)
+        train.TrainingRun(recipe(name), tmp_path / folder, steps, 1000)
         for folder, steps in (("whole", 20), ("broken", 9))
     )
     whole.train()
     broken.train()
-    broken = train.Run(recipe(name), tmp_path / "broken", 20, 1000)
+    broken = train.TrainingRun(recipe(name), tmp_path / "broken", 20, 1000)
     assert broken.step == 9
     broken.train()
     for key, tensor in whole.model.state_dict().items():
@@ -272,11 +272,11 @@ def test_a_run_broken_off_goes_on_to_the_very_same_weights(
 def test_training_learns(name: str, recipe: Callable[[str], Recipe], tmp_path: Path) -> None:
     made = recipe(name)
     made.rate = 5e-3
-    run = train.Run(made, tmp_path / "run", 60, 1000)
+    run = train.TrainingRun(made, tmp_path / "run", 60, 1000)
     batch = next(iter(made.batches(run.tokenizer, 0)))
 
     def loss() -> float:
-        at = Moment(run.tokenizer, torch.Generator().manual_seed(0), 0)
+        at = TrainingState(run.tokenizer, torch.Generator().manual_seed(0), 0)
         return made.loss(run.model, batch, at).item()
 
     before = loss()
@@ -365,7 +365,7 @@ def test_a_batch_of_pairs_is_offset_by_one_and_holds_every_pair_once() -> None:
     assert sorted(rows) == [(n, n + 2) for n in range(1, 25)]
 
 
-def test_the_same_translation_whether_alone_or_among_others(small_translator: Handle) -> None:
+def test_the_same_translation_whether_alone_or_among_others(small_translator: OwnModel) -> None:
     tokenizer = small_translator.tokenizer
     sources = tokenizer.ids(["the cat", "the dog ran to the mat and sat on the cat", "a"])
     together = translation.greedy(small_translator.model, tokenizer, sources)

@@ -11,15 +11,8 @@ import pytest
 from corpora import unlike, written
 
 from models.config import Config
-from models.examples import EXAMPLES, TURNED
-from models.training import (
-    corpus,
-    grammar,
-    kept_out,
-    next_word,
-    pronouns,
-    split,
-)
+from models.example_texts import EXAMPLES, TURNED
+from models.training import corpus, dedup_split, grammar, heldout_sentences, next_word, pronouns
 
 
 @pytest.fixture
@@ -57,26 +50,30 @@ def test_more_books_bring_neither_doubles_nor_what_is_held_out(data: Path) -> No
 
 
 def test_hand_made_sentences_are_kept_out_of_all_training(data: Path) -> None:
-    assert len(kept_out.PRONOUNS) == len(kept_out.TO_TRANSLATE) == 60
-    assert not any(map(corpus.fit, kept_out.TEXTS))
+    assert len(heldout_sentences.PRONOUNS) == len(heldout_sentences.TO_TRANSLATE) == 60
+    assert not any(map(corpus.fit, heldout_sentences.TEXTS))
     rng = Random(0)
     made = {corpus.normal(pronouns.sentence(rng)) for _ in range(30_000)}
-    assert not made & set(map(corpus.normal, (*kept_out.TEXTS, *EXAMPLES.values(), *TURNED)))
+    assert not made & set(
+        map(corpus.normal, (*heldout_sentences.TEXTS, *EXAMPLES.values(), *TURNED))
+    )
     with zipfile.ZipFile(data / "tatoeba_fra" / "fra-eng.zip", "w") as file:
-        rows = [f"{text}\tx{at}" for at, text in enumerate((*kept_out.TEXTS, *unlike(900)))]
+        rows = [
+            f"{text}\tx{at}" for at, text in enumerate((*heldout_sentences.TEXTS, *unlike(900)))
+        ]
         file.writestr("fra-eng/fra.txt", "\n".join(rows))
     library, (pairs, held) = corpus.read_library(data), corpus.read_pairs(data)
     learned = set(map(corpus.normal, (*library.sentences, *pairs.english, *held.english)))
-    assert learned and not learned & set(map(corpus.normal, kept_out.TEXTS))
+    assert learned and not learned & set(map(corpus.normal, heldout_sentences.TEXTS))
 
 
 def test_hand_made_words_stand_in_their_sentences() -> None:
-    for text, *words in kept_out.PRONOUNS:
+    for text, *words in heldout_sentences.PRONOUNS:
         assert all(re.search(rf"\b{word}\b", text) for word in words), text
-    for text, *both in kept_out.PAIRS:
+    for text, *both in heldout_sentences.PAIRS:
         words = [word for pairs in both for pair in pairs for word in pair]
         assert all(re.search(rf"\b{word}\b", text) for word in words), text
-    assert all(8 <= len(text.split()) <= 25 for text in kept_out.TO_TRANSLATE)
+    assert all(8 <= len(text.split()) <= 25 for text in heldout_sentences.TO_TRANSLATE)
 
 
 def test_a_pronoun_has_one_noun_that_fits() -> None:
@@ -135,10 +132,10 @@ def test_near_duplicates_fall_on_neither_side() -> None:
         *(text.upper() for text in base),
         *(f"line {word} stands alone here with {word * 2}" for word in map(chr, range(97, 123))),
     ]
-    train, held = split.divide(texts * 1)
+    train, held = dedup_split.divide(texts * 1)
     learned, kept = (
-        [split.folded(texts[at]) for at in train],
-        [split.folded(texts[at]) for at in held],
+        [dedup_split.folded(texts[at]) for at in train],
+        [dedup_split.folded(texts[at]) for at in held],
     )
     assert not any(near(a, b) for a in kept for b in learned)
 
@@ -156,19 +153,19 @@ def near(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 def test_a_split_of_many_sentences_holds_a_share_out_with_nothing_near_in_training(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(split, "PER_MILLE", 60)
+    monkeypatch.setattr(dedup_split, "PER_MILLE", 60)
     rng = Random(5)
     texts = [grammar.sentence(rng) for _ in range(1500)]
-    train, held = split.divide(texts)
+    train, held = dedup_split.divide(texts)
     assert held and not set(train) & set(held) and len(train) > len(held)
-    learned = {split.folded(texts[at]) for at in train}
-    assert not any(near(split.folded(texts[at]), other) for at in held for other in learned)
+    learned = {dedup_split.folded(texts[at]) for at in train}
+    assert not any(near(dedup_split.folded(texts[at]), other) for at in held for other in learned)
 
 
 def test_names_numbers_and_short_forms_do_not_tell_sentences_apart() -> None:
     assert (
-        split.folded("Tom doesn't have 20 cats!")
-        == split.folded("Mary does not have 3 cats")
+        dedup_split.folded("Tom doesn't have 20 cats!")
+        == dedup_split.folded("Mary does not have 3 cats")
         == ("nnn", "does", "not", "have", "000", "cats")
     )
 
@@ -187,10 +184,12 @@ def test_pairs_are_divided_cleaned_and_named_alike(data: Path) -> None:
         file.writestr("fra-eng/fra.txt", rows + "He lost his key.\tQuelle merde.\n")
     learned, held = corpus.read_pairs(data)
     assert held.english and len(learned.english) == len(learned.french)
-    kept = {split.folded(text) for text in held.english}
-    assert not any(near(split.folded(text), other) for text in learned.english for other in kept)
-    assert not {split.folded(text) for text in learned.french} & {
-        split.folded(text) for text in held.french
+    kept = {dedup_split.folded(text) for text in held.english}
+    assert not any(
+        near(dedup_split.folded(text), other) for text in learned.english for other in kept
+    )
+    assert not {dedup_split.folded(text) for text in learned.french} & {
+        dedup_split.folded(text) for text in held.french
     }
     assert not any("merde" in text for text in (*learned.french, *held.french))
 

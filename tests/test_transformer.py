@@ -7,7 +7,7 @@ from math import sqrt
 
 import pytest
 import torch
-from bounds import STORED, SUMMED
+from tolerances import STORED, SUMMED
 from torch import nn
 
 from models.attention import MultiHeadAttention, causal

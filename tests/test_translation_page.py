@@ -6,10 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from bounds import PASSED, SUMMED, TOTAL, TWO_DECIMALS
+from app_harness import ROOT
 from conftest import HOSTILE, read_once, typed
 from streamlit.testing.v1 import AppTest
-from translating import (
+from tolerances import PASSED, SUMMED, TOTAL, TWO_DECIMALS
+from translation_harness import (
     SENTENCE,
     check_numbers,
     clean,
@@ -18,13 +19,12 @@ from translating import (
     sent,
     translated,
 )
-from visiting import ROOT
 
-from explorer.analysis import translation as numbers
-from explorer.memory import background, models, shelf
-from models import library
-from models.prediction import Drawn, Sampling
+from explorer.analysis import translation
+from explorer.state import cache, jobs, models
+from models import registry
 from models.recording import Attention, Recording, Stream
+from models.results import Sampling, SeededSampling
 
 FRENCH = "L'animal n'a pas traversé la rue."
 
@@ -54,7 +54,7 @@ def test_a_translation_is_drawn_by_its_seed_and_the_next_one_by_the_next() -> No
         return sent(app, "steps")[0]["says"]
 
     def wanted(seed: int) -> list[str]:
-        beam = background.search("translator", SENTENCE, Drawn(Sampling(1.0), seed)).steps[-1][0]
+        beam = jobs.search("translator", SENTENCE, SeededSampling(Sampling(1.0), seed)).steps[-1][0]
         assert beam.done
         return [*translated(SENTENCE, beam.ids[:-1]).stream("decoder").tokens[1:], "[EOS]"]
 
@@ -75,7 +75,7 @@ def test_any_text_gives_a_picture_with_the_recordings_numbers(text: str) -> None
     for beams in ("1", "3"):
         app.segmented_control(key="beams").set_value(beams).run()
         header, blocks = sent(clean(app), "steps")
-        best = background.search("translator", text, int(beams)).steps[-1][0]
+        best = jobs.search("translator", text, int(beams)).steps[-1][0]
         recording = translated(text, best.ids[: len(best.ids) - best.done])
         check_numbers(header, blocks, recording)
         assert len(header["says"]) == len(recording.stream("decoder").tokens) - (not best.done)
@@ -128,7 +128,7 @@ def test_ones_own_words_over_the_limit_are_told_and_kept() -> None:
 def test_beams_are_ranked_by_what_the_list_says_and_each_is_the_models() -> None:
     app = opened(beams="4")
     header, _ = sent(app, "beams")
-    held = background.search("translator", SENTENCE, 4).steps[-1]
+    held = jobs.search("translator", SENTENCE, 4).steps[-1]
     assert [beam["text"] for beam in header["beams"]] == [
         models.spelled("translator", beam.ids) for beam in held
     ]
@@ -148,7 +148,7 @@ def test_beams_are_ranked_by_what_the_list_says_and_each_is_the_models() -> None
 def test_the_tree_leads_from_the_start_to_every_hypothesis() -> None:
     app = opened(beams="3")
     grown, _ = sent(app, "tree")
-    held = background.search("translator", SENTENCE, 3).steps[-1]
+    held = jobs.search("translator", SENTENCE, 3).steps[-1]
     for place, beam in enumerate(held):
         path, at = [], place
         for step in reversed(grown["steps"]):
@@ -161,7 +161,7 @@ def test_the_tree_leads_from_the_start_to_every_hypothesis() -> None:
 @slow
 def test_choosing_a_beam_shows_that_translation() -> None:
     header, blocks = sent(opened(beams="4", beam="3"), "steps")
-    beam = background.search("translator", SENTENCE, 4).steps[-1][2]
+    beam = jobs.search("translator", SENTENCE, 4).steps[-1][2]
     recording = translated(SENTENCE, models.spelled("translator", beam.ids))
     assert tuple(recording.stream("decoder").ids[1:]) == beam.ids[:-1]
     check_numbers(header, blocks, recording)
@@ -218,7 +218,7 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 @slow
 def test_a_stopped_search_shows_what_is_there_and_goes_on_when_asked() -> None:
     text = "The old man and the sea were friends for a very long time."
-    search = background.search("translator", text, 2)
+    search = jobs.search("translator", text, 2)
     for _ in range(4):
         search.go_on()
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
@@ -265,7 +265,7 @@ def test_the_models_translation_is_taken_even_where_its_search_was_let_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = opened(text="I love to eat bread")
-    monkeypatch.setattr(shelf, "_shelf", shelf.Shelf(shelf.SHELF_BYTES))
+    monkeypatch.setattr(cache, "_shelf", cache.Shelf(cache.SHELF_BYTES))
     next(each for each in app.button if each.label == "Edit the model’s").click().run()
     assert clean(app).session_state["target"] and sent(app, "steps")[0]["forced"]
 
@@ -284,7 +284,7 @@ def test_another_model_never_reads_what_was_typed() -> None:
 def test_models_trained_without_a_part_translate_too(model: str) -> None:
     app = opened(model=model, text="b a c d")
     header, _ = sent(app, "steps")
-    recording = library.record(read_once(model), "b a c d")
+    recording = registry.record(read_once(model), "b a c d")
     assert (
         tuple(header["source"]) == recording.stream("encoder").tokens
         and tuple(header["reads"]) == recording.stream("decoder").tokens
@@ -372,4 +372,4 @@ def test_a_recording_without_cross_attention_is_refused() -> None:
         np.zeros((1, 1, 1)),
     )
     with pytest.raises(ValueError, match="no cross-attention"):
-        numbers.cross(Recording(models.handle("translator").card, "", (), (stream,), (alone,)))
+        translation.cross(Recording(models.handle("translator").card, "", (), (stream,), (alone,)))

@@ -7,16 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from app_harness import page_at
 from conftest import on_page
-from test_predictions_page import clean, sent
-from visiting import page_at
+from prediction_oracle import clean, sent
 
-from explorer.components import wire
-from models import library
+from explorer.components import codec
+from models import registry
 from models.edits import HideToken
-from models.prediction import spelling
-from models.pretrained import families
-from models.pretrained import huggingface as hf
+from models.pretrained import hf_source, weight_conversion
+from models.results import spelling
 
 SENTENCES = (
     ("The cat sat on the mat.", 2),
@@ -29,25 +28,25 @@ SENTENCES = (
 
 @pytest.fixture(scope="module")
 def encoder():
-    return library.load("encoder")
+    return registry.load("encoder")
 
 
 @pytest.mark.parametrize("typed", ["[MASK]", "<mask>", "[mask]", "<MASK>"])
 @pytest.mark.parametrize("model", ["encoder", "grammar-masked", "minilm"])
 def test_a_typed_mask_is_what_hiding_the_word_gives(model: str, typed: str) -> None:
-    if model not in library.names():
+    if model not in registry.names():
         pytest.skip("its package is not installed")
-    handle = library.load(model)
+    handle = registry.load(model)
     for text, _ in SENTENCES:
-        plain = library.record(handle, text).streams[0]
+        plain = registry.record(handle, text).streams[0]
         for at in np.flatnonzero(~plain.special):
             start, end = plain.spans[at]
             whole = not plain.tokens[at].startswith("‧") and plain.tokens[at] == text[start:end]
             after = plain.tokens[at + 1].startswith("‧")
             if not whole or after or not text[start:end].isalpha():
                 continue
-            hidden = library.record(handle, text, (HideToken(int(at)),)).streams[0]
-            made = library.record(handle, f"{text[:start]}{typed}{text[end:]}").streams[0]
+            hidden = registry.record(handle, text, (HideToken(int(at)),)).streams[0]
+            made = registry.record(handle, f"{text[:start]}{typed}{text[end:]}").streams[0]
             np.testing.assert_array_equal(made.ids, hidden.ids)
             np.testing.assert_array_equal(made.resid, hidden.resid)
             assert made.tokens == hidden.tokens and not made.special[at]
@@ -59,7 +58,7 @@ def test_it_is_read_as_the_models_own_tokenizer_reads_it(kind: str, tiny_loaded:
     handle = tiny_loaded(kind)
     own = handle.tokenizer.own
     for text in ("the {} sat", "{} cat", "the cat {}.", "{}{} dog", "un{}ed", "a {}, {} b", "{}"):
-        made = hf.record(handle, text.format(*["[MASK]"] * 2)).streams[0]
+        made = hf_source.record(handle, text.format(*["[MASK]"] * 2)).streams[0]
         # RoBERTa's mask takes the space before it, which this tiny one's was not told.
         theirs = text.replace(" {}", "{}") if own.mask_token == "<mask>" else text
         assert made.ids.tolist() == own(theirs.format(*[own.mask_token] * 2)).input_ids
@@ -68,10 +67,10 @@ def test_it_is_read_as_the_models_own_tokenizer_reads_it(kind: str, tiny_loaded:
 
 def test_both_ways_of_running_a_folder_read_it_alike(tiny_folder: Callable) -> None:
     for family in ("bert", "roberta", "distilbert"):
-        ours = families.load(tiny_folder(family), "ours")
-        theirs = library.load(f"hub:{tiny_folder(family)}")
+        ours = weight_conversion.load(tiny_folder(family), "ours")
+        theirs = registry.load(f"hub:{tiny_folder(family)}")
         for text in ("the [MASK] sat", "[MASK]", "a <mask> b [mask]."):
-            one, other = (library.record(each, text).streams[0] for each in (ours, theirs))
+            one, other = (registry.record(each, text).streams[0] for each in (ours, theirs))
             assert one.tokens == other.tokens
             np.testing.assert_array_equal(one.ids, other.ids)
             np.testing.assert_array_equal(one.spans, other.spans)
@@ -79,20 +78,20 @@ def test_both_ways_of_running_a_folder_read_it_alike(tiny_folder: Callable) -> N
 
 @pytest.mark.parametrize("model", ["encoder", "minilm", "hub:minilm", "decoder", "translator"])
 def test_no_other_special_token_can_be_typed(model: str) -> None:
-    if "minilm" in model and "minilm" not in library.names():
+    if "minilm" in model and "minilm" not in registry.names():
         pytest.skip("its package is not installed")
-    handle = library.load(model)
+    handle = registry.load(model)
     text = "[CLS] [SEP] [PAD] [UNK] [BOS] [EOS] <|endoftext|> <s> </s> [MASK]"
-    stream = library.record(handle, text, target="a" if model == "translator" else None).streams[0]
+    stream = registry.record(handle, text, target="a" if model == "translator" else None).streams[0]
     own = {int(id) for id in stream.ids[~stream.special]}
     allowed = {handle.tokenizer.mask} if handle.card.kind == "encoder" else set()
     assert own & handle.tokenizer.special == allowed
-    assert library.offers(handle).mask == ("[MASK]" if allowed else "")
+    assert registry.offers(handle).mask == ("[MASK]" if allowed else "")
     assert ("[MASK]" in stream.tokens) == bool(allowed)
 
 
 def test_a_text_with_masks_is_cut_where_it_is_too_long(encoder) -> None:
-    made = library.record(encoder, ("[MASK] cat " * 400).strip())
+    made = registry.record(encoder, ("[MASK] cat " * 400).strip())
     assert len(made.streams[0].tokens) == 512 and made.dropped == 800 - 510
 
 
@@ -111,12 +110,12 @@ def bars_of(app) -> list[dict]:
 
 def test_predict_shows_what_would_stand_at_each_typed_mask(encoder) -> None:
     text = "The [MASK] sat on the [MASK]."
-    made = library.record(encoder, text)
+    made = registry.record(encoder, text)
     for asked, place in (({}, 2), ({"token": "6"}, 6), ({"token": "3"}, 2)):
         app = clean(page_at("predictions", text=text, model="encoder", **asked))
-        logits = library.logits(encoder, made, "encoder", place)
+        logits = registry.logits(encoder, made, "encoder", place)
         best = np.argsort(-logits, kind="stable")[:10].tolist()
-        assert [row["label"] for row in bars_of(app)] == library.labels(encoder, best)
+        assert [row["label"] for row in bars_of(app)] == registry.labels(encoder, best)
         tokens = sent(app, "strip")["tokens"]
         assert [at for at, token in enumerate(tokens) if token["tone"] == "hidden"] == [2, 6]
         said = " ".join(each.value for each in app.markdown)
@@ -135,8 +134,8 @@ def test_masks_alone_are_not_said_to_be_predicted_from_words() -> None:
 def test_a_word_can_be_hidden_beside_a_typed_mask(encoder) -> None:
     text = "The [MASK] sat on the mat."
     app = clean(page_at("predictions", text=text, model="encoder", hidden="6", token="6"))
-    logits = library.logits(encoder, library.record(encoder, text, HideToken(6)), "encoder", 6)
-    assert bars_of(app)[0]["label"] == library.labels(encoder, [int(logits.argmax())])[0]
+    logits = registry.logits(encoder, registry.record(encoder, text, HideToken(6)), "encoder", 6)
+    assert bars_of(app)[0]["label"] == registry.labels(encoder, [int(logits.argmax())])[0]
     assert any(
         "**mat** stands in the text. The model does not see it" in m.value for m in app.markdown
     )
@@ -170,7 +169,7 @@ def test_a_model_without_a_mask_token_says_what_to_do(model: str, end: str) -> N
 def test_every_page_draws_a_typed_mask(page: str) -> None:
     app = clean(page_at(page, text="The [MASK] sat on the mat.", model="encoder"))
     drawn = [
-        wire.decode(e.proto.bytes)[0]
+        codec.decode(e.proto.bytes)[0]
         for e in on_page(app)
         if e.proto.component_name.startswith("headlight.")
     ]

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from bounds import TOTAL
 from conftest import read_once
+from tolerances import TOTAL
 
-from models import library, shipped
-from models.examples import EXAMPLES
-from models.own import Handle, record
+from models import registry, shipped_models
+from models.example_texts import EXAMPLES
+from models.own_model import OwnModel, record
 from models.training import alignments, corpus, evaluate, next_word
-from models.training.probes import mean_scores, previous_far_out
+from models.training.head_scores import mean_scores, previous_far_out
 
 pytestmark = pytest.mark.slow
 
@@ -46,12 +46,12 @@ UNSEEN = [
 
 
 @pytest.fixture(scope="module")
-def encoder() -> Handle:
+def encoder() -> OwnModel:
     return read_once("encoder")
 
 
 @pytest.fixture(scope="module")
-def scores(encoder: Handle) -> dict[str, float]:
+def scores(encoder: OwnModel) -> dict[str, float]:
     return {name: float(each.max()) for name, each in mean_scores(encoder, UNSEEN).items()}
 
 
@@ -62,14 +62,14 @@ def test_a_head_worth_looking_at(relation: str, least: float, scores: dict[str, 
     assert scores[relation] >= least, scores
 
 
-def test_the_card_says_what_is_measured(encoder: Handle, scores: dict[str, float]) -> None:
-    told = shipped.card("encoder")["scores"]
+def test_the_card_says_what_is_measured(encoder: OwnModel, scores: dict[str, float]) -> None:
+    told = shipped_models.card("encoder")["scores"]
     for relation in ("previous", "next", "first", "broad"):
         # The card is measured on held-out text, this on a few sentences.
         assert float(told[relation].split()[0]) == pytest.approx(scores[relation], abs=0.12)
 
 
-def test_masked_words_are_guessed_far_better_than_chance(encoder: Handle) -> None:
+def test_masked_words_are_guessed_far_better_than_chance(encoder: OwnModel) -> None:
     right = places = 0
     for text in UNSEEN:
         ids = torch.tensor([encoder.tokenizer.tokens(text, 512)[0].ids])
@@ -84,14 +84,14 @@ def test_masked_words_are_guessed_far_better_than_chance(encoder: Handle) -> Non
 
 
 def test_the_card_tells_data_licence_recipe_and_limits() -> None:
-    card = shipped.card("encoder")
+    card = shipped_models.card("encoder")
     assert any("CC BY 2.0" in line for line in card["data"]) and any(
         "CC0" in line for line in card["data"]
     )
     assert card["recipe"] and card["limits"] and card["scores"]["masked_accuracy"] > 0.3
 
 
-def test_the_words_of_the_notes_are_whole_tokens(encoder: Handle) -> None:
+def test_the_words_of_the_notes_are_whole_tokens(encoder: OwnModel) -> None:
     for word in (
         "pizza",
         "apple",
@@ -108,14 +108,14 @@ def test_the_words_of_the_notes_are_whole_tokens(encoder: Handle) -> None:
 
 
 def test_what_the_app_offers_is_kept_out_of_training() -> None:
-    from models.examples import EXAMPLES
+    from models.example_texts import EXAMPLES
 
     assert not any(corpus.fit(text) for text in EXAMPLES.values()) and corpus.fit(
         "I love to eat pasta."
     )
 
 
-def test_the_previous_token_head_works_up_to_the_last_position(encoder: Handle) -> None:
+def test_the_previous_token_head_works_up_to_the_last_position(encoder: OwnModel) -> None:
     assert len(record(encoder, " ".join(UNSEEN * 3)).streams[0].tokens) == 512
     assert previous_far_out(encoder, UNSEEN * 3) >= 0.3, (
         "blurred, the card says, but a hundred times chance"
@@ -126,13 +126,13 @@ def test_the_previous_token_head_works_up_to_the_last_position(encoder: Handle) 
 
 
 @pytest.fixture(scope="module")
-def decoder() -> Handle:
+def decoder() -> OwnModel:
     return read_once("decoder")
 
 
-def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: Handle) -> None:
+def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: OwnModel) -> None:
     found = next_word.repetition_scores(decoder.model, decoder.tokenizer)
-    told = shipped.card("decoder")["scores"]
+    told = shipped_models.card("decoder")["scores"]
     assert found["induction"][0] >= 0.3
     assert float(told["induction, 24 random tokens said twice"].split()[0]) == pytest.approx(
         found["induction"][0], abs=TOTAL
@@ -143,7 +143,7 @@ def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: Ha
 
 def test_earlier_weights_of_the_decoder_show_its_induction_head_form() -> None:
     """From none at the first step on, in few steps, with the loss that falls beside it."""
-    early = library.checkpoints("decoder")
+    early = registry.checkpoints("decoder")
     steps = [int(name.partition("@")[2]) for name in early]
     assert steps[0] == 0 and len(steps) >= 7
     found = []
@@ -154,15 +154,15 @@ def test_earlier_weights_of_the_decoder_show_its_induction_head_form() -> None:
     rises = [late - soon for soon, late in zip(found, found[1:])]
     at = rises.index(max(rises))
     assert max(rises) > 0.2, found
-    curve = dict(shipped.card("decoder")["curve"])
+    curve = dict(shipped_models.card("decoder")["curve"])
     assert curve[max(steps[at], 50)] - curve[steps[at + 1]] > 0.5, "nats"
 
 
-def test_the_decoder_guesses_the_next_word_far_better_than_by_frequency(decoder: Handle) -> None:
+def test_the_decoder_guesses_the_next_word_far_better_than_by_frequency(decoder: OwnModel) -> None:
     right = places = 0
     for text in UNSEEN:
         recording = record(decoder, text)
-        guesses = library.lens(decoder, recording, "decoder", 1).top_ids[-1, :-1, 0]
+        guesses = registry.lens(decoder, recording, "decoder", 1).top_ids[-1, :-1, 0]
         right += int((guesses == recording.streams[0].ids[1:]).sum())
         places += len(guesses)
     assert right / places >= 0.2, f"{right} of {places}"
@@ -170,7 +170,7 @@ def test_the_decoder_guesses_the_next_word_far_better_than_by_frequency(decoder:
     assert loss < 5.2
 
 
-def test_the_decoder_reads_a_repeated_sentence_better_the_second_time(decoder: Handle) -> None:
+def test_the_decoder_reads_a_repeated_sentence_better_the_second_time(decoder: OwnModel) -> None:
     text = EXAMPLES["Said twice"]
     recording = record(decoder, text)
     ids = recording.streams[0].ids
@@ -185,19 +185,19 @@ def test_the_decoder_reads_a_repeated_sentence_better_the_second_time(decoder: H
 
 
 @pytest.fixture(scope="module")
-def translator() -> Handle:
+def translator() -> OwnModel:
     return read_once("translator")
 
 
-def test_french_words_look_at_their_english_ones(translator: Handle) -> None:
+def test_french_words_look_at_their_english_ones(translator: OwnModel) -> None:
     found = alignments.accuracy(translator)
     assert found["word pairs"] >= 40
     assert float(found["alignment, mean of a layer's heads"].split()[0]) >= 0.75
-    told = shipped.card("translator")["scores"]
+    told = shipped_models.card("translator")["scores"]
     assert {name: told[name] for name in found} == found
 
 
-def test_the_adjective_swaps_its_place_and_is_looked_at_there(translator: Handle) -> None:
+def test_the_adjective_swaps_its_place_and_is_looked_at_there(translator: OwnModel) -> None:
     recording = record(translator, "I bought a red car yesterday.")
     source, target = (stream.tokens for stream in recording.streams)
     assert "voiture rouge" in recording.target
@@ -208,25 +208,25 @@ def test_the_adjective_swaps_its_place_and_is_looked_at_there(translator: Handle
         assert source[row.argmax()] == looked_at
 
 
-def test_translations_are_near_what_a_person_wrote(translator: Handle) -> None:
+def test_translations_are_near_what_a_person_wrote(translator: OwnModel) -> None:
     said = [record(translator, english).target for english, _, _ in alignments.PAIRS]
     _, _, chrf = evaluate.bleu_and_chrf(said, [[french] for _, french, _ in alignments.PAIRS])
     assert chrf >= 50, said
 
 
 def test_the_translators_card_tells_a_bleu_on_sentences_without_near_duplicates() -> None:
-    scores = shipped.card("translator")["scores"]
+    scores = shipped_models.card("translator")["scores"]
     assert scores["BLEU, greedy, all"] >= 38 and scores["held-out sentences"] >= 900
 
 
 def test_the_small_translators_earlier_weights_align_worse() -> None:
-    names = library.checkpoints("translator-small")
+    names = registry.checkpoints("translator-small")
     assert len(names) >= 2
     first = alignments.accuracy(read_once(names[0]))["alignment, mean of a layer's heads"]
     assert float(first.split()[0]) < 0.4
 
 
-def test_punctuation_capitals_and_names_are_no_obstacle(translator: Handle) -> None:
+def test_punctuation_capitals_and_names_are_no_obstacle(translator: OwnModel) -> None:
     assert "rouge" in record(translator, "the red car").target.lower()
     for name in ("Hari", "Sita", "Ram"):
         assert name in record(translator, f"{name} is reading a book.").target

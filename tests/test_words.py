@@ -7,13 +7,13 @@ import io
 
 import numpy as np
 import pytest
-from bounds import STORED, SUMMED
 from conftest import HOSTILE, read_once
+from tolerances import STORED, SUMMED
 
-from explorer.analysis import attention as numbers
-from explorer.analysis import sinks, words
+from explorer.analysis import attention as attention_analysis
+from explorer.analysis import head_naming, words
 from explorer.analysis.csv import to_csv
-from models import library
+from models import registry
 from models.edits import ShuffleTokens
 from models.recording import Recording, Stream
 
@@ -123,7 +123,7 @@ def test_a_space_that_is_a_token_goes_with_what_follows_and_other_white_space_st
 
 def test_pieces_of_a_word_that_were_shuffled_apart_are_not_put_together() -> None:
     handle = read_once("encoder")
-    recording = library.record(
+    recording = registry.record(
         handle, "an unbelievable unthinkable tokenization", (ShuffleTokens(3),)
     )
     groups = words.words(recording.streams[0], recording.text)
@@ -138,11 +138,11 @@ def test_pieces_of_a_word_that_were_shuffled_apart_are_not_put_together() -> Non
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_the_words_of_a_recorded_text_are_the_text_s(text: str) -> None:
     for name in ("encoder", "translator"):
-        recording = library.record(read_once(name), text)
+        recording = registry.record(read_once(name), text)
         groups = words.words(recording.streams[0], recording.text)
         assert sum(groups.sizes) == groups.n == len(recording.streams[0].tokens)
         plain = "don't I 💛 naïve 日本"
-        shown = library.record(read_once(name), plain)
+        shown = registry.record(read_once(name), plain)
         labels = [
             label
             for label, special in zip(
@@ -159,15 +159,15 @@ def test_the_words_of_a_recorded_text_are_the_text_s(text: str) -> None:
 @pytest.fixture(scope="module", params=["small_handle", "small_decoder", "small_translator"])
 def recording(request: pytest.FixtureRequest) -> Recording:
     target = "the dog 💛 ran, unbelievable" if request.param == "small_translator" else None
-    return library.record(
+    return registry.record(
         request.getfixturevalue(request.param),
         "the cat sat, didn't it? 💛 unbelievable mat 日本",
         target=target,
     )
 
 
-def axes_of(recording: Recording, attention) -> numbers.Axes:
-    return numbers.axes(
+def axes_of(recording: Recording, attention) -> attention_analysis.Axes:
+    return attention_analysis.axes(
         recording, attention, *(() if attention.query == attention.key else ("[EOS]",))
     )
 
@@ -177,9 +177,11 @@ def test_rows_still_sum_to_1_between_words_and_no_word_looks_where_it_may_not(
 ) -> None:
     for attention in recording.attention:
         axes = axes_of(recording, attention)
-        grouped = numbers.groups(recording, attention, axes)
+        grouped = attention_analysis.groups(recording, attention, axes)
         for head in range(attention.pattern.shape[1]):
-            shown = numbers.shown(attention.pattern[1, head], attention.allowed, axes, grouped)
+            shown = attention_analysis.shown(
+                attention.pattern[1, head], attention.allowed, axes, grouped
+            )
             assert (
                 shown.matrix.shape
                 == (len(grouped[0].starts), len(grouped[1].starts))
@@ -195,35 +197,39 @@ def test_a_cell_between_words_is_the_mean_over_queries_of_the_sum_over_keys(
 ) -> None:
     for attention in recording.attention:
         axes = axes_of(recording, attention)
-        shown = numbers.shown(
+        shown = attention_analysis.shown(
             attention.pattern[0, 1],
             attention.allowed,
             axes,
-            numbers.groups(recording, attention, axes),
+            attention_analysis.groups(recording, attention, axes),
         )
         for (top, bottom), row in zip(shown.row_tokens, shown.matrix):
             for (left, right), weight in zip(shown.key_tokens, row):
                 assert weight == pytest.approx(
                     attention.pattern[0, 1, top:bottom, left:right].sum(axis=1).mean(), abs=STORED
                 )
-        of_all = words.between(attention.pattern, *numbers.groups(recording, attention, axes))
+        of_all = words.between(
+            attention.pattern, *attention_analysis.groups(recording, attention, axes)
+        )
         np.testing.assert_allclose(of_all[0, 1], shown.matrix, atol=STORED)
 
 
-@pytest.mark.parametrize("kept", numbers.KEPT[1:])
+@pytest.mark.parametrize("kept", attention_analysis.KEPT[1:])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_is_shown_and_what_is_hidden_sum_to_1(
     recording: Recording, kept: str, grouped: bool
 ) -> None:
     for attention in recording.attention:
         axes = axes_of(recording, attention)
-        groups = numbers.groups(recording, attention, axes) if grouped else None
+        groups = attention_analysis.groups(recording, attention, axes) if grouped else None
         pattern = attention.pattern[2, 0]
-        plain = numbers.shown(pattern, attention.allowed, axes, groups, kept)
+        plain = attention_analysis.shown(pattern, attention.allowed, axes, groups, kept)
         if plain.hidden is None:
             continue
         np.testing.assert_allclose(plain.matrix.sum(axis=1) + plain.hidden, 1, atol=SUMMED)
-        again = numbers.shown(pattern, attention.allowed, axes, groups, kept, renormalise=True)
+        again = attention_analysis.shown(
+            pattern, attention.allowed, axes, groups, kept, renormalise=True
+        )
         np.testing.assert_array_equal(again.hidden, plain.hidden)
         seen = plain.matrix.sum(axis=1)
         np.testing.assert_allclose(again.matrix.sum(axis=1), np.where(seen > 0, 1, 0), atol=SUMMED)
@@ -233,7 +239,7 @@ def test_what_is_shown_and_what_is_hidden_sum_to_1(
 
 def test_without_specials_none_is_left_on_either_side(recording: Recording) -> None:
     for attention in recording.attention:
-        shown = numbers.shown(
+        shown = attention_analysis.shown(
             attention.pattern[0, 0],
             attention.allowed,
             axes_of(recording, attention),
@@ -250,35 +256,37 @@ def test_a_sink_is_found_by_its_rule_and_an_even_head_has_none() -> None:
     n, everywhere = 10, np.ones((10, 10), bool)
     planted = np.full((n, n), 0.5 / (n - 1))
     planted[:, 4] = 0.5
-    assert sinks.sinks(planted, everywhere).tolist() == [at == 4 for at in range(n)]
+    assert head_naming.sinks(planted, everywhere).tolist() == [at == 4 for at in range(n)]
     assert (
-        not sinks.sinks(np.full((n, n), 1 / n), everywhere).any()
-        and not sinks.sinks(np.eye(n), everywhere).any()
+        not head_naming.sinks(np.full((n, n), 1 / n), everywhere).any()
+        and not head_naming.sinks(np.eye(n), everywhere).any()
     )
     triangle = np.tril(np.ones((n, n), bool))
-    assert not sinks.sinks(np.eye(n), triangle).any(), "a row's own token is no sink"
+    assert not head_naming.sinks(np.eye(n), triangle).any(), "a row's own token is no sink"
     first = np.zeros((n, n))
     first[:, 0] = 1
-    assert sinks.sinks(first, triangle).tolist() == [at == 0 for at in range(n)]
-    assert not sinks.sinks(np.ones((1, 1)), np.ones((1, 1), bool)).any()
+    assert head_naming.sinks(first, triangle).tolist() == [at == 0 for at in range(n)]
+    assert not head_naming.sinks(np.ones((1, 1)), np.ones((1, 1), bool)).any()
 
 
 def test_where_nothing_would_be_left_all_is_shown_and_it_says_so() -> None:
-    axes = numbers.Axes(("[CLS]", "[SEP]"), ("[CLS]", "[SEP]"), (True, True))
-    shown = numbers.shown(np.full((2, 2), 0.5), np.ones((2, 2), bool), axes, None, "No specials")
+    axes = attention_analysis.Axes(("[CLS]", "[SEP]"), ("[CLS]", "[SEP]"), (True, True))
+    shown = attention_analysis.shown(
+        np.full((2, 2), 0.5), np.ones((2, 2), bool), axes, None, "No specials"
+    )
     assert shown.nothing_left and shown.hidden is None and shown.matrix.shape == (2, 2)
     with pytest.raises(ValueError, match="there are All"):
-        numbers.shown(np.full((2, 2), 0.5), np.ones((2, 2), bool), axes, None, "Some")
+        attention_analysis.shown(np.full((2, 2), 0.5), np.ones((2, 2), bool), axes, None, "Some")
 
 
 def test_rows_between_two_texts_are_the_words_they_produce() -> None:
     handle = read_once("translator")
-    recording = library.record(
+    recording = registry.record(
         handle, "Her idea was unbelievable.", target="Son idée était incroyablement bonne."
     )
     attention = next(each for each in recording.attention if each.name == "cross")
-    axes = numbers.axes(recording, attention, "[EOS]")
-    rows, _ = numbers.groups(recording, attention, axes)
+    axes = attention_analysis.axes(recording, attention, "[EOS]")
+    rows, _ = attention_analysis.groups(recording, attention, axes)
     assert (
         rows.labels == ("Son", "idée", "était", "incroyablement", "bonne", ".", "[EOS]")
         and rows.special[-1]
@@ -289,13 +297,15 @@ def test_rows_between_two_texts_are_the_words_they_produce() -> None:
 
 
 def test_the_file_holds_the_hidden_share_and_the_numbers_that_tokens_had() -> None:
-    axes = numbers.Axes(
+    axes = attention_analysis.Axes(
         ("[CLS]", "a", "b", "[SEP]"), ("[CLS]", "a", "b", "[SEP]"), (True, False, False, True)
     )
     matrix = np.random.default_rng(0).dirichlet(np.ones(4), 4).astype(np.float32)
-    shown = numbers.shown(matrix, np.ones((4, 4), bool), axes, None, "No specials")
+    shown = attention_analysis.shown(matrix, np.ones((4, 4), bool), axes, None, "No specials")
     lines = list(
-        csv.reader(io.StringIO(to_csv(numbers.columns(shown.matrix, shown.axes, shown.hidden))))
+        csv.reader(
+            io.StringIO(to_csv(attention_analysis.columns(shown.matrix, shown.axes, shown.hidden)))
+        )
     )
     assert lines[0] == ["query \\ key", "hidden", "1 a", "2 b"] and [
         line[0] for line in lines[1:]
@@ -314,12 +324,12 @@ def test_a_sink_stays_one_when_tokens_become_words() -> None:
     gives is more."""
     n = 8
     tokens = tuple(f"t{at}" for at in range(n))
-    axes = numbers.Axes(tokens, tokens, (False,) * n)
+    axes = attention_analysis.Axes(tokens, tokens, (False,) * n)
     matrix = np.full((n, n), 0.6 / (n - 1))
     matrix[:, 3] = 0.4
     everywhere = np.ones((n, n), bool)
-    assert sinks.sinks(matrix, everywhere).tolist() == [at == 3 for at in range(n)]
+    assert head_naming.sinks(matrix, everywhere).tolist() == [at == 3 for at in range(n)]
     pairs = words.Groups(n, (0, 2, 3, 4), ("a", "b", "c", "d"), (False,) * 4)
-    found = numbers.shown(matrix, everywhere, axes, (pairs, pairs), "No sinks")
+    found = attention_analysis.shown(matrix, everywhere, axes, (pairs, pairs), "No sinks")
     assert found.left_out == ("c (2)",)
     np.testing.assert_allclose(found.matrix.sum(1) + found.hidden, 1, atol=STORED)

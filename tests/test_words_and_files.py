@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from bounds import DOUBLE
 from streamlit.testing.v1 import AppTest
+from tolerances import DOUBLE
 
-from explorer.analysis import csv, numbers
-from explorer.frame import export
-from explorer.sentences import glossary
+from explorer.analysis import csv, formatting
+from explorer.layout import export_menu
+from explorer.text import glossary
 from models.recording import VERSION
 
 BY = f"Headlight {VERSION}"
@@ -39,48 +39,50 @@ VALUES = [
 def test_no_number_that_is_not_zero_is_written_as_zero(decimals: int) -> None:
     for value in VALUES:
         for written in (
-            numbers.fixed(value, decimals),
-            numbers.signed(value, decimals),
-            numbers.power(value, decimals + 1),
+            formatting.fixed(value, decimals),
+            formatting.signed(value, decimals),
+            formatting.power(value, decimals + 1),
         ):
-            said = numbers.read(written)
+            said = formatting.read(written)
             assert (said == 0) == (value == 0), (value, written)
             assert math.copysign(1, said) == math.copysign(1, value) or not value
-            assert numbers.says(written, value), (value, written)
+            assert formatting.says(written, value), (value, written)
             assert "-" not in written
 
 
 def test_shares_are_neither_nothing_nor_all_unless_they_are() -> None:
     for value in (1e-9, 0.0004, 0.9951, 0.9999, 0.99999999):
-        assert numbers.percent(value) not in ("0%", "0.0%", "100%", "100.0%")
-    assert numbers.percent(1.0) == "100%" and numbers.percent(0.5) == "50%"
+        assert formatting.percent(value) not in ("0%", "0.0%", "100%", "100.0%")
+    assert formatting.percent(1.0) == "100%" and formatting.percent(0.5) == "50%"
 
 
 def test_one_is_one_nat() -> None:
-    assert numbers.plural(1, "nat") == "1 nat" and numbers.plural("1.00", "nat") == "1.00 nats"
-    assert numbers.plural(0, "entry", "entries") == "0 entries"
+    assert (
+        formatting.plural(1, "nat") == "1 nat" and formatting.plural("1.00", "nat") == "1.00 nats"
+    )
+    assert formatting.plural(0, "entry", "entries") == "0 entries"
 
 
 def test_e_to_a_printed_score_is_what_is_printed() -> None:
     for score in np.random.default_rng(0).normal(0, 12, 300):
-        result = numbers.power_of_e(score)
-        told = numbers.exponent_told(score, result)
-        assert numbers.says(result, math.exp(numbers.read(told)))
+        result = formatting.power_of_e(score)
+        told = formatting.exponent_told(score, result)
+        assert formatting.says(result, math.exp(formatting.read(told)))
 
 
 def test_e_to_what_no_number_holds_is_written_all_the_same() -> None:
-    assert numbers.power_of_e(1000) == "1.970 × 10⁴³⁴"
-    assert numbers.power_of_e(-1000) == "5.076 × 10⁻⁴³⁵"
+    assert formatting.power_of_e(1000) == "1.970 × 10⁴³⁴"
+    assert formatting.power_of_e(-1000) == "5.076 × 10⁻⁴³⁵"
 
 
 def test_parts_of_a_ratio_make_the_ratio_that_is_printed() -> None:
     draw = np.random.default_rng(1)
     for _ in range(300):
         part, rest = np.exp(draw.normal(0, 8, 2))
-        said = numbers.weight(part / (part + rest))
-        score, first, second = numbers.softmax_told(math.log(part), math.log(part + rest), said)
-        assert numbers.says(said, numbers.read(first) / numbers.read(second))
-        assert numbers.says(first, math.exp(numbers.read(score)))
+        said = formatting.weight(part / (part + rest))
+        score, first, second = formatting.softmax_told(math.log(part), math.log(part + rest), said)
+        assert formatting.says(said, formatting.read(first) / formatting.read(second))
+        assert formatting.says(first, math.exp(formatting.read(score)))
 
 
 HOSTILE = [
@@ -229,14 +231,14 @@ PAGES = {
 @pytest.mark.parametrize("page", PAGES)
 def test_every_csv_of_a_page_loads_as_it_is(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     offered: dict[str, Callable[[], str]] = {}
-    put = export.offer
+    put = export_menu.offer
 
     def listed(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
         if name.endswith(".csv"):
             offered[name] = make
         put(label, name, mime, make)
 
-    monkeypatch.setattr(export, "offer", listed)
+    monkeypatch.setattr(export_menu, "offer", listed)
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
     app.switch_page(f"../pages/{page}.py")
     app.query_params["text"] = STRANGE

@@ -8,14 +8,14 @@ import re
 
 import numpy as np
 import pytest
-from bounds import PASSED, STORED
 from conftest import HOSTILE
 from driver import MARKS, Visitor
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
+from tolerances import PASSED, STORED
 
-from explorer.memory import passes
+from explorer.state import cache
 
 WORDS = "The kitchen-maid’s unbelievable idea wasn't naïve."
 
@@ -120,7 +120,7 @@ def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
 
 @pytest.mark.slow
 def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
-    stream = passes.record("encoder", WORDS).streams[0]
+    stream = cache.record("encoder", WORDS).streams[0]
     inside = next(at for at, label in enumerate(stream.tokens) if label.startswith("‧"))
     header, *_ = drawn(clean(opened(text=WORDS, token=str(inside), att_unit="Words")))
     assert (

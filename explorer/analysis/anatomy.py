@@ -10,12 +10,12 @@ Axes as in `models/recording.py`; d_head is the width of q and k, and of v where
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.analysis import edited
+from explorer.analysis import consistency
 from explorer.analysis.csv import Cells
 from models.edits import Edit, MeanHead, PatchHead, UniformHead, ZeroHead
 from models.recording import Attention, Recording
@@ -37,7 +37,7 @@ class Own:
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class WeightBreakdown:
     """How one weight comes about, and what it brings. All arrays are 64-bit.
 
     q, k (d_head) of the query and the key. Over the keys: dots = q . k, added (what the model adds
@@ -95,7 +95,7 @@ def cell(
     head: int,
     query: int,
     key: int,
-) -> Cell:
+) -> WeightBreakdown:
     """The cell of a query and a key in a head, opened."""
     q = attention.q[layer, head, query].astype(np.float64)
     keys, v = (
@@ -106,7 +106,7 @@ def cell(
     allowed = attention.allowed[query]
     dots = keys @ q
     room = OFF * max(float(np.linalg.norm(q)) * float(np.linalg.norm(keys, axis=1).max()), 1e-30)
-    divisor, scaled_by = edited.divisor(recording, attention, layer)
+    divisor, scaled_by = consistency.divisor(recording, attention, layer)
     added, measured = _added(recording, attention, head, query, dots / divisor, recorded, room)
     scores = dots / divisor + added
     masked = np.where(allowed, scores, -np.inf)
@@ -114,10 +114,10 @@ def cell(
     exponentials = np.exp(masked - largest)
     total = float(exponentials.sum())
     softmax = exponentials / total
-    evened = edited.of_head(recording, UniformHead, attention.name, (layer, head))
+    evened = consistency.of_head(recording, UniformHead, attention.name, (layer, head))
     weights = softmax if evened is None else allowed / allowed.sum()
     pattern = attention.pattern[layer, head, query].astype(np.float64)
-    return Cell(
+    return WeightBreakdown(
         attention.name,
         layer,
         head,
@@ -156,18 +156,18 @@ def _added(
 ) -> tuple[np.ndarray, bool]:
     """What is added to the scaled scores (key), and whether it had to be read from the recorded
     ones."""
-    added = -edited.penalty(recording, attention, head)[query]
+    added = -consistency.penalty(recording, attention, head)[query]
     if np.abs(scaled + added - recorded).max() <= room * 10 + OFF * np.abs(added).max():
         return added, False
     return recorded - scaled, True
 
 
-def largest_products(opened: Cell, most: int = 3) -> tuple[int, ...]:
+def largest_products(opened: WeightBreakdown, most: int = 3) -> tuple[int, ...]:
     """The dimensions of the largest |q x k|, largest first."""
     return tuple(int(at) for at in np.argsort(-np.abs(opened.products), kind="stable")[:most])
 
 
-def rows_of_sum(opened: Cell) -> tuple[int, ...]:
+def rows_of_sum(opened: WeightBreakdown) -> tuple[int, ...]:
     """The keys whose share of z is shown one by one: those of the largest weights, and always the
     cell's own, in the order of the text."""
     best = [int(at) for at in np.argsort(-opened.weights, kind="stable")[:MOST_ROWS]]
@@ -180,7 +180,7 @@ def rows_of_sum(opened: Cell) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class HeadOutputs:
     """What the heads of a layer wrote at one query, taken apart.
 
     q and z (head, d_head), z as W_O reads it; `set_by` the edit that set each head's z, None where
@@ -211,7 +211,7 @@ def written(
     layer: int,
     query: int,
     outputs: Outputs,
-) -> Written | None:
+) -> HeadOutputs | None:
     """What a layer's heads wrote at a query. outputs: W_O cut by head, (layer, head, d_head,
     d_model), and its bias (layer, d_model).
 
@@ -219,18 +219,18 @@ def written(
     """
     heads = range(attention.q.shape[1])
     name = attention.name
-    if any(edited.of_head(recording, PatchHead, name, (layer, head)) for head in heads):
+    if any(consistency.of_head(recording, PatchHead, name, (layer, head)) for head in heads):
         return None
     set_by = tuple(
-        edited.of_head(recording, ZeroHead, name, (layer, head))
-        or edited.of_head(recording, MeanHead, name, (layer, head))
+        consistency.of_head(recording, ZeroHead, name, (layer, head))
+        or consistency.of_head(recording, MeanHead, name, (layer, head))
         for head in heads
     )
     z = np.stack(
         [
             cell(recording, attention, layer, head, query, 0).z
             if edit is None
-            else edited.z(recording, attention, layer, head)[query]
+            else consistency.z(recording, attention, layer, head)[query]
             for head, edit in zip(heads, set_by)
         ]
     )
@@ -240,10 +240,10 @@ def written(
     parts = np.concatenate((by_head, bias[None]))
     square = float(total @ total)
     shares = parts @ total / square if square > 0 else np.full(len(parts), np.nan)
-    recorded = edited.wrote(recording, attention, layer)
+    recorded = consistency.wrote(recording, attention, layer)
     own = None if recorded is None else Own(float(np.abs(total - recorded[query]).max()))
     q = attention.q[layer, :, query].astype(np.float64)
-    return Written(
+    return HeadOutputs(
         q,
         z,
         set_by,
@@ -297,7 +297,7 @@ def forms(
         and (edit.attention, edit.layer) == (attention.name, layer)
         for edit in recording.edits
     )
-    recorded = None if set_by_edit else edited.wrote(recording, attention, layer)
+    recorded = None if set_by_edit else consistency.wrote(recording, attention, layer)
     return Forms(
         per_position,
         concatenated,
@@ -317,7 +317,9 @@ def top_of(found: Forms) -> float:
 # ---- tables and files ----
 
 
-def tables(opened: Cell, done: Written | None, keys: Sequence[str]) -> dict[str, dict[str, Cells]]:
+def tables(
+    opened: WeightBreakdown, done: HeadOutputs | None, keys: Sequence[str]
+) -> dict[str, dict[str, Cells]]:
     """The numbers behind every step, as named tables of named columns."""
     share = opened.weights[opened.key] * opened.v[opened.key]
     made: dict[str, dict[str, Cells]] = {
@@ -379,3 +381,81 @@ def memory(recording: Recording, n: int) -> int:
         cells = heads * (attention.scores.itemsize + attention.pattern.itemsize)
         total += layers * n * (widths + n * cells) + n * n * attention.allowed.itemsize
     return total
+
+
+# The story of a weight for the browser: plain values and vectors under the names that its
+# pictures know them by.
+
+
+def facts(
+    opened: WeightBreakdown, done: HeadOutputs | None, queries: Sequence[str], keys: Sequence[str]
+) -> dict[str, object]:
+    """Plain values, infinities and NaN as None. queries, keys: what the tokens are called."""
+    at, head = opened.key, opened.head
+    rows = rows_of_sum(opened)
+    edited = None if done is None else done.set_by[head]
+    return {
+        "query": {"at": opened.query, "label": queries[opened.query]},
+        "key": {"at": at, "label": keys[at]},
+        "labels": list(keys),
+        "layer": opened.layer,
+        "head": head,
+        "d_v": len(opened.z),
+        "divisor": opened.divisor,
+        "adds": bool(opened.added.any()),
+        "score": float(opened.scores[at]),
+        "allowed": bool(opened.allowed[at]),
+        "nAllowed": int(opened.allowed.sum()),
+        "largest": opened.largest,
+        "largestAt": int(np.where(opened.allowed, opened.scores, -np.inf).argmax()),
+        "weight": float(opened.weights[at]),
+        "rows": list(rows),
+        "rowWeights": [float(opened.weights[row]) for row in rows],
+        "rest": len(keys) - len(rows),
+        "set": None if edited is None else str(edited),
+        "own": {
+            "score": [opened.own_score.value, opened.own_score.apart],
+            "weight": [opened.own_weight.value, opened.own_weight.apart],
+            "wrote": None if done is None or done.own is None else done.own.apart,
+        },
+        "wrote": None if done is None else _told(done, head),
+    }
+
+
+def _told(done: HeadOutputs, head: int) -> dict[str, object]:
+    names = [*(f"head {each}" for each in range(len(done.by_head))), "bias of W_O"]
+    shares = [None if np.isnan(share) else float(share) for share in done.shares]
+    parts = [
+        {"name": name, "share": share, "length": float(length), "chosen": at == head}
+        for at, (name, share, length) in enumerate(zip(names, shares, done.lengths))
+    ]
+    return {"share": shares[head], "parts": parts}
+
+
+def vectors(opened: WeightBreakdown, done: HeadOutputs | None) -> Mapping[str, np.ndarray]:
+    """The vectors of its pictures: q, k, products (d_head); dots, scores, exponentials, weights,
+    allowed (key); v, z, rest (d_v), shares (row, d_v); where something was written set (d_v), wrote
+    and total (d_model)."""
+    rows = rows_of_sum(opened)
+    shares = opened.weights[list(rows), None] * opened.v[list(rows)]
+    made = {
+        "q": opened.q,
+        "k": opened.k,
+        "products": opened.products,
+        "dots": opened.dots,
+        "scores": opened.scores,
+        "allowed": opened.allowed,
+        "exponentials": opened.exponentials,
+        "weights": opened.weights,
+        "v": opened.v[opened.key],
+        "shares": shares,
+        "rest": opened.z - shares.sum(axis=0),
+        "z": opened.z,
+    }
+    if done is not None:
+        made |= {
+            "set": done.z[opened.head],
+            "wrote": done.by_head[opened.head],
+            "total": done.total,
+        }
+    return made

@@ -3,8 +3,8 @@ read."""
 
 from __future__ import annotations
 
+from models.edits import in_words
 from models.recording import Recording
-from models.written_edits import in_words
 
 
 def model_line(recording: Recording, of: str = "") -> str:

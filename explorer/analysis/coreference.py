@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from explorer.analysis import words
-from explorer.analysis.luck import at_least
-from explorer.analysis.vocabulary import is_word
+from explorer.analysis.poisson_binomial import at_least
+from explorer.analysis.word_classes import is_word
 from models.recording import Attention, Recording
 
 SENTENCES = Path(__file__).with_name("pronouns.txt")
@@ -44,7 +44,7 @@ class Marked(NamedTuple):
     pronoun: str
 
 
-class Head(NamedTuple):
+class CoreferenceHead(NamedTuple):
     """A head that finds a pronoun's noun: in n_shown of n sentences; score: the mean weight that
     the pronoun gives it, chance: the mean weight that the other words give it; fluke: how often
     luck would find as many."""
@@ -66,7 +66,7 @@ class Read(NamedTuple):
     chance: np.ndarray
 
 
-Measured = Mapping[tuple[int, int], Head]
+Measured = Mapping[tuple[int, int], CoreferenceHead]
 
 
 @cache
@@ -132,7 +132,7 @@ def _heads(reads: list[Read]) -> Measured:
         luck = at_least(np.clip(chance[:, layer, head], LEAST_CHANCE, 1))
         fluke = float(luck[shown[layer, head]]) * n_layer * n_head
         if fluke < FLUKE:
-            made[int(layer), int(head)] = Head(
+            made[int(layer), int(head)] = CoreferenceHead(
                 float(score[layer, head]),
                 float(beside[layer, head]),
                 n,
@@ -156,8 +156,8 @@ def _remembered() -> dict[str, dict[str, Measured]]:
     }
 
 
-def _head(score: float, chance: float, n: float, n_shown: float, fluke: float) -> Head:
-    return Head(score, chance, int(n), int(n_shown), fluke)
+def _head(score: float, chance: float, n: float, n_shown: float, fluke: float) -> CoreferenceHead:
+    return CoreferenceHead(score, chance, int(n), int(n_shown), fluke)
 
 
 def remember(fingerprint: str, measured: dict[str, Measured]) -> None:

@@ -10,16 +10,279 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from explorer.analysis.anchors import CONTEXTS, Anchors, pulls
 from explorer.analysis.csv import Cells, Columns, stacked
-from explorer.analysis.planes import Basis, cosine, moved, principal, through, unit
+from explorer.analysis.logit_lens import title as site_title
+from explorer.analysis.logit_lens import vectors
 from explorer.analysis.residual import adds, norm_place, sublayers
-from explorer.analysis.sites import title as site_title
-from explorer.analysis.sites import vectors
-from models.recording import Stream
+from models.recording import Recording, Stream
+
+# Vectors in a plane: lengths and cosines, the directions along which vectors spread most, and
+# what these leave out.
+
+
+def unit(array: np.ndarray) -> np.ndarray:
+    """Vectors (..., d_model) at length 1; a vector of zeros stays one."""
+    length = np.linalg.norm(array, axis=-1, keepdims=True)
+    return array / np.where(length > 0, length, 1)
+
+
+def moved(array: np.ndarray) -> np.ndarray:
+    """How far each vector of (site, ..., d_model) lies from the one at the site before, in all
+    dimensions: (site, ...), 0 at the first."""
+    return np.linalg.norm(np.diff(array, axis=0, prepend=array[:1]), axis=-1)
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The cosine along the last axis; 0 where one of the two is 0."""
+    return (unit(a) * unit(b)).sum(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Three directions at right angles and the point they start from.
+
+    centre (d_model), the mean of all vectors it was made for; axes (axis, d_model), of length 1;
+    explained (axis): the share of those vectors' squared distance from the centre that lies along
+    each; names: of the axes.
+    """
+
+    centre: np.ndarray
+    axes: np.ndarray
+    explained: np.ndarray
+    names: tuple[str, ...]
+
+    def project(self, array: np.ndarray) -> np.ndarray:
+        """Coordinates (..., axis) of vectors (..., d_model)."""
+        return (array - self.centre) @ self.axes.T
+
+    def error(self, array: np.ndarray, n_axes: int = 2) -> np.ndarray:
+        """The share of each vector's squared length, taken from the centre, that lies outside the
+        first `n_axes` directions."""
+        total = ((array - self.centre) ** 2).sum(-1)
+        inside = (self.project(array)[..., :n_axes] ** 2).sum(-1)
+        return np.clip(1 - inside / np.where(total > 0, total, 1), 0, 1) * (total > 0)
+
+
+def principal(rows: np.ndarray) -> Basis:
+    """The three directions along which vectors (row, d_model) spread most: principal components,
+    signs fixed by their largest entry.
+
+    Raises ValueError for fewer than three dimensions.
+    """
+    if rows.shape[1] < 3:
+        raise ValueError(f"a basis of three axes needs three dimensions, not {rows.shape[1]}")
+    centre = rows.mean(0)
+    return _basis(rows, centre, _spread(rows - centre, 3), ("PC 1", "PC 2", "PC 3"))
+
+
+def through(rows: np.ndarray, start: np.ndarray, end: np.ndarray, name: str) -> Basis:
+    """The first axis points from one vector to another (both d_model); the other two are the
+    principal components of what it leaves over.
+
+    Raises ValueError where the two are the same.
+    """
+    way = end - start
+    length = np.linalg.norm(way)
+    if not length > 0:
+        raise ValueError("no axis leads from a point to itself")
+    first = way / length
+    centre = rows.mean(0)
+    offset = rows - centre
+    rest = _spread(offset - np.outer(offset @ first, first), 2, first)
+    return _basis(
+        rows, centre, np.vstack((first, rest)), (name, "PC 1 of the rest", "PC 2 of the rest")
+    )
+
+
+def _spread(offset: np.ndarray, n: int, avoid: np.ndarray | None = None) -> np.ndarray:
+    """The n main directions (n, d_model) of centred rows, at right angles to `avoid`."""
+    weight = offset.T @ offset
+    if (
+        avoid is not None
+    ):  # last of all, also where nothing is left over and every direction is as good
+        weight -= (np.trace(weight) + 1) * np.outer(avoid, avoid)
+    _, found = np.linalg.eigh(weight)
+    axes = found[:, ::-1][:, :n].T
+    sign = np.sign(axes[np.arange(n), np.abs(axes).argmax(1)])
+    return axes * sign[:, None]
+
+
+def _basis(rows: np.ndarray, centre: np.ndarray, axes: np.ndarray, names: tuple[str, ...]) -> Basis:
+    offset = rows - centre
+    total = (offset**2).sum()
+    return Basis(centre, axes, ((offset @ axes.T) ** 2).sum(0) / (total if total > 0 else 1), names)
+
+
+# Anchor words: two groups of words, each word read alone by the same model, and how near a word
+# in a text comes to either.
+
+# The word comes last, so that a model that reads from left to right has seen the frame.
+FRAME = "This is about the {}."
+MOST_WORDS = 6  # in a group of anchors
+LONGEST_WORD = 24
+CONTEXTS = "Contexts"
+MEASURES = {
+    "Cosine": "cos(v, c), c the mean of the group’s vectors at this site.",
+    "Centred": "The same after the mean of all word vectors at this site, of the texts and of "
+    "the anchors’ sentences, has been subtracted from both.",
+    "Difference": "The cosine to the first group minus the cosine to the second: what both have "
+    "in common falls out.",
+    CONTEXTS: "cos(v₁, v₂): the word in text 1 and in text 2. Dashed: different words of the two "
+    "texts, on average.",
+}
+# The share of all splits of the anchors that may do as well before this one counts as chance.
+CLEAR = 0.1
+STILL = 0.005  # a cosine that changes by less has not moved
+
+
+def groups(text: str) -> tuple[tuple[str, ...], ...]:
+    """Two groups of words as a reader writes them, "fruit, tree / mac, os"; empty ones are left
+    out, repeated words too."""
+    found = []
+    for part in text.split("/")[:2]:
+        words = dict.fromkeys(
+            " ".join(word.split())[:LONGEST_WORD] for word in part.split(",") if word.strip()
+        )
+        if words:
+            found.append(tuple(words)[:MOST_WORDS])
+    return tuple(found)
+
+
+def framed(word: str) -> str:
+    """The sentence in which an anchor word is read."""
+    return FRAME.format(word)
+
+
+def word_in_frame(stream: Stream, word: str, names: Sequence[str]) -> np.ndarray:
+    """The vectors (site, d_model) of an anchor word in the recording of `framed(word)`: the mean
+    over its tokens.
+
+    Raises ValueError where the word has no token.
+    """
+    return vectors(stream, names, _tokens_of(stream, word)).mean(1)
+
+
+def _tokens_of(stream: Stream, word: str) -> np.ndarray:
+    start = FRAME.index("{")
+    inside = np.flatnonzero(
+        (stream.spans[:, 0] < start + len(word)) & (stream.spans[:, 1] > start) & ~stream.special
+    )
+    if not len(inside):
+        raise ValueError(f"{word!r} has no token of its own")
+    return inside
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """Groups of words with their vectors. vectors (word, site, d_model); group (word): which of
+    `words` each belongs to; all_rows (row, site, d_model): every word vector of the anchors'
+    sentences; in_pieces: the words that the model reads as several tokens."""
+
+    words: tuple[tuple[str, ...], ...]
+    vectors: np.ndarray
+    group: np.ndarray
+    all_rows: np.ndarray
+    in_pieces: tuple[str, ...]
+
+    def centroids(self) -> np.ndarray:
+        """The mean vector of each group: (group, site, d_model)."""
+        return np.stack([self.vectors[self.group == at].mean(0) for at in range(len(self.words))])
+
+
+def anchors_of(
+    words: tuple[tuple[str, ...], ...],
+    recordings: Sequence[Recording],
+    stream: str,
+    names: Sequence[str],
+) -> Anchors:
+    """The anchors from one recording of `framed(word)` for each word, in the words' order."""
+    flat = [word for group in words for word in group]
+    streams = [recording.stream(stream) for recording in recordings]
+    return Anchors(
+        words,
+        np.stack([word_in_frame(one, word, names) for one, word in zip(streams, flat)]),
+        np.array([at for at, group in enumerate(words) for _ in group]),
+        np.concatenate(
+            [vectors(one, names, np.flatnonzero(~one.special)).swapaxes(0, 1) for one in streams]
+        ),
+        tuple(word for one, word in zip(streams, flat) if len(_tokens_of(one, word)) > 1),
+    )
+
+
+def pulls(
+    paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.ndarray], measure: str
+) -> np.ndarray:
+    """How near a word stands to each group by site, one of `MEASURES`: (text, group, site), for
+    "Difference" (text, 1, site).
+
+    paths: for each text the word's vectors (site, d_model); around: for each text the vectors
+    (site, token, d_model) of all its tokens, which count in the mean of "Centred".
+    """
+    centroids = anchors.centroids()
+    if measure == "Centred":
+        mean = np.concatenate([*(one.swapaxes(0, 1) for one in around), anchors.all_rows]).mean(0)
+        paths, centroids = [path - mean for path in paths], centroids - mean
+    near = np.stack([cosine(path, centroids) for path in paths])
+    return near[:, :1] - near[:, 1:2] if measure == "Difference" else near
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """What two contexts do to one word, at the last site unless it says otherwise.
+
+    near (text, group): the cosines; lean (text): to the first group minus to the second; gap = lean
+    of the first text minus lean of the second; own (site): the cosine between the word in the two
+    texts; centred_gap: the same from centred cosines; as_far of n_splits ways to deal the anchors
+    into two groups of these sizes put the texts at least as far apart; verdict: "apart", "chance"
+    or "still".
+    """
+
+    near: np.ndarray
+    lean: np.ndarray
+    gap: float
+    own: np.ndarray
+    centred_gap: float
+    as_far: int
+    n_splits: int
+    verdict: str
+
+
+def shift(paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.ndarray]) -> Shift:
+    """Whether a word in two texts, paths of (site, d_model), is drawn to different ones of two
+    groups of anchors."""
+    near = pulls(paths, anchors, around, "Cosine")[..., -1]
+    lean = near[:, 0] - near[:, 1]
+    gap = float(lean[0] - lean[1])
+    centred = pulls(paths, anchors, around, "Centred")[..., -1]
+    gaps = _gaps_of_splits([path[-1] for path in paths], anchors)
+    as_far = int((np.abs(gaps) >= abs(gap) - 1e-9).sum())
+    own = cosine(*paths)
+    if 1 - own[-1] < STILL or abs(gap) < STILL:
+        verdict = "still"
+    else:
+        verdict = (
+            "apart" if as_far <= max(1, CLEAR * len(gaps)) and len(gaps) >= 1 / CLEAR else "chance"
+        )
+    centred_gap = float((centred[0, 0] - centred[0, 1]) - (centred[1, 0] - centred[1, 1]))
+    return Shift(near, lean, gap, own, centred_gap, as_far, len(gaps), verdict)
+
+
+def _gaps_of_splits(lasts: Sequence[np.ndarray], anchors: Anchors) -> np.ndarray:
+    """The gap for every way to deal the anchors' words into groups of the same sizes; mirror images
+    count once."""
+    rows, sizes = anchors.vectors[:, -1], [len(group) for group in anchors.words]
+    everyone, found = frozenset(range(len(rows))), []
+    for chosen in combinations(range(len(rows)), sizes[0]):
+        if sizes[0] == sizes[1] and 0 not in chosen:
+            continue
+        one, other = rows[list(chosen)].mean(0), rows[sorted(everyone - {*chosen})].mean(0)
+        lean = [cosine(last, one) - cosine(last, other) for last in lasts]
+        found.append(lean[0] - lean[1])
+    return np.array(found)
 
 
 @dataclass(frozen=True)
@@ -89,7 +352,7 @@ def counterpart(first: Stream, at: int, second: Stream) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class PointGroup:
     """Points of one kind: a text's tokens (kind 0 and 1) or a group of anchor words (2 and 3).
 
     places: of the tokens in their stream; raw (site, point, d_model) as recorded; vectors, the same
@@ -110,7 +373,7 @@ class Scene:
     plane through the anchors was possible."""
 
     sites: tuple[str, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[PointGroup, ...]
     basis: Basis
     fallback: bool
 
@@ -120,7 +383,7 @@ class Scene:
         return tuple(site_title(site, self.sites) for site in self.sites)
 
     @property
-    def texts(self) -> tuple[Group, ...]:
+    def texts(self) -> tuple[PointGroup, ...]:
         """The groups that are texts."""
         return tuple(group for group in self.groups if group.kind < 2)
 
@@ -194,7 +457,7 @@ def scene(
             )
             for at, words in enumerate(anchors.words)
         ]
-    groups_made = tuple(Group(*one, unit(one[-1]) if unit_length else one[-1]) for one in made)
+    groups_made = tuple(PointGroup(*one, unit(one[-1]) if unit_length else one[-1]) for one in made)
     rows = np.concatenate(
         [
             group.vectors.reshape(-1, group.vectors.shape[-1])
@@ -236,7 +499,7 @@ def journey(path: np.ndarray) -> Journey:
     )
 
 
-def others(texts: Sequence[Group]) -> np.ndarray | None:
+def others(texts: Sequence[PointGroup]) -> np.ndarray | None:
     """The mean cosine between different words of two texts, as recorded, by site: (site). What a
     word in two contexts is held against; None where there are no two different words."""
     one, other = (unit(group.raw) for group in texts)
@@ -250,7 +513,7 @@ def others(texts: Sequence[Group]) -> np.ndarray | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class SiteCurves:
     """Numbers of the followed word by site, values (line, site), one of MEASURES. lines: for each
     its name, the text it is of, and 1 for the second group of anchors (or what the first is held
     against), else 0."""
@@ -261,18 +524,18 @@ class Curves:
 
 def curves(
     shown: Scene, anchors: Anchors | None, places: tuple[int, int | None], measure: str
-) -> Curves:
+) -> SiteCurves:
     """How near the followed word, at `places` in the texts, comes to the anchors, or to itself in
     the other text."""
     ways = [shown.path(at, place, raw=True) for at, place in enumerate(places) if place is not None]
     if measure == CONTEXTS:
         if len(ways) < 2:
-            return Curves((), np.empty((0, len(shown.sites))))
+            return SiteCurves((), np.empty((0, len(shown.sites))))
         beside = others(shown.texts)
         own = cosine(*ways)
         if beside is None:
-            return Curves((("the word", 0, 0),), own[None])
-        return Curves((("the word", 0, 0), ("other words", 2, 1)), np.stack((own, beside)))
+            return SiteCurves((("the word", 0, 0),), own[None])
+        return SiteCurves((("the word", 0, 0), ("other words", 2, 1)), np.stack((own, beside)))
     assert anchors is not None, "without anchors there is nothing else to measure"
     values = pulls(ways, anchors, [group.raw for group in shown.texts], measure)
     titles = [""] if measure == "Difference" else [", ".join(words) for words in anchors.words]
@@ -281,7 +544,7 @@ def curves(
         for at in range(len(ways))
         for group, title in enumerate(titles)
     )
-    return Curves(lines, values.reshape(len(lines), -1))
+    return SiteCurves(lines, values.reshape(len(lines), -1))
 
 
 def mean_error(shown: Scene, n_axes: int, site: int) -> float:
@@ -328,7 +591,7 @@ def site_table(texts: Sequence[tuple[str, Sequence[str], np.ndarray]], basis: Ba
     }
 
 
-def curve_table(titles: Sequence[str], found: Curves) -> Columns:
+def curve_table(titles: Sequence[str], found: SiteCurves) -> Columns:
     """Curves as named columns, one row a site."""
     names = [name for name, *_ in found.lines]
     return {"site": list(titles)} | {

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis.numbers import plural, power
-from models.prediction import Lens
-from models.recording import Recording
+from explorer.analysis.formatting import plural, power
+from models.recording import Attention, Recording, Stream
+from models.results import Lens
 
 HOLDS, FAILS = "holds", "does not hold here"
 SHORT, UNTESTABLE = "too short to tell", "cannot be tested here"
@@ -83,7 +83,7 @@ class Claim:
     bound: str
     tolerance: float
     page: str
-    measure: Callable[[Evidence], Measured]
+    measure: Callable[[ClaimContext], Measured]
     times: float = 0.0
     more: float = 0.0
     unit: str = ""
@@ -125,7 +125,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Verdict:
     """What became of a claim: the verdict, one of VERDICTS, the number (None where there is none),
     the reason and the parts.
 
@@ -148,13 +148,13 @@ def gaussian(rows: int, columns: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ClaimContext:
     """What claims are tested with: the recording on screen, and ways to ask its model for more.
 
     again(edits, text, target): another recording; `edits` in one line as `models.edits.to_line`
     writes them, text "" for the same one, target ids of a translator's decoder, None for those it
     has here. norms(stream), outputs(), jacobian(stream, token, site), highway(stream, token),
-    lens(stream), logits(stream, token), embeddings() and depth(stream) as in `models.library`.
+    lens(stream), logits(stream, token), embeddings() and depth(stream) as in `models.registry`.
     stepwise(rows): the scores (id) after each of so many tokens, read one at a time; raises
     ValueError for a model that does not write. chance(): the same evidence from the same model with
     permuted weights. bare(): the recording of the model trained without LayerNorm beside this one,
@@ -171,12 +171,12 @@ class Evidence:
     embeddings: Callable[[], np.ndarray]
     stepwise: Callable[[int], Sequence[np.ndarray]]
     depth: Callable[[str], Any]
-    chance: Callable[[], Evidence] | None = None
+    chance: Callable[[], ClaimContext] | None = None
     bare: Callable[[], Recording | None] = lambda: None
     draw: Callable[[int, int], np.ndarray] = gaussian
 
 
-def settle(claim: Claim, evidence: Evidence) -> Finding:
+def settle(claim: Claim, evidence: ClaimContext) -> Verdict:
     """The verdict on a claim. A number that does not exist (NaN) decides nothing."""
     try:
         _enough(claim, evidence)
@@ -184,17 +184,17 @@ def settle(claim: Claim, evidence: Evidence) -> Finding:
         del evidence  # its recordings are as large as those of permuted weights
         by_chance = _by_chance(claim, chance)
     except TooShort as reason:
-        return Finding(SHORT, None, "–", str(reason))
+        return Verdict(SHORT, None, "–", str(reason))
     except Untestable as reason:
-        return Finding(UNTESTABLE, None, "–", str(reason))
+        return Verdict(UNTESTABLE, None, "–", str(reason))
     except (LookupError, NotImplementedError, ValueError, ZeroDivisionError):
         # The error's own words are a programmer's.
-        return Finding(UNTESTABLE, None, "–", f"{LACKS}.")
+        return Verdict(UNTESTABLE, None, "–", f"{LACKS}.")
     bound = claim.tolerance if by_chance is None else claim.beyond(by_chance.value)
     holds = found.value <= bound if claim.bound == AT_MOST else found.value >= bound
     if by_chance is not None and found.value == by_chance.value:
         holds = False  # what chance gives exactly is not beyond it
-    return Finding(
+    return Verdict(
         HOLDS if holds else FAILS,
         found.value,
         found.shown or with_unit(found.value, claim.unit),
@@ -206,7 +206,7 @@ def settle(claim: Claim, evidence: Evidence) -> Finding:
     )
 
 
-def _enough(claim: Claim, evidence: Evidence) -> None:
+def _enough(claim: Claim, evidence: ClaimContext) -> None:
     """Raises Untestable where there is no text, and TooShort where there is too little of it."""
     first = evidence.recording.streams[0]
     n = int((~first.special).sum())
@@ -219,14 +219,14 @@ def _enough(claim: Claim, evidence: Evidence) -> None:
         )
 
 
-def _measured(claim: Claim, evidence: Evidence) -> Measured:
+def _measured(claim: Claim, evidence: ClaimContext) -> Measured:
     found = claim.measure(_spoken(evidence))
     if np.isnan(found.value):
         raise Untestable("The number does not exist here: something it divides by is 0.")
     return found
 
 
-def _by_chance(claim: Claim, chance: Callable[[], Evidence] | None) -> Measured | None:
+def _by_chance(claim: Claim, chance: Callable[[], ClaimContext] | None) -> Measured | None:
     """The number with permuted weights, for a claim measured here. Raises Untestable where there is
     none: alone it decides nothing."""
     if claim.kind != MEASURED:
@@ -239,7 +239,7 @@ def _by_chance(claim: Claim, chance: Callable[[], Evidence] | None) -> Measured 
         raise Untestable(f"{NO_CHANCE}: {str(error).rstrip('.')}.") from error
 
 
-def _spoken(evidence: Evidence) -> Evidence:
+def _spoken(evidence: ClaimContext) -> ClaimContext:
     """The same, with what the model refuses as a reason for the reader: those errors are written
     for people, others are not."""
 
@@ -300,3 +300,164 @@ def about(recording: Recording) -> tuple[str, ...]:
         "Text: " + " ".join(recording.text.split()),
         *(("Output: " + " ".join(recording.target.split()),) if recording.target else ()),
     )
+
+
+# What many tests of claims ask first: whether there are rows enough, which tokens are text, what
+# the model shows.
+
+
+def at_least(stream: Stream, n: int = FEWEST, what: str = "") -> None:
+    """Raises TooShort for a stream of fewer than n tokens."""
+    enough(len(stream.tokens), f"tokens{what}", n)
+
+
+def enough(n: int, what: str, fewest: int = FEWEST) -> None:
+    """Raises TooShort for fewer than so many of what a verdict rests on, such as "rows"."""
+    if n < fewest:
+        raise TooShort(
+            f"This needs at least {WORDS.get(fewest, fewest)} {what}; there "
+            f"{'is' if n == 1 else 'are'} {n} here."
+        )
+
+
+def opened(recording: Recording) -> tuple[Attention, ...]:
+    """The attentions, all with the scores, queries, keys and values they are made of. Raises
+    Untestable where some are not known, or there is none."""
+    if not recording.attention:
+        raise Untestable("This model shows no attention.")
+    if not all(each.opens for each in recording.attention):
+        raise Untestable(CLOSED)
+    return recording.attention
+
+
+def own(recording: Recording, stream: str = "") -> tuple[Attention, ...]:
+    """The self-attentions, of one stream where it is named. Raises Untestable where there is
+    none."""
+    found = tuple(
+        each
+        for each in recording.attention
+        if each.query == each.key and stream in ("", each.query)
+    )
+    if not found:
+        raise Untestable("This model shows no self-attention.")
+    return found
+
+
+def masked(recording: Recording) -> tuple[Attention, Stream]:
+    """The self-attention under a causal mask and its stream. Raises Untestable where there is
+    none."""
+    for each in recording.attention:
+        if each.query == each.key == "decoder":
+            return each, recording.stream("decoder")
+    raise Untestable(
+        "This model has no decoder: an encoder’s attention has no mask, and each token sees the "
+        "later ones too."
+    )
+
+
+def writer(recording: Recording) -> Stream:
+    """The stream that words are read from."""
+    return recording.streams[-1]
+
+
+def text_places(stream: Stream) -> np.ndarray:
+    """The places of a stream's tokens that are text, all where none is."""
+    places = np.flatnonzero(~stream.special)
+    return places if len(places) else np.arange(len(stream.tokens))
+
+
+def text_rows(stream: Stream) -> np.ndarray:
+    """The places of a stream's tokens that are text. Raises TooShort for fewer than FEWEST."""
+    places = text_places(stream)
+    enough(len(places), "tokens of text")
+    return places
+
+
+def few(places: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
+    """At most so many of some places, evenly spread."""
+    return (
+        places
+        if len(places) <= most
+        else places[np.linspace(0, len(places) - 1, most).round().astype(int)]
+    )
+
+
+def choosing(attention: Attention) -> np.ndarray:
+    """The queries that have more than one key to choose from, at most MOST_ROWS of them. Raises
+    TooShort for fewer than FEWEST."""
+    places = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
+    enough(len(places), "tokens that have more than one token to look at")
+    return few(places)
+
+
+def softmax(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Softmax along the last axis over what is allowed, float64."""
+    z = np.where(allowed, scores.astype(np.float64), -np.inf)
+    z = np.exp(z - z.max(axis=-1, keepdims=True))
+    return z / z.sum(axis=-1, keepdims=True)
+
+
+def state_before(stream: Stream, layer: int, place: str) -> str:
+    """The site of the state that a sub-layer adds to. Raises Untestable where the model does not
+    show it."""
+    for before, wrote, _ in stream.writes():
+        if wrote == f"{layer}.{place}.wrote":
+            return before
+    raise Untestable(f"This model does not show what the {place} of layer {layer} wrote.")
+
+
+def beginning(stream: Stream) -> str:
+    """The site where token and position are together, or the token's alone in a model that adds no
+    positions."""
+    return "embed+pos" if "embed+pos" in stream.sites else stream.sites[0]
+
+
+def another(stream: Stream, place: int) -> str:
+    """A text of as many words as a stream has tokens, of which none is the token at a place."""
+    label = stream.tokens[place].strip().lower()
+    return " ".join(["b" if label == "a" else "a"] * len(stream.tokens))
+
+
+def embedding_factor(e: ClaimContext) -> float:
+    """By what the rows of the readout are multiplied to give the embeddings as the stream begins
+    with them.
+
+    The tied readout has those rows themselves: the scores of two tokens differ by E (h - h'), the
+    bias falls out. Raises Untestable where it reads anything else."""
+    stream = e.recording.streams[-1]
+    at_least(stream)
+    last = len(stream.tokens) - 1
+    scores = e.logits(stream.name, last).astype(np.float64) - e.logits(stream.name, 0)
+    product = e.embeddings() @ (stream.resid[-1, last].astype(np.float64) - stream.resid[-1, 0])
+    times = float(product @ product) / float(product @ scores) if product @ scores else np.nan
+    if not np.abs(product - times * scores).max() <= 1e-3 * np.abs(product).max():
+        raise Untestable(
+            "This model’s readout is not its embedding matrix itself, so the two cannot be "
+            "compared."
+        )
+    return times
+
+
+def by_layer(name: str, values: Sequence[float]) -> tuple[tuple[str, str], ...]:
+    """Values of layers as rows of a small table."""
+    return tuple(
+        (f"{name}layer {layer}", number(float(value))) for layer, value in enumerate(values)
+    )
+
+
+def factor(ratio: float) -> float:
+    """By what factor a ratio is away from 1, either way: 1 and more."""
+    return float("nan") if not ratio > 0 else max(ratio, 1 / ratio)
+
+
+def tried(places: np.ndarray) -> list[int]:
+    """The tokens that are exchanged, one after another: TRIED of the places, evenly spread. Raises
+    TooShort for fewer places than that."""
+    enough(len(places), "tokens to try", TRIED)
+    return [int(place) for place in few(places, TRIED)]
+
+
+def patched(text: str, site: str, token: int) -> str:
+    """The edit that takes one token's vector at a site from the run of another text, in one
+    line."""
+    return f"PatchSite:{text.replace(' ', '%20')}:{site.replace('+', '%2B')}:{token}:"

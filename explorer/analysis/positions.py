@@ -7,11 +7,13 @@ radians."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from explorer.analysis.csv import Columns
+from explorer.analysis.logit_lens import states
 from models.recording import Attention, Recording, Stream
 
 BASE = 10_000.0
@@ -299,4 +301,456 @@ def distance_columns(of: ByDistance) -> Columns:
         "mean p·p": of.mean,
         "smallest p·p": of.low,
         "largest p·p": of.high,
+    }
+
+
+# What positions do to a sentence: lengths of what is added up, their part in the scores, and the
+# room that words and positions share.
+
+
+@dataclass(frozen=True)
+class Added:
+    """Word + position, (token): lengths of the word's vector as the stream begins with it, of the
+    position's and of their sum, and the cosine between word and position."""
+
+    word: np.ndarray
+    encoding: np.ndarray
+    both: np.ndarray
+    cosine: np.ndarray
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The tokens with the shortest and with the longest word vector."""
+        return int(self.word.argmin()), int(self.word.argmax())
+
+
+def added(stream: Stream) -> Added:
+    """What positions add to each token of a stream. Raises KeyError for a stream recorded without
+    positions."""
+    word, encoding, both = (
+        stream.at(site).astype(np.float64) for site in ("embed", "pos.wrote", "embed+pos")
+    )
+    long, far, sum_ = (np.linalg.norm(each, axis=1) for each in (word, encoding, both))
+    return Added(long, far, sum_, (word * encoding).sum(axis=1) / np.maximum(long * far, 1e-30))
+
+
+@dataclass(frozen=True)
+class ByOffset:
+    """A head's scores gathered by offset, key minus query: (offset). `pairs` is how many pairs of
+    tokens have that offset. `together` and `alone`: mean score with positions and without;
+    `places`: mean of what position x position gives to it, None above the first layer."""
+
+    offset: np.ndarray
+    pairs: np.ndarray
+    together: np.ndarray
+    alone: np.ndarray
+    places: np.ndarray | None
+
+    @property
+    def best(self) -> int:
+        """The offset with the highest mean score, with positions."""
+        return int(self.offset[self.together.argmax()])
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """By how much the means vary over the offsets (standard deviation), with positions and
+        without."""
+        return float(self.together.std()), float(self.alone.std())
+
+    @property
+    def lines(self) -> tuple[tuple[str, np.ndarray], ...]:
+        """What is known by offset, each under its name."""
+        drawn = (("with positions", self.together), ("without", self.alone))
+        return drawn if self.places is None else (*drawn, ("position × position", self.places))
+
+
+def by_offset(plain: Recording, bare: Recording, stream: str, layer: int, head: int) -> ByOffset:
+    """What positions do to q . k / sqrt(d_head) of one head: `plain` recorded with them, `bare`
+    without, on the same tokens. Over the allowed pairs of text tokens; special tokens are left
+    out."""
+    text = ~plain.stream(stream).special
+    with_, without = attention_of(plain, stream), attention_of(bare, stream)
+    query, key = np.nonzero(with_.allowed & text[:, None] & text)
+    split = layer == 0 and splits(plain.stream(stream))
+    offset, group, pairs = np.unique(key - query, return_inverse=True, return_counts=True)
+
+    def mean(scores: np.ndarray) -> np.ndarray:
+        return np.bincount(group, scores[query, key].astype(np.float64), len(offset)) / np.maximum(
+            pairs, 1
+        )
+
+    places = mean(places_part(with_, without, head)) if split else None
+    return ByOffset(
+        offset, pairs, mean(with_.scores[layer, head]), mean(without.scores[layer, head]), places
+    )
+
+
+def places_part(plain: Attention, bare: Attention, head: int) -> np.ndarray:
+    """What position x position gives to the scores of a head in layer 0, (query, key), where its
+    input is a sum (`splits`).
+
+    q is linear in word + position, so q with positions minus q without is the position's own part;
+    so is k's."""
+    q, k = (
+        with_[0, head].astype(np.float64) - without[0, head]
+        for with_, without in ((plain.q, bare.q), (plain.k, bare.k))
+    )
+    return q @ k.T / divisor(plain)
+
+
+def splits(stream: Stream) -> bool:
+    """True where the heads of layer 0 read word + position as it is; False where a norm stands
+    between, which mixes the two, or no position is added."""
+    return "pos.wrote" in stream.sites and not follows(stream)
+
+
+def follows(stream: Stream) -> str:
+    """What reads the sum of word and position: a "norm" that is part of the stream, layer 0's own
+    ("read"), or "" for layer 0 as it is."""
+    return (
+        "norm"
+        if "embed.normed" in stream.sites
+        else "read"
+        if "0.attn.read" in stream.sites
+        else ""
+    )
+
+
+def divisor(attention: Attention) -> float:
+    """What the scores of layer 0 are divided by: sqrt(d_head) in the paper."""
+    return 1 / float(attention.scale[0])
+
+
+def most_positional(plain: Recording, bare: Recording, stream: str) -> int:
+    """The head of layer 0 whose position x position part varies most over the tokens; where there
+    is no such part, the one whose scores positions change most."""
+    with_, without = attention_of(plain, stream), attention_of(bare, stream)
+    if splits(plain.stream(stream)):
+        return int(
+            np.argmax([places_part(with_, without, head).std() for head in range(with_.q.shape[1])])
+        )
+    return int(np.argmax((with_.scores[0].astype(np.float64) - without.scores[0]).std(axis=(1, 2))))
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How much of one thing lies in the first r principal directions of the embeddings, (r) from 0
+    to d_model: `words` of the embeddings' own variance, `places` of the encoding's variation over
+    the positions. `chance` is r / d_model, the share in directions taken at random."""
+
+    words: np.ndarray
+    places: np.ndarray
+    chance: np.ndarray
+
+    def most(self, share: float) -> int:
+        """How many directions hold this share of the embeddings' variance."""
+        return int(np.searchsorted(self.words, share))
+
+
+def overlap(embeddings: np.ndarray, encoding: np.ndarray) -> Overlap:
+    """Embeddings (id, d_model) and the encodings of a model's positions (position, d_model), each
+    about its mean, every word counting alike."""
+    d = embeddings.shape[1]
+    around = embeddings - embeddings.mean(axis=0, dtype=np.float64)
+    variance, directions = np.linalg.eigh(around.T @ around)
+    varied = encoding - encoding.mean(axis=0)
+    energy = ((varied @ directions) ** 2).sum(axis=0)
+    return Overlap(_shares(variance[::-1]), _shares(energy[::-1]), np.arange(d + 1) / d)
+
+
+def room_needed(encoding: np.ndarray, share: float) -> int:
+    """How many dimensions hold this share of an encoding's (position, d) variation over its
+    positions."""
+    values = np.linalg.svd(encoding - encoding.mean(axis=0), compute_uv=False)
+    return int(np.searchsorted(_shares(values**2), share))
+
+
+def _shares(parts: np.ndarray) -> np.ndarray:
+    total = np.concatenate(([0.0], np.maximum(parts, 0).cumsum()))
+    return total / (total[-1] or 1)
+
+
+def added_columns(of: Added, tokens: Sequence[str], word: str = "√d × embedding") -> Columns:
+    """Word + position as named columns; `word` is what the word's vector is called."""
+    return {
+        "position": np.arange(len(tokens)),
+        "token": list(tokens),
+        word: of.word,
+        "encoding": of.encoding,
+        "sum": of.both,
+        "cosine": of.cosine,
+    }
+
+
+def offset_columns(of: ByOffset) -> Columns:
+    """Scores by offset as named columns."""
+    return {"key − query": of.offset, "pairs": of.pairs} | dict(of.lines)
+
+
+def overlap_columns(of: Overlap) -> Columns:
+    """Shares by number of directions as named columns."""
+    return {
+        "directions": np.arange(len(of.words)),
+        "embeddings": of.words,
+        "encoding": of.places,
+        "chance": of.chance,
+    }
+
+
+# Another order of the words: whether vectors know in which order the words came.
+
+
+def read_part(recording: Recording) -> str:
+    """The part of a recording's text that the model read: all of it, unless tokens were dropped at
+    its end."""
+    end = int(recording.streams[0].spans[:, 1].max(initial=0)) if recording.dropped else 0
+    return recording.text[:end] if end > 0 else recording.text
+
+
+def turned_round(text: str) -> str:
+    """The words of a text from last to first."""
+    return " ".join(reversed(text.split()))
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Which token of one stream is which of another: `here` and `there` (match) are places, in the
+    order of `here`. `alone_here` and `alone_there` are the places that have no partner."""
+
+    here: np.ndarray
+    there: np.ndarray
+    alone_here: tuple[int, ...]
+    alone_there: tuple[int, ...]
+
+
+def matched(one: Stream, other: Stream, same_text: bool) -> Matched:
+    """Tokens matched by word. Of one text read in two orders, a token by its id and its place in
+    the text; of two texts by its id alone. Equal ones are matched in order: the first "the" with
+    the first."""
+    waiting: dict[tuple[int, ...], list[int]] = {}
+    for place, name in enumerate(_names(other, same_text)):
+        waiting.setdefault(name, []).append(place)
+    pairs, alone = [], []
+    for place, name in enumerate(_names(one, same_text)):
+        pairs.append((place, waiting[name].pop(0))) if waiting.get(name) else alone.append(place)
+    here, there = np.array(pairs, dtype=int).reshape(-1, 2).T
+    return Matched(
+        here,
+        there,
+        tuple(alone),
+        tuple(sorted(place for left in waiting.values() for place in left)),
+    )
+
+
+def _names(stream: Stream, with_place: bool) -> list[tuple[int, ...]]:
+    places = stream.spans.tolist() if with_place else [()] * len(stream.ids)
+    return [(id, *place) for id, place in zip(stream.ids.tolist(), places)]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the vectors of the same words agree in two orders.
+
+    site: names; by_site (site) the largest difference of any number of any matched token there, and
+    size_by_site (site) the largest number. Of the last site: by_token (match) the largest
+    difference, digits (match) and cosine (match)."""
+
+    site: tuple[str, ...]
+    by_site: np.ndarray
+    size_by_site: np.ndarray
+    by_token: np.ndarray
+    digits: np.ndarray
+    cosine: np.ndarray
+
+    def along(self, sites: Sequence[str]) -> np.ndarray:
+        """`by_site` in the order of other sites, NaN for one that is not there."""
+        return np.array(
+            [self.by_site[self.site.index(site)] if site in self.site else np.nan for site in sites]
+        )
+
+    def to_draw(self, sites: Sequence[str]) -> np.ndarray:
+        """The same, but NaN for a difference of 0 too, which no log scale has."""
+        found = self.along(sites)
+        return np.where(found > 0, found, np.nan)
+
+    @property
+    def difference(self) -> float:
+        """The largest difference at the last site; 0 where nothing is matched."""
+        return float(self.by_token.max(initial=0))
+
+    @property
+    def common_digits(self) -> float:
+        """To how many digits the vectors agree that agree least."""
+        return float(self.digits.min(initial=np.inf))
+
+
+def agreement(one: Stream, other: Stream, pairs: Matched) -> Agreement:
+    """The vectors of matched tokens compared at every state. Both streams have the same sites, but
+    for those of the positions."""
+    sites = tuple(site for site in states(one) if site in other.sites)
+    gaps, sizes, a, b = [], [], np.zeros((0, 1)), np.zeros((0, 1))
+    for site in sites:
+        a, b = (
+            one.at(site)[pairs.here].astype(np.float64),
+            other.at(site)[pairs.there].astype(np.float64),
+        )
+        gaps.append(np.abs(a - b).max(initial=0))
+        sizes.append(np.abs(a).max(initial=0))
+    by_token = np.abs(a - b).max(axis=1, initial=0)
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return Agreement(
+        sites,
+        np.array(gaps),
+        np.array(sizes),
+        by_token,
+        digits(by_token, np.abs(a).max(axis=1, initial=0)),
+        (a * b).sum(axis=1) / np.maximum(lengths, 1e-30),
+    )
+
+
+def digits(difference: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """To how many decimal digits numbers agree: -log10(largest difference / largest number), no
+    less than 0; infinite where nothing differs."""
+    difference, size = np.asarray(difference, dtype=np.float64), np.asarray(size, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.maximum(0.0, -np.log10(difference / np.where(size > 0, size, 1)))
+
+
+def maps(
+    one: np.ndarray, other: np.ndarray, pairs: Matched
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """A head's weights (query, key) in two orders, rows and columns of the second put in the order
+    of the first, and the largest difference. Only matched tokens."""
+    here, there = one[np.ix_(pairs.here, pairs.here)], other[np.ix_(pairs.there, pairs.there)]
+    return here, there, float(np.abs(here.astype(np.float64) - there).max(initial=0))
+
+
+def largest_gap(one: Attention, other: Attention, pairs: Matched) -> float:
+    """The largest difference of any weight of any head in two orders, over matched tokens."""
+    gaps = (
+        maps(a, b, pairs)[2]
+        for a, b in zip(
+            one.pattern.reshape(-1, *one.allowed.shape),
+            other.pattern.reshape(-1, *other.allowed.shape),
+        )
+    )
+    return max(gaps, default=0.0)
+
+
+@dataclass(frozen=True)
+class Orders:
+    """A text in two orders: the tokens of a stream as it is, `tokens`, and those `read` of the
+    other text, how many of which were dropped; which token is which; and how far their vectors
+    agree with positions and without."""
+
+    tokens: tuple[str, ...]
+    read: tuple[str, ...]
+    dropped: int
+    pairs: Matched
+    with_: Agreement
+    without: Agreement
+
+
+def orders(
+    recorded: Callable[[bool], tuple[Recording, Recording]], stream: str, same_text: bool
+) -> Orders:
+    """Two orders compared. `recorded` gives both recordings, without positions where it is asked
+    for True; one pair at a time is held."""
+    one, other = recorded(False)
+    tokens, read, dropped, pairs = (
+        one.stream(stream).tokens,
+        other.streams[0].tokens,
+        other.dropped,
+        matched(one.stream(stream), other.stream(stream), same_text),
+    )
+    with_ = agreement(one.stream(stream), other.stream(stream), pairs)
+    one, other = recorded(True)
+    return Orders(
+        tokens,
+        read,
+        dropped,
+        pairs,
+        with_,
+        agreement(one.stream(stream), other.stream(stream), pairs),
+    )
+
+
+@dataclass(frozen=True)
+class Maps:
+    """A head's weights in two orders, (match, match), as `maps` has them; their largest difference
+    `gap`, that in any of `n_heads` heads, and the largest weight."""
+
+    here: np.ndarray
+    there: np.ndarray
+    gap: float
+    largest: float
+    n_heads: int
+    top: float
+
+
+def both_maps(one: Attention, other: Attention, layer: int, head: int, pairs: Matched) -> Maps:
+    """One head in two orders."""
+    here, there, gap = maps(one.pattern[layer, head], other.pattern[layer, head], pairs)
+    return Maps(
+        here,
+        there,
+        gap,
+        largest_gap(one, other, pairs),
+        one.pattern.shape[0] * one.pattern.shape[1],
+        float(max(here.max(), there.max())),
+    )
+
+
+def order_columns(found: Orders) -> Columns:
+    """The matched tokens and how far their last vectors agree, as named columns."""
+    with_, without = found.with_, found.without
+    return {
+        "token": [found.tokens[place] for place in found.pairs.here],
+        "place": found.pairs.here,
+        "place in the other order": found.pairs.there,
+        "with: largest difference": with_.by_token,
+        "with: digits": with_.digits,
+        "with: cosine": with_.cosine,
+        "without: largest difference": without.by_token,
+        "without: digits": without.digits,
+        "without: cosine": without.cosine,
+    }
+
+
+def word_columns(found: Orders) -> Columns:
+    """The matched tokens in short: where they moved, and to how many digits their last vectors
+    agree, as named columns."""
+    with_, without = found.with_, found.without
+    return {
+        "token": [found.tokens[place] for place in found.pairs.here],
+        "place": [f"{here} → {there}" for here, there in zip(found.pairs.here, found.pairs.there)],
+        "digits, without": [_short(each) for each in without.digits],
+        "digits, with": [_short(each) for each in with_.digits],
+        "cosine, with": with_.cosine,
+    }
+
+
+def _short(digits: float) -> str:
+    return "every one" if np.isinf(digits) else f"{digits:.1f}"
+
+
+def site_columns(with_: Agreement, without: Agreement) -> Columns:
+    """The largest difference at every site as named columns."""
+    return {
+        "site": list(with_.site),
+        "with: largest difference": with_.by_site,
+        "with: largest number": with_.size_by_site,
+        "without: largest difference": without.along(with_.site),
+    }
+
+
+def map_columns(here: np.ndarray, there: np.ndarray, tokens: Sequence[str]) -> Columns:
+    """Both orders' weights, a row for each pair of tokens, as named columns."""
+    n = len(tokens)
+    query, key = np.divmod(np.arange(n * n), max(n, 1))
+    return {
+        "query": [f"{at} {tokens[at]}" for at in query],
+        "key": [f"{at} {tokens[at]}" for at in key],
+        "this order": here.ravel(),
+        "the other order": there.ravel(),
     }

@@ -13,9 +13,9 @@ from math import log
 import numpy as np
 
 from explorer.analysis.csv import Columns
-from models.prediction import Sampling, probabilities, softmax, spelling
-from models.prediction import Whole as Whole  # handed on to the sentences
 from models.recording import Stream
+from models.results import Sampling, probabilities, softmax, spelling
+from models.results import Whole as Whole  # handed on to the sentences
 
 MOST_ROWS = 10
 CONTINUES = "\u2027"  # what the label of a piece that goes on inside a word begins with

@@ -7,7 +7,7 @@ in where a number needs them. A cosine or angle with a vector of length 0 does n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ SHORT = {"attn": "attn", "cross": "cross", "ffn": "FFN", "pos": "pos"}
 
 
 @dataclass(frozen=True)
-class Measure:
+class StreamQuantity:
     """A number of each token and column: what it is in a line, its unit and digits, whether it has
     two signs, and its scale (None: the largest here)."""
 
@@ -36,7 +36,7 @@ class Measure:
 
 
 WRITES = (
-    Measure(
+    StreamQuantity(
         "Turned",
         (
             "the angle between the vector before a sub-layer and the one after it, and after its "
@@ -45,7 +45,7 @@ WRITES = (
         "°",
         1,
     ),
-    Measure(
+    StreamQuantity(
         "Share",
         (
             "the length of what was written, of that length and the length before taken "
@@ -56,7 +56,7 @@ WRITES = (
         0.0,
         1.0,
     ),
-    Measure(
+    StreamQuantity(
         "Cosine",
         (
             "the cosine of what was written to the vector before: 1 along it, 0 square to it, −1 "
@@ -68,8 +68,8 @@ WRITES = (
         1.0,
         True,
     ),
-    Measure("Written", "the length of what each sub-layer wrote", "", 2, spread=True),
-    Measure(
+    StreamQuantity("Written", "the length of what each sub-layer wrote", "", 2, spread=True),
+    StreamQuantity(
         "Norm",
         "the length of the vector at every site, what was written among them",
         "",
@@ -115,7 +115,7 @@ class Norm:
 
 
 @dataclass(frozen=True)
-class Column:
+class HeatmapColumn:
     """A column of a heatmap: the group it stands in, its short label there, its full name, and the
     sub-layer or head it belongs to."""
 
@@ -125,11 +125,11 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class TokenGrid:
     """One measure of every token: values (token, column)."""
 
-    measure: Measure
-    columns: tuple[Column, ...]
+    measure: StreamQuantity
+    columns: tuple[HeatmapColumn, ...]
     values: np.ndarray
 
 
@@ -189,17 +189,17 @@ def share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
         return w / (w + x)
 
 
-def writes(stream: Stream, measure: str) -> Grid:
+def writes(stream: Stream, measure: str) -> TokenGrid:
     """A measure of WRITES for every token and sub-layer; "Norm" for every site. Raises
     StopIteration for a measure that does not exist."""
     of = next(each for each in WRITES if each.name == measure)
     if measure == "Norm":
         values = np.linalg.norm(stream.resid.astype(np.float64), axis=-1).T
-        return Grid(of, tuple(_site_column(site) for site in stream.sites), values)
+        return TokenGrid(of, tuple(_site_column(site) for site in stream.sites), values)
     columns, values = [], []
     for each in sublayers(stream):
         before, wrote = at(stream, each.before), at(stream, each.wrote)
-        columns.append(Column(_group(each.layer), SHORT[each.place], each.name))
+        columns.append(HeatmapColumn(_group(each.layer), SHORT[each.place], each.name))
         values.append(
             {
                 "Turned": lambda: degrees(before, at(stream, each.after)),
@@ -209,7 +209,7 @@ def writes(stream: Stream, measure: str) -> Grid:
             }[measure]()
         )
     made = np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
-    return Grid(of, tuple(columns), made)
+    return TokenGrid(of, tuple(columns), made)
 
 
 def norms_of(stream: Stream) -> tuple[Norm, ...]:
@@ -356,7 +356,7 @@ def per_step(values: np.ndarray) -> float | None:
     return float(np.exp(np.polyfit(where, np.log(values[where]), 1)[0])) if len(where) > 2 else None
 
 
-def table(grid: Grid, tokens: Sequence[str]) -> Columns:
+def table(grid: TokenGrid, tokens: Sequence[str]) -> Columns:
     """A grid as named columns: the tokens, then a column for each of the grid's."""
     names = [column.name for column in grid.columns]
     return {"token": numbered(tokens), **dict(zip(names, grid.values.T))}
@@ -371,7 +371,7 @@ def site_name(site: str) -> str:
     return _site_column(site).name
 
 
-def _site_column(site: str) -> Column:
+def _site_column(site: str) -> HeatmapColumn:
     number, _, rest = site.partition(".")
     if not number.isdecimal():
         short = {"pos.wrote": "pos", "embed+pos": "sum"}
@@ -382,7 +382,7 @@ def _site_column(site: str) -> Column:
             "embed.normed": "the input after its norm",
             "final.normed": "after the last norm",
         }
-        return Column(
+        return HeatmapColumn(
             "End" if site == "final.normed" else "Input",
             "norm" if site.endswith(".normed") else short.get(site, site),
             names.get(site, site),
@@ -395,4 +395,142 @@ def _site_column(site: str) -> Column:
         "sum": f"the sum after {PLACES[place]}",
         "normed": f"after {PLACES[place]}’s add & norm",
     }[what]
-    return Column(f"Layer {number}", label, f"layer {number}, {name}")
+    return HeatmapColumn(f"Layer {number}", label, f"layer {number}, {name}")
+
+
+# LayerNorm in numbers: what stands before and after it, its steps at one token, and BatchNorm
+# beside it.
+
+STAGES = ("sum", "− μ", "÷ σ", "× gain", "+ bias")
+STAGES_OF_RMS = ("sum", "÷ rms", "× gain", "+ bias")
+NORMS = (
+    StreamQuantity(
+        "Sigma before", "the spread σ of the components before the norm", "", 3, spread=True
+    ),
+    StreamQuantity(
+        "Mean before", "the mean μ of the components before the norm", "", 3, None, None, True
+    ),
+    StreamQuantity(
+        "Sigma after", "the spread of the components after the norm, gain and bias", "", 3
+    ),
+    StreamQuantity(
+        "Mean after",
+        "the mean of the components after the norm, gain and bias",
+        "",
+        3,
+        None,
+        None,
+        True,
+    ),
+)
+
+
+def norm_grid(stream: Stream, measure: str, norm: str = "norm") -> TokenGrid:
+    """A measure of NORMS for every token and norm; `norm`: what these are called. Raises
+    StopIteration for a measure that does not exist."""
+    of = next(each for each in NORMS if each.name == measure)
+    what, _, when = measure.partition(" ")
+    found = norms_of(stream)
+    sites = [each.before if when == "before" else each.after for each in found]
+    reduce = np.std if what == "Sigma" else np.mean
+    values = [reduce(at(stream, site), axis=-1) for site in sites]
+    columns = tuple(HeatmapColumn(each.group, each.label, f"{norm}, {each.name}") for each in found)
+    return TokenGrid(
+        of, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
+    )
+
+
+Norms = Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]]
+
+
+def normalised(x: np.ndarray, eps: float, centred: bool = True) -> np.ndarray:
+    """(x - mean) / sqrt(variance + eps) over the last axis: LayerNorm without gain and bias; where
+    not `centred` x / sqrt(mean square + eps), RMSNorm."""
+    x = x.astype(np.float64)
+    x = x - x.mean(-1, keepdims=True) if centred else x
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + eps)
+
+
+def norm_error(stream: Stream, norms: Norms) -> float:
+    """The largest |LayerNorm(what stood before) - what was recorded after it| over all tokens and
+    LayerNorms. norms: gain, bias (d_model), eps and whether the mean is subtracted, by site."""
+    worst = 0.0
+    for each in norms_of(stream):
+        gain, bias, eps, centred = norms[each.site]
+        worst = max(
+            worst,
+            float(
+                np.abs(
+                    normalised(at(stream, each.before), eps, centred) * gain
+                    + bias
+                    - at(stream, each.after)
+                ).max()
+            ),
+        )
+    return worst
+
+
+def stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
+    """One norm at one token, step by step, as named columns: the mean, sigma and length after each
+    of STAGES, of an RMSNorm after each of STAGES_OF_RMS, the last left out where it has no bias.
+    "sum": what it takes."""
+    each = next(one for one in norms_of(stream) if one.site == site)
+    gain, bias, eps, centred = norms[site]
+    x = at(stream, each.before)[token]
+    normed = normalised(x, eps, centred)
+    steps = [
+        x,
+        *([x - x.mean()] if centred else []),
+        normed,
+        normed * gain,
+        *([normed * gain + bias] if centred or bias.any() else []),
+    ]
+    return {
+        "step": (STAGES if centred else STAGES_OF_RMS)[: len(steps)],
+        "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
+        "spread σ": [float(step.std()) for step in steps],
+        "length": [float(np.linalg.norm(step)) for step in steps],
+        "turned from the sum °": [float(degrees(x, step)) for step in steps],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class NormChange:
+    """What one token's change does to every token, |y' - y| (token), where y is normalised over
+    features (layer) or over tokens (batch)."""
+
+    token: int
+    times: float
+    layer: np.ndarray
+    batch: np.ndarray
+
+
+def change(
+    stream: Stream, site: str, token: int, times: float, eps: float, centred: bool = True
+) -> NormChange:
+    """The recorded vectors before the LayerNorm `site`, `token`'s multiplied by `times`, normalised
+    both ways, without gain and bias.
+
+    Over features: each token by its own mean and variance (LayerNorm; where not `centred` by its
+    mean square, RMSNorm). Over tokens: each feature by
+    its mean and variance over the tokens of this text (BatchNorm as in training, the text being the
+    batch).
+    """
+    x = at(stream, next(each.before for each in norms_of(stream) if each.site == site))
+    changed = x.copy()
+    changed[token] *= times
+    moved = [
+        np.linalg.norm(how(changed) - how(x), axis=-1)
+        for how in (lambda v: normalised(v, eps, centred), lambda v: normalised(v.T, eps).T)
+    ]
+    return NormChange(token, times, *moved)
+
+
+def worst_other(values: np.ndarray, token: int) -> tuple[int, float] | None:
+    """(token, value) of the largest value at another token than `token`; None where there is no
+    other."""
+    if len(values) < 2:
+        return None
+    others = values.copy()
+    others[token] = -np.inf
+    return int(others.argmax()), float(others.max())

@@ -1,9 +1,9 @@
 """Heads forming: the scores of habits over a model's checkpoints, when a head took one up for good,
 and the loss beside it.
 
-A habit, its score, its chance and what speaks against it are those of `explorer.analysis.heads`,
-measured on the same text at each checkpoint. A head *has* a habit at a checkpoint where nothing
-speaks against it there: it lies beyond chance and beyond luck.
+A habit, its score, its chance and what speaks against it are those of
+`explorer.analysis.head_naming`, measured on the same text at each checkpoint. A head *has* a habit
+at a checkpoint where nothing speaks against it there: it lies beyond chance and beyond luck.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from explorer.analysis import heads as naming
+from explorer.analysis import head_naming
 from explorer.analysis.csv import Columns
 
 # What a head can take up. A sink speaks of many heads at once, "broad" of none.
-HABITS = (*(name for name in naming.NAMING if name != naming.SINK), *naming.NAMING_ACROSS[:2])
+HABITS = (
+    *(name for name in head_naming.NAMING if name != head_naming.SINK),
+    *head_naming.NAMING_ACROSS[:2],
+)
 Curve = tuple[tuple[float, float], ...]  # (step, loss in nats), steps rising
 
 
@@ -25,7 +28,7 @@ class Stage:
     """All heads of one attention at one checkpoint, measured on the reader's text."""
 
     step: int
-    heads: tuple[naming.Head, ...]
+    heads: tuple[head_naming.Head, ...]
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def course(stages: Sequence[Stage], habit: str, at: tuple[int, int]) -> Course:
         tuple(nan if one is None else one.score for one in found),
         tuple(nan if one is None else one.chance for one in found),
         tuple(
-            one is not None and not one.against and _head(stage, at).name != naming.TOO_SHORT
+            one is not None and not one.against and _head(stage, at).name != head_naming.TOO_SHORT
             for stage, one in zip(stages, found)
         ),
     )
@@ -96,7 +99,7 @@ def habits(stages: Sequence[Stage]) -> tuple[str, ...]:
 def best_head(stage: Stage, habit: str) -> tuple[int, int]:
     """The head with the highest score for a habit; of those that have it, where any does."""
 
-    def rank(head: naming.Head) -> tuple[bool, float]:
+    def rank(head: head_naming.Head) -> tuple[bool, float]:
         one = next((one for one in head.relations if one.name == habit), None)
         return (False, -1.0) if one is None else (not one.against, one.score)
 
@@ -164,9 +167,9 @@ def _or_nothing(value: float) -> float:
     return value if isfinite(value) else -1.0
 
 
-def _head(stage: Stage, at: tuple[int, int]) -> naming.Head:
+def _head(stage: Stage, at: tuple[int, int]) -> head_naming.Head:
     return next(head for head in stage.heads if (head.layer, head.head) == at)
 
 
-def _relation(stage: Stage, habit: str, at: tuple[int, int]) -> naming.Relation | None:
+def _relation(stage: Stage, habit: str, at: tuple[int, int]) -> head_naming.Relation | None:
     return next((one for one in _head(stage, at).relations if one.name == habit), None)

@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from explorer.analysis.csv import Cells, Columns
-from models.prediction import Beam
 from models.recording import Attention, Recording, Stream
+from models.results import Beam
 
 MOST_TOP = 5
 THUMBNAIL_SIDE = 40
@@ -45,7 +45,7 @@ def produced(recording: Recording, end: End | None) -> tuple[np.ndarray, tuple[s
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class DecodedSteps:
     """What a decoder said, step by step, and what else it could have said.
 
     ids (step); logit (step) of that token and log_sum (step), the logarithm of the sum of e^logit
@@ -62,7 +62,7 @@ class Said:
     top_logprobs: np.ndarray
 
 
-def said(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> Said:
+def said(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> DecodedSteps:
     """How likely the model held each produced token. logits (row, id) of the decoder's rows, ids
     (step) with at most as many steps as rows."""
     z = logits[: len(ids)].astype(np.float64)
@@ -72,7 +72,7 @@ def said(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> Said:
     own = z[steps[:, 0], ids]
     likeliest = np.argpartition(-z, top - 1, axis=1)[:, :top]
     likeliest = likeliest[steps, np.argsort(-z[steps, likeliest], axis=1, kind="stable")]
-    return Said(
+    return DecodedSteps(
         ids,
         own,
         log_sum,
@@ -180,7 +180,7 @@ def small(pattern: np.ndarray) -> np.ndarray:
 # ---- as tables ----
 
 
-def token_table(of: Said, labels: Sequence[str], first_choices: Sequence[str]) -> Columns:
+def token_table(of: DecodedSteps, labels: Sequence[str], first_choices: Sequence[str]) -> Columns:
     """A row for each produced token, as named columns. `first_choices`: the labels of what the
     model held likeliest."""
     return {
@@ -194,7 +194,7 @@ def token_table(of: Said, labels: Sequence[str], first_choices: Sequence[str]) -
     }
 
 
-def word_table(of: Said, labels: Sequence[str], groups: Sequence[int]) -> Columns:
+def word_table(of: DecodedSteps, labels: Sequence[str], groups: Sequence[int]) -> Columns:
     """A row for each produced word: its pieces, and the product of their probabilities."""
     starts = [at for at, group in enumerate(groups) if at == 0 or group != groups[at - 1]]
     spans = list(pairwise((*starts, len(groups))))
@@ -239,7 +239,7 @@ def file_table(
     matrix: np.ndarray,
     says: Sequence[str],
     reads: Sequence[str],
-    of: Said,
+    of: DecodedSteps,
     source: Sequence[str],
 ) -> Columns:
     """The alignment as named columns, a row for each step: what the decoder read last, what it

@@ -21,9 +21,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from models import pieces
+from models import buffer_pool
 from models.recording import Stream
-from models.relations import AT_ONCE
+from models.token_relations import AT_ONCE
 
 APOSTROPHES = "'\u2019"
 JOINER = "\u200d"
@@ -118,7 +118,7 @@ def between(pattern: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     if len(rows.starts) == rows.n and len(keys.starts) == keys.n:
         return pattern
     heads = pattern.reshape(-1, *pattern.shape[2:])
-    made = pieces.array((len(heads), len(rows.starts), len(keys.starts)), pattern.dtype)
+    made = buffer_pool.array((len(heads), len(rows.starts), len(keys.starts)), pattern.dtype)
     longer = np.flatnonzero(rows.sizes > 1)
     step = max(1, AT_ONCE // heads[0].size)
     for at in range(0, len(heads), step):

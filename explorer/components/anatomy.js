@@ -6,13 +6,13 @@ import style from "./anatomy.css.js";
 import { shapes } from "./anatomy_shapes.js";
 import { story } from "./anatomy_story.js";
 import { strips } from "./anatomy_strips.js";
-import { hatched, legend, plane, raster } from "./cells.js";
+import { hatched, legend, plane, raster } from "./matrix_canvas.js";
 import { fitted, focused, hear, letter, make, mount, put, redraw } from "./mount.js";
-import { notAllowed, num, ofRow, spokenLine } from "./say.js";
+import { notAllowed, num, ofRow, spokenLine } from "./number_format.js";
 import { stepped } from "./keys.js";
 import { clamp, shade, wordAt } from "./theme.js";
 import { named } from "./tokens.js";
-import { looksAhead, permitted, unfold } from "./wire.js";
+import { looksAhead, permitted, unfold } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
 

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
+from explorer.components.figure_caption import Picture
 from explorer.components.head import runs
-from explorer.components.picture import Picture
 
 
 def matrix(
@@ -35,7 +35,7 @@ def matrix(
         "about": about,
         "sides": list(sides),
     }
-    return wire.encode(header, wire.fine(pattern) | runs(allowed))
+    return codec.encode(header, codec.fine(pattern) | runs(allowed))
 
 
 def story(
@@ -56,7 +56,7 @@ def story(
     if w_o is not None:
         top = float(np.abs(w_o).max()) or 1.0
         blocks["w_o"] = np.rint(127.5 + 127.5 * w_o / top).astype(np.uint8)
-    return wire.encode(header, blocks)
+    return codec.encode(header, blocks)
 
 
 def strip(
@@ -85,7 +85,7 @@ def strip(
         "head": head,
         "top": top,
     }
-    return wire.encode(header, {"vector": np.asarray(vector, dtype=np.float32)})
+    return codec.encode(header, {"vector": np.asarray(vector, dtype=np.float32)})
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Split:
 def shapes(split: Split, label: str, token: str) -> bytes:
     """What the browser needs to draw the split into heads and back, and the row of one query,
     called `label`, with one head's piece."""
-    return wire.encode({"kind": "shapes", "token": token, "label": label, **asdict(split)}, {})
+    return codec.encode({"kind": "shapes", "token": token, "label": label, **asdict(split)}, {})
 
 
 _mount = st.components.v2.component(

@@ -3,7 +3,7 @@
 // the chosen head's.
 
 import { make } from "./mount.js";
-import { node } from "./sheet.js";
+import { node } from "./svg_export.js";
 import { named } from "./tokens.js";
 
 /** @param {import("./mount.js").View} view */

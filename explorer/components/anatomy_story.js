@@ -1,14 +1,14 @@
 // @ts-check
 // How a weight comes about, step by step: the query meets the key, and what comes of it is written.
 
-import { drawing } from "./anatomy_sheet.js";
+import { drawing } from "./anatomy_svg.js";
 import { strips } from "./anatomy_strips.js";
-import { among, largest, quiet, through, two } from "./anatomy_wrote.js";
+import { among, largest, quiet, through, two } from "./head_output.js";
 import { bus } from "./bus.js";
 import { make } from "./mount.js";
-import { num, ofRow } from "./say.js";
-import { offer } from "./sheet.js";
-import { enough, power, product, sum } from "./sums.js";
+import { num, ofRow } from "./number_format.js";
+import { offer } from "./svg_export.js";
+import { enough, power, product, sum } from "./exact_arithmetic.js";
 import { named } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */

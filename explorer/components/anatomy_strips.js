@@ -1,10 +1,10 @@
 // @ts-check
 // Vectors one above the other, aligned number by number.
 
-import { context, raster, sharp } from "./cells.js";
+import { context, raster, sharp } from "./matrix_canvas.js";
 import { plainKey } from "./keys.js";
 import { letter, make, put } from "./mount.js";
-import { fixed } from "./say.js";
+import { fixed } from "./number_format.js";
 import { clamp, css, inkOn, wordAt } from "./theme.js";
 import { cut } from "./tokens.js";
 

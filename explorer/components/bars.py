@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
 
 TONES = ("", "cut", "rest")
@@ -77,7 +77,7 @@ def payload(
         "high": float(high),
         "rows": [_plain(row) for row in rows],
     }
-    return wire.encode(header, {})
+    return codec.encode(header, {})
 
 
 def _plain(row: Bar) -> dict:

@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROUTE = "headlight"
 SHARED = HERE / "shared.css"
-GLOSSARY = HERE.parent / "sentences" / "glossary.toml"
+GLOSSARY = HERE.parent / "text" / "glossary.toml"
 THEME = HERE.parent.parent / ".streamlit" / "config.toml"
 
 

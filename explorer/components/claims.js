@@ -5,7 +5,7 @@
 import style from "./claims.css.js";
 import { plainKey, rove } from "./keys.js";
 import { focused, make, mount, put } from "./mount.js";
-import { spokenLine } from "./say.js";
+import { spokenLine } from "./number_format.js";
 
 /** @typedef {import("./mount.js").View} View */
 

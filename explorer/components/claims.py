@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
 
 TONES = ("holds", "fails", "open", "waiting")
 
 
 @dataclass(frozen=True)
-class Row:
+class ClaimRow:
     """One claim: its name, how its verdict looks (one of TONES), the verdict's mark and word, the
     statement, the number and what it is; and what opens under it: the reason, the test, its
     formula, the bound and the same figure by chance (two short lines below the number), where it
@@ -50,7 +50,7 @@ class Row:
 
 
 def payload(
-    groups: Sequence[tuple[str, str, Sequence[Row]]],
+    groups: Sequence[tuple[str, str, Sequence[ClaimRow]]],
     *,
     counts: Sequence[tuple[str, str, Sequence[tuple[int, str, str]]]],
     says: str,
@@ -82,7 +82,7 @@ def payload(
             for name, under, rows in groups
         ],
     }
-    return wire.encode(header, {})
+    return codec.encode(header, {})
 
 
 _mount = st.components.v2.component(

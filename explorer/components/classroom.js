@@ -11,9 +11,9 @@ import {
   start,
   takePart,
   unfinished,
-} from "./lesson.js";
+} from "./class_client.js";
 import { hear, make, mount, redraw } from "./mount.js";
-import { spokenLine } from "./say.js";
+import { spokenLine } from "./number_format.js";
 
 /** @typedef {import("./mount.js").View} View */
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
 
 _mount = st.components.v2.component(
@@ -14,4 +14,4 @@ _mount = st.components.v2.component(
 
 def show() -> None:
     """Draw it."""
-    _mount(data=wire.encode({}, {}), key="lesson started or joined")
+    _mount(data=codec.encode({}, {}), key="lesson started or joined")

@@ -6,8 +6,8 @@ import { arrange, pathOf } from "./graph_layout.js";
 import style from "./graph.css.js";
 import { rove } from "./keys.js";
 import { fitted, hear, make, mount } from "./mount.js";
-import { spokenLine } from "./say.js";
-import { offer, FONT, node, paper, tag, written } from "./sheet.js";
+import { spokenLine } from "./number_format.js";
+import { offer, FONT, node, paper, tag, written } from "./svg_export.js";
 import { cut, listed, named } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */

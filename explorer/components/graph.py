@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
-from explorer.components.picture import Picture
+from explorer.components.figure_caption import Picture
 
 LAYOUTS = ("Arcs", "Circle")
 
@@ -46,7 +46,7 @@ def payload(edges: Any, nodes: Nodes, picture: Picture) -> bytes:
         "weights": edges.weights.astype(np.float32),
         "out": edges.weight_out.astype(np.float32),
     }
-    return wire.encode(header, blocks)
+    return codec.encode(header, blocks)
 
 
 _mount = st.components.v2.component(

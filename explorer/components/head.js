@@ -2,21 +2,21 @@
 // One head in linked views of one selection: the sentence tinted, and the matrix or the lines between
 // two columns.
 
-import { ahead } from "./ahead.js";
+import { ahead } from "./optimistic_updates.js";
 import { bus } from "./bus.js";
-import { ends } from "./cells.js";
-import { moved } from "./head_ahead.js";
+import { ends } from "./matrix_canvas.js";
+import { moved } from "./head_optimistic.js";
 import style from "./head.css.js";
-import { both } from "./head_both.js";
+import { both } from "./linked_views.js";
 import { lines } from "./head_lines.js";
 import { matrix } from "./head_matrix.js";
 import { plainKey } from "./keys.js";
 import { fitted, make, mount, redraw } from "./mount.js";
-import { notAllowed, share, spokenLine, weightText } from "./say.js";
-import { offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
+import { notAllowed, share, spokenLine, weightText } from "./number_format.js";
+import { offer, paper, plate, scaleBar, tag, text } from "./svg_export.js";
 import { shade, wordAt } from "./theme.js";
 import { chips, listed, named, strongest, tint } from "./tokens.js";
-import { looksAhead, permitted, unfold } from "./wire.js";
+import { looksAhead, permitted, unfold } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
 

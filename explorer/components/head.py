@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
-from explorer.components.picture import Picture
+from explorer.components.figure_caption import Picture
 
 HINT = {
     "matrix": (
@@ -50,7 +50,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Held:
+class PinnedCell:
     """What a reader holds: a row (`pin`) and a column, -1 for none, both the chosen token's where
     rows and columns are one text; the cell that is opened; and the cells that speak for the head's
     name."""
@@ -62,7 +62,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Look:
+class HeadAppearance:
     """How a head is drawn: as "matrix", "lines" or "both" of them, on the scale of the "head", the
     "row" or "global", linear or by powers of ten."""
 
@@ -74,15 +74,15 @@ class Look:
 def payload(
     shown: Matrix,
     at: tuple[int, int],
-    held: Held,
-    look: Look,
+    held: PinnedCell,
+    look: HeadAppearance,
     picture: Picture,
     sizes: tuple[int, int] | None = None,
 ) -> bytes:
     """What the browser needs to draw one head, (layer, head). sizes: how many rows and columns
     there are in all, for the grid of all heads, which shows the held token's row."""
     matrix = shown.matrix
-    blocks = wire.fine(matrix)
+    blocks = codec.fine(matrix)
     if held.pin >= 0 and "exact" not in blocks:
         blocks["row"] = matrix[held.pin].astype(np.float32)
     if held.column >= 0 and "exact" not in blocks:
@@ -110,7 +110,7 @@ def payload(
         **picture.plain(),
         "hint": hints.get("matrix" if look.view == "both" else look.view, otherwise),
     }
-    return wire.encode(header, blocks | runs(shown.allowed))
+    return codec.encode(header, blocks | runs(shown.allowed))
 
 
 def runs(allowed: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,9 +1,9 @@
 // @ts-check
 // A head as lines between two columns of tokens: from the one that looks to what it looks at.
 
-import { sharp } from "./cells.js";
+import { sharp } from "./matrix_canvas.js";
 import { make } from "./mount.js";
-import { share } from "./say.js";
+import { share } from "./number_format.js";
 import { named } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */

@@ -1,10 +1,10 @@
 // @ts-check
 // A head's matrix: rows look, columns are looked at; one row, one column and one cell may be held.
 
-import { touched } from "./beside.js";
-import { ends, hatched, legend, plane, raster } from "./cells.js";
+import { touched } from "./cell_tooltip.js";
+import { ends, hatched, legend, plane, raster } from "./matrix_canvas.js";
 import { letter, make, put } from "./mount.js";
-import { share } from "./say.js";
+import { share } from "./number_format.js";
 
 /** @typedef {import("./mount.js").View} View */
 

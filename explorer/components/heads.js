@@ -2,17 +2,17 @@
 // All heads: a canvas of thumbnails under a grid of real buttons, and the same heads as a sortable
 // list. While a word is held, each head shows that word's row alone: what it looks at, everywhere.
 
-import { coarseOf } from "./ahead.js";
+import { coarseOf } from "./optimistic_updates.js";
 import { bus } from "./bus.js";
-import { cellAt, ends, headGrid, legend, thumbnails, thumbWords } from "./cells.js";
+import { cellAt, ends, headGrid, legend, thumbnails, thumbWords } from "./matrix_canvas.js";
 import style from "./heads.css.js";
 import { list } from "./heads_list.js";
-import { folded, rowCaption, rowOf, rowText, weightAt, written } from "./heads_word.js";
+import { folded, rowCaption, rowOf, rowText, weightAt, written } from "./row_thumbnails.js";
 import { fitted, focused, hear, make, mount } from "./mount.js";
-import { notAllowed, spokenLine } from "./say.js";
+import { notAllowed, spokenLine } from "./number_format.js";
 import { css } from "./theme.js";
 import { named } from "./tokens.js";
-import { looksAhead, permitted } from "./wire.js";
+import { looksAhead, permitted } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
 

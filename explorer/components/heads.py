@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
 from explorer.components.head import runs
 
@@ -51,7 +51,7 @@ RESTS = 0.5  # of a head's attention, from which on it is one that rests on quie
 _listed = attrgetter(*LISTED)
 
 
-class Named(Protocol):
+class HeadRow(Protocol):
     """A head as it is listed: its layer, head and name, and every one of COLUMNS as a number."""
 
     @property
@@ -60,7 +60,7 @@ class Named(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class HeadGrid:
     """What is drawn of all heads; no selection is in it, so choosing a head sends none of it again.
 
     pattern (layer, head, query, key), allowed (query, key); `heads` in the order of the first two
@@ -73,7 +73,7 @@ class Grid:
 
     pattern: np.ndarray
     allowed: np.ndarray
-    heads: Sequence[Named]
+    heads: Sequence[HeadRow]
     meaning: Mapping[str, str]
     tokens: Sequence[str]
     keys: Sequence[str]
@@ -84,7 +84,7 @@ class Grid:
     quiet: np.ndarray | None = None
 
 
-def payload(grid: Grid) -> bytes:
+def payload(grid: HeadGrid) -> bytes:
     """What the browser needs to draw it."""
     pattern, across = grid.pattern, grid.across
     quiet = np.zeros(pattern.shape[-1], bool) if grid.quiet is None else grid.quiet
@@ -92,7 +92,7 @@ def payload(grid: Grid) -> bytes:
     if quiet.any():
         back = pattern[..., quiet].sum(-1).mean(-1).ravel() > RESTS
         pattern = np.where(quiet, 0, pattern)
-    cells, peak, fold = wire.thumbnails(pattern)
+    cells, peak, fold = codec.thumbnails(pattern)
     header = {
         "token": grid.token,
         "n_head": pattern.shape[1],
@@ -117,10 +117,10 @@ def payload(grid: Grid) -> bytes:
         blocks["most"] = pattern.max(axis=-1).astype(np.float32)
         if across:
             blocks["most_in"] = pattern.max(axis=-2).astype(np.float32)
-    return wire.encode(header, blocks)
+    return codec.encode(header, blocks)
 
 
-def _plain(head: Named) -> dict:
+def _plain(head: HeadRow) -> dict:
     listed = dict(zip(LISTED, map(_rounded, _listed(head))))
     if head.name == "broad":  # its score is an entropy and no mean attention: it has its own column
         listed["score"] = listed["chance"] = None

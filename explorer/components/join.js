@@ -1,7 +1,7 @@
 // @ts-check
 // The page on which a student joins: the code is sent, and the window goes where the class is.
 
-import { keep, ROOT, send } from "./lesson_part.js";
+import { keep, ROOT, send } from "./class_part.js";
 
 const form = /** @type {HTMLFormElement} */ (document.querySelector("form"));
 const says = /** @type {HTMLElement} */ (document.querySelector("[role=alert]"));

@@ -3,14 +3,14 @@
 // tinted sentence.
 
 import { bus } from "./bus.js";
-import { context, legend, plane, raster } from "./cells.js";
+import { context, legend, plane, raster } from "./matrix_canvas.js";
 import style from "./matrix.css.js";
 import { fitted, hear, letter, make, mount, put, redraw } from "./mount.js";
-import { brief, exact, short, spokenLine, weightText, within } from "./say.js";
-import { BOLD, offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
+import { brief, exact, short, spokenLine, weightText, within } from "./number_format.js";
+import { BOLD, offer, paper, plate, scaleBar, tag, text } from "./svg_export.js";
 import { inkOn, wordAt } from "./theme.js";
 import { chips, listed, named, strongest, tint } from "./tokens.js";
-import { between, numbers, unfold } from "./wire.js";
+import { between, numbers, unfold } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {import("./theme.js").Look} Look */

@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
-from explorer.components.picture import Picture
+from explorer.components.figure_caption import Picture
 
 MOST_EXACT = 100_000  # numbers that are sent in single precision, of all panels
 MOST_FINE = 500_000  # of more, 16 bits each; of still more a byte each: a view stays under 1.5 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class MatrixPanel:
     """One matrix: title, values (row, column), NaN where there is no number, and the ends of its
     colour scale. Where `low` is under 0, blue is below 0 and orange above. drawn: False for numbers
     that are only read out beside the others. under: a line below the matrix.
@@ -41,13 +41,13 @@ class Panel:
         if self.less is not None:
             return {}
         if self.spare is not None:
-            found = wire.fine(self.values, self.spare)
+            found = codec.fine(self.values, self.spare)
             return {f"{at} {name}": block for name, block in found.items()}
-        return wire.numbers(at, self.values, MOST_EXACT // n, MOST_FINE // n)
+        return codec.numbers(at, self.values, MOST_EXACT // n, MOST_FINE // n)
 
 
 @dataclass(frozen=True)
-class Sheet:
+class MatrixSheet:
     """What matrices side by side share: the names of their rows and columns, which columns are
     special, and what the two sides are. places: the numbers of rows and of columns, None for 0, 1,
     2 ... marks: cells (row, column) to be marked. missing: what a cell without a number is. choose:
@@ -78,7 +78,7 @@ class Sheet:
         }
 
 
-def panels(each: Sequence[Panel], sheet: Sheet, picture: Picture) -> bytes:
+def panels(each: Sequence[MatrixPanel], sheet: MatrixSheet, picture: Picture) -> bytes:
     """What the browser needs to draw matrices of the same rows and columns. It holds no selection,
     so that choosing a row sends none of it again."""
     drawn = [
@@ -97,11 +97,11 @@ def panels(each: Sequence[Panel], sheet: Sheet, picture: Picture) -> bytes:
     blocks: dict[str, np.ndarray] = {}
     for at, one in enumerate(each):
         blocks |= one.blocks(at, len(each))
-    return wire.encode(header, blocks)
+    return codec.encode(header, blocks)
 
 
 @dataclass(frozen=True)
-class Row:
+class SheetRow:
     """A row of a sheet that is shown as a sentence: which one; what a number of it is, between its
     name and a column's; the ends of its colour scale; choose: True where a column is chosen as a
     row."""
@@ -113,7 +113,7 @@ class Row:
     choose: bool = True
 
 
-def row(values: np.ndarray, row: Row, sheet: Sheet, picture: Picture) -> bytes:
+def row(values: np.ndarray, row: SheetRow, sheet: MatrixSheet, picture: Picture) -> bytes:
     """One row (column) as the sentence tinted by it; `picture`: the matrices that it belongs to,
     which will frame it."""
     label = sheet.rows[row.chosen]
@@ -126,7 +126,7 @@ def row(values: np.ndarray, row: Row, sheet: Sheet, picture: Picture) -> bytes:
         "token": f"{picture.token} {row.chosen}",
         "picture": picture.token,
     }
-    return wire.encode(header, {"v0": values.astype(np.float32)})
+    return codec.encode(header, {"v0": values.astype(np.float32)})
 
 
 _mount = st.components.v2.component(

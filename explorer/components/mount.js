@@ -3,7 +3,7 @@
 
 import { bus, listen } from "./bus.js";
 import { onScreen } from "./theme.js";
-import { decode } from "./wire.js";
+import { decode } from "./codec.js";
 
 /**
  * What a view knows. `same`: this drawing would show what the last one showed. `before`: the last

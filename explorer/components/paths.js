@@ -5,11 +5,11 @@
 import { bus } from "./bus.js";
 import { hear, make, mount, put, redraw } from "./mount.js";
 import style from "./paths.css.js";
-import { curve } from "./paths_curve.js";
-import { colours, svgPen } from "./paths_pen.js";
+import { curve } from "./paths_chart.js";
+import { colours, svgPen } from "./draw_backends.js";
 import { walk } from "./paths_walk.js";
-import { fixed } from "./say.js";
-import { shown } from "./sheet.js";
+import { fixed } from "./number_format.js";
+import { shown } from "./svg_export.js";
 import { named } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
 
 
 @dataclass(frozen=True)
-class Named:
+class PictureName:
     """A picture's name (who waits for it waits for this), its file's, and what it says when it
     stands alone."""
 
@@ -32,7 +32,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Place:
+class PathSelection:
     """What the reader looks at. chosen: the followed word's point in each text, counted over all
     points, None where there is none; stage: the site, from 0; trails: "Chosen" or "All"; frame:
     "All" points or "Close" to the word; lead: the site comes from here, because no plane is on
@@ -51,7 +51,7 @@ def walk(
     titles: Sequence[str],
     axes: Sequence[str],
     explained: Iterable[float],
-    named: Named,
+    named: PictureName,
 ) -> bytes:
     """What the browser needs to draw paths and move along them.
 
@@ -65,16 +65,16 @@ def walk(
         "axes": list(axes)[:2],
         "explained": [float(share) for share in explained][:2],
     }
-    return wire.encode(header, {name: array.astype(np.float32) for name, array in arrays.items()})
+    return codec.encode(header, {name: array.astype(np.float32) for name, array in arrays.items()})
 
 
 def around(
-    place: Place,
+    place: PathSelection,
     lines: Sequence[tuple[str, int, int]],
     values: np.ndarray,
     measure: str,
     titles: Sequence[str],
-    named: Named,
+    named: PictureName,
 ) -> bytes:
     """What belongs to the followed word. lines: name, kind and group (0 solid, 1 dashed) of each
     row of values (line, site)."""
@@ -85,13 +85,13 @@ def around(
         "measure": measure,
         "titles": list(titles),
     }
-    return wire.encode(header, {"values": values.astype(np.float32)})
+    return codec.encode(header, {"values": values.astype(np.float32)})
 
 
 def nearest(texts: Sequence[dict], titles: Sequence[str], token: str) -> bytes:
     """The words nearest to the followed one. texts: {"token", "name", "kind", "rows"}, rows (site,
     rank) of [word, cosine]."""
-    return wire.encode(
+    return codec.encode(
         {"kind": "near", "token": token, "near": list(texts), "titles": list(titles)}, {}
     )
 

@@ -2,15 +2,15 @@
 // The plane of tokens' paths: where the points stand, and how they are drawn.
 
 import { nice } from "./axis.js";
-import { sharp } from "./cells.js";
+import { sharp } from "./matrix_canvas.js";
 import { letter } from "./mount.js";
-import { canvasPen, colours } from "./paths_pen.js";
-import { fixed } from "./say.js";
+import { canvasPen, colours } from "./draw_backends.js";
+import { fixed } from "./number_format.js";
 import { calm, cut } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {import("./theme.js").Look} Look */
-/** @typedef {import("./paths_pen.js").Pen} Pen */
+/** @typedef {import("./draw_backends.js").Pen} Pen */
 
 const NEAR = 18; // pixels from which a dot is pointed at
 const PAD = 44;

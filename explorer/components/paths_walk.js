@@ -4,9 +4,9 @@
 import { bus } from "./bus.js";
 import { fitted, hear, make, put, redraw, until } from "./mount.js";
 import { bounds, inFrame, nearest, paint, scene, sized, spot } from "./paths_plane.js";
-import { colours, SHAPES, svgPen } from "./paths_pen.js";
-import { fixed, percent } from "./say.js";
-import { offer, paper, tag } from "./sheet.js";
+import { colours, SHAPES, svgPen } from "./draw_backends.js";
+import { fixed, percent } from "./number_format.js";
+import { offer, paper, tag } from "./svg_export.js";
 import { button, stepper, still } from "./stepper.js";
 import { calm, chips, cut, named } from "./tokens.js";
 

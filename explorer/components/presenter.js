@@ -5,13 +5,13 @@
 import { bus } from "./bus.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
-import { large } from "./large.js";
-import { charted } from "./large_more.js";
+import { large } from "./presenter_panels.js";
+import { charted } from "./presenter_panels_words.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
-import plateStyle from "./plate.css.js";
-import { enlarged as inLargeType } from "./plate_large.js";
+import plateStyle from "./tour_figure.css.js";
+import { enlarged as inLargeType } from "./tour_figure_presenter.js";
 import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
-import { spokenLine } from "./say.js";
+import { spokenLine } from "./number_format.js";
 import style from "./presenter.css.js";
 
 /** @typedef {import("./mount.js").View} View */

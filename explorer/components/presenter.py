@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
 
 _mount = st.components.v2.component(
@@ -15,4 +15,4 @@ _mount = st.components.v2.component(
 
 def show() -> None:
     """Listen for its keys."""
-    _mount(data=wire.encode({}, {}), key="presenter")
+    _mount(data=codec.encode({}, {}), key="presenter")

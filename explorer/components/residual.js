@@ -3,13 +3,13 @@
 // line (or bars, for heads).
 
 import { bus } from "./bus.js";
-import { cellAt, context, legend, raster } from "./cells.js";
+import { cellAt, context, legend, raster } from "./matrix_canvas.js";
 import { arrow, plainKey } from "./keys.js";
 import { fitted, hear, make, mount, put, redraw } from "./mount.js";
 import style from "./residual.css.js";
-import { followed, placeInGroup } from "./residual_lines.js";
-import { exact, fixed, spokenLine } from "./say.js";
-import { BOLD, offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
+import { followed, placeInGroup } from "./token_profile.js";
+import { exact, fixed, spokenLine } from "./number_format.js";
+import { BOLD, offer, paper, plate, scaleBar, tag, text } from "./svg_export.js";
 import { css, inkOn, wordAt } from "./theme.js";
 import { named } from "./tokens.js";
 

@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
-from explorer.components.picture import Picture
+from explorer.components.figure_caption import Picture
 
 
-class Measure(Protocol):
+class QuantityScale(Protocol):
     """What a number is, its unit and digits, whether it has two signs, and the ends of its scale,
     None for the largest here."""
 
@@ -34,7 +34,7 @@ class Measure(Protocol):
     def diverging(self) -> bool: ...
 
 
-class Column(Protocol):
+class ColumnLabel(Protocol):
     """A column: the group it stands in, its short label there, and its full name."""
 
     @property
@@ -45,19 +45,19 @@ class Column(Protocol):
     def name(self) -> str: ...
 
 
-class Grid(Protocol):
+class HeatmapPayload(Protocol):
     """One measure of every token: values (token, column)."""
 
     @property
-    def measure(self) -> Measure: ...
+    def measure(self) -> QuantityScale: ...
     @property
-    def columns(self) -> Sequence[Column]: ...
+    def columns(self) -> Sequence[ColumnLabel]: ...
     @property
     def values(self) -> np.ndarray: ...
 
 
 def chart(
-    grid: Grid,
+    grid: HeatmapPayload,
     tokens: Sequence[str],
     special: Sequence[bool] | np.ndarray,
     picture: Picture,
@@ -79,11 +79,11 @@ def chart(
         **picture.plain(),
         **_of(grid),
     }
-    return wire.encode(header, {"values": grid.values.astype(np.float32)})
+    return codec.encode(header, {"values": grid.values.astype(np.float32)})
 
 
 def followed(
-    grid: Grid,
+    grid: HeatmapPayload,
     tokens: Sequence[str],
     chosen: int,
     picture: Picture,
@@ -114,10 +114,10 @@ def followed(
         "least": np.nanmin(filled, axis=0),
         "most": np.nanmax(filled, axis=0),
     }
-    return wire.encode(header, {name: block.astype(np.float32) for name, block in blocks.items()})
+    return codec.encode(header, {name: block.astype(np.float32) for name, block in blocks.items()})
 
 
-def scale(grid: Grid, log: bool) -> tuple[float, float]:
+def scale(grid: HeatmapPayload, log: bool) -> tuple[float, float]:
     """The two ends of a grid's colour scale: the measure's own, else 0 and the largest number here,
     the same on both sides for two signs.
 
@@ -133,7 +133,7 @@ def scale(grid: Grid, log: bool) -> tuple[float, float]:
     return (-high if measure.diverging else measure.low or 0.0), high
 
 
-def _of(grid: Grid) -> dict:
+def _of(grid: HeatmapPayload) -> dict:
     measure = grid.measure
     return {
         "measure": {

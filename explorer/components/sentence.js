@@ -3,7 +3,7 @@
 // the field says so.
 
 import { make, mount, resized, until } from "./mount.js";
-import { spokenLine } from "./say.js";
+import { spokenLine } from "./number_format.js";
 import { sooner } from "./sooner.js";
 import style from "./sentence.css.js";
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
 
 _mount = st.components.v2.component(
@@ -29,4 +29,4 @@ def show(
     # Half of a surrogate pair is no text and would break the header.
     shown = text.encode("utf-8", "replace").decode("utf-8")
     header = {"text": shown, "model": model, "longest": longest, "live": live}
-    _mount(data=wire.encode(header, {}), key=key, on_text_change=on_text)
+    _mount(data=codec.encode(header, {}), key=key, on_text_change=on_text)

@@ -1,9 +1,9 @@
 // @ts-check
 // The first page's two pictures of a text that was sent just now, before the page itself has run.
 
-import { atRest } from "./lesson_picture.js";
+import { atRest } from "./class_snapshot.js";
 import { isSooner, showSooner, takeBack } from "./mount.js";
-import { decode } from "./wire.js";
+import { decode } from "./codec.js";
 
 const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy put it
 

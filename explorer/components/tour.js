@@ -4,10 +4,10 @@
 
 import { plainKey, rove } from "./keys.js";
 import { hear, make, mount, put, resized, until } from "./mount.js";
-import plateStyle from "./plate.css.js";
-import { drawn, painted, sized } from "./plate.js";
-import { enlarged } from "./plate_large.js";
-import { spokenLine } from "./say.js";
+import plateStyle from "./tour_figure.css.js";
+import { drawn, painted, sized } from "./tour_figure.js";
+import { enlarged } from "./tour_figure_presenter.js";
+import { spokenLine } from "./number_format.js";
 import style from "./tour.css.js";
 
 /** @typedef {import("./mount.js").View} View */

@@ -9,12 +9,12 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
 
 
 @dataclass(frozen=True)
-class Step:
+class StepPayload:
     """What is drawn. at: which of the steps called `names` it is. says: its sentence before the
     number, the number, and after it.
     panels: its pictures side by side, as plain data with a "kind" each; none where there is nothing
@@ -32,10 +32,10 @@ _mount = st.components.v2.component(
 )
 
 
-def payload(step: Step, token: str) -> bytes:
+def payload(step: StepPayload, token: str) -> bytes:
     """What the browser draws a step from. token: the name of the picture, for whoever waits for
     it."""
-    return wire.encode(asdict(step) | {"token": token}, {})
+    return codec.encode(asdict(step) | {"token": token}, {})
 
 
 def show(data: bytes, key: str, on_go: Callable[[], None]) -> None:

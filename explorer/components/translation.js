@@ -2,18 +2,18 @@
 // A translation in three pictures, each mounted by itself: its steps, the list of a beam search, and the
 // tree of how it grew.
 
-import { ahead, whole } from "./ahead.js";
+import { ahead, whole } from "./optimistic_updates.js";
 import { bus } from "./bus.js";
 import { plainKey, rove } from "./keys.js";
 import { fitted, make, mount, redraw } from "./mount.js";
-import { fixed } from "./say.js";
+import { fixed } from "./number_format.js";
 import { stepper } from "./stepper.js";
 import style from "./translation.css.js";
 import { alignment } from "./translation_alignment.js";
-import { candidates, heads, reading } from "./translation_reading.js";
-import { lineup } from "./translation_lineup.js";
+import { candidates, heads, reading } from "./step_details.js";
+import { lineup } from "./alignment_lines.js";
 import { tree } from "./translation_tree.js";
-import { unfold } from "./wire.js";
+import { unfold } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
 

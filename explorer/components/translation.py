@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer.components import wire
+from explorer.components import codec
 from explorer.components.bundle import loader
-from explorer.components.picture import Picture
+from explorer.components.figure_caption import Picture
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Texts:
 
 
 @dataclass(frozen=True, eq=False)
-class Choices:
+class TokenOptions:
     """What was said and what else could have been: `said` has logit, log_sum, logprob, rank and
     top_logprobs (step, ...); pieces: the produced tokens as the vocabulary has them, and tops the
     likeliest ones, (step, place), among n_vocab. forced: True where the reader typed the output."""
@@ -53,15 +53,15 @@ class Views:
     name: str
     matrix: np.ndarray
     n_head: int
-    spare: int = wire.SPARE
+    spare: int = codec.SPARE
 
 
 def steps(
-    texts: Texts, choices: Choices, views: Views, step: int, picture: Picture, text: str
+    texts: Texts, choices: TokenOptions, views: Views, step: int, picture: Picture, text: str
 ) -> bytes:
     """What the browser needs to step through a translation. step from 0 is where to begin.
     `picture` names it without the step, `text` the translation."""
-    cells, peak, _ = wire.thumbnails(views.small[None])
+    cells, peak, _ = codec.thumbnails(views.small[None])
     said = choices.said
     header = {
         "kind": "steps",
@@ -89,7 +89,7 @@ def steps(
         "rank": said.rank.astype(np.uint32),
         "top_logprobs": said.top_logprobs.astype(np.float32),
     }
-    return wire.encode(header, blocks | wire.fine(views.matrix[: len(texts.says)], views.spare))
+    return codec.encode(header, blocks | codec.fine(views.matrix[: len(texts.says)], views.spare))
 
 
 def beams(
@@ -108,7 +108,7 @@ def beams(
         }
         for beam, text, by in zip(held, texts, penalties)
     ]
-    return wire.encode({"kind": "beams", "token": token, "beams": listed, "chosen": chosen}, {})
+    return codec.encode({"kind": "beams", "token": token, "beams": listed, "chosen": chosen}, {})
 
 
 def tree(
@@ -133,7 +133,7 @@ def tree(
             ]
         )
     header = {"kind": "tree", "token": token, "start": start, "steps": rows, "chosen": chosen}
-    return wire.encode(header, {})
+    return codec.encode(header, {})
 
 
 _mount = st.components.v2.component(

@@ -1,10 +1,10 @@
 // @ts-check
 // The alignment: where each produced token looks in the source.
 
-import { legend, plane, raster } from "./cells.js";
+import { legend, plane, raster } from "./matrix_canvas.js";
 import { letter, make, put } from "./mount.js";
-import { odds, spokenLine, weightText } from "./say.js";
-import { offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
+import { odds, spokenLine, weightText } from "./number_format.js";
+import { offer, paper, plate, scaleBar, tag, text } from "./svg_export.js";
 import { clamp, shade, wordAt } from "./theme.js";
 import { named } from "./tokens.js";
 

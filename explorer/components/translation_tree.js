@@ -2,8 +2,8 @@
 // How the beams of a translation grew.
 
 import { hear, make, redraw } from "./mount.js";
-import { exact, fixed, odds } from "./say.js";
-import { node } from "./sheet.js";
+import { exact, fixed, odds } from "./number_format.js";
+import { node } from "./svg_export.js";
 
 /** @typedef {import("./mount.js").View} View */
 

@@ -16,7 +16,7 @@ COLOURS = "Cividis"
 
 
 @dataclass(frozen=True)
-class Scale:
+class ColourScale:
     """The values of the first and the last colour, and what the scale is called."""
 
     low: float
@@ -30,7 +30,7 @@ def heatmap(
     queries: Sequence[str],
     keys: Sequence[str],
     about: Sequence[str],
-    scale: Scale,
+    scale: ColourScale,
     sides: tuple[str, str] = ("query", "key"),
 ) -> go.Figure:
     """A heatmap of `z` (query, key) on a scale: keys along x, queries down y, row 0 on top, the

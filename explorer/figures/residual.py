@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from explorer.figures.dress import COLOURS, DASHES, MARKERS, clean, dressed
+from explorer.figures.plotly_style import COLOURS, DASHES, MARKERS, clean, dressed
 
 FAINTEST = 1e-9  # of a gradient that is drawn
 

@@ -1,6 +1,6 @@
 """A `.gguf` file as a folder of Hugging Face files: converted once into the user's cache.
 
-The conversion (models/pretrained/gguf_reading.py) runs in a process of its own, under limits on
+The conversion (models/pretrained/gguf_conversion.py) runs in a process of its own, under limits on
 memory, time and what it writes. What it makes is a folder like any other, `config.json`,
 `tokenizer.json` and `model.safetensors`, so every check of such a folder holds for it too. The
 folder is named by the SHA-256 of the file, and its manifest holds the digests of what lies in it.
@@ -18,8 +18,8 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from models.pretrained import files
-from models.pretrained.files import NotLoaded
+from models.pretrained import model_files
+from models.pretrained.model_files import NotLoaded
 
 VERSION = 1  # of what a conversion writes; another one is made anew
 MANIFEST = "converted.json"
@@ -32,7 +32,7 @@ def file_of(where: Path) -> Path | None:
     """The GGUF file that a path means: itself, or the only one in a folder without a config.json.
 
     Raises NotLoaded where a folder holds several."""
-    if files.is_gguf(where):
+    if model_files.is_gguf(where):
         return where
     if not where.is_dir() or (where / "config.json").exists():
         return None
@@ -58,7 +58,7 @@ def converted(source: Path, name: str, expected: str = "") -> Path:
     model `name`, where the file cannot be read or converted.
     """
     try:
-        digest = files.digest([source])
+        digest = model_files.digest([source])
         if expected and digest != expected:
             raise NotLoaded(
                 f"The file of {name} is not the one that was tested (sha256 {digest[:12]}…, not "
@@ -93,7 +93,7 @@ def is_whole(folder: Path) -> bool:
         return bool(held) and all(
             (folder / file).stat().st_size == size
             if file == "model.safetensors"
-            else files.digest([folder / file]) == digest
+            else model_files.digest([folder / file]) == digest
             for file, (digest, size) in held["digests"].items()
         )
     except (OSError, KeyError, TypeError, ValueError, AttributeError):
@@ -134,7 +134,7 @@ def _convert(source: Path, goal: Path, name: str) -> None:
 def _ask(source: Path, made: Path, name: str) -> None:
     """Raises NotLoaded with what the converting process answers where it fails."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "models.pretrained.gguf_reading", str(source), str(made), name],
+        [sys.executable, "-m", "models.pretrained.gguf_conversion", str(source), str(made), name],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -22,10 +22,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.attention_edits import Place as InEdits
-from models.attention_edits import divisor, evened, silenced
+from models.edit_ops import AttentionAddress, divisor, evened, silenced
 from models.edits import Edit, MeanHead, ScaledBy, UniformHead, WithoutScale, ZeroHead
-from models.since import for_every_head
+from models.layers import for_every_head
 
 # The name under which transformers knows our attention function.
 OURS = "headlight"
@@ -34,7 +33,7 @@ HONOURED = (ZeroHead, MeanHead, UniformHead, WithoutScale, ScaledBy)
 
 
 @dataclass(frozen=True)
-class Place:
+class HookPoint:
     """A tensor that passes somewhere in a model: what `module` reads ("in") or gives ("out") the
     `call`-th time it is called in a pass."""
 
@@ -180,7 +179,7 @@ def attend(
     scores = torch.matmul(query, key.transpose(2, 3)) / by
     scores, permitted, biased = _shaped(scores, attention_mask, **others)
     masked = scores if permitted is None else scores.masked_fill(~permitted, float("-inf"))
-    at = InEdits(name or "", layer)
+    at = AttentionAddress(name or "", layer)
     pattern = evened(masked.softmax(dim=-1), permitted, edits, at)
     z = silenced(torch.matmul(pattern, value), edits, at)
     if now is not None and now.told is not None:

@@ -12,10 +12,150 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
-from models.pretrained import described, files, gguf
-from models.pretrained.files import PICKLES, NotLoaded, mend
+import torch
+
+from models.encoding import guarded
+from models.pretrained import config_mapping, gguf, model_files
+from models.pretrained.hub_tokenizer import HubTokenizer
+from models.pretrained.model_files import PICKLES, NotLoaded, mend
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers.models.auto.auto_factory import _BaseAutoModelClass
+
+    AutoClass = type[_BaseAutoModelClass]
+
+
+# A Hugging Face model and its tokenizer from the files of a folder, or one sentence that says why
+# not.
+
+
+def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
+    """The model's own tokenizer. Raises NotLoaded where it cannot be read."""
+    import transformers
+
+    try:
+        with guarded(ImportError):
+            read = transformers.AutoTokenizer.from_pretrained(
+                folder, trust_remote_code=False, local_files_only=True
+            )
+        return HubTokenizer(read)
+    except ImportError as error:
+        what = first_line(error).partition(". ")[0]
+        raise NotLoaded(
+            f"The tokenizer of {name} needs a Python package that is not installed here "
+            f"({what}); install it or choose a model with a tokenizer.json."
+        ) from error
+    # Files from anywhere, read by code of many families: they fail in any way.
+    except Exception as error:
+        raise NotLoaded(
+            f"The tokenizer of {name} cannot be read; {mend(name)} or choose another."
+        ) from error
+
+
+def model_of(folder: Path, name: str) -> PreTrainedModel:
+    """The model with its readout where it was trained with one, else without. Raises NotLoaded
+    where weights are missing or do not fit."""
+    import transformers
+
+    try:
+        config = transformers.AutoConfig.from_pretrained(
+            folder, trust_remote_code=False, local_files_only=True
+        )
+        kinds: tuple[AutoClass, ...] = (*_readouts(config), transformers.AutoModel)
+        for kind in kinds:
+            _expect_size(kind, config, folder, name)
+            model, told = kind.from_pretrained(
+                folder,
+                config=config,
+                dtype=torch.float32,
+                attn_implementation="eager",
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                output_loading_info=True,
+            )
+            missing = [key for key in told["missing_keys"] if "pooler" not in key]
+            if not missing:
+                return model
+    except NotLoaded:
+        raise
+    except Exception as error:  # as for the tokenizer
+        raise NotLoaded(
+            f"The weights of {name} do not fit its configuration; {mend(name)} or choose another."
+        ) from error
+    raise NotLoaded(
+        f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; {mend(name)} "
+        "or choose another."
+    )
+
+
+def _expect_size(kind: AutoClass, config: PreTrainedConfig, folder: Path, name: str) -> None:
+    """Raises NotLoaded where the configuration describes a far larger model than the files hold:
+    what is missing would be made up, in memory."""
+    with torch.device("meta"):
+        described = sum(each.numel() for each in kind.from_config(config).parameters())
+    held = model_files.parameters(folder, name)
+    if described > 2 * held + 1_000_000:
+        raise NotLoaded(
+            f"The config.json of {name} describes {described:,} numbers and its weights are "
+            f"{held:,}; {mend(name)} or choose another."
+        )
+
+
+def _readouts(config: PreTrainedConfig) -> tuple[AutoClass, ...]:
+    """The class with a readout over the vocabulary that the weights were saved from, if they
+    were."""
+    import transformers
+    from transformers.models.auto import modeling_auto as tables
+
+    said = (config.architectures or [""])[0]
+    for kind, names in (
+        (transformers.AutoModelForSeq2SeqLM, tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES),
+        (transformers.AutoModelForMaskedLM, tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
+        (transformers.AutoModelForCausalLM, tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
+    ):
+        if said and said == names.get(config.model_type):
+            return (kind,)
+    pretraining = said and said == tables.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(config.model_type)
+    return (
+        (transformers.AutoModelForMaskedLM,)
+        if pretraining and config.model_type in tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        else ()
+    )
+
+
+def first_line(error: Exception) -> str:
+    """What an error says in its first line, its kind where it says nothing."""
+    return next(
+        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
+    ).rstrip(".")[:200]
+
+
+_silence = Lock()
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the bars and remarks that transformers writes to the terminal, one at a time: what is
+    put back is what was there."""
+    from transformers.utils import logging
+
+    _silence.acquire()
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+        _silence.release()
+
 
 # The largest model that is accepted; at 4 bytes each its numbers fill 6 GiB, and a sentence takes
 # seconds.
@@ -41,7 +181,7 @@ def find(where: str, progress: Progress | None = None, name: str = "") -> Path:
     the model `name`, `where` if empty.
     """
     folder = locate(where, progress)
-    if files.is_folder(where.strip()):
+    if model_files.is_folder(where.strip()):
         check(folder, name or where.strip())
     return folder
 
@@ -54,7 +194,7 @@ def locate(where: str, progress: Progress | None = None) -> Path:
             "Give the name of a model on the Hugging Face hub, such as "
             "distilbert-base-uncased, or a folder."
         )
-    if not files.is_folder(where):
+    if not model_files.is_folder(where):
         return _from_hub(where, progress)
     folder = Path(where).expanduser()
     if (file := gguf.file_of(folder)) is not None:
@@ -76,14 +216,14 @@ def check(folder: Path, name: str) -> None:
     """Raises NotLoaded where a folder's model cannot be used: files out of all proportion, what
     `check_config` and `check_size` refuse, no safetensors, or no vocabulary or a strange one."""
     try:
-        files.check_sizes(folder, name)
-        config = files.read_config(folder, name)
+        model_files.check_sizes(folder, name)
+        config = model_files.read_config(folder, name)
         check_config(config, name)
-        tensors = list(files.headers(folder, name))
-        files.check_layers(config, len(tensors), name)
-        files.check_types(tensors, name)
-        check_size(files.parameters(folder, name), 0, name)
-        files.check_rules(folder, name)
+        tensors = list(model_files.headers(folder, name))
+        model_files.check_layers(config, len(tensors), name)
+        model_files.check_types(tensors, name)
+        check_size(model_files.parameters(folder, name), 0, name)
+        model_files.check_rules(folder, name)
     except OSError as error:
         raise NotLoaded(
             f"The files of {name} cannot be read "
@@ -97,7 +237,7 @@ def check_config(config: dict, name: str) -> None:
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    files.check_numbers(config, name)
+    model_files.check_numbers(config, name)
     kind = config.get("model_type")
     if not isinstance(kind, str):
         raise NotLoaded(
@@ -123,7 +263,7 @@ def check_config(config: dict, name: str) -> None:
             f"The config.json of {name} names pruned heads, and its weights do not say which heads "
             "are left; choose the version before pruning."
         )
-    described.check_rotary(config, name)
+    config_mapping.check_rotary(config, name)
     _check_family(config, kind, name)
 
 
@@ -243,7 +383,7 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
         folder = Path(
             _fetch(name, "config.json", None, None)
         ).parent  # without a revision, so that it is found again offline
-        check_config(files.read_config(folder, name), name)
+        check_config(model_files.read_config(folder, name), name)
         check_size(_count_on_hub(info, sizes, wanted), total, name)
         for file in wanted:
             _fetch(name, file, folder.name, progress and _after(done, total, progress))
@@ -255,7 +395,7 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
 
 
 def _from_cache(name: str, error: Exception) -> Path:
-    folder = files.here(name)
+    folder = model_files.here(name)
     if folder is None:
         raise NotLoaded(
             f"The Hugging Face hub cannot be reached, and {name} is not on this machine yet; "
@@ -285,7 +425,7 @@ def _wanted(sizes: dict[str, int], name: str) -> list[str]:
             )
         raise NotLoaded(f"{name} has no weights (model.safetensors); choose another.")
     small = sorted(file for file in sizes if file.endswith(SMALL_FILES))
-    if large := [file for file in small if sizes[file] > files.MOST_VOCABULARY]:
+    if large := [file for file in small if sizes[file] > model_files.MOST_VOCABULARY]:
         raise NotLoaded(
             f"{large[0]} of {name} is a download of {_size(sizes[large[0]])}, more than any "
             "vocabulary; choose another."

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from models import encoding
-from models.prediction import spelling
+from models.results import spelling
 from models.tokenizer import CONTINUES, SPACE, Tokens, readable
 from models.typed_mask import TypedMask
 

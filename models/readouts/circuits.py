@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from models.attention import MultiHeadAttention
-from models.own import Handle
-from models.prediction import Circuits
-from models.slices import breath
+from models.cancellation import checkpoint
+from models.own_model import OwnModel
+from models.results import Circuits
 
 WORDS = 8  # each way
 ROWS, KEYS = 8, 4096  # words at once before the vocabulary, and keys of it at once
@@ -18,7 +18,7 @@ ROWS, KEYS = 8, 4096  # words at once before the vocabulary, and keys of it at o
 
 @torch.inference_mode()
 def circuits(
-    handle: Handle,
+    handle: OwnModel,
     attention: str,
     layer: int,
     head: int,
@@ -58,14 +58,14 @@ def circuits(
     )
 
 
-def _attention(handle: Handle, attention: str, layer: int, head: int) -> MultiHeadAttention:
+def _attention(handle: OwnModel, attention: str, layer: int, head: int) -> MultiHeadAttention:
     layers = handle.attentions.get(attention, [])
     if not 0 <= layer < len(layers) or not 0 <= head < handle.card.n_head:
         raise ValueError(f"{handle.card.name} has no head {layer}.{head} of {attention!r}")
     return layers[layer]
 
 
-def _words(handle: Handle, ids: Tensor) -> Tensor:
+def _words(handle: OwnModel, ids: Tensor) -> Tensor:
     """Words as the stream begins with them, (word, d_model)."""
     embedding = handle.model.embedding
     return embedding.words(embedding.token.weight[ids])
@@ -78,12 +78,12 @@ def _slice_of(linear: torch.nn.Linear, of: MultiHeadAttention, head: int) -> Ten
     return linear.weight[own * of.d_head : (own + 1) * of.d_head].T
 
 
-def _raised(handle: Handle, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ...]:
+def _raised(handle: OwnModel, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ...]:
     """Of what is written (word, d_model) the words it raises most and by how much, and lowers most,
     and for each word itself its own change and how many it raises more."""
     matrix, found = handle.model.readout_matrix, []
     for some, mine in zip(writes.split(ROWS), ids.split(ROWS)):
-        breath()
+        checkpoint()
         logits = some @ matrix.T  # (word, id)
         most = min(WORDS, logits.shape[-1])
         up, down = logits.topk(most), logits.topk(most, largest=False)
@@ -93,13 +93,13 @@ def _raised(handle: Handle, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ..
     return tuple(torch.cat(each).numpy() for each in zip(*found))
 
 
-def _keys(handle: Handle, q: Tensor, w_k: Tensor) -> tuple[Tensor, Tensor]:
+def _keys(handle: OwnModel, q: Tensor, w_k: Tensor) -> tuple[Tensor, Tensor]:
     """The vocabulary's words with the largest q . k for each query (word, d_head): scores and ids,
     (word, rank)."""
     n = handle.card.n_vocab
     best, best_ids = q.new_zeros(len(q), 0), torch.zeros(len(q), 0, dtype=torch.long)
     for some in torch.arange(n).split(KEYS):
-        breath()
+        checkpoint()
         scores = q @ (_words(handle, some) @ w_k).T  # (word, some)
         every = torch.cat((best, scores), 1)
         every_id = torch.cat((best_ids, some.expand(len(q), -1)), 1)

@@ -10,22 +10,295 @@ Two measurements, each by automatic differentiation on the shared model, which s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.attention import Stored
+from models.attention import Stored, causal
+from models.cancellation import checkpoint
 from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidual
-from models.own import Handle
-from models.places import Tape
-from models.readouts.parameters import layers_of, looks_at
+from models.embedding import sinusoids
+from models.layers import Tape
+from models.own_model import OwnModel
+from models.readouts.weights import layers_of, looks_at
 from models.recording import Recording
-from models.slices import breath
 from models.transformer import EncoderDecoder, Layer
+
+# Gradients through the tokens of a text: of a small RNN, an LSTM and a Transformer of the same
+# width, by distance in tokens, before, while and after they learn.
+
+WIDTH, N_HEAD, SYMBOLS, LONGEST = 32, 4, 16, 48
+STEPS, BATCH, RATE, SEED, LOOK_EVERY = 300, 32, 3e-3, 7, 10
+NETWORKS = ("RNN", "LSTM", "Transformer")
+
+
+@dataclass(frozen=True, eq=False)
+class Decay:
+    """Three small networks, `step` of `steps` into learning to say the symbol `lag` tokens back,
+    and their gradients over a text.
+
+    gradient (network, distance): at output t the norm of d(logit of the likeliest
+    symbol)/d(embedding of token t - distance), mean over the outputs of the text; first: the same
+    before any training. loss (network, look) in nats and accuracy (network) on fresh random lists;
+    looks (look): the steps at which loss was taken. parameters (network): numbers each of them
+    learns.
+    """
+
+    lag: int
+    length: int
+    step: int
+    steps: int
+    first: np.ndarray
+    gradient: np.ndarray
+    loss: np.ndarray
+    looks: np.ndarray
+    accuracy: np.ndarray
+    parameters: tuple[int, ...]
+
+
+class Recurrent(nn.Module):
+    """An RNN (tanh) or LSTM of one layer, its state passed from token to token."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.cell = {"RNN": nn.RNN, "LSTM": nn.LSTM}[kind](WIDTH, WIDTH, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (batch, token, width) -> the same shape."""
+        return self.cell(x)[0]
+
+
+class Attending(nn.Module):
+    """One decoder layer of the paper under a causal mask, positions added."""
+
+    position: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = Layer(Config(SYMBOLS, WIDTH, 1, N_HEAD, 2 * WIDTH, LONGEST), 0)
+        self.register_buffer("position", sinusoids(LONGEST, WIDTH))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (batch, token, width) -> the same shape."""
+        n = x.shape[1]
+        return self.layer(x + self.position[:n], causal(0, n))
+
+
+class SmallNetwork(nn.Module):
+    """Embedding, one of the three networks, readout: all of width WIDTH, matrices Xavier-uniform,
+    biases 0, embeddings N(0, 1)."""
+
+    def __init__(self, kind: str, generator: torch.Generator) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(SYMBOLS, WIDTH)
+        self.network = Attending() if kind == "Transformer" else Recurrent(kind)
+        self.readout = nn.Linear(WIDTH, SYMBOLS)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2 and name != "embedding.weight":
+                nn.init.xavier_uniform_(parameter, generator=generator)
+            elif name == "embedding.weight":
+                nn.init.normal_(parameter, generator=generator)
+            elif not name.endswith("norm.weight"):
+                nn.init.zeros_(parameter)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Embedded symbols (batch, token, width) -> logits (batch, token, symbol)."""
+        return self.readout(self.network(x))
+
+
+def longest_lag(n: int) -> int:
+    """How far back a text of n tokens lets one ask for; 0 where it is too short for the
+    experiment."""
+    return max(0, min(n, LONGEST) - 2)
+
+
+def decay(ids: Sequence[int], lag: int, steps: int = STEPS) -> Iterator[Decay]:
+    """Train the three networks side by side, the same batches for each, and look at the gradient
+    every LOOK_EVERY steps, at step 0 first.
+
+    ids: the tokens of a text, of which the first LONGEST count; each distinct one is a symbol,
+    numbered as it appears, modulo SYMBOLS. Training lists are random symbols of the text's length.
+    The same arguments give the same numbers. Raises ValueError where the text is too short for the
+    lag.
+    """
+    text = symbols(ids)
+    n = len(text)
+    if not 1 <= lag <= longest_lag(n):
+        raise ValueError(f"a text of {n} tokens has no outputs that say the token {lag} back")
+    generator = torch.Generator().manual_seed(SEED)
+    nets = [SmallNetwork(kind, torch.Generator().manual_seed(SEED)) for kind in NETWORKS]
+    optimizers = [torch.optim.Adam(net.parameters(), lr=RATE) for net in nets]
+    held_out = torch.randint(SYMBOLS, (128, n), generator=torch.Generator().manual_seed(SEED + 1))
+    first = gradient = np.stack([_by_distance(net, text) for net in nets])
+    looks, losses = [], []
+    for step in range(steps + 1):
+        if step % LOOK_EVERY == 0 or step == steps:
+            scores = [_score(net, held_out, lag) for net in nets]
+            looks.append(step)
+            losses.append([loss for loss, _ in scores])
+            gradient = np.stack([_by_distance(net, text) for net in nets]) if step else first
+            yield Decay(
+                lag,
+                n,
+                step,
+                steps,
+                first,
+                gradient,
+                np.array(losses).T,
+                np.array(looks),
+                np.array([right for _, right in scores]),
+                tuple(sum(each.numel() for each in net.parameters()) for net in nets),
+            )
+        if step < steps:
+            batch = torch.randint(SYMBOLS, (BATCH, n), generator=generator)
+            for net, optimizer in zip(nets, optimizers):
+                optimizer.zero_grad()
+                _loss(net, batch, lag)[0].backward()
+                optimizer.step()
+
+
+def symbols(ids: Sequence[int]) -> Tensor:
+    """The first tokens of a text as symbols: distinct tokens numbered as they appear, modulo
+    SYMBOLS."""
+    order: dict[int, int] = {}
+    return torch.tensor(
+        [order.setdefault(int(each), len(order)) % SYMBOLS for each in list(ids)[:LONGEST]],
+        dtype=torch.long,
+    )
+
+
+def _loss(net: SmallNetwork, batch: Tensor, lag: int) -> tuple[Tensor, Tensor]:
+    """Cross-entropy in nats of saying the symbol `lag` back, wherever there is one; and the share
+    said right."""
+    logits = net(net.embedding(batch))[:, lag:]
+    wanted = batch[:, : batch.shape[1] - lag]
+    return F.cross_entropy(logits.flatten(0, 1), wanted.flatten()), (
+        logits.argmax(-1) == wanted
+    ).float().mean()
+
+
+@torch.no_grad()
+def _score(net: SmallNetwork, batch: Tensor, lag: int) -> tuple[float, float]:
+    loss, right = _loss(net, batch, lag)
+    return loss.item(), right.item()
+
+
+def _by_distance(net: SmallNetwork, text: Tensor) -> np.ndarray:
+    """Mean norm (distance) of the gradient of an output's largest logit by the embedding that many
+    tokens before.
+
+    The text stands n times in a batch; in row t the output at t counts, so that one backward pass
+    gives every output's gradient.
+    """
+    n = len(text)
+    x = net.embedding(text).detach().expand(n, n, -1).clone().requires_grad_()
+    best = net(x).diagonal().max(0).values  # diagonal: (symbol, output)
+    norms = torch.autograd.grad(best.sum(), x)[0].norm(dim=-1).numpy()  # (output, token)
+    return np.array([np.diagonal(norms, -distance).mean() for distance in range(n)])
+
+
+# A deep stack with random weights on a text's embeddings, and the gradient at every layer with
+# residual connections and without.
+
+LAYERS, DEPTH_WIDTH, DEPTH_HEADS, D_FF, DEPTH_SEED = 64, 32, 4, 64, 0
+DRAWS = 20  # of what is random beside the weights; one draw may be a hundred times off the median
+DEEPEST = 12  # tokens of a text that count
+GAIN = 0.4  # of Xavier's size: at 1 the paper's own arrangement fades too, residual or not
+DEPTH_VARIANTS: dict[str, tuple[Edit, ...]] = {
+    "residual on": (),
+    "residual off": (WithoutResidual(),),
+    "residual on, no LayerNorm": (WithoutNorm(),),
+    "residual off, no LayerNorm": (WithoutResidual(), WithoutNorm()),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Depth:
+    """Norms of d(output)/d(state) over all tokens, each of that at the last state: norm (way,
+    layers + 1), at the input and after each layer, the median of `draws`. The output is the sum of
+    the last vectors' products with random vectors. ways: names as in WAYS. tokens: how many of the
+    text counted; gain: the size of the weights, of Xavier's."""
+
+    ways: tuple[str, ...]
+    norm: np.ndarray
+    tokens: int
+    width: int
+    gain: float
+    draws: int = DRAWS
+
+    @property
+    def layers(self) -> int:
+        """How many layers the stack has."""
+        return self.norm.shape[1] - 1
+
+
+def depth(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> Depth:
+    """The gradients of the stack on embeddings (token, d_model), in float64: without residuals they
+    get too small for float32.
+
+    The embeddings are projected at random onto WIDTH numbers and normalised, in DRAWS ways. Layers
+    are the paper's (LayerNorm after each sum, no mask); matrices Xavier-uniform times `gain`,
+    biases 0. The same for every way, and the same each time.
+    """
+    norms = stack_gradients(vectors, gain, layers)
+    middle = np.median(norms / norms[..., -1:], axis=0)
+    return Depth(
+        tuple(DEPTH_VARIANTS), middle, min(len(vectors), DEEPEST), DEPTH_WIDTH, gain, len(norms)
+    )
+
+
+def stack_gradients(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> np.ndarray:
+    """The norms of every draw, (draw, way, layers + 1)."""
+    x = torch.tensor(vectors[:DEEPEST], dtype=torch.float64)
+    stack, state = _fixed(gain, layers)
+    generator = torch.Generator()
+    generator.set_state(state)
+    onto = _random(generator, DRAWS, x.shape[1], DEPTH_WIDTH)
+    x = torch.nn.functional.layer_norm(x @ onto / x.shape[1] ** 0.5, (DEPTH_WIDTH,))
+    ends = _random(generator, DRAWS, len(vectors[:DEEPEST]), DEPTH_WIDTH)
+    return np.stack([_norms(stack, x, ends, edits) for edits in DEPTH_VARIANTS.values()], axis=1)
+
+
+@lru_cache(maxsize=4)  # 4 MB each
+def _fixed(gain: float, layers: int) -> tuple[list[Layer], Tensor]:
+    """What no text changes: the stack, and the state of the random numbers after it."""
+    generator = torch.Generator().manual_seed(DEPTH_SEED)
+    return _stack(layers, gain, generator), generator.get_state()
+
+
+def _random(generator: torch.Generator, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def _stack(layers: int, gain: float, generator: torch.Generator) -> list[Layer]:
+    config = Config(1, DEPTH_WIDTH, layers, DEPTH_HEADS, D_FF, DEEPEST)
+    stack = [Layer(config, layer).double() for layer in range(layers)]
+    for layer in stack:
+        for name, parameter in layer.named_parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter, gain=gain, generator=generator)
+            elif not name.endswith("norm.weight"):
+                nn.init.zeros_(parameter)
+    return stack
+
+
+def _norms(stack: list[Layer], x: Tensor, ends: Tensor, edits: tuple[Edit, ...]) -> np.ndarray:
+    """The norms of the gradient of each draw of x (draw, token, WIDTH), (draw, layers + 1)."""
+    everyone = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+    with torch.enable_grad():
+        states = [x.detach().requires_grad_()]
+        for layer in stack:
+            states.append(layer(states[-1], everyone, edits=edits))
+        # Draws do not mix, so the gradient of their sum is that of each.
+        gradients = torch.autograd.grad((states[-1] * ends).sum(), states)
+    return np.stack([each.flatten(1).norm(dim=1).numpy() for each in gradients], axis=1)
+
 
 WAYS: dict[str, tuple[Edit, ...]] = {
     "residual on": (),
@@ -37,7 +310,7 @@ ROWS_AT_ONCE = 32  # of a Jacobian: bounds its memory at 512 tokens
 
 
 @dataclass(frozen=True, eq=False)
-class Highway:
+class ResidualGradients:
     """Norms of d(logit of word `id` at `token` of stream `output`)/d(state), by way, site and
     token.
 
@@ -56,7 +329,7 @@ class Highway:
     logit: np.ndarray
 
 
-def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
+def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
     """The gradient of the likeliest word's logit at a token, back to every state of the stream, the
     same word for every way.
 
@@ -81,9 +354,9 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
     ways = ways_of(handle.model.config)
     for edits in ways.values():
         with torch.enable_grad():
-            breath()
+            checkpoint()
             states, last = _states(handle, recording, stream, (*recording.edits, *edits))
-            breath()
+            checkpoint()
             scores = handle.model.logits(last[0, row])
             word = int(scores.argmax()) if word < 0 else word
             gradients = torch.autograd.grad(
@@ -92,7 +365,7 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
         sites = tuple(states)
         norms.append(torch.stack([gradient[0].norm(dim=-1) for gradient in gradients]).numpy())
         logits.append(scores[word].item())
-    return Highway(
+    return ResidualGradients(
         stream, output.name, row, word, tuple(ways), sites, np.stack(norms), np.array(logits)
     )
 
@@ -109,7 +382,7 @@ def ways_of(config: Config) -> dict[str, tuple[Edit, ...]]:
 
 
 def _states(
-    handle: Handle, recording: Recording, stream: str, edits: tuple[Edit, ...]
+    handle: OwnModel, recording: Recording, stream: str, edits: tuple[Edit, ...]
 ) -> tuple[dict[str, Tensor], Tensor]:
     """The state before the first layer and after every sub-layer of a stream, and the model's last
     vectors, all in one graph."""
@@ -158,7 +431,9 @@ class Jacobian:
     adds: bool = True
 
 
-def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
+def jacobian(
+    handle: OwnModel, recording: Recording, stream: str, token: int, site: str
+) -> Jacobian:
     """The Jacobians of the sub-layer `site`, such as "0.attn", of an unedited recording. Raises
     ValueError for one that is not there, and for an edited recording."""
     if recording.edits:
@@ -198,7 +473,7 @@ def _derivative(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     out, pulled, *_ = torch.func.vjp(function, x)
     rows = []
     for chosen in torch.eye(len(out)).split(ROWS_AT_ONCE):
-        breath()
+        checkpoint()
         rows.append(torch.func.vmap(pulled)(chosen)[0].detach())
     return torch.cat(rows)
 

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from models.edits import Edit, PatchHead, PatchSite
-from models.own import Handle, kept, place_of, record
-from models.places import Put
-from models.readouts.readout import states
+from models.layers import Patch
+from models.own_model import OwnModel, kept, place_of, record
+from models.readouts.logit_lens import states
 from models.transformer import EncoderDecoder
 
 
@@ -43,7 +43,7 @@ class Sweep:
 
 @torch.inference_mode()
 def heads(
-    handle: Handle,
+    handle: OwnModel,
     text: str,
     donor: str,
     attention: str,
@@ -67,7 +67,7 @@ def heads(
             for head in range(card.n_head):
                 yield Effect(
                     (layer, head),
-                    run.value(stream, Put(name, run.held[stream][name][head], head=head)),
+                    run.value(stream, Patch(name, run.held[stream][name][head], head=head)),
                 )
 
     return Sweep(run.clean, run.donor, card.n_layer * card.n_head, effects())
@@ -75,7 +75,7 @@ def heads(
 
 @torch.inference_mode()
 def sites(
-    handle: Handle,
+    handle: OwnModel,
     text: str,
     donor: str,
     stream: str,
@@ -95,7 +95,8 @@ def sites(
         for name in names:
             for place in range(n):
                 yield Effect(
-                    (name, place), run.value(stream, Put(name, run.held[stream][name], token=place))
+                    (name, place),
+                    run.value(stream, Patch(name, run.held[stream][name], token=place)),
                 )
 
     return Sweep(run.clean, run.donor, len(names) * n, effects())
@@ -106,7 +107,7 @@ class _Run:
 
     def __init__(
         self,
-        handle: Handle,
+        handle: OwnModel,
         text: str,
         donor: str,
         edits: tuple[Edit, ...],
@@ -143,7 +144,7 @@ class _Run:
         return one - other
 
     @torch.inference_mode()
-    def value(self, stream: str, put: Put) -> float:
+    def value(self, stream: str, put: Patch) -> float:
         """The difference of the logits with something put into a stream."""
         model, edits = self.handle.model, (*self.edits, put)
         if not isinstance(model, EncoderDecoder):

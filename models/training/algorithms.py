@@ -20,7 +20,7 @@ from torch import Tensor
 from models.config import Config
 from models.tokenizer import FOR_FILLING, FOR_WRITING, Tokenizer
 from models.training import grammar, masked, next_word, translation
-from models.training.recipes import SEED, Kind, Moment, Recipe, Scores, padded
+from models.training.training_config import SEED, Kind, Recipe, Scores, TrainingState, padded
 from models.transformer import Decoder, Encoder, EncoderDecoder
 
 N_VOCAB, N_POSITIONS = 948, 128
@@ -76,7 +76,7 @@ class Induction(Algorithm[Decoder]):
             tokenizer.padding,
         )
 
-    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         return next_word.loss(model, *batch)
 
     @torch.inference_mode()
@@ -117,7 +117,7 @@ class Copy(Algorithm[EncoderDecoder]):
         targets = [[bos, *self.answer(each), eos] for each in lists]
         return *padded(sources, pad), *padded(targets, pad)
 
-    def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+    def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         return translation.loss(model, batch, smoothing=0.0)
 
     @torch.inference_mode()
@@ -183,7 +183,7 @@ class Grammar(Algorithm[Decoder]):
             tokenizer.padding,
         )
 
-    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         return next_word.loss(model, *batch)
 
     @torch.inference_mode()
@@ -214,7 +214,7 @@ class GrammarMasked(Algorithm[Encoder]):
             tokenizer.padding,
         )
 
-    def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+    def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, present = batch
         hidden, chosen = masked.hide(ids, present, at.tokenizer, at.generator)
         return masked.loss(model, hidden, ids, present, chosen)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.own import Handle, record
+from models.own_model import OwnModel, record
 from models.recording import Stream
 
 PAIRS = (
@@ -92,7 +92,7 @@ class Aligned:
     mean: np.ndarray
 
 
-def aligned(handle: Handle) -> list[Aligned]:
+def aligned(handle: OwnModel) -> list[Aligned]:
     """Every hand-made pair of words, looked up in the cross-attention of the forced translation."""
     found = []
     for english, french, words in PAIRS:
@@ -116,7 +116,7 @@ def aligned(handle: Handle) -> list[Aligned]:
     return found
 
 
-def accuracy(handle: Handle) -> dict[str, str | float]:
+def accuracy(handle: OwnModel) -> dict[str, str | float]:
     """The share of word pairs that are right: by the mean of a layer's heads, for the best layer,
     and by the best single head."""
     found = aligned(handle)

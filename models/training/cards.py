@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from models.training import (
     algorithms,
+    continued_training,
     masked,
     next_word,
-    onward,
-    retold,
+    norm_placement_ablation,
+    sequence_distillation,
     translation,
-    twins,
-    unlooped,
+    unlikelihood_training,
 )
-from models.training.grown import Further, Grown
+from models.training.net2net import Grown, TranslatorContinuation
 
 TATOEBA = "Tatoeba sentences, from www.manythings.org/anki and tatoeba.org (CC BY 2.0)"
 ENGLISH = [
@@ -48,7 +48,7 @@ KIND = {
     "grammar": "decoder",
     "grammar-masked": "encoder",
 }
-KIND |= dict.fromkeys(twins.RECIPES, "encoder")
+KIND |= dict.fromkeys(norm_placement_ablation.RECIPES, "encoder")
 KIND |= {name: KIND[task] for name, (task, _) in algorithms.LACKING.items()}
 LACK = {
     "positions": "no positions are added to its embeddings",
@@ -210,11 +210,11 @@ TWIN = {
     "data": [*ENGLISH, PRONOUNS],
     "recipe": [
         "the same rows in the same order, hidden alike, from the same first weights: "
-        f"{twins.Post.steps:,} steps",
+        f"{norm_placement_ablation.Post.steps:,} steps",
         "words hidden as for encoder",
         f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, "
         "second, third and later epochs, of about 1.6 million tokens each",
-        ADAM.format(f"{twins.Post.rate:g}", twins.Post.warm_up),
+        ADAM.format(f"{norm_placement_ablation.Post.rate:g}", norm_placement_ablation.Post.warm_up),
         f"batches of at most {masked.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
         FILTERED,
     ],
@@ -224,13 +224,14 @@ TWIN = {
         "byte.",
     ],
 }
-ONWARD = onward.Onward
+ONWARD = continued_training.ContinuedEncoder
 ABOUT["encoder-onward"] = ABOUT["encoder"] | {
     "recipe": [
         "10,500 steps on the data named but the 445 books and the made sentences: rows of at most "
         "24, 48, 64, 128 tokens, a quarter of the tokens hidden, "
         + ADAM.format("1e-3", 400).replace("; seed 1", ""),
-        f"then {ONWARD.steps:,} more (models/training/onward.py), on all of it, rows of at most "
+        f"then {ONWARD.steps:,} more (models/training/continued_training.py), on all of it, rows "
+        f"of at most "
         f"{masked.LONGEST_ROW} tokens, {masked.ANYWHERE_SHARE:.0%} of them at a random position:",
         *ABOUT["encoder"]["recipe"][:2],
         f"{masked.Masked.diet.echo_share:.0%} of the sentences stand twice in their row, the "
@@ -246,7 +247,7 @@ ABOUT["encoder-onward"] = ABOUT["encoder"] | {
 }
 ABOUT["translator-grown"] = ABOUT["translator"] | {
     "recipe": [
-        "began as translator-small, made wider and deeper (models/training/grown.py): new words "
+        "began as translator-small, made wider and deeper (models/training/net2net.py): new words "
         "as the mean of their old pieces, new layers as ones that write nothing",
         f"then {Grown.steps:,} steps: pairs of at most {translation.CURRICULUM[-1]} tokens a side",
         *ABOUT["translator"]["recipe"][2:5],
@@ -256,21 +257,28 @@ ABOUT["translator-grown"] = ABOUT["translator"] | {
 }
 MORE = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
-    "recipe": [*ABOUT["translator-grown"]["recipe"], MORE.format(Further.steps, Further.rate)]
+    "recipe": [
+        *ABOUT["translator-grown"]["recipe"],
+        MORE.format(TranslatorContinuation.steps, TranslatorContinuation.rate),
+    ]
 }
-TOLD = retold.Retold
+TOLD = sequence_distillation.Retold
 ABOUT["translator-retold"] = ABOUT["translator-onward"] | {
     "recipe": [
         *ABOUT["translator-onward"]["recipe"],
         f"then {TOLD.steps:,} steps more, rate {TOLD.rate:g}: now it read its own translations by "
-        f"a beam of {retold.BEAMS} too: of the pairs of at least {retold.FEWEST_WORDS} words "
-        f"{retold.NEAREST_SHARE:.0%} with the hypothesis nearest to the French, and of "
-        f"Tatoeba’s English sentences without French the surest {retold.SUREST_SHARE:.0%}",
-        f"and {retold.AGREEMENTS:,} made pairs an epoch in which “it” is il or elle by its noun "
-        "(models/training/agreement.py), none nearly the same as what the app offers",
+        f"a beam of {sequence_distillation.BEAMS} too: of the pairs of at least "
+        f"{sequence_distillation.FEWEST_WORDS} words "
+        f"{sequence_distillation.NEAREST_SHARE:.0%} with the hypothesis nearest to the French, and "
+        f"of "
+        f"Tatoeba’s English sentences without French the surest "
+        f"{sequence_distillation.SUREST_SHARE:.0%}",
+        f"and {sequence_distillation.AGREEMENTS:,} made pairs an epoch in which “it” is il or elle "
+        f"by its noun "
+        "(models/training/gender_agreement_pairs.py), none nearly the same as what the app offers",
     ],
 }
-LATER = onward.Further
+LATER = continued_training.EncoderContinuation
 ABOUT["encoder-further"] = ABOUT["encoder-onward"] | {
     "recipe": [
         *ABOUT["encoder-onward"]["recipe"][:-1],
@@ -290,7 +298,10 @@ ABOUT["decoder-onward"] = ABOUT["decoder"] | {
     "averaged.",
     "recipe": [
         *ABOUT["decoder"]["recipe"][:-1],
-        MORE.format(unlooped.Onward.steps, unlooped.Onward.rate),
+        MORE.format(
+            unlikelihood_training.ContinuedDecoder.steps,
+            unlikelihood_training.ContinuedDecoder.rate,
+        ),
         FILTERED,
     ],
 }
@@ -303,16 +314,19 @@ ABOUT["decoder-unlooped"] = ABOUT["decoder-onward"] | {
     ],
     "recipe": [
         *ABOUT["decoder-onward"]["recipe"][:-1],
-        f"then {unlooped.Unlooped.steps:,} steps more, rate {unlooped.Unlooped.rate:g}, on the "
-        f"same text, of the books one part in {unlooped.Unlooped.books}: in "
-        f"half of them it also writes {unlooped.LONGEST} tokens after the beginnings of rows, "
+        f"then {unlikelihood_training.Unlooped.steps:,} steps more, rate "
+        f"{unlikelihood_training.Unlooped.rate:g}, on the "
+        f"same text, of the books one part in {unlikelihood_training.Unlooped.books}: in "
+        f"half of them it also writes {unlikelihood_training.LONGEST} tokens after the beginnings "
+        f"of rows, "
         "always the likeliest, and pays for each word and mark in a run of "
-        f"{unlooped.RUN} tokens that stood there before (unlikelihood training), so that it goes "
+        f"{unlikelihood_training.RUN} tokens that stood there before (unlikelihood training), so "
+        f"that it goes "
         "round less",
         FILTERED,
     ],
 }
-SMALLER = translation.Small
+SMALLER = translation.SmallTranslator
 ABOUT["translator-small"] = ABOUT["translator"] | {
     "summary": (
         "Translates English into French, half as large as translator, which began as this model; "

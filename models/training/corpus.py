@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
-from models.examples import EXAMPLES, TURNED
-from models.training import kept_out, split
+from models.example_texts import EXAMPLES, TURNED
+from models.training import dedup_split, heldout_sentences
 from models.training.grammar import MEN, WOMEN
 
 HELD_OUT_PERCENT = 1.0
@@ -93,13 +93,13 @@ def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
         for row in _tatoeba_rows(data, "fra")
         if fit(row[0]) and not UNFIT_IN_FRENCH.search(row[1])
     ]
-    train, held = split.divide([english for english, _ in rows])
-    answers = {split.folded(rows[at][1]) for at in held}
+    train, held = dedup_split.divide([english for english, _ in rows])
+    answers = {dedup_split.folded(rows[at][1]) for at in held}
     rng = Random(0)
     kept = [
         vary_names(rows[at], rng, *FOR_FRENCH)
         for at in train
-        if split.folded(rows[at][1]) not in answers
+        if dedup_split.folded(rows[at][1]) not in answers
     ]
     learned, kept_out = (
         Pairs(tuple(one for one, _ in side), tuple(other for _, other in side))
@@ -128,7 +128,7 @@ def read_divided(
         if fit(line)
     ]
     paragraphs = [paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if fit(paragraph)]
-    train, held = split.divide(lines)
+    train, held = dedup_split.divide(lines)
     rng = Random(0)
     return (
         Corpus(
@@ -245,7 +245,7 @@ def fit(text: str) -> bool:
     return not UNFIT.search(text) and normal(text) not in _KEPT_OUT
 
 
-KEPT_OUT = (*EXAMPLES.values(), *TURNED, *kept_out.TEXTS)
+KEPT_OUT = (*EXAMPLES.values(), *TURNED, *heldout_sentences.TEXTS)
 _KEPT_OUT = frozenset(map(normal, KEPT_OUT))
 
 

@@ -21,23 +21,23 @@ import torch
 from safetensors.torch import load_file
 from tqdm import tqdm
 
-from models import generation, own, shipped
+from models import generation, own_model, shipped_models
 from models.config import Config
-from models.own import Handle
+from models.own_model import OwnModel
 from models.tokenizer import Tokenizer
 from models.training import (
     algorithms,
     alignments,
-    gates,
     grammar,
-    kept_out,
+    heldout_sentences,
     masked,
     next_word,
+    norm_placement_ablation,
+    quality_checks,
     translation,
-    twins,
 )
 from models.training.corpus import read, read_divided, read_library, read_pairs
-from models.training.probes import best_heads, previous_far_out
+from models.training.head_scores import best_heads, previous_far_out
 from models.transformer import Decoder, Encoder, EncoderDecoder
 
 LONG = 8  # English words
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument(
         "models",
         nargs="*",
-        choices=[*shipped.names(), []],
+        choices=[*shipped_models.names(), []],
         help="all shipped ones where none is named",
     )
     parser.add_argument(
@@ -63,7 +63,7 @@ def main() -> None:
         "same text beside each shipped model named; no card is written then",
     )
     options = parser.parse_args()
-    for name in options.models or shipped.names():
+    for name in options.models or shipped_models.names():
         if options.beside is None:
             evaluate(name, options.data)
         else:
@@ -73,29 +73,30 @@ def main() -> None:
 def evaluate(name: str, data: Path | None) -> None:
     """Measure one shipped model and write its card anew. Raises ValueError where it needs corpora
     and there are none."""
-    handle = own.load(name)
+    handle = own_model.load(name)
     scores, headline = measured(name, handle, data)
-    card = shipped.card(name) | {
+    card = shipped_models.card(name) | {
         "n_parameters": handle.card.n_parameters,
         "headline": headline,
         "measured": HOW.get(name, HOW["small"]),
         "scores": scores,
     }
-    shipped.write_card(name, card)
+    shipped_models.write_card(name, card)
     print(name, *(f"  {key}: {value}" for key, value in scores.items()), sep="\n")
 
 
 def compare(name: str, folder: Path, data: Path | None) -> None:
     """Measure the shipped model and another one, and print both scores line by line."""
     ours, other = (
-        measured(name, handle, data)[0] for handle in (own.load(name), handle_from(name, folder))
+        measured(name, handle, data)[0]
+        for handle in (own_model.load(name), handle_from(name, folder))
     )
     print(f"{name}: shipped | {folder}")
     for key in dict.fromkeys((*ours, *other)):
         print(f"  {key}: {ours.get(key, '-')} | {other.get(key, '-')}")
 
 
-def measured(name: str, handle: Handle, data: Path | None) -> tuple[dict, str]:
+def measured(name: str, handle: OwnModel, data: Path | None) -> tuple[dict, str]:
     """(scores, headline) of a model. Raises ValueError where it needs corpora and there are
     none."""
     if name not in MEASURES:
@@ -107,7 +108,7 @@ def measured(name: str, handle: Handle, data: Path | None) -> tuple[dict, str]:
     return MEASURES[name](name, handle, data)
 
 
-def handle_from(name: str, folder: Path) -> Handle:
+def handle_from(name: str, folder: Path) -> OwnModel:
     """A model of the kind of `name` from a run's folder (its newest checkpoint) or from a folder of
     shipped weights with a card."""
     if (folder / "checkpoint.pt").exists():
@@ -117,21 +118,25 @@ def handle_from(name: str, folder: Path) -> Handle:
         folder = folder / name if (folder / name).is_dir() else folder
         config = json.loads((folder / "card.json").read_text("utf-8"))["config"]
         state = load_file(folder / "model.safetensors")
-    model = own.KINDS[shipped.card(name)["kind"]](Config(**config))
+    model = own_model.KINDS[shipped_models.card(name)["kind"]](Config(**config))
     model.load_state_dict({key: tensor.half().float() for key, tensor in state.items()})
-    return own.handle_of(
+    return own_model.handle_of(
         model.eval(), Tokenizer.load(folder / "tokenizer.json"), str(folder), fingerprint=""
     )
 
 
-def encoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
+def encoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out and hand-made text."""
     _, held_out = read(data)
-    model = gates.of_kind(handle, Encoder)
+    model = quality_checks.of_kind(handle, Encoder)
     scores = masked.held_out_scores(model, handle.tokenizer, held_out)
-    scores |= gates.choosing(handle) | gates.belonging(handle) | gates.tired(handle)
+    scores |= (
+        quality_checks.choosing(handle)
+        | quality_checks.belonging(handle)
+        | quality_checks.tired(handle)
+    )
     scores["heads with a sink in an ordinary sentence"] = round(
-        gates.sinking(handle, gates.ordinary(held_out.sentences)), 3
+        quality_checks.sinking(handle, quality_checks.ordinary(held_out.sentences)), 3
     )
     scores["previous, positions 400 to 510 of 512"] = round(
         previous_far_out(handle, list(held_out.paragraphs)), 3
@@ -142,10 +147,10 @@ def encoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     )
 
 
-def twin(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
+def twin(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out text."""
     _, held_out = read_divided(data)
-    model = gates.of_kind(handle, Encoder)
+    model = quality_checks.of_kind(handle, Encoder)
     scores = masked.held_out_scores(model, handle.tokenizer, held_out)
     return (
         scores,
@@ -153,11 +158,11 @@ def twin(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     )
 
 
-def decoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
+def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     """Perplexity on held-out text, heads on held-out sentences and on repeated text, and how sound
     what it writes is."""
     learned, (_, held_out) = read_library(data), read_divided(data)
-    model, tokenizer = gates.of_kind(handle, Decoder), handle.tokenizer
+    model, tokenizer = quality_checks.of_kind(handle, Decoder), handle.tokenizer
     _, sentences = next_word.perplexity(model, tokenizer, list(held_out.sentences))
     _, paragraphs = next_word.perplexity(model, tokenizer, list(held_out.paragraphs))
     texts = [text for text in held_out.sentences if len(text) > 40][:100]
@@ -168,7 +173,7 @@ def decoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     for kind, held in (("sentences", held_out.sentences), ("paragraphs", held_out.paragraphs)):
         characters = sum(map(len, held))
         scores[f"bits a character, {kind}"] = round(
-            gates.nats(handle, held) / log(2) / characters, 4
+            quality_checks.nats(handle, held) / log(2) / characters, 4
         )
     scores |= {
         f"{name}, held-out sentences": score
@@ -177,23 +182,25 @@ def decoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     }
     for relation, (score, layer, head) in next_word.repetition_scores(model, tokenizer).items():
         scores[f"{relation}, 24 random tokens said twice"] = f"{score:.3f} L{layer}H{head}"
-    scores["induction, held-out sentences said twice"] = gates.said_twice(handle, texts[:40])
-    prompts = gates.beginnings(held_out.sentences[1::7])
-    looping = [gates.loops(ids) for ids in gates.written(handle, prompts, 60)]
+    scores["induction, held-out sentences said twice"] = quality_checks.said_twice(
+        handle, texts[:40]
+    )
+    prompts = quality_checks.beginnings(held_out.sentences[1::7])
+    looping = [quality_checks.loops(ids) for ids in quality_checks.written(handle, prompts, 60)]
     scores[f"greedy texts of 60 tokens without a repeated 8-gram, of {len(prompts)}"] = round(
         1 - sum(looping) / len(looping), 2
     )
-    free = [tokenizer.text(ids) for ids in gates.written(handle, prompts, 40, 0.8)]
-    known = gates.vocabulary(
+    free = [tokenizer.text(ids) for ids in quality_checks.written(handle, prompts, 40, 0.8)]
+    known = quality_checks.vocabulary(
         (*learned.sentences, *learned.paragraphs, *learned.books, *grammar.MEN, *grammar.WOMEN)
     )
     scores["words it writes at temperature 0.8 that are none"] = round(
-        gates.unknown([text.rpartition(" ")[0] for text in free], known), 4
+        quality_checks.unknown([text.rpartition(" ")[0] for text in free], known), 4
     )
     return scores, f"Perplexity on sentences it never saw: {sentences:.0f} a token."
 
 
-def translator(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
+def translator(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     """BLEU and chrF on held-out sentences, by greedy choice (the longer ones by a beam of 4 too),
     words that are none, and alignment on hand-made pairs."""
     learned, held_out = read_pairs(data)
@@ -221,10 +228,10 @@ def translator(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
             f"BLEU against one reference, {what}": single,
             f"chrF, {what}": chrf,
         }
-    hand_made = greedy(handle, list(kept_out.TO_TRANSLATE))
-    known = gates.vocabulary((*learned.french, *learned.english))
+    hand_made = greedy(handle, list(heldout_sentences.TO_TRANSLATE))
+    known = quality_checks.vocabulary((*learned.french, *learned.english))
     scores["words that are none, in translations of 60 hand-made sentences"] = round(
-        gates.unknown(hand_made, known), 4
+        quality_checks.unknown(hand_made, known), 4
     )
     scores |= alignments.accuracy(handle)
     return (
@@ -236,7 +243,7 @@ def translator(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     )
 
 
-def greedy(handle: Handle, sources: list[str]) -> list[str]:
+def greedy(handle: OwnModel, sources: list[str]) -> list[str]:
     """The likeliest token each time, many sentences at once."""
     tokenizer, order = (
         handle.tokenizer,
@@ -248,7 +255,7 @@ def greedy(handle: Handle, sources: list[str]) -> list[str]:
         for place, ids in zip(
             some,
             translation.greedy(
-                gates.of_kind(handle, EncoderDecoder),
+                quality_checks.of_kind(handle, EncoderDecoder),
                 tokenizer,
                 tokenizer.ids([sources[place] for place in some]),
             ),
@@ -257,12 +264,12 @@ def greedy(handle: Handle, sources: list[str]) -> list[str]:
     return said
 
 
-def beam(handle: Handle, sources: list[str], n_beams: int = 4) -> list[str]:
+def beam(handle: OwnModel, sources: list[str], n_beams: int = 4) -> list[str]:
     """The best of a beam search, sentence by sentence."""
     tokenizer, said = handle.tokenizer, []
     bos, eos = tokenizer.ends
     for text in tqdm(sources, desc="beam search", mininterval=5):
-        tokens, _ = own.frame(handle, text)
+        tokens, _ = own_model.frame(handle, text)
         longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
         *_, last = generation.beams(
             handle.model,
@@ -270,7 +277,7 @@ def beam(handle: Handle, sources: list[str], n_beams: int = 4) -> list[str]:
             eos,
             n_beams,
             longest,
-            own.memory_of(handle, tokens),
+            own_model.memory_of(handle, tokens),
         )
         said.append(tokenizer.text(last[0].ids))
     return said
@@ -295,19 +302,19 @@ def bleu_and_chrf(said: list[str], answers: list[list[str]]) -> tuple[float, flo
     )
 
 
-def small(name: str, handle: Handle) -> tuple[dict, str]:
+def small(name: str, handle: OwnModel) -> tuple[dict, str]:
     """The small models, by what their recipe measures on what they never saw."""
     scores = algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
     first, value = next(iter(scores.items()))
     return scores, f"{first[0].upper()}{first[1:]}: {value:.0%}, on what it never saw."
 
 
-MEASURES: dict[str, Callable[[str, Handle, Path], tuple[dict, str]]] = {
+MEASURES: dict[str, Callable[[str, OwnModel, Path], tuple[dict, str]]] = {
     "encoder": encoder,
     "decoder": decoder,
     "translator": translator,
     "translator-small": translator,
-    **dict.fromkeys(twins.RECIPES, twin),
+    **dict.fromkeys(norm_placement_ablation.RECIPES, twin),
 }
 OF_A_TRANSLATOR = (
     "on Tatoeba pairs whose English was kept out of training together with everything one "
@@ -321,7 +328,8 @@ HOW = {
         "kept out of training; a quarter of the words hidden as in training. Heads: mean "
         "attention along the pattern, over a quarter of these texts, best head; broad: mean row "
         "entropy as a share of an even row’s. A pronoun’s and a word’s heads: on hand-made "
-        "sentences, models/training/kept_out.py; a sink: a token that gets a fifth of a head’s "
+        "sentences, models/training/heldout_sentences.py; a sink: a token that gets a fifth of a "
+        "head’s "
         "weight and three times its even share, over 60 held-out sentences of 8 to 16 words"
     ),
     "decoder": (
@@ -332,7 +340,7 @@ HOW = {
     "translator": OF_A_TRANSLATOR,
     "translator-small": OF_A_TRANSLATOR,
     **dict.fromkeys(
-        twins.RECIPES,
+        norm_placement_ablation.RECIPES,
         f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs "
         "kept out of training; a quarter of the words hidden. Heads: mean attention along the "
         "pattern, over a quarter of these texts, best head",

@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from models import coarse, own, shipped
+from models import own_model, quantization, shipped_models
 from models.config import Config
-from models.examples import EXAMPLES
+from models.example_texts import EXAMPLES
 from models.recording import Recording
 from models.tokenizer import Tokenizer
 from models.training import evaluate, train
 from models.training.cards import ABOUT, ADAM, KIND
-from models.training.grown import mean
-from models.transformer import Model
+from models.training.net2net import mean
+from models.transformer import Transformer
 
 APART = 0.006  # how far a weight of a coarse model's pattern may be off on the app's examples
 
@@ -54,7 +54,7 @@ def ship(name: str, run: Path) -> None:
     folder."""
     saved = torch.load(run / "checkpoint.pt", weights_only=True)
     ships = shipped_as(name)
-    folder = shipped.WEIGHTS / ships
+    folder = shipped_models.WEIGHTS / ships
     folder.mkdir(parents=True, exist_ok=True)
     recipe, state = train.recipe_class(name), saved["model"]
     early = {step: file for step in recipe.shown if (file := run / f"at-{step}.pt").exists()}
@@ -63,7 +63,7 @@ def ship(name: str, run: Path) -> None:
     save_file(halves(state), folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
     if early:
-        model = own.KINDS[KIND[ships]](Config(**saved["config"])).eval()
+        model = own_model.KINDS[KIND[ships]](Config(**saved["config"])).eval()
         tokenizer = Tokenizer.load(run / "tokenizer.json")
         states = {
             step: coarse_of(torch.load(early[step], weights_only=True), model, tokenizer)
@@ -94,10 +94,10 @@ def ship(name: str, run: Path) -> None:
     }
     if ships != name:
         there = (folder / "card.json").exists() and not early
-        card = after(shipped.card(ships) if there else {}, card)
+        card = after(shipped_models.card(ships) if there else {}, card)
     elif "course" in card:
         card["course"] = str(card["course"]).format(second_epoch(run))
-    shipped.write_card(ships, card)
+    shipped_models.write_card(ships, card)
 
 
 def after(before: dict, card: dict) -> dict:
@@ -115,15 +115,19 @@ def after(before: dict, card: dict) -> dict:
     }
 
 
-def coarse_of(state: coarse.State, model: Model, tokenizer: Tokenizer) -> coarse.State:
+def coarse_of(
+    state: quantization.State, model: Transformer, tokenizer: Tokenizer
+) -> quantization.State:
     """Earlier weights of `model` as coarse as their patterns on the app's examples allow."""
 
-    def patterns(of: coarse.State, target: tuple[int, ...] | None, text: str) -> Recording:
+    def patterns(of: quantization.State, target: tuple[int, ...] | None, text: str) -> Recording:
         model.load_state_dict({name: tensor.float() for name, tensor in of.items()})
-        return own.record(own.handle_of(model, tokenizer, "early", ""), text, target=target)
+        return own_model.record(
+            own_model.handle_of(model, tokenizer, "early", ""), text, target=target
+        )
 
     fine = [patterns(state, None, text) for text in EXAMPLES.values()]
-    return coarse.as_coarse_as(
+    return quantization.as_coarse_as(
         state,
         lambda rough: all(
             apart(one, patterns(rough, said(one), one.text)) <= APART for one in fine

@@ -24,9 +24,9 @@ from models.embedding import sinusoids
 from models.tokenizer import SPACE, Tokenizer
 from models.training import grammar, pronouns
 from models.training.corpus import Corpus, Library, read, read_library
-from models.training.probes import best_heads
+from models.training.head_scores import best_heads
 from models.training.readout_loss import cross_entropy
-from models.training.recipes import SEED, Moment, Scores, padded
+from models.training.training_config import SEED, Scores, TrainingState, padded
 from models.transformer import Encoder
 
 LONGEST_ROW = 128
@@ -39,10 +39,10 @@ MASKED_SHARE = 0.25
 # A chosen word becomes [MASK] below the first number, stays below the second, and becomes a random
 # word above it. In an echo more words stay or turn random, because telling these two apart is what
 # a look at the same word elsewhere can do.
-FATE, FATE_IN_ECHO = (0.8, 0.9), (0.4, 0.7)
+MASK_SPLIT, FATE_IN_ECHO = (0.8, 0.9), (0.4, 0.7)
 # Pronouns are chosen twice as often, and where they turn, into another pronoun: to tell a "he" that
 # is right from one that stood for "she", it must look for the one it stands for.
-PRONOUN_SHARE, FATE_OF_PRONOUN = 0.5, (0.4, 0.7)
+PRONOUN_SHARE, PRONOUN_MASK_SPLIT = 0.5, (0.4, 0.7)
 PRONOUNS = (
     ("he", "she", "they", "it"),
     ("He", "She", "They", "It"),
@@ -116,9 +116,11 @@ class Masked:
         """The heads of each layer that pay for a sink."""
         return [list(range(FIRST_PAYING_HEAD, self.config.n_head))] * self.config.n_layer
 
-    def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+    def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, present, echo = batch
-        hidden, chosen = hide_words(ids, present, Words.of(at.tokenizer), at.generator, echo)
+        hidden, chosen = hide_words(
+            ids, present, WordBoundaries.of(at.tokenizer), at.generator, echo
+        )
         excess = Excess(self.paying)
         x = model(
             hidden,
@@ -180,7 +182,7 @@ class Excess:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordBoundaries:
     """What hiding must know of a vocabulary. begins (id) bool: the token begins a word. others (id,
     3): what a pronoun may turn into, -1 in the row of a token that is none."""
 
@@ -189,7 +191,7 @@ class Words:
     others: Tensor
 
     @staticmethod
-    def of(tokenizer: Tokenizer) -> Words:
+    def of(tokenizer: Tokenizer) -> WordBoundaries:
         if tokenizer not in _WORDS:
             stored = [tokenizer.bpe.id_to_token(token) or "" for token in range(len(tokenizer))]
             begins = [piece.startswith(SPACE) or not piece[:1].isalnum() for piece in stored]
@@ -199,11 +201,11 @@ class Words:
                 for token in ids:
                     rest = [other for other in ids if other != token] or [token]
                     others[token] = torch.tensor((rest * 3)[:3])
-            _WORDS[tokenizer] = Words(tokenizer, torch.tensor(begins), others)
+            _WORDS[tokenizer] = WordBoundaries(tokenizer, torch.tensor(begins), others)
         return _WORDS[tokenizer]
 
 
-_WORDS: dict[Tokenizer, Words] = {}
+_WORDS: dict[Tokenizer, WordBoundaries] = {}
 
 
 def rows(
@@ -302,14 +304,14 @@ def hide(
     random = torch.randint(4, len(tokenizer), ids.shape, generator=generator)
     unlike = torch.zeros((), dtype=torch.bool) if echo is None else echo
     to_mask, to_stay = (
-        torch.where(unlike, in_echo, usual) for in_echo, usual in zip(FATE_IN_ECHO, FATE)
+        torch.where(unlike, in_echo, usual) for in_echo, usual in zip(FATE_IN_ECHO, MASK_SPLIT)
     )
     hidden = torch.where(chosen & (fate < to_mask), mask, ids)
     return torch.where(chosen & (fate > to_stay), random, hidden), chosen
 
 
 def hide_words(
-    ids: Tensor, present: Tensor, words: Words, generator: torch.Generator, echo: Tensor
+    ids: Tensor, present: Tensor, words: WordBoundaries, generator: torch.Generator, echo: Tensor
 ) -> tuple[Tensor, Tensor]:
     """As `hide`, but whole words: all tokens of a word share its fate, and pronouns have their
     own."""
@@ -323,7 +325,7 @@ def hide_words(
     chosen = ordinary & (chance < torch.where(pronoun, PRONOUN_SHARE, MASKED_SHARE))
     to_mask, to_stay = (
         torch.where(pronoun, of_pronoun, torch.where(echo, in_echo, usual))
-        for of_pronoun, in_echo, usual in zip(FATE_OF_PRONOUN, FATE_IN_ECHO, FATE)
+        for of_pronoun, in_echo, usual in zip(PRONOUN_MASK_SPLIT, FATE_IN_ECHO, MASK_SPLIT)
     )
     which = torch.randint(0, 3, (*ids.shape, 1), generator=generator)
     random = torch.where(
@@ -361,7 +363,7 @@ def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> S
     loss, accuracy = _guessed(
         model, ((ids, *hide(ids, present, tokenizer, generator), present) for ids, present in held)
     )
-    words = Words.of(tokenizer)
+    words = WordBoundaries.of(tokenizer)
     word_loss, word_accuracy = _guessed(
         model, ((ids, *_masked(ids, present, words, generator), present) for ids, present in held)
     )
@@ -375,7 +377,7 @@ def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> S
 
 
 def _masked(
-    ids: Tensor, present: Tensor, words: Words, generator: torch.Generator
+    ids: Tensor, present: Tensor, words: WordBoundaries, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """As `hide_words`, and only the words that became [MASK], as where a reader hides one."""
     plain = torch.zeros(len(ids), 1, dtype=torch.bool)

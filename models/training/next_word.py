@@ -25,7 +25,7 @@ from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, Library, read_divided, read_library
 from models.training.readout_loss import cross_entropy
-from models.training.recipes import SEED, Moment, padded
+from models.training.training_config import SEED, TrainingState, padded
 from models.transformer import Decoder
 
 BATCH_TOKENS = 2048
@@ -250,7 +250,7 @@ class NextWord:
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
 
-    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, _, counts = batch
         start = None
         if at.epoch > 1:  # half of the rows begin anywhere, so that all positions are met

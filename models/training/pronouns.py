@@ -2,7 +2,7 @@
 sense: made, for the encoder's training.
 
 Old books are full of pronouns, but seldom is it plain in one sentence whom they mean. The hand-made
-sentences that the shipped encoder is measured on (`models/training/kept_out.py`) are other
+sentences that the shipped encoder is measured on (`models/training/heldout_sentences.py`) are other
 sentences, and the ones that the app offers are never made.
 """
 

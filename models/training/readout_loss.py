@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.transformer import Model
+from models.transformer import Transformer
 
 ROWS = 128
 
 
-def cross_entropy(model: Model, x: Tensor, wanted: Tensor, smoothing: float = 0.0) -> Tensor:
+def cross_entropy(model: Transformer, x: Tensor, wanted: Tensor, smoothing: float = 0.0) -> Tensor:
     """Mean cross-entropy in nats of saying `wanted` (row) from last vectors x (row, d_model), for a
     model with a tied readout.
 

@@ -28,30 +28,30 @@ from tqdm import tqdm
 from models.tokenizer import Tokenizer
 from models.training import (
     algorithms,
-    grown,
+    continued_training,
     masked,
+    net2net,
     next_word,
-    onward,
-    retold,
+    norm_placement_ablation,
+    sequence_distillation,
     translation,
-    twins,
-    unlooped,
+    unlikelihood_training,
 )
-from models.training.recipes import SEED, Moment, Recipe, half_helps
+from models.training.training_config import SEED, Recipe, TrainingState, half_helps
 
 ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "encoder": masked.Masked,
-    "encoder-onward": onward.Onward,
-    "encoder-further": onward.Further,
+    "encoder-onward": continued_training.ContinuedEncoder,
+    "encoder-further": continued_training.EncoderContinuation,
     "decoder": next_word.NextWord,
-    "decoder-onward": unlooped.Onward,
-    "decoder-unlooped": unlooped.Unlooped,
+    "decoder-onward": unlikelihood_training.ContinuedDecoder,
+    "decoder-unlooped": unlikelihood_training.Unlooped,
     "translator": translation.Translation,
-    "translator-small": translation.Small,
-    "translator-grown": grown.Grown,
-    "translator-onward": grown.Further,
-    "translator-retold": retold.Retold,
-    **twins.RECIPES,
+    "translator-small": translation.SmallTranslator,
+    "translator-grown": net2net.Grown,
+    "translator-onward": net2net.TranslatorContinuation,
+    "translator-retold": sequence_distillation.Retold,
+    **norm_placement_ablation.RECIPES,
 }
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)
 SECONDS_UNSAVED = 180  # at most lost where a run is broken off
@@ -74,7 +74,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     recipe = recipe_of(options.model, options.data)
-    Run(
+    TrainingRun(
         recipe,
         options.run or Path("runs") / options.model,
         options.steps or recipe.steps,
@@ -82,7 +82,7 @@ def main() -> None:
     ).train()
 
 
-class Run:
+class TrainingRun:
     """One training run and its folder."""
 
     def __init__(self, recipe: Recipe[Any], folder: Path, steps: int, check: int) -> None:
@@ -140,7 +140,7 @@ class Run:
     def _learn(self, batch: tuple[Tensor, ...]) -> float:
         """One step of gradient descent on one batch; returns the loss in nats."""
         with torch.autocast("cpu", torch.bfloat16, enabled=self.in_half):
-            at = Moment(self.tokenizer, self.generator, self.epoch)
+            at = TrainingState(self.tokenizer, self.generator, self.epoch)
             loss = self.recipe.loss(self.model, batch, at)
         self.optimizer.zero_grad()
         loss.backward()

@@ -11,12 +11,13 @@ from random import Random
 import torch
 from torch import Tensor
 
+from models.attention import Stored
 from models.config import Config
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training.corpus import Pairs, read_pairs
 from models.training.readout_loss import cross_entropy
-from models.training.recipes import SEED, Moment, padded, with_dropout
-from models.transformer import EncoderDecoder, Stored
+from models.training.training_config import SEED, TrainingState, padded, with_dropout
+from models.transformer import EncoderDecoder
 
 BATCH_TOKENS = 2000  # of the target, padding counted in
 # Longest target of each epoch, in tokens; the last one for all that follow. Alignments form in
@@ -151,7 +152,7 @@ def greedy(
     return said
 
 
-class Small:
+class SmallTranslator:
     """The recipe of translator-small."""
 
     config = Config(n_vocab=8192, d_model=192, n_layer=2, n_head=6, d_ff=768, n_positions=256)
@@ -194,7 +195,7 @@ class Small:
         """What one epoch reads."""
         return list(zip(self.train.english, self.train.french))
 
-    def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+    def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         return loss(model, batch)
 
     @torch.inference_mode()
@@ -215,8 +216,8 @@ class Small:
         }
 
 
-class Translation(Small):
-    """The recipe of the translator, from nothing; models/training/grown.py has the shipped one's,
+class Translation(SmallTranslator):
+    """The recipe of the translator, from nothing; models/training/net2net.py has the shipped one's,
     which begins as translator-small."""
 
     config = Config(n_vocab=8192, d_model=256, n_layer=3, n_head=8, d_ff=1024, n_positions=256)

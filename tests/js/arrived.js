@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-const { decode, unfold } = await import(`${process.argv[2]}/wire.js`);
+const { decode, unfold } = await import(`${process.argv[2]}/codec.js`);
 for await (const line of createInterface({ input: process.stdin })) {
   const [sent, back] = line.split("\t");
   const { weight, unknown } = unfold(decode(readFileSync(sent)).blocks);

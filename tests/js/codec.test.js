@@ -1,10 +1,10 @@
-// wire.js reads what Python's wire.py wrote: the golden files of both.
+// codec.js reads what Python's wire.py wrote: the golden files of both.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const { between, decode, looksAhead, numbers, permitted, unfold } = await import(
-  `${process.env.MODULES}/wire.js`
+  `${process.env.MODULES}/codec.js`
 );
 const golden = (name) => [
   decode(readFileSync(new URL(`golden/${name}.bin`, import.meta.url))),

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
-const { grown, hypotheses, moved, split, vector } = await of("large_rest");
+const { grown, hypotheses, moved, split, vector } = await of("presenter_panels_rest");
 
 test("hypotheses are cut where they part, the chosen one is on, arrows choose another", () => {
   const beams = [
@@ -66,7 +66,7 @@ test("of heads that moved, of a vector and of a split the numbers are their own"
 });
 
 test("the curve that is spoken of has the colour of the text's number, and no other has it", async () => {
-  const { coloured } = await of("plate_pens");
+  const { coloured } = await of("tour_figure_pens");
   const look = { primary: "brown", categorical: ["brown", "blue", "green"] };
   const colours = (...on) => coloured(on.map((each) => ({ on: each })), look); // prettier-ignore
   assert.deepEqual(colours(false, true), ["blue", "brown"]);

@@ -5,14 +5,14 @@ import { test } from "node:test";
 
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
 const { channels, css, inkOn, lookOf, onWhite, ramp, shade, wordAt } = await of("theme");
-const { ends, folded, thumbWords } = await of("cells");
-const { FONT, legible, paper, scaleBar, tag, text, wrapped } = await of("sheet");
+const { ends, folded, thumbWords } = await of("matrix_canvas");
+const { FONT, legible, paper, scaleBar, tag, text, wrapped } = await of("svg_export");
 const { nice, scale, through, ticks } = await of("axis");
-const say = await of("say");
+const say = await of("number_format");
 const { strongest, cut, calm } = await of("tokens");
 const { bus, listen } = await of("bus");
-const { apart, mixture, placed, soften, temperatureAt } = await of("lookup_soft");
-const { decode, encode } = await of("wire");
+const { apart, mixture, placed, soften, temperatureAt } = await of("soft_lookup_curve");
+const { decode, encode } = await of("codec");
 const { mount } = await of("mount");
 
 const hex = (word) => css(word).match(/\d+/g).map(Number);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 const [folder, payload] = process.argv.slice(2);
 const of = (name) => import(`${folder}/${name}.js`);
-const { decode } = await of("wire");
+const { decode } = await of("codec");
 const { header, blocks } = decode(readFileSync(payload));
 const places = (list) => Array.from(list.keys());
 const said = {
@@ -19,7 +19,7 @@ const said = {
     ];
   },
   async steps() {
-    const { told } = await of("translation_reading");
+    const { told } = await of("step_details");
     return header.says.map((_, step) => {
       const { z, sum, log, p } = told(blocks, step);
       return `${z} − ${sum} = ${log}. e^${log} = ${p}`;

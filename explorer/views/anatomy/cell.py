@@ -6,29 +6,27 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis import anatomy as numbers
-from explorer.analysis import attention as matrices
-from explorer.analysis import heads as naming
-from explorer.components import anatomy as pictures
-from explorer.components.picture import Picture
-from explorer.frame import opening
-from explorer.frame.picker import pick_head
-from explorer.frame.subject import Subject
-from explorer.memory import address, passes, shelf
-from explorer.sentences import anatomy as sentences
-from explorer.sentences.escape import literal
+from explorer.analysis import anatomy, head_naming
+from explorer.analysis.attention import strongest
+from explorer.components import anatomy as anatomy_components
+from explorer.components.figure_caption import Picture
+from explorer.layout import controls
+from explorer.layout.controls import Subject, pick_head
+from explorer.state import cache, url_state
+from explorer.text import anatomy as anatomy_text
+from explorer.text.markdown_escape import literal
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class CellView:
     """The cell on screen, taken apart. outputs: W_O of the attention, cut by head, and its bias,
     None where the model does not give them; done: what was written, None without them too."""
 
     on: Subject
-    head: naming.Head
-    cell: numbers.Cell
-    outputs: numbers.Outputs | None
-    done: numbers.Written | None
+    head: head_naming.Head
+    cell: anatomy.WeightBreakdown
+    outputs: anatomy.Outputs | None
+    done: anatomy.HeadOutputs | None
 
     @property
     def query(self) -> str:
@@ -44,7 +42,7 @@ class Opened:
         """What the story is called."""
         cell, on = self.cell, self.on
         at = f"L{cell.layer}H{cell.head}"
-        weight = sentences.say_weight(cell.weights[cell.key])
+        weight = anatomy_text.say_weight(cell.weights[cell.key])
         return Picture(
             (
                 f"Why the weight is {weight}: query {self.query} ({cell.query}), key {self.key} "
@@ -56,19 +54,19 @@ class Opened:
         )
 
 
-def choose(on: Subject) -> tuple[naming.Head, tuple[int, int]]:
+def choose(on: Subject) -> tuple[head_naming.Head, tuple[int, int]]:
     """The head and the cell on screen, with the controls of the head: what is chosen, or else what
     the strongest finding is seen in."""
     attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
-    named = opening.named_heads(on.recording, attention)
-    layer, head = address.whole("layer", layers), address.whole("head", heads)
+    named = controls.named_heads(on.recording, attention)
+    layer, head = url_state.whole("layer", layers), url_state.whole("head", heads)
     first = None
     if layer is not None and head is not None:
         shown = named[layer * heads + head]
-    elif (first := opening.first(on.recording, attention)) is not None:
+    elif (first := controls.first(on.recording, attention)) is not None:
         shown = named[first.layer * heads + first.head]
     else:
-        shown = max(named, key=naming.clarity)
+        shown = max(named, key=head_naming.clarity)
     with st.container(horizontal=True, gap="medium", key="after-cell"):
         pick_head((layers, heads), (shown.layer, shown.head))
     row, column = held(on)
@@ -77,13 +75,13 @@ def choose(on: Subject) -> tuple[naming.Head, tuple[int, int]]:
     if cell := asked(row, len(on.axes.keys)):
         return shown, cell
     pattern = attention.pattern[shown.layer, shown.head]
-    return shown, matrices.strongest(pattern, attention.allowed, row, column)
+    return shown, strongest(pattern, attention.allowed, row, column)
 
 
 def held(on: Subject) -> tuple[int | None, int | None]:
     """The row or, between two texts, the column that is held on the Attention page."""
-    row = address.whole("token", len(on.axes.rows))
-    return row, address.whole("source", len(on.axes.keys) if on.across and row is None else 0)
+    row = url_state.whole("token", len(on.axes.rows))
+    return row, url_state.whole("source", len(on.axes.keys) if on.across and row is None else 0)
 
 
 def asked(row: int | None, n_keys: int) -> tuple[int, int] | None:
@@ -96,32 +94,32 @@ def asked(row: int | None, n_keys: int) -> tuple[int, int] | None:
     return None
 
 
-def opened(on: Subject, head: naming.Head, at: tuple[int, int]) -> Opened:
+def opened(on: Subject, head: head_naming.Head, at: tuple[int, int]) -> CellView:
     """A cell of a head, taken apart."""
-    cell = numbers.cell(on.recording, on.attention, head.layer, head.head, *at)
+    cell = anatomy.cell(on.recording, on.attention, head.layer, head.head, *at)
     outputs = outputs_of(on)
-    done = outputs and numbers.written(on.recording, on.attention, head.layer, at[0], outputs)
-    return Opened(on, head, cell, outputs, done)
+    done = outputs and anatomy.written(on.recording, on.attention, head.layer, at[0], outputs)
+    return CellView(on, head, cell, outputs, done)
 
 
-def outputs_of(on: Subject) -> numbers.Outputs | None:
+def outputs_of(on: Subject) -> anatomy.Outputs | None:
     """W_O of the attention, cut by head, and its bias; None for a model that does not give them."""
     try:
-        return passes.outputs(on.recording).get(on.attention.name)
+        return cache.outputs(on.recording).get(on.attention.name)
     except (ValueError, AttributeError):
         return None
 
 
-def matrix(on: Subject, head: naming.Head) -> str:
+def matrix(on: Subject, head: head_naming.Head) -> str:
     """The head's matrix, a click on a cell opens it; the picture's name."""
     at = head.layer, head.head
-    called = "" if head.name == naming.NO_PATTERN else f": **{head.name}**"
+    called = "" if head.name == head_naming.NO_PATTERN else f": **{head.name}**"
     st.markdown(f"Layer {head.layer}, head {head.head}{called}. Choose a cell.")
     what = (on.attention.name, "anatomy matrix", *at)
-    token = shelf.name_of(on.recording, *what)
+    token = cache.name_of(on.recording, *what)
     data = on.kept(
         what,
-        lambda: pictures.matrix(
+        lambda: anatomy_components.matrix(
             on.attention.pattern[at],
             on.attention.allowed,
             on.axes.rows,
@@ -131,7 +129,7 @@ def matrix(on: Subject, head: naming.Head) -> str:
             token=token,
         ),
     )
-    pictures.show(data, "anatomy matrix", lambda: take_cell("anatomy matrix"))
+    anatomy_components.show(data, "anatomy matrix", lambda: take_cell("anatomy matrix"))
     for rule in row_rule(on):
         st.caption(rule)
     return token
@@ -155,13 +153,13 @@ def row_rule(on: Subject) -> tuple[str, ...]:
     )
 
 
-def in_short(shown: Opened) -> None:
+def in_short(shown: CellView) -> None:
     """The weight and the whole way to it in a few lines."""
     cell, head = shown.cell, shown.head
     query, key = literal(shown.query), literal(shown.key)
     st.markdown(f"Query **{query}** ({cell.query}) gives key **{key}** ({cell.key}) the weight")
-    st.markdown(f"# {sentences.say_weight(cell.weights[cell.key])}")
-    st.markdown("\n".join(f"1. {line}" for line in sentences.in_short(cell, shown.done)))
+    st.markdown(f"# {anatomy_text.say_weight(cell.weights[cell.key])}")
+    st.markdown("\n".join(f"1. {line}" for line in anatomy_text.in_short(cell, shown.done)))
     st.page_link(
         "../pages/attention.py",
         label=f"Layer {head.layer}, head {head.head} on the Attention page",

@@ -7,11 +7,11 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import anatomy as numbers
-from explorer.components import anatomy as pictures
-from explorer.sentences import anatomy as sentences
-from explorer.sentences.escape import literal
-from explorer.views.anatomy.cell import Opened
+from explorer.analysis import anatomy
+from explorer.components import anatomy as anatomy_components
+from explorer.text.anatomy import shapes_of, verdict
+from explorer.text.markdown_escape import literal
+from explorer.views.anatomy.cell import CellView
 
 FORMULAS = (
     r"o_i = \sum_h \sum_j a^h_{ij} \, (v^h_j W_O^h) + b",
@@ -20,7 +20,7 @@ FORMULAS = (
 )
 
 
-def split(shown: Opened) -> None:
+def split(shown: CellView) -> None:
     """The split into heads and back, with this sentence's sizes and this token's numbers."""
     st.subheader(
         "Cut into heads, and put together again",
@@ -32,7 +32,7 @@ def split(shown: Opened) -> None:
     n_head, d_head = attention.q.shape[1], attention.q.shape[-1]
     token = shown.on.name("split", cell.layer, cell.head, cell.query)
     n, m = attention.allowed.shape
-    sizes = pictures.Split(
+    sizes = anatomy_components.Split(
         n,
         m,
         heads=n_head,
@@ -42,19 +42,21 @@ def split(shown: Opened) -> None:
         head=cell.head,
         query=cell.query,
     )
-    pictures.show(pictures.shapes(sizes, shown.query, token), "anatomy shapes", ignore)
+    anatomy_components.show(
+        anatomy_components.shapes(sizes, shown.query, token), "anatomy shapes", ignore
+    )
     if shown.done is None:
         return
-    strip = partial(pictures.strip, heads=n_head, head=cell.head)
+    strip = partial(anatomy_components.strip, heads=n_head, head=cell.head)
     for name, rows, what in (
         ("q, all heads", shown.done.q, "every head’s q"),
         ("z, concatenated", shown.done.z, "every head’s z, side by side"),
     ):
         data = strip(rows.ravel(), name, f"{what}, of {shown.query}", f"{token} {name}")
-        pictures.show(data, f"anatomy {name}", ignore)
+        anatomy_components.show(data, f"anatomy {name}", ignore)
 
 
-def three_forms(shown: Opened) -> None:
+def three_forms(shown: CellView) -> None:
     """The lecture notes' three ways to write attention, on this token: the same numbers."""
     st.subheader(
         "Three ways to write it, one result",
@@ -66,24 +68,24 @@ def three_forms(shown: Opened) -> None:
     what = ("forms", cell.layer, cell.query)
     found = on.kept(
         what,
-        lambda: numbers.forms(on.recording, on.attention, cell.layer, cell.query, outputs),
+        lambda: anatomy.forms(on.recording, on.attention, cell.layer, cell.query, outputs),
     )
-    token, top = on.name(*what), numbers.top_of(found)
+    token, top = on.name(*what), anatomy.top_of(found)
     names = ("Per position", "Matrices, then concat", "A sum over heads")
     vectors = (found.per_position, found.concatenated, found.by_head)
     n_head, d_v = on.attention.v.shape[1], on.attention.v.shape[-1]
     n, m = on.attention.allowed.shape
-    shapes = sentences.shapes_of(n_head, n, m, d_v, on.recording.model.d_model)
+    shapes = shapes_of(n_head, n, m, d_v, on.recording.model.d_model)
     places = st.columns(3, gap="medium")
     for place, name, formula, vector, shape in zip(places, names, FORMULAS, vectors, shapes):
         with place:
             st.markdown(f"**{name}**")
             st.latex(formula)
             about = f"{name}: the output at {shown.query}"
-            data = pictures.strip(vector, "", about, f"{token} {name}", scale=top)
-            pictures.show(data, f"anatomy {name}", ignore)
+            data = anatomy_components.strip(vector, "", about, f"{token} {name}", scale=top)
+            anatomy_components.show(data, f"anatomy {name}", ignore)
             st.caption(shape)
-    st.markdown(sentences.verdict(found, literal(shown.query)))
+    st.markdown(verdict(found, literal(shown.query)))
 
 
 def ignore() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import anatomy as numbers
-from explorer.analysis.anatomy_story import facts, vectors
+from explorer.analysis import anatomy
+from explorer.analysis.anatomy import facts, vectors
 from explorer.analysis.csv import stacked
-from explorer.components import anatomy as pictures
-from explorer.frame.table import offer_csv
-from explorer.sentences import anatomy as sentences
-from explorer.sentences.own_code import WHICH_TENSORS
-from explorer.views.anatomy.cell import Opened, take_cell
+from explorer.components import anatomy as anatomy_components
+from explorer.layout.output import offer_csv
+from explorer.text.anatomy import dividing, formulas, memory_said, reasons
+from explorer.text.capability_messages import WHICH_TENSORS
+from explorer.views.anatomy.cell import CellView, take_cell
 
 NO_OUTPUT = (
     f"This model does not give its W_O here: {WHICH_TENSORS.format('that is')}. "
@@ -24,25 +24,25 @@ FROM_ANOTHER_TEXT = (
 )
 
 
-def show(shown: Opened, grid: str) -> None:
+def show(shown: CellView, grid: str) -> None:
     """The story of a weight. grid: the name of the matrix that the cell is chosen in."""
     cell, done, picture = shown.cell, shown.done, shown.picture()
     allowed = shown.on.attention.allowed
     masks = not allowed.all()
-    why = {f"{name}Why": line for name, line in sentences.reasons(cell, allowed).items()}
+    why = {f"{name}Why": line for name, line in reasons(cell, allowed).items()}
     told = {
         **facts(cell, done, shown.on.axes.rows, shown.on.axes.keys),
         **why,
         "masks": masks,
         "missing": NO_OUTPUT if shown.outputs is None else FROM_ANOTHER_TEXT,
-        "dividing": sentences.dividing(cell),
-        "best": list(numbers.largest_products(cell)),
-        "formulas": sentences.formulas(cell, done),
+        "dividing": dividing(cell),
+        "best": list(anatomy.largest_products(cell)),
+        "formulas": formulas(cell, done),
     }
     own = None if done is None or shown.outputs is None else shown.outputs[0][cell.layer, cell.head]
-    data = pictures.story(told, vectors(cell, done), own, picture, grid)
-    pictures.show(data, "anatomy story", lambda: take_cell("anatomy story"))
-    tables = numbers.tables(cell, done, shown.on.axes.keys)
+    data = anatomy_components.story(told, vectors(cell, done), own, picture, grid)
+    anatomy_components.show(data, "anatomy story", lambda: take_cell("anatomy story"))
+    tables = anatomy.tables(cell, done, shown.on.axes.keys)
     offer_csv(
         lambda: stacked(tables.items(), "step"), picture.about, picture.file, "All steps as CSV"
     )
@@ -55,16 +55,16 @@ def show(shown: Opened, grid: str) -> None:
         recording = shown.on.recording
         longest = recording.model.n_positions
         now = max(len(stream.tokens) for stream in recording.streams)
-        here, most = (numbers.memory(recording, n) for n in (now, longest))
-        st.caption(sentences.memory_said(here, longest, most))
+        here, most = (anatomy.memory(recording, n) for n in (now, longest))
+        st.caption(memory_said(here, longest, most))
 
 
-def numbers_of(shown: Opened) -> None:
+def numbers_of(shown: CellView) -> None:
     """The lines of Python that give every step of the cell."""
     cell, written = shown.cell, "None"
     if shown.done is not None:
         asked = f"recording, of, {cell.layer}, {cell.query}"
-        written = f"anatomy.written({asked}, library.outputs(model)[of.name])"
+        written = f"anatomy.written({asked}, registry.outputs(model)[of.name])"
     at = cell.layer, cell.head, cell.query, cell.key
     shown.on.more(
         ("explorer.analysis import anatomy, csv",),

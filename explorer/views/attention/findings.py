@@ -9,24 +9,22 @@ from contextlib import nullcontext
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis.finding import CROWD, Finding
-from explorer.analysis.findings import worth
-from explorer.analysis.head_view import HeadView
-from explorer.frame import opening
-from explorer.frame.onscreen import take_text
-from explorer.sentences import findings as sentences
-from explorer.sentences import glossary
-from explorer.sentences.attention import read_as
-from explorer.views.attention.screen import Screen
-from models.examples import DEFAULT_TEXT
+from explorer.analysis.attention import HeadView
+from explorer.analysis.findings import CROWD, Finding, worth
+from explorer.layout import controls
+from explorer.layout.current_recording import take_text
+from explorer.text import findings, glossary
+from explorer.text.attention import read_as
+from explorer.views.attention.page_state import AttentionState
+from models.example_texts import DEFAULT_TEXT
 
 MOST = 5
 
 
-def show(on: Screen, view: HeadView) -> None:
+def show(on: AttentionState, view: HeadView) -> None:
     """The headline, which says what is on screen, and the buttons under it, the strongest finding's
     first. Of a text without words it says nothing."""
-    found = opening.found(on.recording)
+    found = controls.found(on.recording)
     chosen = worth(found, MOST)
     if not chosen:
         return
@@ -40,14 +38,14 @@ def show(on: Screen, view: HeadView) -> None:
             button(at, one)
 
 
-def title(on: Screen, one: Finding | None, said: str) -> None:
+def title(on: AttentionState, one: Finding | None, said: str) -> None:
     """The headline, and beside it a press that tests it where a word offers itself, and the
     Tour."""
     text = on.source.text
-    test = sentences.question(one) if one else ""
+    test = findings.question(one) if one else ""
     new = text == DEFAULT_TEXT and not st.session_state.get("toured")
     with row() if test or new else nullcontext():
-        why = f"{sentences.evidence(one)}\n\n" if one else ""
+        why = f"{findings.evidence(one)}\n\n" if one else ""
         words = glossary.explained(f"{said} {why}", "head")
         st.title(said, anchor=False, help=f"{why}{words}", width="content")
         if one and test:
@@ -68,7 +66,7 @@ def row() -> DeltaGenerator:
 
 def headline(one: Finding) -> str:
     """A finding as a headline: of the crowd the most alone."""
-    return sentences.short(one) if one.kind == CROWD else sentences.headline(one)
+    return findings.short(one) if one.kind == CROWD else findings.headline(one)
 
 
 def seen(found: Sequence[Finding], view: HeadView) -> Finding | None:
@@ -86,15 +84,15 @@ def seen(found: Sequence[Finding], view: HeadView) -> Finding | None:
     )
 
 
-def of_head(on: Screen, view: HeadView) -> str:
+def of_head(on: AttentionState, view: HeadView) -> str:
     """A headline for a head of which there is no finding: what the held word looks at most, or the
     head's name."""
     head, row = view.head, view.held[0]
     if row is None:
-        return sentences.named(head)
+        return findings.named(head)
     weights = on.attention.pattern[head.layer, head.head, row]
     best = int(weights.argmax())
-    return sentences.row(head, on.axes.rows[row], on.axes.keys[best], float(weights[best]))
+    return findings.row(head, on.axes.rows[row], on.axes.keys[best], float(weights[best]))
 
 
 def offer_test(test: str, one: Finding, text: str) -> None:
@@ -122,10 +120,10 @@ def button(at: int, one: Finding) -> None:
     """A step to a finding."""
     elsewhere = one.page != "attention"
     pressed = st.button(
-        sentences.short(one),
+        findings.short(one),
         key=f"worth {at}",
-        help=sentences.headline(one) + ". " + sentences.evidence(one),
-        on_click=opening.take,
+        help=findings.headline(one) + ". " + findings.evidence(one),
+        on_click=controls.take,
         args=(one,),
         icon=":material/arrow_outward:" if elsewhere else None,
     )
@@ -135,7 +133,7 @@ def button(at: int, one: Finding) -> None:
 
 def retype(text: str, one: Finding) -> None:
     """Change the one word, and stay at the finding's head and word."""
-    opening.take(one)
+    controls.take(one)
     take_text(text.replace(*one.retype, 1))
     for name, value in one.address:
         st.session_state[name] = value

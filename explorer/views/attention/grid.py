@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import attention as numbers
-from explorer.analysis import heads as naming
-from explorer.analysis.head_view import SCALE_LABELS, Choices, left_out
-from explorer.components import heads as all_heads
-from explorer.frame import terms
-from explorer.frame.picker import pick
-from explorer.memory import shelf
-from explorer.sentences.escape import literal
-from explorer.views.attention.screen import Screen, choices
+from explorer.analysis import attention, head_naming
+from explorer.analysis.attention import SCALE_LABELS, DisplayOptions, left_out
+from explorer.components import heads
+from explorer.layout import output
+from explorer.layout.controls import pick
+from explorer.state import cache
+from explorer.text.markdown_escape import literal
+from explorer.views.attention.page_state import AttentionState, choices
 
 KEPT_LABELS = {
     "All": "All",
@@ -23,36 +22,36 @@ KEPT_LABELS = {
 }
 
 
-def show(on: Screen) -> None:
+def show(on: AttentionState) -> None:
     """The grid of all heads with its controls."""
     # On a phone behind the grid.
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="after-all"):
         controls()
     data, note = drawn(on, choices())
-    all_heads.show(data, "heads", on_choice=take_head)
+    heads.show(data, "heads", on_choice=take_head)
     if note:
-        terms.caption(literal(note), "sink")
+        output.caption(literal(note), "sink")
 
 
-def drawn(on: Screen, chosen: Choices) -> tuple[bytes, str]:
+def drawn(on: AttentionState, chosen: DisplayOptions) -> tuple[bytes, str]:
     """What `made` gives, kept beside the recording."""
     what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept)
-    name = shelf.name_of(on.recording, *what)
+    name = cache.name_of(on.recording, *what)
     # Kept without the arrays it is made of, which may be a whole recording's.
-    return shelf.derived(
+    return cache.derived(
         on.recording, what, lambda: made(on, chosen, name), weigh=lambda both: len(both[0])
     )
 
 
-def made(on: Screen, chosen: Choices, name: str) -> tuple[bytes, str]:
+def made(on: AttentionState, chosen: DisplayOptions, name: str) -> tuple[bytes, str]:
     """What the browser draws the grid from, and a line on what is left out."""
     left = left_out(on.recording, on.attention, chosen)
-    data = all_heads.payload(
-        all_heads.Grid(
+    data = heads.payload(
+        heads.HeadGrid(
             on.attention.pattern,
             on.attention.allowed,
             on.heads,
-            naming.meanings(on.recording, on.attention),
+            head_naming.meanings(on.recording, on.attention),
             on.axes.rows,
             on.axes.keys,
             chosen.scale.lower(),
@@ -101,7 +100,7 @@ def colours() -> None:
     )
     pick(
         "Tone",
-        numbers.TONES,
+        attention.TONES,
         key="tone",
         help=(
             "Log shows three powers of ten below the top of the scale, so that faint "

@@ -9,36 +9,28 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import attention as numbers
-from explorer.analysis import heads as naming
-from explorer.analysis.finding import ALIGNED, LINK, NEAR_LINK, Finding
-from explorer.analysis.findings_links import Link
-from explorer.analysis.head_view import (
-    HeadView,
-    heat,
-    looked_at,
-    mask_rule,
-    notes,
-    row_rule,
-)
-from explorer.components import head as one_head
-from explorer.components.picture import Picture
-from explorer.frame import export, opening, terms
-from explorer.frame.picker import pick
-from explorer.frame.table import offer_csv, offer_recording
-from explorer.memory import models, shelf
-from explorer.memory.passes import Shown
-from explorer.sentences import attention as sentences
-from explorer.sentences import glossary, names, recipe
-from explorer.sentences.escape import literal
+from explorer.analysis import attention, head_naming
+from explorer.analysis.attention import HeadView, heat, looked_at, mask_rule, notes, row_rule
+from explorer.analysis.findings import ALIGNED, LINK, NEAR_LINK, Finding, Link
+from explorer.components import head
+from explorer.components.figure_caption import Picture
+from explorer.layout import controls, export_menu, output
+from explorer.layout.controls import pick
+from explorer.layout.output import offer_csv, offer_recording
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text import glossary, python_snippets
+from explorer.text import head_naming as head_naming_text
+from explorer.text.attention import opened, summary
+from explorer.text.markdown_escape import literal
 from explorer.views.attention import findings
-from explorer.views.attention.screen import Screen, choices, keep_head, screen
-from explorer.views.predictions.screen import way_to
+from explorer.views.attention.page_state import AttentionState, choices, keep_head, screen
+from explorer.views.predictions.page_state import way_to
 
 VIEWS = ("Lines", "Matrix", "Both", "Table", "Plotly")
 
 
-def show(on: Screen, view: HeadView) -> None:
+def show(on: AttentionState, view: HeadView) -> None:
     """The panel of one head."""
     as_ = title(on, view)
     picture(on, view, as_)
@@ -50,7 +42,7 @@ def show(on: Screen, view: HeadView) -> None:
     told(on, view, as_)
     st.page_link(
         "../pages/anatomy.py",
-        label=f"Take this weight apart: {sentences.opened(view.opened)}",
+        label=f"Take this weight apart: {opened(view.opened)}",
         icon=":material/zoom_in:",
     )
     if on.attention.query == on.attention.key:
@@ -63,13 +55,13 @@ def show(on: Screen, view: HeadView) -> None:
     files(on, view)
     with st.expander("Why this name?", key="why this name", on_change="rerun") as why:
         if why.open:
-            st.markdown(naming.meanings(on.recording, on.attention)[view.head.name])
-            if table_of := names.table(view.head):
+            st.markdown(head_naming.meanings(on.recording, on.attention)[view.head.name])
+            if table_of := head_naming_text.table(view.head):
                 st.markdown(table_of)
-            st.caption(names.rule(across=on.axes.said is not None))
+            st.caption(head_naming_text.rule(across=on.axes.said is not None))
 
 
-def in_words(on: Screen, view: HeadView) -> None:
+def in_words(on: AttentionState, view: HeadView) -> None:
     """The way to what the head's weights say, in words."""
     if not models.shows_writes(on.recording):
         return
@@ -79,7 +71,7 @@ def in_words(on: Screen, view: HeadView) -> None:
     way_to("lookup", "Words in, words out: its QK and OV", on.recording, **at)
 
 
-def title(on: Screen, view: HeadView) -> str:
+def title(on: AttentionState, view: HeadView) -> str:
     """The head's name with what is measured of it, and the choice of its picture, which is
     returned."""
     head = view.head
@@ -92,20 +84,22 @@ def title(on: Screen, view: HeadView) -> str:
             help=glossary.meaning("layer", "head", "weight"),
         )
         as_ = pick("View", VIEWS, key="view", bare=True)
-    meanings = naming.meanings(on.recording, on.attention)
-    terms.markdown(sentences.summary(head, meanings, *tied(on, view)))
+    meanings = head_naming.meanings(on.recording, on.attention)
+    output.markdown(summary(head, meanings, *tied(on, view)))
     return as_
 
 
-def tied(on: Screen, view: HeadView) -> tuple[Link | Finding | None, tuple[str, str, float] | None]:
+def tied(
+    on: AttentionState, view: HeadView
+) -> tuple[Link | Finding | None, tuple[str, str, float] | None]:
     """The words of this head that are told of, and the tokens of them that the picture shows, with
     their weight: the headline's, where it is one of this head and of the word held."""
     head = view.head
-    one = findings.seen(opening.found(on.recording), view)
+    one = findings.seen(controls.found(on.recording), view)
     if one is not None and one.kind in (LINK, NEAR_LINK, ALIGNED):
         query, key = one.query, one.keys[0]
         link: Link | Finding = one
-    elif best := opening.link(on.recording, on.attention, head):
+    elif best := controls.link(on.recording, on.attention, head):
         query, key, link = best.query, best.key, best
     else:
         return None, None
@@ -113,19 +107,19 @@ def tied(on: Screen, view: HeadView) -> tuple[Link | Finding | None, tuple[str, 
     return link, (on.axes.rows[query], on.axes.keys[key], weight)
 
 
-def picture(on: Screen, view: HeadView, as_: str) -> None:
+def picture(on: AttentionState, view: HeadView, as_: str) -> None:
     """The sentence tinted, and the matrix or the lines."""
     at, source, name = (view.head.layer, view.head.head), on.source, st.session_state.attention
-    one_head.show(drawn(on, view, as_), "one head", on_choice=partial(take_token, source, name, at))
+    head.show(drawn(on, view, as_), "one head", on_choice=partial(take_token, source, name, at))
 
 
-def drawn(on: Screen, view: HeadView, as_: str) -> bytes:
+def drawn(on: AttentionState, view: HeadView, as_: str) -> bytes:
     """What the browser draws the picture from."""
     shown, chosen = view.shown, view.choices
     at, axes = (view.head.layer, view.head.head), shown.axes
     chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.kept, chosen.summed
-    return one_head.payload(
-        one_head.Matrix(
+    return head.payload(
+        head.Matrix(
             shown.matrix,
             shown.allowed,
             axes.rows,
@@ -136,19 +130,19 @@ def drawn(on: Screen, view: HeadView, as_: str) -> bytes:
             (axes.row_places, axes.key_places),
         ),
         at,
-        one_head.Held(view.pin, view.column, view.cell, view.evidence),
-        one_head.Look(as_.lower(), chosen.scale.lower(), chosen.log),
+        head.PinnedCell(view.pin, view.column, view.cell, view.evidence),
+        head.HeadAppearance(as_.lower(), chosen.scale.lower(), chosen.log),
         Picture(
             view.title,
             view.caption,
             view.file,
-            shelf.name_of(on.recording, view.attention, *at, *chosen_so),
+            cache.name_of(on.recording, view.attention, *at, *chosen_so),
         ),
         on.attention.allowed.shape if chosen.unit == "Tokens" else None,
     )
 
 
-def table(on: Screen, view: HeadView) -> None:
+def table(on: AttentionState, view: HeadView) -> None:
     """The matrix as a table."""
     columns = view.columns
     four = dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.4f", width=76))
@@ -164,7 +158,7 @@ def table(on: Screen, view: HeadView) -> None:
 
 def in_plotly(view: HeadView) -> None:
     """The same matrix in Plotly, imported only when it is wanted."""
-    from explorer.figures.attention import Scale, heatmap
+    from explorer.figures.attention import ColourScale, heatmap
 
     drawn = heat(view)
     about = (view.title, *view.caption)
@@ -174,7 +168,7 @@ def in_plotly(view: HeadView) -> None:
         drawn.rows,
         drawn.columns,
         about,
-        Scale(drawn.low, drawn.high, drawn.name),
+        ColourScale(drawn.low, drawn.high, drawn.name),
         drawn.sides,
     )
     rows, keys = view.shown.axes.sides
@@ -195,9 +189,9 @@ def units() -> None:
     state = st.session_state
     left_out = state.att_keep != "All"
     if not left_out:
-        state.att_sum = numbers.SUMS[0]
+        state.att_sum = attention.SUMS[0]
     with beside() if left_out else nullcontext():
-        pick("Rows and columns", numbers.UNITS, key="att_unit", bare=True)
+        pick("Rows and columns", attention.UNITS, key="att_unit", bare=True)
         if left_out:
             state["att renormalise"] = state.att_sum == "Renormalised"
             st.toggle(
@@ -216,9 +210,9 @@ def beside() -> DeltaGenerator:
     return st.container(horizontal=True, gap="small", vertical_alignment="center")
 
 
-def told(on: Screen, view: HeadView, as_: str) -> None:
+def told(on: AttentionState, view: HeadView, as_: str) -> None:
     """What is measured of the head, and what the picture shows and by which rules."""
-    terms.caption(names.figures(view.head))
+    output.caption(head_naming_text.figures(view.head))
     if lines := notes(view.shown, view.choices):
         measured = " The name and the figures above are measured on all tokens."
         st.caption(" ".join(map(literal, lines)) + measured)
@@ -228,33 +222,33 @@ def told(on: Screen, view: HeadView, as_: str) -> None:
         st.caption(f"{mask_rule(on.attention.allowed)} Their weight is 0.")
 
 
-def files(on: Screen, view: HeadView) -> None:
+def files(on: AttentionState, view: HeadView) -> None:
     """The matrix and the recording for the Export menu, made when they are asked for, from names
     alone."""
     source, name, asked = on.source, st.session_state.attention, view.choices
     at = view.head.layer, view.head.head
 
-    def columns() -> numbers.Columns:
+    def columns() -> attention.Columns:
         again = screen(source, name)
         shown = looked_at(again.recording, again.attention, at, again.axes, asked)
-        return numbers.columns(shown.matrix, shown.axes, shown.hidden)
+        return attention.columns(shown.matrix, shown.axes, shown.hidden)
 
     numbers_of(on, view)
     offer_csv(columns, (view.title, *view.caption), view.file)
     offer_recording(source.model, source.text, source.target)
 
 
-def numbers_of(on: Screen, view: HeadView) -> None:
+def numbers_of(on: AttentionState, view: HeadView) -> None:
     """The lines of Python that give the matrix, as it is on screen."""
     asked = view.choices
     how = f"Choices({asked.unit!r}, {asked.kept!r}, {asked.summed!r})"
-    export.more(
+    export_menu.more(
         (
             "explorer.analysis import attention",
-            "explorer.analysis.head_view import Choices, looked_at",
+            "explorer.analysis.attention import Choices, looked_at",
         ),
         f"of = recording.attention[{on.recording.attention.index(on.attention)}]",
-        *recipe.axes_of(on.attention.query != on.attention.key),
+        *python_snippets.axes_of(on.attention.query != on.attention.key),
         f"at = {view.head.layer}, {view.head.head}",
         f"shown = looked_at(recording, of, at, axes, {how})",
         "table = attention.columns(shown.matrix, shown.axes, shown.hidden)",
@@ -263,10 +257,10 @@ def numbers_of(on: Screen, view: HeadView) -> None:
 
 def take_sum() -> None:
     """Whether the rows shall sum to 1 again."""
-    st.session_state.att_sum = numbers.SUMS[st.session_state["att renormalise"]]
+    st.session_state.att_sum = attention.SUMS[st.session_state["att renormalise"]]
 
 
-def take_token(source: Shown, name: str, at: tuple[int, int]) -> None:
+def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
     """What was just chosen in the picture, [row, column, cell's column], as tokens; of a cell
     between words its strongest pair of tokens."""
     state = st.session_state

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from explorer.analysis import csv, evidence
-from explorer.components import claims as pictures
-from explorer.frame import export
-from explorer.memory import passes
-from explorer.sentences import claims, claims_report, glossary
-from explorer.views.claims import testing
+from explorer.components import claims
+from explorer.layout import export_menu
+from explorer.state import cache
+from explorer.text import claims as claims_text
+from explorer.text import claims_report, glossary
+from explorer.views.claims import claim_jobs
 
 TONES = {
     evidence.FAILS: "fails",
@@ -17,9 +18,9 @@ TONES = {
 }
 
 
-def counted(found: claims.Findings, kind: str) -> tuple[str, str, list[tuple[int, str, str]]]:
+def counted(found: claims_text.Findings, kind: str) -> tuple[str, str, list[tuple[int, str, str]]]:
     """A kind of claim with what it means and how many have each verdict."""
-    counts = claims.counts(found, kind)
+    counts = claims_text.counts(found, kind)
     named = [
         (counts[verdict], word, TONES[verdict])
         for verdict, word in (
@@ -31,19 +32,19 @@ def counted(found: claims.Findings, kind: str) -> tuple[str, str, list[tuple[int
     ]
     return (
         kind.capitalize(),
-        claims.MEANING[kind],
+        claims_text.MEANING[kind],
         [each for at, each in enumerate(named) if each[0] or at < 2],
     )
 
 
-def row(claim: evidence.Claim, finding: evidence.Finding | None) -> pictures.Row:
+def row(claim: evidence.Claim, finding: evidence.Verdict | None) -> claims.ClaimRow:
     """A claim as the list draws it."""
-    waiting = evidence.Finding("being tested", None, "", "The test has not run yet.")
+    waiting = evidence.Verdict("being tested", None, "", "The test has not run yet.")
     told = finding or waiting
-    return pictures.Row(
+    return claims.ClaimRow(
         id=claim.id,
         tone=TONES.get(told.verdict, "waiting"),
-        mark=claims.MARKS.get(told.verdict, "…"),
+        mark=claims_text.MARKS.get(told.verdict, "…"),
         verdict=told.verdict,
         statement=claim.statement,
         shown=told.shown,
@@ -51,14 +52,14 @@ def row(claim: evidence.Claim, finding: evidence.Finding | None) -> pictures.Row
         how=claim.how,
         formula=claim.formula,
         noun=claim.noun if told.value is not None else "",
-        rule=claims.bound(claim),
-        chance=claims.beside(claim, finding),
-        holds=claims.rule(claim),
-        kind=claims.kind_said(claim),
-        parts=claims.parts(told),
+        rule=claims_text.bound(claim),
+        chance=claims_text.beside(claim, finding),
+        holds=claims_text.rule(claim),
+        kind=claims_text.kind_said(claim),
+        parts=claims_text.parts(told),
         remark=claim.remark,
         terms=glossary.terms_in(f"{claim.statement} {claim.how}"),
-        page=(claim.page, claims.PAGES[claim.page], claim.page),
+        page=(claim.page, claims_text.PAGES[claim.page], claim.page),
     )
 
 
@@ -67,16 +68,16 @@ def files(model: str, text: str, target: str | None) -> None:
     under way."""
 
     def page() -> str:
-        of = passes.record(model, text, target=target)
+        of = cache.record(model, text, target=target)
         about = evidence.about(of)[0]
         return claims_report.report(
-            about, of.text, of.target or "", testing.finished(model, text, target)
+            about, of.text, of.target or "", claim_jobs.finished(model, text, target)
         )
 
     def table() -> str:
-        about = evidence.about(passes.record(model, text, target=target))
-        return csv.to_csv(claims.table(testing.finished(model, text, target)), about)
+        about = evidence.about(cache.record(model, text, target=target))
+        return csv.to_csv(claims_text.table(claim_jobs.finished(model, text, target)), about)
 
     name = f"headlight-claims-{model}"
-    export.offer("All claims as one page to print", f"{name}.html", "text/html", page)
-    export.offer("All claims as CSV", f"{name}.csv", "text/csv", table)
+    export_menu.offer("All claims as one page to print", f"{name}.html", "text/html", page)
+    export_menu.offer("All claims as CSV", f"{name}.csv", "text/csv", table)

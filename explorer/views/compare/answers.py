@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from explorer.analysis import alignment
-from explorer.analysis import predictions as numbers
+from explorer.analysis import alignment, predictions
 from explorer.components import bars
-from explorer.frame import export
-from explorer.memory import address, models, passes
-from explorer.memory.passes import Shown
-from explorer.sentences import compare as sentences
-from explorer.sentences import recipe
-from explorer.sentences.escape import literal
-from explorer.views.compare.both import Both, said
-from explorer.views.compare.sides import Side
+from explorer.layout import export_menu
+from explorer.state import cache, models, url_state
+from explorer.state.cache import Run
+from explorer.text import comparison, python_snippets
+from explorer.text.markdown_escape import literal
+from explorer.views.compare.comparison_state import Both, said
+from explorer.views.compare.run_selection import Side
 from models.edits import HideToken
 from models.recording import Recording
 
@@ -25,7 +23,7 @@ IN_LINE, IN_BARS = 3, 10  # words
 
 
 @dataclass(frozen=True)
-class Answer:
+class OutputTask:
     """What a side is asked ("fills", "goes on" or "translates"), after or in the place of which
     word, its likeliest words with their probabilities, and `of` which run, stream and token they
     are; none and `why` where it says no words."""
@@ -34,10 +32,10 @@ class Answer:
     word: str = ""
     words: tuple[tuple[str, float], ...] = ()
     why: str = ""
-    of: tuple[Shown, str, int] | None = None
+    of: tuple[Run, str, int] | None = None
 
 
-def answers(both: Both) -> tuple[Answer, Answer]:
+def answers(both: Both) -> tuple[OutputTask, OutputTask]:
     """What both sides say. Where one of them fills in words, the other is asked for the same
     word."""
     fills = any(each.model.kind == "encoder" for _, each in both.sides)
@@ -51,10 +49,10 @@ def answers(both: Both) -> tuple[Answer, Answer]:
 def _place(recording: Recording) -> int | None:
     """The word that is asked for: the one held on other pages, else the last one."""
     stream = recording.streams[0]
-    token = address.whole("token", len(stream.tokens))
+    token = url_state.whole("token", len(stream.tokens))
     if token is not None and not stream.special[token]:
         return token
-    return numbers.word_to_hide(stream, models.offers(recording.model.name).mask)
+    return predictions.word_to_hide(stream, models.offers(recording.model.name).mask)
 
 
 def _beside(both: Both, place: int | None) -> int | None:
@@ -63,15 +61,15 @@ def _beside(both: Both, place: int | None) -> int | None:
     units = both.kept("sources", lambda: alignment.align(*axes)).units
     there = next((unit.b[0] for unit in units if place in unit.a and not unit.special), None)
     mask = models.offers(both.b.model.name).mask
-    return numbers.word_to_hide(both.b.streams[0], mask) if there is None else there
+    return predictions.word_to_hide(both.b.streams[0], mask) if there is None else there
 
 
-def _answer(side: Side, recording: Recording, place: int | None) -> Answer:
+def _answer(side: Side, recording: Recording, place: int | None) -> OutputTask:
     """What a side says at a place of its text, or after it where that is None. Under its own
     edits."""
     offers, title = models.offers(side.model), literal(models.title(side.model))
     if not offers.logits:
-        return Answer(why=f"{title} {offers.no_readout}, so it predicts no words.")
+        return OutputTask(why=f"{title} {offers.no_readout}, so it predicts no words.")
     stream, kind = recording.stream(offers.logits), "goes on"
     token = len(stream.tokens) - 1 if place is None else max(0, place - 1)
     word = "" if stream.special[token] else stream.tokens[token]
@@ -79,20 +77,22 @@ def _answer(side: Side, recording: Recording, place: int | None) -> Answer:
         kind, token, word = "translates", 0, ""
     elif recording.model.kind == "encoder":
         if place is None:
-            return Answer(why="There is no word yet that could be hidden.")
+            return OutputTask(why="There is no word yet that could be hidden.")
         if not issubclass(HideToken, offers.edits):
-            return Answer(why=f"{title} has no [MASK] to hide a word with, so it fills in nothing.")
+            return OutputTask(
+                why=f"{title} has no [MASK] to hide a word with, so it fills in nothing."
+            )
         kind, token, word = "fills", place, stream.tokens[place]
         side = replace(side, edits=(*side.edits, HideToken(place)))
         try:
             recording = side.record()
         except ValueError as why:
-            return Answer(why=literal(f"{why}."))
-    found = numbers.distribution(passes.logits(recording, offers.logits, token))
-    words = numbers.top(found, most=IN_BARS)
+            return OutputTask(why=literal(f"{why}."))
+    found = predictions.distribution(cache.logits(recording, offers.logits, token))
+    words = predictions.top(found, most=IN_BARS)
     labels = models.labels(side.model, [each.id for each in words])
     of = side.shown, offers.logits, token
-    return Answer(kind, word, tuple(zip(labels, (each.own for each in words))), of=of)
+    return OutputTask(kind, word, tuple(zip(labels, (each.own for each in words))), of=of)
 
 
 def facing(both: Both) -> None:
@@ -103,8 +103,8 @@ def facing(both: Both) -> None:
     ):
         line = answer.why
         if answer.words:
-            asked = sentences.asked(answer.kind, answer.word)
-            line = f"{asked[0].upper()}{asked[1:]}: {sentences.says(answer.words[:IN_LINE])}"
+            asked = comparison.asked(answer.kind, answer.word)
+            line = f"{asked[0].upper()}{asked[1:]}: {comparison.says(answer.words[:IN_LINE])}"
         with column:
             st.markdown(f"**{letter}** &nbsp; {said(recording)}  \n{line}")
             if recording.dropped:
@@ -113,7 +113,7 @@ def facing(both: Both) -> None:
                     "and are left out."
                 )
     if said_a.words and said_b.words:
-        st.caption(sentences.answers(said_a.words, said_b.words))
+        st.caption(comparison.answers(said_a.words, said_b.words))
 
 
 def show(both: Both) -> None:
@@ -126,11 +126,11 @@ def show(both: Both) -> None:
             if not answer.words:
                 st.info(answer.why)
                 continue
-            asked = f"{letter} {sentences.asked(answer.kind, answer.word)}"
+            asked = f"{letter} {comparison.asked(answer.kind, answer.word)}"
             st.markdown(f"**{asked}**")
             beside = dict(other.words)
             rows = [
-                bars.Bar(word, p, (sentences.weight(p),), behind=beside.get(word))
+                bars.Bar(word, p, (comparison.weight(p),), behind=beside.get(word))
                 for word, p in answer.words
             ]
             name = both.named("answers", letter, answer)
@@ -146,17 +146,17 @@ def show(both: Both) -> None:
     )
 
 
-def _numbers(of: list[tuple[Shown, str, int]]) -> None:
+def _numbers(of: list[tuple[Run, str, int]]) -> None:
     """The lines of Python that give both lists. of: the runs, streams and tokens."""
     runs = [run for run, _, _ in of]
     if not runs:
         return
-    handles = ["model", *(recipe.beside(export.sources(*runs)) for _ in runs[1:])]
+    handles = ["model", *(python_snippets.beside(export_menu.sources(*runs)) for _ in runs[1:])]
     lines = [
         "def likeliest(handle, recording, stream, token):",
-        "    logits = library.logits(handle, recording, stream, token)",
+        "    logits = registry.logits(handle, recording, stream, token)",
         f"    words = predictions.top(predictions.distribution(logits), most={IN_BARS})",
-        "    labels = library.labels(handle, [each.id for each in words])",
+        "    labels = registry.labels(handle, [each.id for each in words])",
         '    return {"word": labels, "probability": [each.own for each in words]}',
         "",
         *(
@@ -166,7 +166,9 @@ def _numbers(of: list[tuple[Shown, str, int]]) -> None:
             )
         ),
     ]
-    export.numbers("what both sides say", runs, ("explorer.analysis import predictions",), lines)
+    export_menu.numbers(
+        "what both sides say", runs, ("explorer.analysis import predictions",), lines
+    )
 
 
 def _ignore() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
-from explorer.memory import models
+from explorer.layout import current_recording
+from explorer.state import models
 from models.edits import (
     NORMS,
     Edit,
@@ -16,9 +16,10 @@ from models.edits import (
     WithoutPositions,
     WithoutResidual,
     WithoutScale,
+    from_line,
+    to_line,
 )
-from models.examples import DEFAULT_TEXT
-from models.written_edits import from_line, to_line
+from models.example_texts import DEFAULT_TEXT
 
 # A sentence that differs in few words, for texts the app offers; of any other text the reader types
 # one.
@@ -111,7 +112,7 @@ def _take(made: Made) -> None:
     if (choices := made.get(state["comparison"] or "")) is None:
         return
     if choices.get("text", state.text) != state.text:
-        onscreen.take_text(choices["text"])
+        current_recording.take_text(choices["text"])
     if choices.get("model", state.model) != state.model:
         state.wanted_model = choices["model"]
     for key, value in (FRESH | choices).items():

@@ -7,16 +7,14 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import alignment
-from explorer.analysis import compare as numbers
-from explorer.analysis import nearest as pairs
-from explorer.components import compare as pictures
-from explorer.components import matrix as maps
-from explorer.frame import export
-from explorer.frame.table import offer_csv
-from explorer.memory import address
-from explorer.sentences import compare as sentences
-from explorer.views.compare.both import Both, Head
+from explorer.analysis import alignment, comparison
+from explorer.components import comparison as comparison_components
+from explorer.components import matrix
+from explorer.layout import export_menu
+from explorer.layout.output import offer_csv
+from explorer.state import url_state
+from explorer.text.comparison import cell, nearest, other_shape, pair_title, rule, told, units
+from explorer.views.compare.comparison_state import Both, Head
 
 MOST_CELLS = 5_000  # rows of the table of cells; its file has all
 THREE = st.column_config.NumberColumn(format="%.3f")
@@ -26,11 +24,11 @@ TONES = ("Linear", "Log")
 def units_told(both: Both) -> None:
     """How tokens were aligned, what was not, and how much of the attention goes there."""
     found = both.found
-    title = f"What lies beside what: {sentences.units(found)}"
+    title = f"What lies beside what: {units(found)}"
     with st.expander(title, key="units", on_change="rerun") as box:
         if not box.open:
             return  # tables of long texts are sent to those who open them
-        st.markdown(sentences.rule(found))
+        st.markdown(rule(found))
         rows_a, columns_a = alignment.axes(both.a, both.of_a)
         rows_b, columns_b = alignment.axes(both.b, both.of_b)
         left, right = st.columns(2, gap="large")
@@ -52,7 +50,7 @@ def units_told(both: Both) -> None:
                 "The share of each row that goes to tokens that are not aligned, mean over heads."
             )
             right.dataframe(
-                numbers.outside_columns(found),
+                comparison.outside_columns(found),
                 hide_index=True,
                 height=300,
                 column_config={"A": THREE, "B": THREE},
@@ -65,19 +63,19 @@ def chosen_pair(both: Both, by_nearest: bool) -> tuple[Head, Head]:
     """The heads on screen, one of A and one of B: those chosen; else those the sentence above is
     about."""
     (la, ha), (lb, hb) = both.found.a.shape[:2], both.found.b.shape[:2]
-    chosen = address.numbers("other_pair", 10_000) or _elsewhere(la, ha)
+    chosen = url_state.numbers("other_pair", 10_000) or _elsewhere(la, ha)
     head = (chosen[0], chosen[1]) if len(chosen) >= 2 else (la, ha)
     known = head[0] < la and head[1] < ha
     if known and len(chosen) == 4 and chosen[2] < lb and chosen[3] < hb:
         return head, (chosen[2], chosen[3])
     known = known and len(chosen) == 2
     if not known and both.paired is None:
-        return pairs.farthest_head(both.near)
+        return comparison.farthest_head(both.near)
     if not known:
-        head = numbers.most_changed(both.paired)[0]
+        head = comparison.most_changed(both.paired)[0]
     # A head of A alone: its counterpart is found.
     straight = both.paired is not None and not by_nearest
-    return head, head if straight else pairs.nearest_to(both.near, head)
+    return head, head if straight else comparison.nearest_to(both.near, head)
 
 
 def _elsewhere(layers: int, heads: int) -> tuple[int, ...]:
@@ -92,35 +90,37 @@ def _elsewhere(layers: int, heads: int) -> tuple[int, ...]:
 def grids(both: Both) -> None:
     """All heads of both sides, and their difference where they stand in the same places."""
     found, tone = both.found, st.session_state.other_tone
-    both_sides = pictures.Grids(
+    both_sides = comparison_components.Grids(
         *found.weights(), found.rows.labels, found.column_labels, both.titles, both.paired
     )
     name = both.named("grids", tone)
-    data = both.kept(("grids", tone), lambda: pictures.grids(both_sides, tone == "Log", name), len)
-    pictures.show(data, "grids", partial(_take_head, found.same_shape))
+    data = both.kept(
+        ("grids", tone), lambda: comparison_components.grids(both_sides, tone == "Log", name), len
+    )
+    comparison_components.show(data, "grids", partial(_take_head, found.same_shape))
     if both.paired is None:
-        st.caption(sentences.other_shape(found.a.shape, found.b.shape))
+        st.caption(other_shape(found.a.shape, found.b.shape))
 
 
-def opened(both: Both, pair: tuple[Head, Head], near: pairs.Nearest | None = None) -> None:
+def opened(both: Both, pair: tuple[Head, Head], near: comparison.Nearest | None = None) -> None:
     """The chosen head of either side and their difference, to the last cell. near: what is nearest
     to A's, where that is on screen."""
     found, (head_a, head_b) = both.found, pair
-    one, other = numbers.name(head_a), numbers.name(head_b)
-    title = sentences.pair_title(*pair, numbers.pair_distance(found, *pair))
+    one, other = comparison.name(head_a), comparison.name(head_b)
+    title = pair_title(*pair, comparison.pair_distance(found, *pair))
     st.session_state["pair shown"] = ".".join(map(str, (*head_a, *head_b)))
     st.divider()
     if near is None:
         picture, row = both.named("grids", st.session_state.other_tone), None
-        words = sentences.told(numbers.change(found, *pair))
+        words = told(comparison.change(found, *pair))
     else:
-        picture, row = both.named("map"), numbers.head_number(head_a, found.a.shape)
-        words = sentences.nearest(near)
+        picture, row = both.named("map"), comparison.head_number(head_a, found.a.shape)
+        words = nearest(near)
     name = both.named("pair", pair, near is None)
-    data = pictures.pair(
+    data = comparison_components.pair(
         head_a, head_b, title=title, words=words, token=name, picture=picture, row=row
     )
-    pictures.show(data, "pair of heads", ignore)
+    comparison_components.show(data, "pair of heads", ignore)
     caption = both.caption(
         f"{both.of_a.name} {one} of A, {both.of_b.name} {other} of B, on common units: columns of "
         "a unit summed, rows averaged"
@@ -128,43 +128,43 @@ def opened(both: Both, pair: tuple[Head, Head], near: pairs.Nearest | None = Non
     file = f"{both.file}-{one}-{other}".replace(" ", "")
     numbers_of(both, pair, near is None)
     _matrices(both, pair, caption, file)
-    st.caption(sentences.cell(numbers.change(found, *pair)))
+    st.caption(cell(comparison.change(found, *pair)))
     _cells(both, pair, title, caption, file)
 
 
 def _matrices(both: Both, pair: tuple[Head, Head], caption: tuple[str, ...], file: str) -> None:
     found = both.found
-    one, other = map(numbers.name, pair)
+    one, other = map(comparison.name, pair)
 
     def made() -> bytes:
-        a, b, change, top, far = numbers.pair_matrices(found, *pair)
+        a, b, change, top, far = comparison.pair_matrices(found, *pair)
         each = [
-            maps.Panel(f"A · {one}", a, 0.0, top),
-            maps.Panel(f"B · {other}", b, 0.0, top),
-            maps.Panel("B − A", change, -far, far),
+            matrix.MatrixPanel(f"A · {one}", a, 0.0, top),
+            matrix.MatrixPanel(f"B · {other}", b, 0.0, top),
+            matrix.MatrixPanel("B − A", change, -far, far),
         ]
         rows, columns = found.rows.labels, found.column_labels
         plain = [False] * len(columns)
-        sheet = maps.Sheet(rows, columns, plain, ("row", "column"), digits=3, choose=False)
+        sheet = matrix.MatrixSheet(rows, columns, plain, ("row", "column"), digits=3, choose=False)
         title = f"A’s {one}, B’s {other}, and B − A"
-        return maps.panels(
-            each, sheet, maps.Picture(title, caption, file, both.named("panels", pair))
+        return matrix.panels(
+            each, sheet, matrix.Picture(title, caption, file, both.named("panels", pair))
         )
 
-    maps.show(both.kept(("panels", pair), made, len), "panels", ignore)
+    matrix.show(both.kept(("panels", pair), made, len), "panels", ignore)
 
 
 def _cells(
     both: Both, pair: tuple[Head, Head], title: str, caption: tuple[str, ...], file: str
 ) -> None:
     found = both.found
-    made = partial(numbers.pair_columns, found, *pair)
+    made = partial(comparison.pair_columns, found, *pair)
     offer_csv(made, caption, file, "Both heads and their difference as CSV")
     with st.expander("Every cell as a table, and as a file", key="cells", on_change="rerun") as box:
         if not box.open:
             return
         columns = made()
-        shown = numbers.most_apart(columns, MOST_CELLS)
+        shown = comparison.most_apart(columns, MOST_CELLS)
         if shown is not columns:
             st.caption(
                 f"The {MOST_CELLS:,} cells that differ most, of {len(columns['row']):,}; the file "
@@ -190,31 +190,33 @@ def numbers_of(both: Both, pair: tuple[Head, Head], filed: bool) -> None:
         f"one, two = recording.attention[{at_a}], other.attention[{at_b}]",
         "axes = alignment.axes(recording, one), alignment.axes(other, two)",
         "rows, columns = (alignment.align(*each) for each in zip(*axes))",
-        "found = compare.sides((recording, one), (other, two), rows, columns)",
-        f"cells = compare.pair_columns(found, {', '.join(map(str, pair))})",
+        "found = comparison.sides((recording, one), (other, two), rows, columns)",
+        f"cells = comparison.pair_columns(found, {', '.join(map(str, pair))})",
     ]
     if not filed:
         lines += [
-            "distances = nearest.distances(found)",
-            "every = nearest.distance_columns(distances)",
-            "table = nearest.nearest_columns(nearest.nearest(distances))",
+            "distances = comparison.distances(found)",
+            "every = comparison.distance_columns(distances)",
+            "table = comparison.nearest_columns(comparison.nearest(distances))",
         ]
-        return export.numbers("every head of A beside every head of B", both.sources, needs, lines)
+        return export_menu.numbers(
+            "every head of A beside every head of B", both.sources, needs, lines
+        )
     if both.paired is not None:
-        lines.append("changed = compare.changed_columns(found, compare.paired(found))")
-    export.more(needs, *lines)
+        lines.append("changed = comparison.changed_columns(found, comparison.paired(found))")
+    export_menu.more(needs, *lines)
 
 
 def changes(both: Both) -> None:
     """Heads in the same place, the most changed first."""
     st.markdown("**Most changed heads**, by their distance. Choose a row to open the head.")
-    columns = both.kept("changes", lambda: numbers.changed_columns(both.found, both.paired))
+    columns = both.kept("changes", lambda: comparison.changed_columns(both.found, both.paired))
     st.dataframe(
         columns,
         hide_index=True,
         height=300,
         key="changed",
-        on_select=partial(_take_row, "changed", numbers.most_changed(both.paired)),
+        on_select=partial(_take_row, "changed", comparison.most_changed(both.paired)),
         selection_mode="single-row",
         column_config={"distance": THREE},
         alt="Heads by how much they changed",
@@ -231,7 +233,7 @@ def every_pair(both: Both) -> None:
     caption = both.caption(
         "mean Jensen-Shannon distance (base 2) of every head of A to every head of B"
     )
-    narrow = pairs.few(both.distances)
+    narrow = comparison.few(both.distances)
     left, right = st.columns([1.1, 1], gap="large") if narrow else (st.container(), st.container())
     with left:
         st.markdown(
@@ -257,26 +259,26 @@ def _map(both: Both, caption: tuple[str, ...]) -> None:
     distances = both.distances
 
     def made() -> bytes:
-        sheet = maps.Sheet(
-            numbers.names(distances.shape_a),
-            numbers.names(distances.shape_b),
+        sheet = matrix.MatrixSheet(
+            comparison.names(distances.shape_a),
+            comparison.names(distances.shape_b),
             [False] * len(distances.values.T),
             ("head of A", "head of B"),
-            marks=pairs.marks(both.near, distances),
+            marks=comparison.marks(both.near, distances),
             digits=3,
         )
         title = "Distance of A’s heads to B’s"
-        picture = maps.Picture(title, caption, f"{both.file}-heads", both.named("map"))
-        top = numbers.top(distances.values)
-        return maps.panels([maps.Panel("", distances.values, 0.0, top)], sheet, picture)
+        picture = matrix.Picture(title, caption, f"{both.file}-heads", both.named("map"))
+        top = comparison.top(distances.values)
+        return matrix.panels([matrix.MatrixPanel("", distances.values, 0.0, top)], sheet, picture)
 
-    maps.show(
+    matrix.show(
         both.kept("map", made, len), "map of heads", partial(_take_map_row, distances.shape_a)
     )
 
 
 def _nearest_list(both: Both, caption: tuple[str, ...]) -> None:
-    columns, distances = pairs.nearest_columns(both.near), both.distances
+    columns, distances = comparison.nearest_columns(both.near), both.distances
     number = st.column_config.NumberColumn(format="%.2f", width=78)
     words = st.column_config.TextColumn(width=78)
     st.dataframe(
@@ -292,7 +294,7 @@ def _nearest_list(both: Both, caption: tuple[str, ...]) -> None:
     )
     offer_csv(columns, caption, f"{both.file}-nearest", "Nearest heads as CSV")
     offer_csv(
-        lambda: pairs.distance_columns(distances),
+        lambda: comparison.distance_columns(distances),
         caption,
         f"{both.file}-distances",
         "All distances as CSV",

@@ -8,15 +8,14 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.analysis import alignment
-from explorer.analysis import spaces as numbers
-from explorer.analysis.numbers import plural
-from explorer.frame import export
-from explorer.frame.table import with_table
-from explorer.memory import address
-from explorer.sentences import compare as sentences
-from explorer.sentences.escape import literal
-from explorer.views.compare.both import Both
+from explorer.analysis import alignment, comparison
+from explorer.analysis.formatting import plural
+from explorer.layout import export_menu
+from explorer.layout.output import with_table
+from explorer.state import url_state
+from explorer.text.comparison import CKA, PLANES, apart, lengths, likeness
+from explorer.text.markdown_escape import literal
+from explorer.views.compare.comparison_state import Both
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +23,7 @@ class Vectors:
     """The vectors of both sides at their common units."""
 
     both: Both
-    found: numbers.Spaces
+    found: comparison.Spaces
 
     @property
     def words(self) -> str:
@@ -40,7 +39,7 @@ class Vectors:
     def titles(self) -> list[list[str]]:
         """The states' names on either side."""
         return [
-            [numbers.state_title(site) for site in sites]
+            [comparison.state_title(site) for site in sites]
             for sites in (self.found.sites_a, self.found.sites_b)
         ]
 
@@ -80,85 +79,85 @@ def show(both: Both) -> None:
 
 def _numbers(on: Vectors) -> None:
     """The lines of Python that give all of it."""
-    both, enough = on.both, len(on.found.labels) >= numbers.FEWEST_TOKENS
+    both, enough = on.both, len(on.found.labels) >= comparison.FEWEST_TOKENS
     sides = (("recording", both.of_a.query), ("other", both.of_b.query))
     like = (
-        "like = spaces.likeness(found)",
-        "cka = spaces.likeness_columns(found, like)",
+        "like = comparison.likeness(found)",
+        "cka = comparison.likeness_columns(found, like)",
     )
-    export.numbers(
+    export_menu.numbers(
         "both sides’ vectors",
         both.sources,
         ("explorer.analysis import alignment, spaces",),
         (
             f"one, two = {', '.join(f'{side}.stream({name!r})' for side, name in sides)}",
             f"axes = {', '.join(f'alignment.axis({side}, {name!r})' for side, name in sides)}",
-            "found = spaces.spaces(one, two, alignment.align(*axes))",
-            "lengths = spaces.norm_columns(found)",
+            "found = comparison.spaces(one, two, alignment.align(*axes))",
+            "lengths = comparison.norm_columns(found)",
             *(like if enough else ()),
-            f"planes = spaces.planes(found, {on.together})",
-            "paths = spaces.path_columns(found, planes)",
+            f"planes = comparison.planes(found, {on.together})",
+            "paths = comparison.path_columns(found, planes)",
         ),
     )
 
 
-def _spaces(both: Both) -> numbers.Spaces:
+def _spaces(both: Both) -> comparison.Spaces:
     sides = ((both.a, both.of_a.query), (both.b, both.of_b.query))
     one, other = (of.stream(name) for of, name in sides)
     units = alignment.align(*(alignment.axis(of, name) for of, name in sides))
-    return numbers.spaces(one, other, units)
+    return comparison.spaces(one, other, units)
 
 
 def _lengths(on: Vectors) -> None:
-    from explorer.figures import compare as figures
+    from explorer.figures import comparison as comparison_figures
 
     found = on.found
     lines = [
-        (name, title, numbers.depth(len(title)), numbers.norms(side))
+        (name, title, comparison.depth(len(title)), comparison.norms(side))
         for name, title, side in zip(on.both.titles, on.titles, (found.a, found.b))
     ]
     caption = on.both.figure_caption(
         "Length of the vectors by depth", f"{on.words}; line: mean, band: least to largest"
     )
-    on.chart(figures.lengths(lines, caption), "lengths", "lengths", caption[0])
-    st.markdown(literal(sentences.lengths(found)))
+    on.chart(comparison_figures.lengths(lines, caption), "lengths", "lengths", caption[0])
+    st.markdown(literal(lengths(found)))
     st.caption(
         "Depth counts the states of a side evenly: 0 after the embeddings, 1 after the last "
         "sub-layer. So models of unlike depth share one "
         "axis."
     )
-    on.table(numbers.norm_columns(found), "length of vectors", "lengths")
+    on.table(comparison.norm_columns(found), "length of vectors", "lengths")
 
 
 def _likeness(on: Vectors) -> None:
-    from explorer.figures import compare as figures
+    from explorer.figures import comparison as comparison_figures
 
-    if len(on.found.labels) < numbers.FEWEST_TOKENS:
+    if len(on.found.labels) < comparison.FEWEST_TOKENS:
         st.info(
-            f"Comparing spaces takes at least {numbers.FEWEST_TOKENS} aligned tokens; here are "
+            f"Comparing spaces takes at least {comparison.FEWEST_TOKENS} aligned tokens; here are "
             f"{len(on.found.labels)}."
         )
         return
-    like = on.both.kept("likeness", lambda: numbers.likeness(on.found))
+    like = on.both.kept("likeness", lambda: comparison.likeness(on.found))
     caption = on.both.figure_caption("How alike the two spaces are: linear CKA", on.words)
     rows, columns = on.titles
-    figure = figures.likeness(like.values, like.chance, rows, columns, caption)
+    figure = comparison_figures.likeness(like.values, like.chance, rows, columns, caption)
     on.chart(figure, "likeness", "cka", caption[0])
-    st.markdown(literal(sentences.likeness(like)))
+    st.markdown(literal(likeness(like)))
     with st.expander("What CKA is, and its caution"):
-        st.markdown(sentences.CKA)
-    on.table(numbers.likeness_columns(on.found, like), "linear CKA", "cka")
+        st.markdown(CKA)
+    on.table(comparison.likeness_columns(on.found, like), "linear CKA", "cka")
 
 
 def _paths(on: Vectors) -> None:
-    from explorer.figures import compare as figures
+    from explorer.figures.comparison import paths
 
     found, together = on.found, on.together
     st.subheader("The tokens’ paths", anchor=False)
-    chosen = address.whole("other_word", len(found.labels))
-    chosen = numbers.followed(found, together) if chosen is None else chosen
+    chosen = url_state.whole("other_word", len(found.labels))
+    chosen = comparison.followed(found, together) if chosen is None else chosen
     st.session_state["word followed"] = chosen
-    made = on.both.kept("planes", lambda: numbers.planes(found, together))
+    made = on.both.kept("planes", lambda: comparison.planes(found, together))
     left, right = st.columns([1.9, 1], gap="large")
     with right:
         st.selectbox(
@@ -169,10 +168,10 @@ def _paths(on: Vectors) -> None:
             on_change=_take_word,
         )
         if together:
-            st.markdown(literal(sentences.apart(found, chosen)))
-        st.caption(sentences.PLANES[together])
+            st.markdown(literal(apart(found, chosen)))
+        st.caption(PLANES[together])
         on.table(
-            numbers.path_columns(found, made), "paths from the first state to the last", "paths"
+            comparison.path_columns(found, made), "paths from the first state to the last", "paths"
         )
     plane = "one plane for both" if together else "a plane for each"
     caption = on.both.figure_caption(
@@ -183,7 +182,7 @@ def _paths(on: Vectors) -> None:
         for name, title, side in zip(on.both.titles, on.titles, made)
     ]
     with left:
-        figure = figures.paths(sides, found.labels, chosen, together, caption)
+        figure = paths(sides, found.labels, chosen, together, caption)
         on.chart(figure, "paths of both", "paths", caption[0])
 
 

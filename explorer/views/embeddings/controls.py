@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import anchors as words_of
-from explorer.analysis import embeddings as numbers
-from explorer.analysis import residual
+from explorer.analysis import embeddings, residual
 from explorer.analysis.words import words as words_in
-from explorer.frame import onscreen
-from explorer.frame.picker import pick
-from explorer.memory import address, models, passes
-from explorer.sentences import contexts
-from explorer.views.embeddings.screen import LENGTHS, PLANES, SPACES, SPECIALS, SUMS, Asked
-from models.examples import EXAMPLES
+from explorer.layout import current_recording
+from explorer.layout.controls import pick
+from explorer.state import cache, models, url_state
+from explorer.text import example_contexts
+from explorer.views.embeddings.page_state import (
+    LENGTHS,
+    PLANES,
+    SPACES,
+    SPECIALS,
+    SUMS,
+    EmbeddingRequest,
+)
+from models.example_texts import EXAMPLES
 from models.recording import Recording
 
 CONTEXTS = {"Two": "Two contexts", "One": "One text"}
 EXAMPLE = ("Apple and juice", "Apple devices")
 
 
-def asked(model: str, text: str) -> Asked:
+def asked(model: str, text: str) -> EmbeddingRequest:
     """What is to be drawn, with the controls that choose it."""
-    first = passes.record(model, text)
+    first = cache.record(model, text)
     # The first stream stands as "" in the address.
     names = ("", *(each.name for each in first.streams[1:]))
-    stream = address.one_of("stream", names) or first.streams[0].name
+    stream = url_state.one_of("stream", names) or first.streams[0].name
     reads = stream == first.streams[0].name
     own = _own_second(first, text, reads)
     # On a phone behind the picture.
@@ -47,27 +52,27 @@ def asked(model: str, text: str) -> Asked:
     state = st.session_state
     how = state.plane, state.length, state.sums, state.specials
     st.session_state["second shown"] = second or ""  # for the files of the page
-    return Asked(model, text, second, stream, _groups(words, reads), *how)
+    return EmbeddingRequest(model, text, second, stream, _groups(words, reads), *how)
 
 
 def _own_second(first: Recording, text: str, reads: bool) -> str:
     """A sentence that has the followed word in another context, for readers who have typed none; ""
     where there is none."""
     stream = first.streams[0]
-    token = address.whole("token", len(stream.tokens))
+    token = url_state.whole("token", len(stream.tokens))
     start, end = stream.spans[token] if token is not None else (0, 0)
     word = text[max(0, start) : max(0, end)].strip()
     if not reads or (token is not None and not word):
         return ""
     read = words_in(stream, first.text)
     whole = [label for label, size in zip(read.labels, read.sizes) if size == 1]
-    other = contexts.other_sentence(first.text, word, EXAMPLES.values(), whole)
+    other = example_contexts.other_sentence(first.text, word, EXAMPLES.values(), whole)
     if not other:
         return ""
-    there = passes.record(first.model.name, other).streams[0]
+    there = cache.record(first.model.name, other).streams[0]
     if token is None:
-        token = numbers.followed(stream, there, numbers.places(stream, False))
-    return other if numbers.counterpart(stream, token, there) is not None else ""
+        token = embeddings.followed(stream, there, embeddings.places(stream, False))
+    return other if embeddings.counterpart(stream, token, there) is not None else ""
 
 
 def _second(own: str) -> str | None:
@@ -97,9 +102,9 @@ def _anchors(reads: bool) -> bool:
         key="anchors",
         persist_state="session",
         disabled=not reads,
-        help=f"Each word is run alone through the same model in “{words_of.framed('…')}”; its "
+        help=f"Each word is run alone through the same model in “{embeddings.framed('…')}”; its "
         "vector at a site is the mean over its "
-        f"tokens there, a group’s the mean over its words. At most {words_of.MOST_WORDS} words a "
+        f"tokens there, a group’s the mean over its words. At most {embeddings.MOST_WORDS} words a "
         "group.",
     )
     return True
@@ -107,7 +112,7 @@ def _anchors(reads: bool) -> bool:
 
 def _groups(wanted: bool, reads: bool) -> tuple[tuple[str, ...], ...]:
     """The groups of anchor words, none where they are not used."""
-    words = words_of.groups(st.session_state.anchors)
+    words = embeddings.groups(st.session_state.anchors)
     if not wanted:
         return ()
     if not reads:
@@ -128,14 +133,14 @@ def _groups(wanted: bool, reads: bool) -> tuple[tuple[str, ...], ...]:
 
 def _tell(model: str, second: str) -> None:
     """Say where a second text did not fit the model, or fits no link."""
-    there = passes.record(model, second)
+    there = cache.record(model, second)
     if there.dropped:
         size = there.model.n_positions
         st.warning(
             f"The second text has {there.dropped + size:,} tokens; {models.named(model)} reads "
             f"{size}. The last {there.dropped:,} are not shown. The field keeps them."
         )
-    if not address.fits_address(second):
+    if not url_state.fits_address(second):
         st.info(
             "The second text is too long for a link. It stays in this tab; reloading the page "
             "does not bring it back."
@@ -188,7 +193,7 @@ def _drawing(first: Recording) -> None:
 def _take_example() -> None:
     state = st.session_state
     if state.text != EXAMPLES[EXAMPLE[0]]:
-        onscreen.take_text(EXAMPLES[EXAMPLE[0]])
+        current_recording.take_text(EXAMPLES[EXAMPLE[0]])
     state.second, state.contexts = EXAMPLES[EXAMPLE[1]], "Two"
     state.plane, state.frame = "Words", "Close"
     state.token = ""

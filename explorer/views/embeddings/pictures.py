@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import anchors as words_of
-from explorer.analysis import embeddings as numbers
+from explorer.analysis import embeddings
 from explorer.components import paths
-from explorer.frame.picker import pick
-from explorer.memory import address, shelf
-from explorer.sentences import embeddings as sentences
-from explorer.sentences.escape import literal
-from explorer.views.embeddings.screen import Screen
+from explorer.layout.controls import pick
+from explorer.state import cache, url_state
+from explorer.text.embeddings import in_pieces, leans
+from explorer.text.markdown_escape import literal
+from explorer.views.embeddings.page_state import EmbeddingState
 
 
-def show(on: Screen) -> None:
+def show(on: EmbeddingState) -> None:
     """The paths of all tokens."""
     if on.space == "3-D":
         _in_space(on)
@@ -26,14 +25,14 @@ def show(on: Screen) -> None:
             {"name": one.name, "kind": one.kind, "labels": one.labels, "places": one.places}
             for one in scene.groups
         ]
-        named = paths.Named(shelf.name_of(on.first, *what), on.file("paths"), on.caption)
+        named = paths.PictureName(cache.name_of(on.first, *what), on.file("paths"), on.caption)
         basis = scene.basis
         return paths.walk(groups, scene.arrays(), scene.titles, basis.names, basis.explained, named)
 
-    _mount(shelf.derived(on.first, what, made, len), "walk")
+    _mount(cache.derived(on.first, what, made, len), "walk")
 
 
-def _in_space(on: Screen) -> None:
+def _in_space(on: EmbeddingState) -> None:
     """Three dimensions, to be turned by hand; imported only when wanted."""
     from explorer.figures.embeddings import paths as draw
 
@@ -45,7 +44,7 @@ def _in_space(on: Screen) -> None:
     st.markdown(
         f"**Explained variance {sum(basis.explained):.1%}**   {literal(shares)}   outside these "
         "three directions at this site: "
-        f"{numbers.mean_error(scene, 3, stage):.1%} on average"
+        f"{embeddings.mean_error(scene, 3, stage):.1%} on average"
     )
     st.session_state["site in space"] = stage
     st.select_slider(
@@ -82,38 +81,38 @@ def _in_space(on: Screen) -> None:
     )
 
 
-def _label(on: Screen, text: int, place: int) -> str:
+def _label(on: EmbeddingState, text: int, place: int) -> str:
     group = on.scene.texts[text]
     return group.labels[group.places.index(place)]
 
 
-def beside(on: Screen) -> None:
+def beside(on: EmbeddingState) -> None:
     """The curves of the followed word, and which site and word are on screen."""
     word = literal(on.word)
     if on.anchors is not None:
         st.markdown(f"**How near “{word}” stands to the anchors, site by site**")
         measures = [
-            one for one in words_of.MEASURES if one != words_of.CONTEXTS or on.mate is not None
+            one for one in embeddings.MEASURES if one != embeddings.CONTEXTS or on.mate is not None
         ]
         pick("Measure", measures, "curve", bare=True)
         lines = " Colours and marks: the text; solid: the first group, dashed: the second."
-        if on.measure == words_of.CONTEXTS:
+        if on.measure == embeddings.CONTEXTS:
             lines = ""
-        pieces = sentences.in_pieces(on.anchors.in_pieces)
-        st.caption(f"{words_of.MEASURES[on.measure]}{lines}{pieces}")
+        pieces = in_pieces(on.anchors.in_pieces)
+        st.caption(f"{embeddings.MEASURES[on.measure]}{lines}{pieces}")
     elif on.mate is not None:
         st.markdown(f"**How alike the two vectors of “{word}” are, site by site**")
-        st.caption(words_of.MEASURES[on.measure])
-    about = f"{on.measure}: {words_of.MEASURES[on.measure]}"
-    place = paths.Place(
+        st.caption(embeddings.MEASURES[on.measure])
+    about = f"{on.measure}: {embeddings.MEASURES[on.measure]}"
+    place = paths.PathSelection(
         (on.scene.point(0, on.token), on.scene.point(1, on.mate)),
         on.stage,
-        address.one_of("trails", ("Chosen", "All")),
-        address.one_of("frame", ("All", "Close")),
+        url_state.one_of("trails", ("Chosen", "All")),
+        url_state.one_of("frame", ("All", "Close")),
         on.space == "3-D",
     )
-    named = paths.Named(
-        shelf.name_of(on.first, "around", *on.asked.cause, on.followed, on.measure, place),
+    named = paths.PictureName(
+        cache.name_of(on.first, "around", *on.asked.cause, on.followed, on.measure, place),
         on.file(f"curves-{on.measure.lower()}"),
         (f"{on.measure} of {on.word}", about, *on.caption),
     )
@@ -122,10 +121,10 @@ def beside(on: Screen) -> None:
         paths.around(place, found.lines, found.values, on.measure, on.scene.titles, named), "around"
     )
     if on.anchors is not None and on.mate is not None:
-        st.markdown(sentences.leans(on.scene, on.anchors, on.token, on.mate))
+        st.markdown(leans(on.scene, on.anchors, on.token, on.mate))
 
 
-def neighbours(on: Screen) -> None:
+def neighbours(on: EmbeddingState) -> None:
     """The words of the vocabulary that the followed word comes near to."""
     near = []
     for text, place in on.followed:
@@ -135,7 +134,7 @@ def neighbours(on: Screen) -> None:
         near.append(
             {"token": _label(on, text, place), "name": group.name, "kind": text, "rows": rows}
         )
-    name = shelf.name_of(on.first, "near", *on.asked.cause, on.followed)
+    name = cache.name_of(on.first, "near", *on.asked.cause, on.followed)
     _mount(paths.nearest(near, on.scene.titles, name), "near")
 
 

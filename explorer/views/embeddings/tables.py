@@ -6,36 +6,35 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.analysis import anchors as words_of
-from explorer.analysis import embeddings as numbers
-from explorer.analysis.called import norm_of
+from explorer.analysis import embeddings
 from explorer.analysis.csv import Columns, stacked
-from explorer.frame import export
-from explorer.frame.table import offer_csv, offer_recording, show
-from explorer.memory import models
-from explorer.sentences import embeddings as sentences
-from explorer.views.embeddings.screen import N_NEAR, Drawn, Screen, drawn
+from explorer.analysis.terminology import norm_of
+from explorer.layout import export_menu
+from explorer.layout.output import data_table, offer_csv, offer_recording
+from explorer.state import models
+from explorer.text import embeddings as embeddings_text
+from explorer.views.embeddings.page_state import N_NEAR, EmbeddingPlot, EmbeddingState, drawn
 
 
-def note(on: Screen) -> None:
+def note(on: EmbeddingState) -> None:
     """What happens, in plain words, with the formulas and this sentence's numbers."""
     st.subheader("What happens here", anchor=False)
-    begins, built = models.word_vector(on.first.model.name), numbers.built(on.stream)
+    begins, built = models.word_vector(on.first.model.name), embeddings.built(on.stream)
     norm = norm_of(on.first, models.offers(on.first.model.name).rms)
-    st.markdown(sentences.note(on.scene, built, begins, norm, on.token, on.stage))
+    st.markdown(embeddings_text.note(on.scene, built, begins, norm, on.token, on.stage))
     if on.anchors is not None:
-        st.markdown(sentences.of_anchors())
-    st.caption(sentences.of_nearest(on.asked.stream))
+        st.markdown(embeddings_text.of_anchors())
+    st.caption(embeddings_text.of_nearest(on.asked.stream))
 
 
-def files(on: Screen) -> None:
+def files(on: EmbeddingState) -> None:
     """The numbers as files. The menu keeps names and not arrays, and makes all again from the
     shelf, outside the visit."""
     asked, followed, measure = on.asked, on.followed, on.measure
     numbers_of(on)
     places = on.token, on.mate
     offer_csv(
-        lambda: numbers.all_paths(drawn(asked).scene),
+        lambda: embeddings.all_paths(drawn(asked).scene),
         on.caption,
         on.file("paths"),
         "Paths as CSV",
@@ -43,7 +42,7 @@ def files(on: Screen) -> None:
     if on.curves.lines:
         offer_csv(
             lambda: _curves(drawn(asked), places, measure),
-            (f"{measure}: {words_of.MEASURES[measure]}", *on.caption),
+            (f"{measure}: {embeddings.MEASURES[measure]}", *on.caption),
             on.file("curves"),
             "Curves as CSV",
         )
@@ -56,25 +55,25 @@ def files(on: Screen) -> None:
     offer_recording(asked.model, asked.text)
 
 
-def numbers_of(on: Screen) -> None:
+def numbers_of(on: EmbeddingState) -> None:
     """The lines of Python that give the tables, which know more than the file: anchors, planes
     through them, and sums."""
     asked, both = on.asked, len(on.recordings) > 1
     streams = [f"{each}.stream(name)" for each in ("recording", "other")[: 1 + both]]
     kept = (
         f"groups = {asked.words!r}",
-        "words = [anchors.framed(word) for group in groups for word in group]",
-        "read = [library.record(model, word) for word in words]",
-        "around = anchors.anchors_of(groups, read, name, sites)",
+        "words = [embeddings.framed(word) for group in groups for word in group]",
+        "read = [registry.record(model, word) for word in words]",
+        "around = embeddings.anchors_of(groups, read, name, sites)",
     )
     how = (
         f"specials={asked.specials == 'Shown'}, unit_length={asked.length == 'Removed'}, "
         f"words_plane={asked.plane == 'Words'}"
     )
-    export.more(
+    export_menu.more(
         (
-            "explorer.analysis import anchors, csv, embeddings",
-            "explorer.analysis.sites import states",
+            "explorer.analysis import embeddings, csv, embeddings",
+            "explorer.analysis.logit_lens import states",
         ),
         f"name = {asked.stream!r}",
         f"sites = states(recording.stream(name), {asked.sums == 'Sums'})",
@@ -87,9 +86,9 @@ def numbers_of(on: Screen) -> None:
         "",
         "def near(text, place):",
         "    stream = streams[text]",
-        f"    asked = library.nearest(model, stream.resid[:, place], {N_NEAR})",
+        f"    asked = registry.nearest(model, stream.resid[:, place], {N_NEAR})",
         "    at = [stream.sites.index(site) for site in scene.sites]",
-        "    words = [library.labels(model, asked[0][each]) for each in at]",
+        "    words = [registry.labels(model, asked[0][each]) for each in at]",
         "    table = embeddings.near_table(scene.titles, words, asked[1][at])",
         "    return scene.texts[text].name, table",
         "",
@@ -97,7 +96,7 @@ def numbers_of(on: Screen) -> None:
     )
 
 
-def tables(on: Screen) -> None:
+def tables(on: EmbeddingState) -> None:
     """The same on the page."""
     with st.expander("Every number as a table"):
         kinds = ("Path", "Site", *(("Curves",) if on.curves.lines else ()), "Nearest words")
@@ -114,7 +113,7 @@ def tables(on: Screen) -> None:
             "Path": _path,
             "Site": _site,
             "Curves": lambda on: (
-                f"{on.measure}: {words_of.MEASURES[on.measure]}",
+                f"{on.measure}: {embeddings.MEASURES[on.measure]}",
                 _curves(on, (on.token, on.mate), on.measure),
             ),
             "Nearest words": lambda on: (
@@ -123,13 +122,16 @@ def tables(on: Screen) -> None:
             ),
         }[kind](on)
         st.caption(caption)
-        show(columns, caption)
+        data_table(columns, caption)
 
 
-def _path(on: Screen) -> tuple[str, Columns]:
+def _path(on: EmbeddingState) -> tuple[str, Columns]:
     scene = on.scene
     found = [
-        (scene.texts[at].name, numbers.path_table(scene.titles, scene.path(at, place), scene.basis))
+        (
+            scene.texts[at].name,
+            embeddings.path_table(scene.titles, scene.path(at, place), scene.basis),
+        )
         for at, place in on.followed
     ]
     return (
@@ -139,18 +141,18 @@ def _path(on: Screen) -> tuple[str, Columns]:
     ), stacked(found, "of")
 
 
-def _site(on: Screen) -> tuple[str, Columns]:
-    return f"Every point at {on.scene.titles[on.stage]}.", numbers.at_site(on.scene, on.stage)
+def _site(on: EmbeddingState) -> tuple[str, Columns]:
+    return f"Every point at {on.scene.titles[on.stage]}.", embeddings.at_site(on.scene, on.stage)
 
 
-def _curves(of: Drawn, places: tuple[int, int | None], measure: str) -> Columns:
-    found = numbers.curves(of.scene, of.anchors, places, measure)
-    return numbers.curve_table(of.scene.titles, found)
+def _curves(of: EmbeddingPlot, places: tuple[int, int | None], measure: str) -> Columns:
+    found = embeddings.curves(of.scene, of.anchors, places, measure)
+    return embeddings.curve_table(of.scene.titles, found)
 
 
-def _near(of: Drawn, followed: Sequence[tuple[int, int]]) -> Columns:
+def _near(of: EmbeddingPlot, followed: Sequence[tuple[int, int]]) -> Columns:
     found = [
-        (of.scene.texts[at].name, numbers.near_table(of.scene.titles, *of.nearest(at, place)))
+        (of.scene.texts[at].name, embeddings.near_table(of.scene.titles, *of.nearest(at, place)))
         for at, place in followed
     ]
     return stacked(found, "of")

@@ -8,75 +8,75 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import circuits as reading
+from explorer.analysis import soft_lookup
 from explorer.analysis.attention import numbered
-from explorer.analysis.numbers import signed
+from explorer.analysis.formatting import signed
 from explorer.components import bars
-from explorer.frame.table import with_table
-from explorer.memory import address, models, passes
-from explorer.sentences import circuits as words
-from explorer.sentences.escape import literal
-from explorer.views.lookup.screen import Screen, ignore
+from explorer.layout.output import with_table
+from explorer.state import cache, models, url_state
+from explorer.text.markdown_escape import literal
+from explorer.text.soft_lookup import HERE, LEFT_OUT, NOT_SHOWN, OTHER_READOUT, TWO, copied
+from explorer.views.lookup.page_state import LookupState, ignore
 
 AS = {"Bare": "The bare word", "Here": "As it stands here"}
 MOST = 8
 
 
-def show(shown: Screen) -> None:
+def show(shown: LookupState) -> None:
     """Whom a word looks for, and what a word that is looked at hands over."""
     on, model = shown.on, shown.on.recording.model.name
     if not models.shows_writes(on.recording):
-        st.info(words.NOT_SHOWN.format(models.named(model)))
+        st.info(NOT_SHOWN.format(models.named(model)))
         return
     first = st.container()
     with first.container(key="after-words"):  # on a phone behind the lists
-        st.markdown(words.TWO)
+        st.markdown(TWO)
         typed, place, here = controls(shown)
     asks = on.recording.stream(on.attention.query).ids
     query = typed if typed is not None else int(asks[min(shown.query, len(asks) - 1)])
     looked_at = int(on.recording.stream(on.attention.key).ids[place])
     key = typed if typed is not None else looked_at
     at = shown.layer, shown.head
-    ids = reading.words_of(on.recording, on.attention, (query, key))
-    of = passes.bare_circuits(on.recording, on.attention.name, at, ids)
+    ids = soft_lookup.words_of(on.recording, on.attention, (query, key))
+    of = cache.bare_circuits(on.recording, on.attention.name, at, ids)
     left, right = first.columns(2, gap="large")
     with left:
         looks_for(shown, of, ids.index(query))
     with right:
         if here:
-            stands = passes.circuits(on.recording, on.attention, at, (place,))
+            stands = cache.circuits(on.recording, on.attention, at, (place,))
             hands_over(shown, stands, 0, (place, True))
         else:
             hands_over(shown, of, ids.index(key), (key, False))
-    copies = reading.copies(of)
-    st.markdown(words.copied(copies, on.across))
-    left_out = words.HERE if here else words.LEFT_OUT
+    copies = soft_lookup.copies(of)
+    st.markdown(copied(copies, on.across))
+    left_out = HERE if here else LEFT_OUT
     read = models.offers(model)
     plain = read.linear_readout and read.logits == on.attention.query
-    st.caption(left_out + (words.OTHER_READOUT if not plain else ""))
+    st.caption(left_out + (OTHER_READOUT if not plain else ""))
     on.numbers(
         "this head’s circuits on bare words",
-        ("explorer.analysis import circuits", "functools import partial"),
-        f"ids = circuits.words_of(recording, of, {(query, key)})",
-        f"found = library.circuits(model, of.name, {shown.layer}, {shown.head}, ids)",
-        "table = circuits.table(found, partial(library.labels, model))",
+        ("explorer.analysis import soft_lookup", "functools import partial"),
+        f"ids = soft_lookup.words_of(recording, of, {(query, key)})",
+        f"found = registry.circuits(model, of.name, {shown.layer}, {shown.head}, ids)",
+        "table = soft_lookup.circuit_table(found, partial(registry.labels, model))",
     )
     with_table(
-        partial(reading.table, of, partial(models.labels, model)),
+        partial(soft_lookup.circuit_table, of, partial(models.labels, model)),
         on.caption(f"circuits of {shown.where} on bare words, W_E W_QK W_Eᵀ and W_E W_OV W_U"),
         on.file(f"L{shown.layer}H{shown.head}-circuits"),
         f"All {len(ids)} words as a table",
     )
 
 
-def controls(shown: Screen) -> tuple[int | None, int, bool]:
+def controls(shown: LookupState) -> tuple[int | None, int, bool]:
     """The id of a word that was typed, None for none; the key that is looked at; whether it is read
     as it stands here."""
     on, state = shown.on, st.session_state
-    typed = address.whole("look_word", on.recording.model.n_vocab)
+    typed = url_state.whole("look_word", on.recording.model.n_vocab)
     keys = numbered(on.axes.keys)
-    chosen = address.whole("look_key", len(keys))
-    most = reading.most_looked_at(on.attention, *shown.at)
+    chosen = url_state.whole("look_key", len(keys))
+    most = soft_lookup.most_looked_at(on.attention, *shown.at)
     place = most if chosen is None else chosen
     state["key looked at"] = place
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
@@ -124,18 +124,20 @@ def take_word(model: str) -> None:
     st.session_state.look_word = "" if found is None else str(found[0])
 
 
-def looks_for(shown: Screen, of: reading.Circuits, at: int) -> None:
+def looks_for(shown: LookupState, of: soft_lookup.Circuits, at: int) -> None:
     """The words that a word, as a query, scores highest: of the sentence, and of all."""
     (label,) = models.labels(shown.on.recording.model.name, of.ids[at : at + 1])
     st.markdown(f"**Whom does “{literal(label)}” look for?** (QK)")
-    near = reading.nearest_words(of, at, MOST)
+    near = soft_lookup.nearest_words(of, at, MOST)
     st.caption("Of the words here:")
     listed(shown, (of.ids[near], of.among[at, near]), "score", ("among", int(of.ids[at])))
     st.caption("Of the whole vocabulary:")
     listed(shown, (of.key_ids[at], of.keys[at]), "score", ("keys", int(of.ids[at])))
 
 
-def hands_over(shown: Screen, of: reading.Circuits, at: int, what: tuple[int, bool]) -> None:
+def hands_over(
+    shown: LookupState, of: soft_lookup.Circuits, at: int, what: tuple[int, bool]
+) -> None:
     """The words that a word, looked at, makes the head raise most and lower most."""
     (label,) = models.labels(shown.on.recording.model.name, of.ids[at : at + 1])
     st.markdown(f"**What does “{literal(label)}” hand over?** (OV)")
@@ -150,7 +152,10 @@ def hands_over(shown: Screen, of: reading.Circuits, at: int, what: tuple[int, bo
 
 
 def listed(
-    shown: Screen, of: tuple[Sequence[int], Sequence[float]], column: str, what: tuple[object, ...]
+    shown: LookupState,
+    of: tuple[Sequence[int], Sequence[float]],
+    column: str,
+    what: tuple[object, ...],
 ) -> None:
     """Words as bars: ids and values."""
     labels = models.labels(shown.on.recording.model.name, of[0])

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.analysis import evidence, scale
-from explorer.frame.subject import Subject
-from explorer.frame.table import with_table
-from explorer.memory import shelf
-from explorer.sentences import scale as words
+from explorer.analysis import evidence, soft_lookup
+from explorer.layout.controls import Subject
+from explorer.layout.output import with_table
+from explorer.state import cache
+from explorer.text.soft_lookup import LAW, said
 
 TITLES = ("Var(q·k) by width", "The softmax’s largest weight by width")
 
@@ -19,33 +19,39 @@ TITLES = ("Var(q·k) by width", "The softmax’s largest weight by width")
 def panel(on: Subject, caption: Sequence[str]) -> None:
     """Two pictures side by side and what they say. caption: what a figure must say of model and
     text."""
-    from explorer.figures.scale import by_width
+    from explorer.figures.soft_lookup import by_width
 
     recording, attention = on.recording, on.attention
-    random = shelf.derived(
-        recording, ("scale, random",), lambda: scale.at_random(evidence.gaussian)
+    random = cache.derived(
+        recording, ("scale, random",), lambda: soft_lookup.at_random(evidence.gaussian)
     )
-    own = shelf.derived(
-        recording, ("scale, own", attention.name), lambda: scale.of_model(attention)
+    own = cache.derived(
+        recording, ("scale, own", attention.name), lambda: soft_lookup.of_model(attention)
     )
-    st.markdown(words.LAW)
+    st.markdown(LAW)
     left, right = st.columns(2, gap="large")
     with left:
-        figure = by_width(scale.variances(random, own), (TITLES[0], *caption), "Var(q·k)", log=True)
+        figure = by_width(
+            soft_lookup.variances(random, own), (TITLES[0], *caption), "Var(q·k)", log=True
+        )
         st.plotly_chart(figure, key="variance by width", alt=TITLES[0])
     with right:
         figure = by_width(
-            scale.largest(random, own), (TITLES[1], *caption), "largest weight", log=False
+            soft_lookup.largest_weight(random, own),
+            (TITLES[1], *caption),
+            "largest weight",
+            log=False,
         )
         st.plotly_chart(figure, key="largest weight by width", alt=TITLES[1])
-    st.markdown(words.said(random, own, recording.model.d_head))
+    st.markdown(said(random, own, recording.model.d_head))
     on.numbers(
         "why the scale",
         ("explorer.analysis import evidence, scale",),
-        "table = scale.table(scale.at_random(evidence.gaussian), scale.of_model(of))",
+        "table = soft_lookup.variance_table(soft_lookup.at_random(evidence.gaussian), "
+        "soft_lookup.of_model(of))",
     )
     with_table(
-        scale.table(random, own),
+        soft_lookup.variance_table(random, own),
         (" and ".join(TITLES), *caption),
         f"headlight-{recording.model.name}-scale",
         form="%.4g",

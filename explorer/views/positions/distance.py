@@ -7,19 +7,19 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.analysis import positions as numbers
-from explorer.figures import positions as draw
-from explorer.frame import export
-from explorer.sentences import positions as sentences
+from explorer.analysis import positions
+from explorer.figures.positions import by_distance, gram, products
+from explorer.layout import export_menu
+from explorer.text.positions import distance, learned_distance
+from explorer.views.positions.page_state import PositionSource, about_formula
 from explorer.views.positions.panel import chart, row, sizes, tables, told_none
-from explorer.views.positions.source import Source, about_formula
-from explorer.views.positions.waves import learned_rows
+from explorer.views.positions.sinusoids import learned_rows
 
 MOST = 128  # positions whose products are shown pair by pair
 AGAINST = "pᵢ · pⱼ against distance"
 
 
-def show(source: Source) -> None:
+def show(source: PositionSource) -> None:
     """The screen."""
     if source.adds == "learned":
         _learned(source)
@@ -28,19 +28,19 @@ def show(source: Source) -> None:
         told_none(source)
     with row("distance"):
         n, d = sizes(source)
-    encoding, about = numbers.table(n, d), about_formula(n, d)
-    found, some = numbers.products(encoding), min(n, MOST)
+    encoding, about = positions.table(n, d), about_formula(n, d)
+    found, some = positions.products(encoding), min(n, MOST)
     pairs = f"pᵢ · pⱼ of the {f'first {some}' if some < n else n} positions"
     left, right = st.columns([1.15, 1], gap="large")
     with left:
-        figure = draw.products(found.law, found.low, found.high, (AGAINST, *about))
+        figure = products(found.law, found.low, found.high, (AGAINST, *about))
         chart(figure, "products", AGAINST, f"positions-products-{n}x{d}")
     with right:
-        figure = draw.gram(numbers.gram(encoding, some), (pairs, *about))
+        figure = gram(positions.gram(encoding, some), (pairs, *about))
         alt = f"{pairs}, equal along every diagonal"
         chart(figure, "gram", alt, f"positions-gram-{some}x{d}")
-    st.markdown(sentences.distance(found, n, d))
-    export.numbers(
+    st.markdown(distance(found, n, d))
+    export_menu.numbers(
         "these positions’ products",
         (),
         ("explorer.analysis import positions",),
@@ -54,38 +54,38 @@ def show(source: Source) -> None:
         (
             "By distance",
             (AGAINST, *about),
-            lambda: numbers.product_columns(numbers.products(numbers.table(n, d))),
+            lambda: positions.product_columns(positions.products(positions.table(n, d))),
         ),
         (
             "All pairs",
             (pairs, *about),
-            lambda: numbers.table_columns(numbers.gram(numbers.table(n, d), some), "j ="),
+            lambda: positions.table_columns(positions.gram(positions.table(n, d), some), "j ="),
         ),
         file=f"positions-products-{n}x{d}",
     )
 
 
-def _learned(source: Source) -> None:
+def _learned(source: PositionSource) -> None:
     """p_i . p_j of a learned table: no law, and how much of it the distance tells."""
     rows = learned_rows(source)
-    n, longer = len(rows), numbers.first_stands_out(rows)
+    n, longer = len(rows), positions.first_stands_out(rows)
     first = int(longer is not None and n > 2)
 
     def shown() -> Any:
         return source.learned()[first:n]
 
-    found, some = numbers.by_distance(shown()), min(n - first, MOST)
+    found, some = positions.by_distance(shown()), min(n - first, MOST)
     about = (*source.about_table(n), *(("Position 0 left out",) if first else ()))
     pairs = f"pᵢ · pⱼ of positions {first} to {first + some - 1}"
     left, right = st.columns([1.15, 1], gap="large")
     with left:
-        figure = draw.by_distance(found.mean, found.low, found.high, (AGAINST, *about))
+        figure = by_distance(found.mean, found.low, found.high, (AGAINST, *about))
         chart(figure, "products", AGAINST, f"positions-products-{source.model}")
     with right:
-        figure = draw.gram(numbers.gram(shown(), some), (pairs, *about), first)
+        figure = gram(positions.gram(shown(), some), (pairs, *about), first)
         chart(figure, "gram", pairs, f"positions-gram-{some}-{source.model}")
-    st.markdown(sentences.learned_distance(found, n - first, longer if first else None))
-    export.numbers(
+    st.markdown(learned_distance(found, n - first, longer if first else None))
+    export_menu.numbers(
         "these positions’ products",
         (source.shown,),
         ("explorer.analysis import positions",),
@@ -100,12 +100,12 @@ def _learned(source: Source) -> None:
         (
             "By distance",
             (AGAINST, *about),
-            lambda: numbers.distance_columns(numbers.by_distance(shown())),
+            lambda: positions.distance_columns(positions.by_distance(shown())),
         ),
         (
             "All pairs",
             (pairs, *about),
-            lambda: numbers.table_columns(numbers.gram(shown(), some), "j =", first),
+            lambda: positions.table_columns(positions.gram(shown(), some), "j =", first),
         ),
         file=f"positions-products-{source.model}",
     )

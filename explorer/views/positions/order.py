@@ -7,31 +7,30 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis import order as numbers
+from explorer.analysis import positions
 from explorer.analysis.csv import Columns
 from explorer.analysis.positions import attention_of
-from explorer.figures import order as draw
-from explorer.frame import export
-from explorer.memory import models, passes, shelf
-from explorer.sentences import order as sentences
-from explorer.sentences import positions as of_tables
+from explorer.figures.positions import differences, weights
+from explorer.layout import export_menu
+from explorer.state import cache, models
+from explorer.text import positions as positions_text
+from explorer.text.positions import one_and_the_same
+from explorer.views.positions.page_state import PositionSource
 from explorer.views.positions.panel import chart, head, number, pick_stream, tables
 from explorer.views.positions.sentence import refused
-from explorer.views.positions.source import Source
-from models.edits import ShuffleTokens
+from models.edits import ShuffleTokens, to_line
 from models.recording import Recording
-from models.written_edits import to_line
 
 ORDERS, POSITIONS = ("Shuffle", "Retype"), ("Without", "With")
 SHUFFLES = 1000
 
 
 @dataclass(frozen=True)
-class Asked:
+class OrderRequest:
     """What the two orders are asked for by, in names alone: the text as it is, and the other one,
     of which `edits` shuffle the tokens."""
 
-    source: Source
+    source: PositionSource
     other: str
     edits: tuple[ShuffleTokens, ...]
 
@@ -40,29 +39,29 @@ class Asked:
         source = self.source
         away = source.without if bare else ()
         return (
-            passes.record(source.model, source.text, away, source.target),
-            passes.record(source.model, self.other, (*self.edits, *away), source.target),
+            cache.record(source.model, source.text, away, source.target),
+            cache.record(source.model, self.other, (*self.edits, *away), source.target),
         )
 
-    def orders(self) -> numbers.Orders:
+    def orders(self) -> positions.Orders:
         """The comparison, kept as the few numbers that it is: the passes of a long text fill the
         memory."""
-        made = lambda: numbers.orders(self.recordings, self.source.stream_name, bool(self.edits))
-        return shelf.kept(self.source.model, ("orders", self), made)
+        made = lambda: positions.orders(self.recordings, self.source.stream_name, bool(self.edits))
+        return cache.kept(self.source.model, ("orders", self), made)
 
-    def maps(self, layer: int, head: int, bare: bool) -> numbers.Maps:
+    def maps(self, layer: int, head: int, bare: bool) -> positions.Maps:
         """One head's weights in both orders."""
 
-        def made() -> numbers.Maps:
+        def made() -> positions.Maps:
             one, other = (
                 attention_of(each, self.source.stream_name) for each in self.recordings(bare)
             )
-            return numbers.both_maps(one, other, layer, head, self.orders().pairs)
+            return positions.both_maps(one, other, layer, head, self.orders().pairs)
 
-        return shelf.kept(self.source.model, ("order maps", self, layer, head, bare), made)
+        return cache.kept(self.source.model, ("order maps", self, layer, head, bare), made)
 
 
-def show(source: Source) -> None:
+def show(source: PositionSource) -> None:
     """The screen."""
     base = source.plain
     if base.streams[0].special.all():
@@ -72,17 +71,19 @@ def show(source: Source) -> None:
         st.info(why)
         return
     if source.adds == "none" and not source.without:
-        st.info(of_tables.one_and_the_same(models.title(source.model)))
-    asked = _asked(source, numbers.turned_round(numbers.read_part(base)))
+        st.info(one_and_the_same(models.title(source.model)))
+    asked = _asked(source, positions.turned_round(positions.read_part(base)))
     pick_stream(source)
     with st.spinner("Reading the words in both orders …"):
         found = asked.orders()
     if found.dropped:
         st.warning(
-            sentences.cut_short(models.title(source.model), base.model.n_positions, found.dropped)
+            positions_text.cut_short(
+                models.title(source.model), base.model.n_positions, found.dropped
+            )
         )
-    here = sentences.tokens(base.streams[0].tokens)
-    st.markdown(f"**This order:** {here}  \n**The other:** {sentences.tokens(found.read)}")
+    here = positions_text.tokens(base.streams[0].tokens)
+    st.markdown(f"**This order:** {here}  \n**The other:** {positions_text.tokens(found.read)}")
     if found.read == base.streams[0].tokens:
         st.info(
             "The other order is the same as this one. Try another shuffle, or type other words."
@@ -102,19 +103,19 @@ def show(source: Source) -> None:
         (
             "Words",
             ("The same words in two orders", *about),
-            lambda: numbers.order_columns(asked.orders()),
+            lambda: positions.order_columns(asked.orders()),
         ),
         (
             "Sites",
             ("Largest difference by site", *about),
-            lambda: numbers.site_columns(asked.orders().with_, asked.orders().without),
+            lambda: positions.site_columns(asked.orders().with_, asked.orders().without),
         ),
         ("Maps", (title, *about), lambda: _map_columns(asked, layer, at, bare)),
         file=f"positions-order-{source.model}",
     )
 
 
-def _asked(source: Source, turned: str) -> Asked:
+def _asked(source: PositionSource, turned: str) -> OrderRequest:
     """The other order, chosen: an edit that shuffles the tokens, or a text typed anew, at first
     `turned`."""
     left, right = st.columns([1, 2.4], vertical_alignment="bottom")
@@ -128,7 +129,7 @@ def _asked(source: Source, turned: str) -> Asked:
         )
         with right:
             seed = number("Shuffle", "shuffle", 0, SHUFFLES - 1, 1, words=words)
-        return Asked(source, source.text, (ShuffleTokens(seed),))
+        return OrderRequest(source, source.text, (ShuffleTokens(seed),))
     right.text_input(
         "The same words in another order",
         key="retyped",
@@ -137,10 +138,10 @@ def _asked(source: Source, turned: str) -> Asked:
         placeholder=f"Empty: from last to first: {turned[:80]}",
     )
     typed = st.session_state.retyped
-    return Asked(source, typed if typed.strip() else turned, ())
+    return OrderRequest(source, typed if typed.strip() else turned, ())
 
 
-def _results(source: Source, found: numbers.Orders) -> None:
+def _results(source: PositionSource, found: positions.Orders) -> None:
     """Both numbers, large, and one sentence that says what they mean."""
     n = len(found.pairs.here)
     if not n:
@@ -149,19 +150,22 @@ def _results(source: Source, found: numbers.Orders) -> None:
     for column, name, each in zip(
         st.columns(2), ("Without positions", "With positions"), (found.without, found.with_)
     ):
-        digits = sentences.digits(each.common_digits)
+        digits = positions_text.digits(each.common_digits)
         column.metric(f"{name}, vectors agree to", digits, border=True)
-        column.markdown(sentences.difference(each.difference, n, source.card.d_model))
+        column.markdown(positions_text.difference(each.difference, n, source.card.d_model))
     causal = not attention_of(source.plain, source.stream_name).allowed.all()
     across = source.stream_name == "decoder" and len(source.plain.streams) > 1
-    st.markdown(sentences.meaning(found, causal, across))
+    st.markdown(positions_text.meaning(found, causal, across))
 
 
-def _differences(source: Source, found: numbers.Orders, about: Sequence[str]) -> None:
+def _differences(source: PositionSource, found: positions.Orders, about: Sequence[str]) -> None:
     with_, without = found.with_, found.without
     title = ("Largest difference of the vectors", *about)
-    figure = draw.differences(
-        sentences.sites(with_.site), with_.to_draw(with_.site), without.to_draw(with_.site), title
+    figure = differences(
+        positions_text.sites(with_.site),
+        with_.to_draw(with_.site),
+        without.to_draw(with_.site),
+        title,
     )
     chart(figure, "differences", title[0], f"positions-order-{source.model}")
     st.caption(
@@ -170,10 +174,10 @@ def _differences(source: Source, found: numbers.Orders, about: Sequence[str]) ->
     )
 
 
-def _word_by_word(found: numbers.Orders) -> None:
+def _word_by_word(found: positions.Orders) -> None:
     st.markdown("**Word by word**, the last layer’s vectors")
     st.dataframe(
-        numbers.word_columns(found),
+        positions.word_columns(found),
         hide_index=True,
         height=min(420, 38 + 35 * max(1, len(found.pairs.here))),
         column_config={"cosine, with": st.column_config.NumberColumn(format="%.4f")},
@@ -185,7 +189,9 @@ def _word_by_word(found: numbers.Orders) -> None:
     )
 
 
-def _head_maps(asked: Asked, found: numbers.Orders, about: Sequence[str]) -> tuple[int, int, bool]:
+def _head_maps(
+    asked: OrderRequest, found: positions.Orders, about: Sequence[str]
+) -> tuple[int, int, bool]:
     """One head's weights in both orders, side by side; returns the head, and whether positions are
     away."""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
@@ -208,13 +214,13 @@ def _head_maps(asked: Asked, found: numbers.Orders, about: Sequence[str]) -> tup
     ):
         name = title.split(",")[0].replace(" ", "-").lower()
         with column:
-            figure = draw.weights(matrix, tokens, maps.top, (title, words, *about))
+            figure = weights(matrix, tokens, maps.top, (title, words, *about))
             chart(figure, title, f"{title}: {words}", f"positions-map-L{layer}H{at}-{name}")
-    st.markdown(sentences.maps(maps))
+    st.markdown(positions_text.maps(maps))
     return layer, at, bare
 
 
-def _numbers(asked: Asked, layer: int, at: int, bare: bool) -> None:
+def _numbers(asked: OrderRequest, layer: int, at: int, bare: bool) -> None:
     """The lines of Python that give all tables of both orders."""
     source = asked.source
     name, away = source.stream_name, to_line(source.without)
@@ -226,23 +232,23 @@ def _numbers(asked: Asked, layer: int, at: int, bare: bool) -> None:
         "def both(bare):",
         "    edits = away if bare else ()",
         "    return (",
-        "        library.record(model, texts[0], edits, target),",
-        "        library.record(model, texts[1], (*shuffled, *edits), target),",
+        "        registry.record(model, texts[0], edits, target),",
+        "        registry.record(model, texts[1], (*shuffled, *edits), target),",
         "    )",
         "",
-        f"found = order.orders(both, {name!r}, {bool(asked.edits)})",
-        "words = order.order_columns(found)",
-        "sites = order.site_columns(found.with_, found.without)",
+        f"found = positions.orders(both, {name!r}, {bool(asked.edits)})",
+        "words = positions.order_columns(found)",
+        "sites = positions.site_columns(found.with_, found.without)",
         f"one, two = (positions.attention_of(each, {name!r}) for each in both({bare}))",
-        f"maps = order.both_maps(one, two, {layer}, {at}, found.pairs)",
+        f"maps = positions.both_maps(one, two, {layer}, {at}, found.pairs)",
         "tokens = [found.tokens[place] for place in found.pairs.here]",
-        "weights = order.map_columns(maps.here, maps.there, tokens)",
+        "weights = positions.map_columns(maps.here, maps.there, tokens)",
     ]
-    needs = "explorer.analysis import order, positions", "models.written_edits import from_line"
-    export.numbers("both orders", (source.shown,), needs, lines)
+    needs = "explorer.analysis import positions, positions", "models.edits import from_line"
+    export_menu.numbers("both orders", (source.shown,), needs, lines)
 
 
-def _map_columns(asked: Asked, layer: int, at: int, bare: bool) -> Columns:
+def _map_columns(asked: OrderRequest, layer: int, at: int, bare: bool) -> Columns:
     maps, found = asked.maps(layer, at, bare), asked.orders()
     tokens = [found.tokens[place] for place in found.pairs.here]
-    return numbers.map_columns(maps.here, maps.there, tokens)
+    return positions.map_columns(maps.here, maps.there, tokens)

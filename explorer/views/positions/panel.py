@@ -9,15 +9,14 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import added
-from explorer.analysis import positions as numbers
+from explorer.analysis import positions
 from explorer.analysis.csv import Columns
-from explorer.frame.picker import pick_head
-from explorer.frame.table import offer_csv, show
-from explorer.memory import address, models, shelf
-from explorer.sentences import positions as sentences
-from explorer.sentences.escape import literal
-from explorer.views.positions.source import Source
+from explorer.layout.controls import pick_head
+from explorer.layout.output import data_table, offer_csv
+from explorer.state import cache, models, url_state
+from explorer.text.markdown_escape import literal
+from explorer.text.positions import adds_none
+from explorer.views.positions.page_state import PositionSource
 
 DEFAULT_PLACES = 64
 SLIDER = 260  # pixels, at most the width of the screen
@@ -36,7 +35,7 @@ def number(
     label: str, choice: str, low: int, high: int, default: int, step: int = 1, words: str = ""
 ) -> int:
     """A slider of whole numbers that stands in the address as `choice`."""
-    asked = address.whole(choice, high + 1)
+    asked = url_state.whole(choice, high + 1)
     value = default if asked is None or asked < low or (asked - low) % step else asked
     key = f"{choice} slider"
     st.session_state[key] = value
@@ -58,19 +57,19 @@ def _take_number(choice: str, default: int) -> None:
     st.session_state[choice] = "" if value == default else str(value)
 
 
-def sizes(source: Source) -> tuple[int, int]:
+def sizes(source: PositionSource) -> tuple[int, int]:
     """How many positions and how wide, chosen; at first as wide as the model."""
     own = source.card.d_model
     d = number(
         "Width of the table, d_model",
         "width",
         2,
-        numbers.WIDEST,
+        positions.WIDEST,
         own,
         2,
         f"Sines and cosines come in pairs, so it is even. {source.model} has {own}.",
     )
-    return number("Positions", "places", 2, numbers.LONGEST, DEFAULT_PLACES), d
+    return number("Positions", "places", 2, positions.LONGEST, DEFAULT_PLACES), d
 
 
 def pair_of(d: int) -> int:
@@ -83,7 +82,7 @@ def pair_of(d: int) -> int:
     return number("Pair of dimensions, i", "pair", 0, last, min(d // 12, last), words=words)
 
 
-def pick_stream(source: Source) -> None:
+def pick_stream(source: PositionSource) -> None:
     """The stream on screen; asked for where there are two."""
     names = [stream.name for stream in source.plain.streams]
     if len(names) > 1:
@@ -106,17 +105,17 @@ def _take_stream() -> None:
     st.session_state.stream = st.session_state["stream choice"]
 
 
-def head(source: Source) -> tuple[int, int]:
+def head(source: PositionSource) -> tuple[int, int]:
     """The head, chosen; at first the one of layer 0 that positions move most."""
     size = source.card.n_layer, source.card.n_head
-    layer, at = address.whole("layer", size[0]), address.whole("head", size[1])
+    layer, at = url_state.whole("layer", size[0]), url_state.whole("head", size[1])
     if layer is None or at is None:
         layer, at = (
             0,
-            shelf.kept(
+            cache.kept(
                 source.model,
                 ("most positional", source),
-                lambda: added.most_positional(*source.both(), source.stream_name),
+                lambda: positions.most_positional(*source.both(), source.stream_name),
             ),
         )
     pick_head(size, (layer, at))
@@ -153,7 +152,7 @@ def tables(*of: Table, file: str, key: str = "numbers") -> None:
         name, about, make = next(each for each in of if each[0] == chosen)
         columns = make()
         st.caption("  \n".join(map(literal, about)))
-        show(columns, about[0], **_forms(columns))
+        data_table(columns, about[0], **_forms(columns))
 
 
 def _forms(columns: Columns) -> dict[str, str]:
@@ -166,6 +165,6 @@ def _forms(columns: Columns) -> dict[str, str]:
     }
 
 
-def told_none(source: Source) -> None:
+def told_none(source: PositionSource) -> None:
     """Say that the model adds nothing, so that what follows is the paper's formula."""
-    st.info(sentences.adds_none(models.title(source.model), source.within))
+    st.info(adds_none(models.title(source.model), source.within))

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import added
+from explorer.analysis import positions
+from explorer.analysis.consistency import scaling
 from explorer.analysis.csv import Columns
 from explorer.analysis.positions import attention_of
-from explorer.analysis.right import scaling
-from explorer.figures import order as draw
-from explorer.frame import export
-from explorer.memory import models
-from explorer.sentences import order as sentences
-from explorer.sentences import positions as of_tables
-from explorer.sentences.escape import literal
+from explorer.figures.positions import by_offset, lengths
+from explorer.layout import export_menu
+from explorer.state import models
+from explorer.text import positions as positions_text
+from explorer.text.markdown_escape import literal
+from explorer.text.positions import nothing_to_show, turned_alone, within
+from explorer.views.positions.page_state import PositionSource
 from explorer.views.positions.panel import chart, head, pick_stream, row, tables
-from explorer.views.positions.source import Source
 from models.recording import Recording
 
 
-def refused(source: Source) -> str:
+def refused(source: PositionSource) -> str:
     """Why a model cannot be compared with itself without positions, "" where it can."""
     if source.adds == "none" and source.within and not source.without:
-        return of_tables.within(models.title(source.model), source.within)
+        return within(models.title(source.model), source.within)
     try:
         source.both()
     except ValueError as why:  # a model in another's code may not let its positions be taken away
@@ -30,7 +30,7 @@ def refused(source: Source) -> str:
     return ""
 
 
-def show(source: Source) -> None:
+def show(source: PositionSource) -> None:
     """The screen."""
     if why := refused(source):
         st.info(why)
@@ -39,9 +39,9 @@ def show(source: Source) -> None:
     pick_stream(source)
     if source.adds == "none":
         if not source.without:
-            st.info(of_tables.nothing_to_show(models.title(source.model)))
+            st.info(nothing_to_show(models.title(source.model)))
             return
-        st.info(of_tables.turned_alone(models.title(source.model), source.within))
+        st.info(turned_alone(models.title(source.model), source.within))
         scores, line = _scores(source, plain, bare)
         _numbers(source, line)
         tables(scores, file=f"positions-sentence-{source.model}")
@@ -55,15 +55,15 @@ def show(source: Source) -> None:
     tables(lengths, scores, file=f"positions-sentence-{source.model}")
 
 
-def _numbers(source: Source, *lines: str) -> None:
+def _numbers(source: PositionSource, *lines: str) -> None:
     """The lines of Python that give the tables."""
-    needs = ("explorer.analysis import added",)
+    needs = ("explorer.analysis import positions",)
     what = "what positions add to this sentence"
     first = f"stream = recording.stream({source.stream_name!r})"
-    export.numbers(what, source.two, needs, (first, *lines))
+    export_menu.numbers(what, source.two, needs, (first, *lines))
 
 
-def _lengths(source: Source) -> tuple[tuple, str]:
+def _lengths(source: PositionSource) -> tuple[tuple, str]:
     """Lengths of what is added up, token by token; returns its table, and the line of Python that
     makes it."""
     stream = source.stream
@@ -71,29 +71,31 @@ def _lengths(source: Source) -> tuple[tuple, str]:
         models.word_vector(source.model),
         "encoding" if source.adds == "sinusoids" else "position",
     )
-    found = added.added(stream)
+    found = positions.added(stream)
     about = (f"Lengths: word and {names[1]}", *source.caption())
-    figure = draw.lengths(found.word, found.encoding, found.both, stream.tokens, about, names)
+    figure = lengths(found.word, found.encoding, found.both, stream.tokens, about, names)
     chart(figure, "lengths", about[0], f"positions-lengths-{source.model}")
     scale = models.embedding_scale(source.model)
-    after = sentences.after(added.follows(stream), source.norm)
-    st.markdown(sentences.lengths(found, stream.tokens, names, scale, after))
+    after = positions_text.after(positions.follows(stream), source.norm)
+    st.markdown(positions_text.lengths(found, stream.tokens, names, scale, after))
 
     def columns() -> Columns:
         again = source.stream
-        return added.added_columns(added.added(again), again.tokens, names[0])
+        return positions.added_columns(positions.added(again), again.tokens, names[0])
 
-    line = f"lengths = added.added_columns(added.added(stream), stream.tokens, {names[0]!r})"
+    line = (
+        f"lengths = positions.added_columns(positions.added(stream), stream.tokens, {names[0]!r})"
+    )
     return ("Lengths", about, columns), line
 
 
-def _scores(source: Source, plain: Recording, bare: Recording) -> tuple[tuple, str]:
+def _scores(source: PositionSource, plain: Recording, bare: Recording) -> tuple[tuple, str]:
     """A head's scores by distance, with positions and without; returns its table, and the line of
     Python that makes it."""
     name = source.stream_name
     with row():
         at = head(source)
-    scores = added.by_offset(plain, bare, name, *at)
+    scores = positions.by_offset(plain, bare, name, *at)
     turns = source.adds == "none"
     away = "queries and keys not turned" if turns else "with no positions added"
     lines = (
@@ -101,15 +103,17 @@ def _scores(source: Source, plain: Recording, bare: Recording) -> tuple[tuple, s
         *source.caption(f"Text tokens only; without: the same run, {away}"),
     )
     if len(scores.offset):
-        figure = draw.by_offset(scores.offset, scores.pairs, scores.lines, lines)
+        figure = by_offset(scores.offset, scores.pairs, scores.lines, lines)
         file = f"positions-scores-{source.model}-L{at[0]}H{at[1]}"
         chart(figure, "offsets", lines[0], file)
         scaled = scaling(attention_of(plain, name), at[0])
-        parts = sentences.parted(at[0], added.follows(source.stream), source.norm)
-        st.markdown(sentences.scores(scores, sentences.TURNED if turns else parts, scaled))
+        parts = positions_text.parted(at[0], positions.follows(source.stream), source.norm)
+        st.markdown(
+            positions_text.scores(scores, positions_text.TURNED if turns else parts, scaled)
+        )
     else:
         st.info("There are no words here yet between which a distance could be measured.")
-    table = lambda: added.offset_columns(added.by_offset(*source.both(), name, *at))
+    table = lambda: positions.offset_columns(positions.by_offset(*source.both(), name, *at))
     asked = f"recording, other, {name!r}, {at[0]}, {at[1]}"
-    line = f"scores = added.offset_columns(added.by_offset({asked}))"
+    line = f"scores = positions.offset_columns(positions.by_offset({asked}))"
     return ("Scores", lines, table), line

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import positions as numbers
-from explorer.figures import positions as draw
-from explorer.frame import export
-from explorer.memory import models
-from explorer.sentences import positions as sentences
+from explorer.analysis import positions
+from explorer.figures.positions import circle
+from explorer.layout import export_menu
+from explorer.state import models
+from explorer.text import positions as positions_text
+from explorer.views.positions.page_state import PositionSource, about_formula
 from explorer.views.positions.panel import chart, number, pair_of, row, sizes, tables, told_none
-from explorer.views.positions.source import Source, about_formula
 
 MOST = 64  # positions on the circle
 
 
-def show(source: Source) -> None:
+def show(source: PositionSource) -> None:
     """The screen."""
     if source.adds == "none":
         told_none(source)
@@ -27,35 +27,35 @@ def show(source: Source) -> None:
         by = number("Shift, k", "shift", 0, n - 1, min(5, n - 1))
     if source.adds == "learned":
         words.info(
-            sentences.no_rotation(
-                models.title(source.model), numbers.tried(source.learned(), by), by
+            positions_text.no_rotation(
+                models.title(source.model), positions.tried(source.learned(), by), by
             )
         )
-    wave, some = numbers.wave(2 * n, d, pair), min(n, MOST)
+    wave, some = positions.wave(2 * n, d, pair), min(n, MOST)
     before, after = ((wave.sine[at], wave.cosine[at]) for at in (place, place + by))
     about = (f"Pair {pair}: from position {place} to {place + by}", *about_formula(n, d))
     left, right = st.columns([1, 1.1], gap="large")
     with left:
-        figure = draw.circle(
+        figure = circle(
             wave.sine[:some],
             wave.cosine[:some],
             (before, after),
-            numbers.drawn_arc(d, pair, place, by),
+            positions.drawn_arc(d, pair, place, by),
             (f"position {place}", f"position {place + by}"),
             about,
         )
-        radians = numbers.turned_by(d, pair, by)[0]
+        radians = positions.turned_by(d, pair, by)[0]
         alt = (
             f"Pair {pair} on the unit circle: position {place} turned by {radians:.3f} radians "
             f"to {place + by}"
         )
         chart(figure, "circle", alt, f"positions-shift-{by}-pair-{pair}")
     with right:
-        st.markdown(sentences.turn(d, pair, by))
-        turn = numbers.turn(d, pair, by)
-        st.latex(sentences.turn_formula(turn, before, after, place, place + by))
-        st.markdown(sentences.turn_everywhere(n, d, by))
-    export.numbers(
+        st.markdown(positions_text.turn(d, pair, by))
+        turn = positions.turn(d, pair, by)
+        st.latex(positions_text.turn_formula(turn, before, after, place, place + by))
+        st.markdown(positions_text.turn_everywhere(n, d, by))
+    export_menu.numbers(
         "this rotation",
         (),
         ("explorer.analysis import positions",),
@@ -65,6 +65,10 @@ def show(source: Source) -> None:
         ),
     )
     tables(
-        ("Pair", about, lambda: numbers.circle_columns(numbers.wave(some, d, pair), by, d, pair)),
+        (
+            "Pair",
+            about,
+            lambda: positions.circle_columns(positions.wave(some, d, pair), by, d, pair),
+        ),
         file=f"positions-shift-{by}-pair-{pair}",
     )

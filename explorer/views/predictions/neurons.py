@@ -7,30 +7,30 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import neurons as reading
+from explorer.analysis import logit_lens
 from explorer.analysis.caption import caption
-from explorer.analysis.numbers import fixed, signed
-from explorer.components import bars, strip
-from explorer.frame import export
-from explorer.frame.table import with_table
-from explorer.memory import address, models, passes, shelf
-from explorer.sentences import neurons as sentences
-from explorer.views.predictions.lens import Inside
-from explorer.views.predictions.screen import nothing
-from models.prediction import Attribution, Neurons
+from explorer.analysis.formatting import fixed, signed
+from explorer.components import bars, token_strip
+from explorer.layout import export_menu
+from explorer.layout.output import with_table
+from explorer.state import cache, models, url_state
+from explorer.text.logit_lens import HELP, NEURONS_OWN_CODE, ffn, how, neuron, when
+from explorer.views.predictions.logit_lens import LensSelection
+from explorer.views.predictions.page_state import nothing
+from models.results import Attribution, Neurons
 
 
-def show(on: Inside, taken: Attribution, words: tuple[str, str]) -> None:
+def show(on: LensSelection, taken: Attribution, words: tuple[str, str]) -> None:
     """The neurons of one FFN in the logit that was taken apart; words: as `parts.words_of`."""
-    if not reading.ffns(taken):
+    if not logit_lens.ffns(taken):
         return
-    st.subheader("What did its neurons say?", anchor=False, help=sentences.HELP)
+    st.subheader("What did its neurons say?", anchor=False, help=HELP)
     if not models.offers(on.model).weights:
-        st.info(sentences.OWN_CODE.format(models.named(on.model)))
+        st.info(NEURONS_OWN_CODE.format(models.named(on.model)))
         return
     layer = chosen_layer(taken)
     try:
-        of = passes.neurons(
+        of = cache.neurons(
             on.recording, on.stream.name, layer, (taken.token, taken.id, taken.against)
         )
     except ValueError as why:
@@ -38,23 +38,23 @@ def show(on: Inside, taken: Attribution, words: tuple[str, str]) -> None:
         return
     token = on.stream.tokens[taken.token]
     shows = models.offers(on.model)
-    st.markdown(sentences.ffn(of, reading.together(of), words, token, shows.ffn_biases))
-    rank = reading.rank_of(of, address.whole("neuron", len(of.adds)))
+    st.markdown(ffn(of, logit_lens.together(of), words, token, shows.ffn_biases))
+    rank = logit_lens.rank_of(of, url_state.whole("neuron", len(of.adds)))
     left, right = st.columns(2, gap="large")
     with left:
         listed(on, of, rank)
     with right:
         opened(on, of, rank)
-    st.markdown(sentences.how(shows.gate, shows.ffn_biases))
+    st.markdown(how(shows.gate, shows.ffn_biases))
     asked = f"{on.stream.name!r}, {layer}, {taken.token}, {taken.id}, {taken.against}"
-    export.more(
-        ("explorer.analysis.neurons import file",),
-        f"opened = library.neurons(model, recording, {asked})",
+    export_menu.more(
+        ("explorer.analysis.logit_lens import file",),
+        f"opened = registry.neurons(model, recording, {asked})",
         "neurons = file(opened)",
     )
     word = f"“{words[0]}”" + (f" less that of “{words[1]}”" if words[1] else "")
     with_table(
-        partial(reading.file, of),
+        partial(logit_lens.file, of),
         caption(
             on.recording,
             f"neurons of the FFN of layer {layer} in the logit of {word} at token {of.token}, "
@@ -68,9 +68,9 @@ def show(on: Inside, taken: Attribution, words: tuple[str, str]) -> None:
 
 def chosen_layer(taken: Attribution) -> int:
     """The layer of the address, else the one whose FFN put in most; with the field that chooses."""
-    parts = reading.ffns(taken)
-    chosen = address.whole("ffn", max(parts) + 1)
-    layer = chosen if chosen in parts else reading.strongest_ffn(taken)
+    parts = logit_lens.ffns(taken)
+    chosen = url_state.whole("ffn", max(parts) + 1)
+    layer = chosen if chosen in parts else logit_lens.strongest_ffn(taken)
     st.session_state["ffn field"] = layer
     st.selectbox(
         "FFN of layer",
@@ -90,7 +90,7 @@ def take_layer() -> None:
     state.ffn, state.neuron = str(state["ffn field"]), ""
 
 
-def listed(on: Inside, of: Neurons, rank: int) -> None:
+def listed(on: LensSelection, of: Neurons, rank: int) -> None:
     """The strongest neurons as bars, all others as one, and the bias."""
     rows = [
         bars.Bar(
@@ -99,9 +99,9 @@ def listed(on: Inside, of: Neurons, rank: int) -> None:
             (fixed(float(of.activation[unit]), 3), signed(float(of.adds[unit]), 3)),
             str(unit),
         )
-        for unit in of.strongest[: reading.MOST_BARS].tolist()
+        for unit in of.strongest[: logit_lens.MOST_BARS].tolist()
     ]
-    n, rest = reading.others(of)
+    n, rest = logit_lens.others(of)
     if n:
         rows.append(bars.Bar(f"{n:,} weaker ones", rest, ("", signed(rest, 3)), tone="rest"))
     if models.offers(on.model).ffn_biases:
@@ -125,9 +125,9 @@ def take_neuron() -> None:
     st.session_state.neuron = st.session_state.neurons.get("row") or ""
 
 
-def opened(on: Inside, of: Neurons, rank: int) -> None:
+def opened(on: LensSelection, of: Neurons, rank: int) -> None:
     """What one neuron does to all words' logits, and when it fires."""
-    st.markdown(sentences.neuron(of, rank))
+    st.markdown(neuron(of, rank))
     ids = [*of.up_ids[rank].tolist(), *of.down_ids[rank].tolist()[::-1]]
     values = [*of.up[rank].tolist(), *of.down[rank].tolist()[::-1]]
     marks = {of.id: "the word", of.against: "compared"}
@@ -150,17 +150,17 @@ def opened(on: Inside, of: Neurons, rank: int) -> None:
     )
     st.caption("The words it raises most here, and those it lowers most:")
     bars.show(data, "neuron words", on_choice=nothing)
-    fires = reading.fires(of, rank)
+    fires = logit_lens.fires(of, rank)
     tokens = [
-        strip.Token(label, fixed(float(value), 2), "said" if on_it else "")
+        token_strip.Token(label, fixed(float(value), 2), "said" if on_it else "")
         for label, value, on_it in zip(on.stream.tokens, of.fires[rank], fires)
     ]
     st.caption("When it fires, its activation under every token:")
-    strip.show(
-        strip.payload(
+    token_strip.show(
+        token_strip.payload(
             tokens,
             about="The text, with this neuron’s activation at every token.",
-            says=sentences.when(of, rank, fires, on.stream.tokens),
+            says=when(of, rank, fires, on.stream.tokens),
             token=name_of(on, of, "neuron fires", rank),
             chosen=of.token,
         ),
@@ -170,6 +170,6 @@ def opened(on: Inside, of: Neurons, rank: int) -> None:
     )
 
 
-def name_of(on: Inside, of: Neurons, *what: object) -> str:
+def name_of(on: LensSelection, of: Neurons, *what: object) -> str:
     """The name of a picture of this FFN."""
-    return shelf.name_of(on.recording, of.layer, of.token, of.id, of.against, *what)
+    return cache.name_of(on.recording, of.layer, of.token, of.id, of.against, *what)

@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.analysis import residual as numbers
-from explorer.components import residual as pictures
-from explorer.frame.table import offer_recording, with_table
-from explorer.views.residual.screen import Screen
+from explorer.analysis import residual
+from explorer.components import residual as residual_components
+from explorer.layout.output import offer_recording, with_table
+from explorer.views.residual.page_state import ResidualState
 
 
-def show(on: Screen, grid: numbers.Grid, what: str, log: bool, note: Callable[[], str]) -> None:
+def show(
+    on: ResidualState, grid: residual.TokenGrid, what: str, log: bool, note: Callable[[], str]
+) -> None:
     """The map, the followed token's line and a note beside them, the table and the files. A grid of
     heads, which have no order, has bars in the place of the line."""
     measure, stream, token = grid.measure, on.stream, on.token
@@ -25,19 +27,19 @@ def show(on: Screen, grid: numbers.Grid, what: str, log: bool, note: Callable[[]
     )
     data = on.kept(
         ("chart", picture.token),
-        lambda: pictures.chart(grid, stream.tokens, stream.special, picture, log=log),
+        lambda: residual_components.chart(grid, stream.tokens, stream.special, picture, log=log),
     )
     left, right = st.columns([1.15, 1], gap="large")
     with left:
-        pictures.show(data, "map", _take_token)
+        residual_components.show(data, "map", _take_token)
     with right:
         bars = what.endswith("head by head")
-        line = pictures.followed(grid, stream.tokens, token, picture, bars=bars, log=log)
-        pictures.show(line, "way of the token", _ignore)
+        line = residual_components.followed(grid, stream.tokens, token, picture, bars=bars, log=log)
+        residual_components.show(line, "way of the token", _ignore)
         st.markdown(note())
     source, tokens = on.source, stream.tokens  # names, which a button to press later may keep
     offer_recording(source.model, source.text, source.target)
-    with_table(lambda: numbers.table(grid, tokens), picture.about, picture.file, form="%.3g")
+    with_table(lambda: residual.table(grid, tokens), picture.about, picture.file, form="%.3g")
 
 
 def _take_token() -> None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import residual as numbers
-from explorer.analysis import way_back
+from explorer.analysis import gradients, residual
 from explorer.analysis.attention import numbered
-from explorer.frame import plot
-from explorer.frame.table import with_table
-from explorer.memory import models, passes
-from explorer.sentences import gradients
-from explorer.sentences import residual as words
-from explorer.sentences.escape import literal
-from explorer.views.residual import deep
-from explorer.views.residual.screen import Screen, not_shown, pick_place
+from explorer.layout import output
+from explorer.layout.output import with_table
+from explorer.state import cache, models
+from explorer.text import gradients as gradients_text
+from explorer.text import residual as residual_text
+from explorer.text.markdown_escape import literal
+from explorer.views.residual import depth_experiment
+from explorer.views.residual.page_state import ResidualState, not_shown, pick_place
 
 
-def show(on: Screen) -> None:
+def show(on: ResidualState) -> None:
     """The way back from the output, the same in a deep stack, and one sub-layer."""
     model = on.recording.model.name
     ours, why = models.offers(model).weights, models.offers(model).no_readout
@@ -40,16 +39,16 @@ def show(on: Screen) -> None:
         lines = []
     else:
         lines = highway(on, token)
-    deep.panel(on.recording, on.stream.name, on.caption())
-    lines.append("stack = way_back.stack_columns(library.depth(stream.resid[0]))")
+    depth_experiment.panel(on.recording, on.stream.name, on.caption())
+    lines.append("stack = gradients.stack_columns(registry.depth(stream.resid[0]))")
     if ours:
         lines += one_jacobian(on, token)
     else:
         not_shown(on, "a sub-layer’s Jacobian", "its code runs as a whole, no sub-layer by itself")
-    on.numbers("the gradient on its way back", ("explorer.analysis import way_back",), *lines)
+    on.numbers("the gradient on its way back", ("explorer.analysis import gradients",), *lines)
 
 
-def highway(on: Screen, token: int) -> list[str]:
+def highway(on: ResidualState, token: int) -> list[str]:
     """The length of the gradient at every state, with and without residuals and LayerNorm. Returns
     the lines of Python that give it."""
     from explorer.figures.residual import lines
@@ -57,7 +56,7 @@ def highway(on: Screen, token: int) -> list[str]:
     recording, stream = on.recording, on.stream
     with st.spinner("Going back through the layers …"):
         try:
-            found = passes.highway(recording, stream.name, token)
+            found = cache.highway(recording, stream.name, token)
         except ValueError as why:
             st.info(f"The way back cannot be shown: {literal(str(why))}.")
             return []
@@ -65,14 +64,14 @@ def highway(on: Screen, token: int) -> list[str]:
     where = f"token {found.token}, {recording.stream(found.output).tokens[found.token]}"
     if len(recording.streams) > 1:
         where += f", of the {found.output}"
-    norm = on.norm if numbers.norm_place(stream) is not None else ""
-    taken = words.taken(recording.model.name, numbers.adds(stream), norm)
+    norm = on.norm if residual.norm_place(stream) is not None else ""
+    taken = residual_text.taken(recording.model.name, residual.adds(stream), norm)
     if not models.offers(recording.model.name).weights:
-        taken = words.TAKEN_ONCE
+        taken = residual_text.TAKEN_ONCE
     st.subheader("The way back from the output", anchor=False)
-    st.markdown(words.output(literal(word), literal(where), found.logit[0], taken))
-    total = numbers.over_tokens(found.norm)
-    sites = way_back.places(found)
+    st.markdown(residual_text.output(literal(word), literal(where), found.logit[0], taken))
+    total = residual.over_tokens(found.norm)
+    sites = gradients.places(found)
     picture = on.picture(
         "Gradient by the state after a sub-layer",
         f"output: logit of {word} at {where}; length over all tokens",
@@ -83,44 +82,44 @@ def highway(on: Screen, token: int) -> list[str]:
     with left:
         series, up = list(zip(found.ways, total)), "length of the gradient"
         figure = lines(series, picture.about, sites, "", up, log=True, named=True)
-        plot.show(figure, "highway", picture.title, "gradient")
+        output.plotly_chart(figure, "highway", picture.title, "gradient")
     with right:
-        st.markdown(gradients.table(found.ways, total))
-        st.markdown(gradients.highway(found.ways, total, recording.model.n_layer))
-        st.markdown(gradients.why(norm))
-    with_table(way_back.highway_columns(found, token), picture.about, picture.file)
+        st.markdown(gradients_text.table(found.ways, total))
+        st.markdown(gradients_text.highway(found.ways, total, recording.model.n_layer))
+        st.markdown(gradients_text.why(norm))
+    with_table(gradients.highway_columns(found, token), picture.about, picture.file)
     return [
-        f"found = library.highway(model, recording, {stream.name!r}, {token})",
-        f"gradient = way_back.highway_columns(found, {token})",
+        f"found = registry.highway(model, recording, {stream.name!r}, {token})",
+        f"gradient = gradients.highway_columns(found, {token})",
     ]
 
 
-def one_jacobian(on: Screen, token: int) -> list[str]:
+def one_jacobian(on: ResidualState, token: int) -> list[str]:
     """How one sub-layer stretches the directions of a token's vector. Returns the lines of Python
     that give it."""
     from explorer.figures.residual import spectrum
 
     stream, d = on.stream, on.recording.model.d_model
-    adds = numbers.adds(stream)
+    adds = residual.adds(stream)
     st.subheader("One sub-layer: I + ∂f" if adds else "One sub-layer: ∂f", anchor=False)
-    places = {each.name: each.site for each in numbers.sublayers(stream) if each.layer >= 0}
+    places = {each.name: each.site for each in residual.sublayers(stream) if each.layer >= 0}
     name, site = pick_place(places, "Sub-layer")
     with st.spinner("Differentiating …"):
-        found = passes.jacobian(on.recording, stream.name, token, site)
-    st.markdown(words.jacobian(found, on.called(token), name, d))
-    norm = on.norm if numbers.norm_place(stream) == "post" else ""
+        found = cache.jacobian(on.recording, stream.name, token, site)
+    st.markdown(residual_text.jacobian(found, on.called(token), name, d))
+    norm = on.norm if residual.norm_place(stream) == "post" else ""
     picture = on.picture(
         f"Singular values of ∂f{' and I + ∂f' if found.adds else ''}",
         f"{name}, token {token}, {stream.tokens[token]}; below a millionth not drawn",
         file=f"jacobian-{site}-token{token}",
         what=("jacobian", site, token),
     )
-    figure = spectrum(way_back.stretches(found, norm), picture.about)
-    plot.show(figure, "jacobian", picture.title)
-    with_table(way_back.stretch_columns(found, norm), picture.about, picture.file)
+    figure = spectrum(gradients.stretches(found, norm), picture.about)
+    output.plotly_chart(figure, "jacobian", picture.title)
+    with_table(gradients.stretch_columns(found, norm), picture.about, picture.file)
     return [
-        f"found = library.jacobian(model, recording, {stream.name!r}, {token}, {site!r})",
-        f"values = way_back.stretch_columns(found, {norm!r})",
+        f"found = registry.jacobian(model, recording, {stream.name!r}, {token}, {site!r})",
+        f"values = gradients.stretch_columns(found, {norm!r})",
     ]
 
 

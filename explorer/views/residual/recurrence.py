@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import way_back
-from explorer.analysis.way_back import NETWORKS
-from explorer.frame import plot
-from explorer.frame.table import with_table
-from explorer.memory import address, background, told
-from explorer.memory.passes import Shown
-from explorer.sentences import gradients
-from explorer.sentences import residual as words
-from explorer.views.residual.screen import Screen
+from explorer.analysis import gradients
+from explorer.analysis.gradients import NETWORKS
+from explorer.layout import output
+from explorer.layout.output import with_table
+from explorer.state import event_log, jobs, url_state
+from explorer.state.cache import Run
+from explorer.text import residual
+from explorer.text.gradients import decay, lesson
+from explorer.views.residual.page_state import ResidualState
 
 LOOK = 0.7  # seconds between two looks at an experiment that runs
 
 
-def show(on: Screen) -> None:
+def show(on: ResidualState) -> None:
     """The task, and the experiment as far as it has come."""
     st.subheader("How far back does a gradient reach in an RNN?", anchor=False)
     n = len(on.stream.tokens)
-    longest = background.longest_lag(n)
+    longest = jobs.longest_lag(n)
     if longest < 1:
         st.info(
             f"This text has {n} tokens; distance needs at least 3. Type a longer sentence above."
         )
         return
-    st.session_state.lag = str(address.whole("lag", longest + 1) or min(8, longest))
-    st.markdown(words.TASK)
+    st.session_state.lag = str(url_state.whole("lag", longest + 1) or min(8, longest))
+    st.markdown(residual.TASK)
     if longest > 1:
         st.select_slider(
             "Learn to say the token so many back",
@@ -39,24 +39,24 @@ def show(on: Screen) -> None:
             help="A network that is to say the token k back needs gradient over k tokens.",
         )
     lag = int(st.session_state.lag)
-    running = background.decay(on.recording, on.stream.name, lag).running
-    told.fragment(watch, run_every=LOOK if running else None)(
+    running = jobs.decay(on.recording, on.stream.name, lag).running
+    event_log.fragment(watch, run_every=LOOK if running else None)(
         on.source, on.stream.name, lag, running
     )
     on.numbers(
         "the three networks, trained to the end",
-        ("explorer.analysis import way_back",),
-        f"*_, found = library.decay(map(int, stream.ids), {lag})  # trains them",
-        "table = way_back.distance_columns(found)",
+        ("explorer.analysis import gradients",),
+        f"*_, found = registry.decay(map(int, stream.ids), {lag})  # trains them",
+        "table = gradients.distance_columns(found)",
     )
     with st.expander("The set-up, in full"):
-        st.markdown(words.SET_UP)
+        st.markdown(residual.SET_UP)
 
 
-def watch(source: Shown, name: str, lag: int, was_running: bool) -> None:
+def watch(source: Run, name: str, lag: int, was_running: bool) -> None:
     """The experiment as far as it has come; it runs again and again while it goes on."""
     recording = source.recording()
-    experiment = background.decay(recording, name, lag)
+    experiment = jobs.decay(recording, name, lag)
     running, found = experiment.running, experiment.latest
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if running:
@@ -74,10 +74,10 @@ def watch(source: Shown, name: str, lag: int, was_running: bool) -> None:
         return
     stopped = "" if running or experiment.finished else ", stopped"
     st.progress(found.step / found.steps, text=f"Step {found.step} of {found.steps}{stopped}")
-    result(Screen(source, recording, recording.stream(name)), found, lag)
+    result(ResidualState(source, recording, recording.stream(name)), found, lag)
 
 
-def result(on: Screen, found, lag: int) -> None:
+def result(on: ResidualState, found, lag: int) -> None:
     """The gradient by distance before and after so many steps, what it says, and the loss."""
     picture = on.picture(
         "Gradient by distance",
@@ -87,19 +87,19 @@ def result(on: Screen, found, lag: int) -> None:
         what=("decay", lag),
     )
     by_distance(picture.about, found)
-    st.markdown(gradients.lesson(NETWORKS, found.gradient, found.accuracy, lag))
+    st.markdown(lesson(NETWORKS, found.gradient, found.accuracy, lag))
     shown = found.first, found.gradient, found.accuracy, found.loss[:, -1]
-    st.markdown(gradients.decay(NETWORKS, found.parameters, *shown, lag))
-    st.caption(words.at_the_lag(lag))
+    st.markdown(decay(NETWORKS, found.parameters, *shown, lag))
+    st.caption(residual.at_the_lag(lag))
     with st.expander("Loss as it fell"):
         from explorer.figures.residual import lines
 
         loss = list(zip(NETWORKS, found.loss))
         about = ("Loss on fresh lists", picture.caption[1])
-        plot.show(
+        output.plotly_chart(
             lines(loss, about, found.looks, "step", "nats", log=False), "loss", "Loss by step"
         )
-    with_table(way_back.distance_columns(found), picture.about, picture.file)
+    with_table(gradients.distance_columns(found), picture.about, picture.file)
 
 
 def by_distance(about: tuple[str, ...], found) -> None:
@@ -113,7 +113,9 @@ def by_distance(about: tuple[str, ...], found) -> None:
     with left:
         before = ("Before any training", *about[1:])
         figure = lines(list(zip(NETWORKS, found.first)), before, x, *axes, log=True, over=over)
-        plot.show(figure, "decay before", "Gradient by distance before training", "decay-before")
+        output.plotly_chart(
+            figure, "decay before", "Gradient by distance before training", "decay-before"
+        )
     with right:
         figure = lines(now, (steps, *about[1:]), x, *axes, log=True, over=over)
-        plot.show(figure, "decay now", f"Gradient by distance {steps.lower()}", "decay")
+        output.plotly_chart(figure, "decay now", f"Gradient by distance {steps.lower()}", "decay")

@@ -7,33 +7,33 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.analysis import many
+from explorer.analysis import corpus
 from explorer.components import matrix
-from explorer.components.picture import Picture
-from explorer.frame import export
-from explorer.frame.table import offer_csv, show
-from explorer.memory import address
-from explorer.sentences.escape import literal
+from explorer.components.figure_caption import Picture
+from explorer.layout import export_menu
+from explorer.layout.output import data_table, offer_csv
+from explorer.state import url_state
+from explorer.text.markdown_escape import literal
 
 MOST_SHOWN = 20
 WHERE = {
-    many.WITHIN: f"The share of the words’ attention that goes so many tokens back (−) or ahead "
-    f"(+), to special tokens, or farther than {many.REACH}",
-    many.ACROSS: "While each word of the target is written, the share of attention that goes to "
+    corpus.WITHIN: f"The share of the words’ attention that goes so many tokens back (−) or ahead "
+    f"(+), to special tokens, or farther than {corpus.REACH}",
+    corpus.ACROSS: "While each word of the target is written, the share of attention that goes to "
     "words of the source before (−) or after (+) its own relative place, each place a share of its "
     "text, and to special tokens",
 }
 LOOKS = {
-    many.WITHIN: f"the largest weight a word gives one at least {many.FAR} tokens away",
-    many.ACROSS: "the largest weight that goes to a word of the source while a word is written",
+    corpus.WITHIN: f"the largest weight a word gives one at least {corpus.FAR} tokens away",
+    corpus.ACROSS: "the largest weight that goes to a word of the source while a word is written",
 }
 
 
-def results(found: Sequence[many.Sentence], about: tuple[str, ...], file: str, name: str) -> None:
+def results(found: Sequence[corpus.Sentence], about: tuple[str, ...], file: str, name: str) -> None:
     """Everything below the field. `file` begins the names of files, `name` names the picture."""
-    made, kind = many.shares(found), found[0].kind
+    made, kind = corpus.shares(found), found[0].kind
     layers, heads, _ = made.mean.shape
-    by = address.one_of("many_by", kind.measures)
+    by = url_state.one_of("many_by", kind.measures)
     at = _chosen(found, by, layers, heads)
     left, right = st.columns([1.2, 1], gap="large")
     with left:
@@ -43,23 +43,23 @@ def results(found: Sequence[many.Sentence], about: tuple[str, ...], file: str, n
             f"{WHERE[kind]}; the mean of {len(found)} sentences, each counted once. Choose a row "
             "to open its head."
         )
-        offer_csv(many.share_columns(found), about, f"{file}-places", "Places as CSV")
+        offer_csv(corpus.share_columns(found), about, f"{file}-places", "Places as CSV")
     with right:
         _head(found, at, by, about, file)
 
 
-def _chosen(found: Sequence[many.Sentence], by: str, layers: int, heads: int) -> tuple[int, int]:
-    layer, head = address.whole("layer", layers), address.whole("head", heads)
-    return many.most_even(found, by) if layer is None or head is None else (layer, head)
+def _chosen(found: Sequence[corpus.Sentence], by: str, layers: int, heads: int) -> tuple[int, int]:
+    layer, head = url_state.whole("layer", layers), url_state.whole("head", heads)
+    return corpus.most_even(found, by) if layer is None or head is None else (layer, head)
 
 
-def _map(made: many.Spread, names: tuple[str, ...], picture: Picture) -> None:
+def _map(made: corpus.Spread, names: tuple[str, ...], picture: Picture) -> None:
     layers, heads, places = made.mean.shape
     values = made.mean.reshape(-1, places)
     rows = [f"L{layer} H{head}" for layer in range(layers) for head in range(heads)]
     data = matrix.panels(
-        [matrix.Panel("", values, 0.0, float(values.max()))],
-        matrix.Sheet(rows, names, [False] * places, ("head", "place")),
+        [matrix.MatrixPanel("", values, 0.0, float(values.max()))],
+        matrix.MatrixSheet(rows, names, [False] * places, ("head", "place")),
         picture,
     )
     matrix.show(data, "many map", _take_row)
@@ -74,12 +74,16 @@ def _take_row() -> None:
 
 
 def _head(
-    found: Sequence[many.Sentence], at: tuple[int, int], by: str, about: tuple[str, ...], file: str
+    found: Sequence[corpus.Sentence],
+    at: tuple[int, int],
+    by: str,
+    about: tuple[str, ...],
+    file: str,
 ) -> None:
     """One head: its habits with their spread, and where it does one of them most."""
     st.subheader(f"Layer {at[0]}, head {at[1]}", anchor=False)
     kind = found[0].kind
-    spreads = {name: many.habit(found, name) for name in kind.measures}
+    spreads = {name: corpus.habit(found, name) for name in kind.measures}
     st.dataframe(
         {
             "habit": list(spreads),
@@ -97,7 +101,7 @@ def _head(
         f"A habit’s score: mean attention along its pattern, in the sentences that can show it. "
         f"{kind.look.capitalize()}: {LOOKS[kind]}."
     )
-    offer_csv(many.habit_columns(found), about, f"{file}-habits", "Habits of all heads as CSV")
+    offer_csv(corpus.habit_columns(found), about, f"{file}-habits", "Habits of all heads as CSV")
     st.segmented_control(
         "Sentences where it does most of",
         kind.measures,
@@ -105,16 +109,16 @@ def _head(
         required=True,
         persist_state="session",
     )
-    told = many.strongest(found, by, at, MOST_SHOWN)
+    told = corpus.strongest(found, by, at, MOST_SHOWN)
     if told:
         best, value = told[0]
         look = best.looks[at[0]][at[1]]
         who = f", {literal(look.query)} → {literal(look.key)}" if by == kind.look else ""
         st.markdown(f"Most in “{literal(best.text[:120])}” ({value:.2f}{who}).")
-    columns = many.sentence_columns(found, by, at, MOST_SHOWN)
-    show(columns, f"Sentences where layer {at[0]}, head {at[1]} shows {by} most")
-    export.more((), f"most = many.sentence_columns(found, {by!r}, {at})")
-    whole = many.sentence_columns(found, by, at)
+    columns = corpus.sentence_columns(found, by, at, MOST_SHOWN)
+    data_table(columns, f"Sentences where layer {at[0]}, head {at[1]} shows {by} most")
+    export_menu.more((), f"most = corpus.sentence_columns(found, {by!r}, {at})")
+    whole = corpus.sentence_columns(found, by, at)
     offer_csv(whole, about, f"{file}-L{at[0]}H{at[1]}-{by.replace(' ', '-')}", "Sentences as CSV")
 
 

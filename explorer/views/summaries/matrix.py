@@ -8,19 +8,18 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.analysis import attention as matrices
-from explorer.analysis import summaries as numbers
+from explorer.analysis import attention, summaries
 from explorer.analysis.csv import Columns
-from explorer.components import matrix as pictures
-from explorer.components.picture import Picture
-from explorer.frame import export
-from explorer.frame.subject import Subject
-from explorer.frame.table import with_table
-from explorer.memory import address, passes
-from explorer.sentences import summaries as words
-from explorer.sentences.escape import literal
-from explorer.views.summaries import misleading
-from explorer.views.summaries.screen import KEPT, Summary, summary
+from explorer.components import matrix
+from explorer.components.figure_caption import Picture
+from explorer.layout import export_menu
+from explorer.layout.controls import Subject
+from explorer.layout.output import with_table
+from explorer.state import cache, url_state
+from explorer.text import summaries as summaries_text
+from explorer.text.markdown_escape import literal
+from explorer.views.summaries import weight_vs_norm
+from explorer.views.summaries.page_state import KEPT, Summary, summary
 
 
 def show(on: Subject, what: str) -> None:
@@ -49,44 +48,44 @@ def show(on: Subject, what: str) -> None:
         if made.whole:
             drawn(made, picture)
         else:
-            st.info(words.ONE_ROW.format(len(on.axes.rows)))
+            st.info(summaries_text.ONE_ROW.format(len(on.axes.rows)))
         if made.note:
             st.caption(literal(made.note))
     with right:
-        st.markdown(f"**{words.LABELS[what]}.** {words.MEANING[what]}")
+        st.markdown(f"**{summaries_text.LABELS[what]}.** {summaries_text.MEANING[what]}")
         st.markdown(f":material/warning: {caution(made)}")
         one_row(made, picture)
-        misleading.show(made)
+        weight_vs_norm.show(made)
     axes = made.shown.axes
     at = slice(None) if made.whole else slice(made.row, made.row + 1)
-    named = matrices.Axes(axes.rows[at], axes.keys, axes.special, axes.said, None, axes.key_places)
+    named = attention.Axes(axes.rows[at], axes.keys, axes.special, axes.said, None, axes.key_places)
     values = made.shown.matrix[at]
     numbers_of(made, at)
-    files(lambda: matrices.columns(values, named), (values, named.rows, axes.keys), picture)
+    files(lambda: attention.columns(values, named), (values, named.rows, axes.keys), picture)
 
 
 def numbers_of(made: Summary, at: slice) -> None:
     """The lines of Python that give the matrix, and where weights mislead: in the place of the
     file's where that shows another summary or all tokens."""
     layer, head = made.layer, made.head
-    tokens = f"flow.flow(of, range(len(of.allowed)), {layer})"
+    tokens = f"summaries.flow(of, range(len(of.allowed)), {layer})"
     values = {
         "Mean": f"summaries.mean(of, {layer})",
         "Max": f"summaries.largest(of, {layer})",
-        "Rollout": f"flow.rollout(of, {layer})",
-        "Flow": tokens if made.whole else f"flow.alone(of, {made.token}, {layer})",
-        "Values": f"summaries.norms(of, library.outputs(model)[of.name][0], {layer}, {head})",
+        "Rollout": f"summaries.rollout(of, {layer})",
+        "Flow": tokens if made.whole else f"summaries.alone(of, {made.token}, {layer})",
+        "Values": f"summaries.norms(of, registry.outputs(model)[of.name][0], {layer}, {head})",
     }[made.what]
     kept = st.session_state.att_keep
     chosen = "" if made.whole else f"[{at.start}:{at.stop}]"
-    filed = made.what in export.SUMS and made.shown.hidden is None
-    called = f"this summary, {words.LABELS[made.what].lower()}"
+    filed = made.what in export_menu.SUMS and made.shown.hidden is None
+    called = f"this summary, {summaries_text.LABELS[made.what].lower()}"
     put = made.on.more if filed else partial(made.on.numbers, called)
     put(
-        ("dataclasses import replace", "explorer.analysis import flow, sinks, summaries"),
-        *(() if made.parted is None else misleading.LINES),
+        ("dataclasses import replace", "explorer.analysis import summaries, sinks, summaries"),
+        *(() if made.parted is None else weight_vs_norm.LINES),
         f"values = {values}",
-        "quiet = sinks.crowded(recording, of)",
+        "quiet = head_naming.crowded(recording, of)",
         f"shown = attention.shown(values, of.allowed, axes, None, {kept!r}, False, quiet)",
         f"axes = replace(shown.axes, rows=shown.axes.rows{chosen}, row_places=None)",
         f"table = attention.columns(shown.matrix{chosen}, axes)",
@@ -96,7 +95,9 @@ def numbers_of(made: Summary, at: slice) -> None:
 def scope(on: Subject, what: str) -> tuple[int | None, int | None]:
     """Which layers and heads: all of them, one layer, or (of weighted values) one head."""
     layers, heads = on.attention.pattern.shape[:2]
-    layer = pick("sum_layer", "Up to layer" if what in words.THROUGH else "Layer", "Layer", layers)
+    layer = pick(
+        "sum_layer", "Up to layer" if what in summaries_text.THROUGH else "Layer", "Layer", layers
+    )
     if what != "Values" or layer is None:
         return layer, None
     return layer, pick("sum_head", "Head", "Head", heads)
@@ -106,7 +107,7 @@ def pick(choice: str, label: str, noun: str, n: int) -> int | None:
     """One of n layers or heads; None for all. Their names are the same for every summary: the
     browser goes on showing the one that was chosen."""
     options = ("", *map(str, range(n)))
-    address.one_of(choice, options)
+    url_state.one_of(choice, options)
     asked = st.selectbox(
         label,
         options,
@@ -120,38 +121,43 @@ def pick(choice: str, label: str, noun: str, n: int) -> int | None:
 
 def drawn(made: Summary, picture: Picture) -> None:
     """The matrix, and of one head its weights and shares, which are read out with it."""
-    each = [pictures.Panel("length" if made.what == "Values" else "", made.drawn, 0, made.high)]
+    each = [matrix.MatrixPanel("length" if made.what == "Values" else "", made.drawn, 0, made.high)]
     if made.head is not None:
         of = made.on.attention.pattern[made.layer, made.head]
         rows, keys = map(list, made.tokens)
-        for name, values in (("weight", of), ("share of lengths", numbers.row_shares(made.values))):
-            beside = numbers.masked(values[rows][:, keys], made.shown.allowed)
-            each.append(pictures.Panel(name, beside, 0, 1, drawn=False))
+        for name, values in (
+            ("weight", of),
+            ("share of lengths", summaries.row_shares(made.values)),
+        ):
+            beside = summaries.masked(values[rows][:, keys], made.shown.allowed)
+            each.append(matrix.MatrixPanel(name, beside, 0, 1, drawn=False))
     what = ("summary drawn", picture.token)
-    data = made.on.kept(what, lambda: pictures.panels(each, made.sheet, picture))
-    pictures.show(data, "summary", partial(take, "summary", made.tokens[0]))
+    data = made.on.kept(what, lambda: matrix.panels(each, made.sheet, picture))
+    matrix.show(data, "summary", partial(take, "summary", made.tokens[0]))
 
 
 def one_row(made: Summary, picture: Picture) -> None:
     """One token's row as the tinted sentence."""
-    row = pictures.Row(made.row, words.SAYS[made.what], 0, made.high, not made.on.across)
-    data = pictures.row(made.drawn[made.row], row, made.sheet, picture)
-    pictures.show(data, "summary row", partial(take, "summary row", made.tokens[0]))
+    row = matrix.SheetRow(
+        made.row, summaries_text.SAYS[made.what], 0, made.high, not made.on.across
+    )
+    data = matrix.row(made.drawn[made.row], row, made.sheet, picture)
+    matrix.show(data, "summary row", partial(take, "summary row", made.tokens[0]))
 
 
 def caution(made: Summary) -> str:
     """What the picture does not say, with this text's numbers."""
     on, what = made.on, made.what
     layers, heads = on.attention.pattern.shape[:2]
-    written = on.kept(("written",), lambda: numbers.written(on.recording, on.attention))
-    sums = numbers.row_sums(made.values if made.whole else made.values[[made.token]])
+    written = on.kept(("written",), lambda: summaries.written(on.recording, on.attention))
+    sums = summaries.row_sums(made.values if made.whole else made.values[[made.token]])
     n = heads if made.layer is not None else layers * heads
-    said = words.caution(what, n, sums, written)
+    said = summaries_text.caution(what, n, sums, written)
     if what != "Values" or made.layer is None or made.head is None:
         return said
-    w_o = passes.outputs(on.recording)[on.attention.name][0]
-    parts = numbers.cancelled(on.attention, w_o, made.layer, made.head, made.token)
-    return said + words.cancelled(made.token, *parts)
+    w_o = cache.outputs(on.recording)[on.attention.name][0]
+    parts = summaries.cancelled(on.attention, w_o, made.layer, made.head, made.token)
+    return said + summaries_text.cancelled(made.token, *parts)
 
 
 def files(
@@ -162,11 +168,11 @@ def files(
     """The table behind a picture, made when it is opened, and its files. arrays: values (row,
     column) and their names."""
     with_table(columns, picture.about, picture.file, form="%.4g")
-    export.offer(
+    export_menu.offer(
         "Values, rows, keys and what they are as NPZ",
         f"{picture.file}.npz",
         "application/octet-stream",
-        lambda: numbers.to_npz(*arrays, picture.about),
+        lambda: summaries.to_npz(*arrays, picture.about),
     )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import switches as numbers
-from explorer.analysis.numbers import fixed, plural
-from explorer.components import bars, strip
-from explorer.frame.table import with_table
-from explorer.memory import models, passes, shelf
-from explorer.sentences.escape import literal
-from explorer.views.switches.runs import MOST_WORDS, Runs, told
-from explorer.views.switches.write import nothing, shown
-from models.written_edits import in_words, to_line
+from explorer.analysis import interventions
+from explorer.analysis.formatting import fixed, plural
+from explorer.components import bars, token_strip
+from explorer.layout.output import with_table
+from explorer.state import cache, models
+from explorer.text.markdown_escape import literal
+from explorer.views.switches.edit_actions import nothing, shown
+from explorer.views.switches.run_pair import MOST_WORDS, Runs, told
+from models.edits import in_words, to_line
 
 BOTH_READ = (
     "Below, the decoders of both runs read what the model says as it is, so that they can be "
@@ -41,7 +41,7 @@ def show(on: Runs) -> None:
         words(on, on.answer)
 
 
-def words(on: Runs, said: numbers.Answer) -> None:
+def words(on: Runs, said: interventions.PredictionChange) -> None:
     """The likeliest words as bars, pale before and filled after."""
     best = said.top(MOST_WORDS)
     labels = models.labels(on.model, best)
@@ -54,7 +54,7 @@ def words(on: Runs, said: numbers.Answer) -> None:
             rows,
             ("before", "after") if on.edits else ("probability",),
             about="The likeliest words before and after." if on.edits else "The likeliest words.",
-            token=shelf.name_of(on.plain, "said", to_line(on.edits), on.token, on.hides),
+            token=cache.name_of(on.plain, "said", to_line(on.edits), on.token, on.hides),
         ),
         "said bars",
         nothing,
@@ -64,7 +64,7 @@ def words(on: Runs, said: numbers.Answer) -> None:
         st.caption(f"Pale: before; filled: after. KL(before ‖ after) = {kl}.")
     where = f"token {on.token}, {on.stream.tokens[on.token]}{', hidden' if on.hides else ''}"
     with_table(
-        numbers.answer_columns(said, best, labels),
+        interventions.answer_columns(said, best, labels),
         (*told(on.plain, where), f"edits of the second run: {in_words(on.edits)}"),
         f"headlight-{on.model}-switches-words-token{on.token}",
         "These words as a table",
@@ -73,9 +73,9 @@ def words(on: Runs, said: numbers.Answer) -> None:
 
 def _bar(label: str, before: float, after: float, on: Runs, was_first: bool) -> bars.Bar:
     if not on.edits:
-        return bars.Bar(label, after, (numbers.share(after),))
+        return bars.Bar(label, after, (interventions.share(after),))
     mark = "said before" if was_first else ""
-    both = numbers.share(before), numbers.share(after)
+    both = interventions.share(before), interventions.share(after)
     return bars.Bar(label, after, both, behind=before, mark=mark)
 
 
@@ -86,7 +86,7 @@ def translations(on: Runs) -> None:
         st.markdown(f"**{before}**")
         return
     try:
-        own = passes.record(on.model, on.plain.text, on.edits).target
+        own = cache.record(on.model, on.plain.text, on.edits).target
     except ValueError as error:
         own = f"({error})"
     st.markdown(f"Before: **{before}**  \nAfter: **{literal(own) or '(nothing)'}**")
@@ -100,12 +100,12 @@ def tokens(on: Runs) -> None:
         "encoder": f"Looked at: {where}{', hidden from both runs' if on.hides else ''}.",
         "decoder": f"Looked at: what follows {where}.",
     }.get(kind, f"Looked at: what the decoder says after {where}.")
-    strip.show(
-        strip.payload(
+    token_strip.show(
+        token_strip.payload(
             [_token(on, each) for each in range(len(stream.tokens))],
             about="The tokens. Arrow keys move, Enter looks at one.",
             says=says,
-            token=shelf.name_of(on.plain, "switch tokens", at, on.hides),
+            token=cache.name_of(on.plain, "switch tokens", at, on.hides),
             chosen=at,
         ),
         "switch tokens",
@@ -123,11 +123,13 @@ def tokens(on: Runs) -> None:
         )
 
 
-def _token(on: Runs, at: int) -> strip.Token:
+def _token(on: Runs, at: int) -> token_strip.Token:
     label, tone = on.stream.tokens[at], "special" if on.stream.special[at] else ""
     if on.hides and at == on.token:
-        return strip.Token("[MASK]", label, "hidden", f"[MASK] {label}, token {at}", open=True)
-    return strip.Token(label, "", tone, f"{label}, token {at}", open=True)
+        return token_strip.Token(
+            "[MASK]", label, "hidden", f"[MASK] {label}, token {at}", open=True
+        )
+    return token_strip.Token(label, "", tone, f"{label}, token {at}", open=True)
 
 
 def take_token() -> None:

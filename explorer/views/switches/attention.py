@@ -8,19 +8,19 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.analysis import switches as numbers
+from explorer.analysis import interventions
 from explorer.analysis.csv import Columns
 from explorer.components import bars
-from explorer.components import switches as pictures
-from explorer.components.picture import Picture
-from explorer.frame import export
-from explorer.frame.picker import axes_of, take_head, take_named
-from explorer.frame.table import offer_recording, with_table
-from explorer.memory import address, passes, shelf
-from explorer.sentences import recipe
-from explorer.sentences import switches as sentences
-from explorer.views.switches.runs import Runs, target_of
-from explorer.views.switches.write import nothing
+from explorer.components import interventions as interventions_components
+from explorer.components.figure_caption import Picture
+from explorer.layout import export_menu
+from explorer.layout.controls import axes_of, take_head, take_named
+from explorer.layout.output import offer_recording, with_table
+from explorer.state import cache, url_state
+from explorer.text import python_snippets
+from explorer.text.interventions import MOVED, another_head
+from explorer.views.switches.edit_actions import nothing
+from explorer.views.switches.run_pair import Runs, target_of
 from models.edits import ZeroHead
 from models.recording import Attention
 
@@ -33,37 +33,37 @@ def show(on: Runs) -> None:
     before = on.which()
     after = next(one for one in on.other.attention if one.name == before.name)
     with st.spinner("Comparing every row of every head …"):
-        distance = shelf.derived(
-            on.other, ("moved heads", before.name), lambda: numbers.changed(before, after)
+        distance = cache.derived(
+            on.other, ("moved heads", before.name), lambda: interventions.changed(before, after)
         )
     at = head_of(on, distance)
     axes = axes_of(on.plain, before)
     one_head(on, before, after, at, (axes.rows, axes.keys))
-    st.subheader("Which heads changed most?", anchor=False, help=sentences.MOVED)
-    data = shelf.derived(
+    st.subheader("Which heads changed most?", anchor=False, help=MOVED)
+    data = cache.derived(
         on.other,
         ("pairs", before.name),
-        lambda: pictures.pairs(
+        lambda: interventions_components.pairs(
             before.pattern,
             after.pattern,
             distance,
-            token=shelf.name_of(on.other, "pairs", before.name),
+            token=cache.name_of(on.other, "pairs", before.name),
         ),
         weigh=len,
     )
-    pictures.show(data, "pairs", take_named("pairs"))
+    interventions_components.show(data, "pairs", take_named("pairs"))
     most_changed(on, before.name, distance, at)
     which = on.plain.attention.index(before)
-    export.more(
+    export_menu.more(
         ("explorer.analysis import attention",),
         f"recording, of, then = before, before.attention[{which}], after.attention[{which}]",
-        *recipe.axes_of(before.query != before.key),
-        "heads = switches.head_columns(switches.changed(of, then))",
+        *python_snippets.axes_of(before.query != before.key),
+        "heads = interventions.head_columns(interventions.changed(of, then))",
         f"both = of.pattern[{at}], then.pattern[{at}]",
-        "cells = switches.matrix_columns(*both, axes.rows, axes.keys)",
+        "cells = interventions.matrix_columns(*both, axes.rows, axes.keys)",
     )
     with_table(
-        numbers.head_columns(distance),
+        interventions.head_columns(distance),
         on.caption("mean Jensen–Shannon distance of a head’s rows, base 2"),
         f"headlight-{on.model}-switches-heads",
         "Every head as a table",
@@ -80,14 +80,16 @@ def one_head(
         f"Layer {layer}, head {head}{named}",
         on.caption("Attention weights before, after, and after − before on a symmetric scale"),
         f"headlight-{on.model}-switches-L{layer}H{head}",
-        shelf.name_of(on.other, "trio", before.name, layer, head),
+        cache.name_of(on.other, "trio", before.name, layer, head),
     )
     st.subheader(picture.title, anchor=False)
     asked_about(on, before.name, at)
     matrices = before.pattern[at], after.pattern[at]
-    data = pictures.trio(matrices, (before.allowed, after.allowed), at, labels, picture)
-    pictures.show(data, "trio", nothing)
-    runs = passes.shown_of(on.plain), passes.shown_of(on.other)
+    data = interventions_components.trio(
+        matrices, (before.allowed, after.allowed), at, labels, picture
+    )
+    interventions_components.show(data, "trio", nothing)
+    runs = cache.shown_of(on.plain), cache.shown_of(on.other)
     columns = partial(both_matrices, runs, before.name, at, labels)
     about = picture.title, *picture.caption
     with_table(columns, about, picture.file, "This head as a table", form="%.4f")
@@ -101,7 +103,7 @@ def asked_about(on: Runs, name: str, at: tuple[int, int]) -> None:
     if link is None or (link.attention, link.at) == (name, at):
         return
     chosen = st.session_state.layer and st.session_state.head
-    says = sentences.another_head(link, bool(chosen), isinstance(on.edits[0], ZeroHead))
+    says = another_head(link, bool(chosen), isinstance(on.edits[0], ZeroHead))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(says, width="content")
         words = f"Show layer {link.layer}, head {link.head}"
@@ -117,17 +119,17 @@ def take_asked(attention: str, at: tuple[int, int]) -> None:
 
 
 def both_matrices(
-    runs: tuple[passes.Shown, passes.Shown], name: str, at: tuple[int, int], labels: Labels
+    runs: tuple[cache.Run, cache.Run], name: str, at: tuple[int, int], labels: Labels
 ) -> Columns:
     """A head's matrix before and after as columns, from the names of the two runs: a button holds
     no arrays."""
     before, after = (each.attention(name).pattern[at] for each in runs)
-    return numbers.matrix_columns(before, after, *labels)
+    return interventions.matrix_columns(before, after, *labels)
 
 
 def most_changed(on: Runs, name: str, distance: Any, at: tuple[int, int]) -> None:
     """The heads that moved furthest, each to be opened."""
-    top = numbers.most_changed(distance, MOST_LISTED)
+    top = interventions.most_changed(distance, MOST_LISTED)
     if not top:
         st.caption("No head moved." if on.edits else "Nothing is switched, so no head moved.")
         return
@@ -144,7 +146,7 @@ def most_changed(on: Runs, name: str, distance: Any, at: tuple[int, int]) -> Non
         rows,
         ("distance",),
         about="The heads that changed most.",
-        token=shelf.name_of(on.other, "most changed", name, *at),
+        token=cache.name_of(on.other, "most changed", name, *at),
         chosen=f"{at[0]}.{at[1]}",
         full=1.0,
         action="opens the head",
@@ -156,13 +158,13 @@ def head_of(on: Runs, distance: Any) -> tuple[int, int]:
     """The head on screen: the one chosen, or else the one that an experiment is about, if it moved,
     or else the one that changed most."""
     layers, per_layer = distance.shape
-    layer, head = address.whole("layer", layers), address.whole("head", per_layer)
+    layer, head = url_state.whole("layer", layers), url_state.whole("head", per_layer)
     if layer is not None and head is not None:
         return layer, head
     link = on.link
     if link is not None and link.attention == on.which().name and distance[link.at] > 0:
         return link.at
-    return next(iter(numbers.most_changed(distance, 1)), (0, 0))
+    return next(iter(interventions.most_changed(distance, 1)), (0, 0))
 
 
 def take_bar() -> None:

@@ -6,16 +6,15 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import switched
-from explorer.analysis.called import norm_of, other_norm
-from explorer.analysis.switched import FFN, SCALE
-from explorer.memory import address, models
-from explorer.sentences.own_code import NOT_SILENCED, NOT_SWITCHED
-from explorer.sentences.switches import QUESTION
-from explorer.views.switches import board, since
-from explorer.views.switches.runs import MOST_EDITS, Runs, follows
-from explorer.views.switches.since import Scope, take_layered
-from explorer.views.switches.write import put, shown, take_preset
+from explorer.analysis import terminology
+from explorer.analysis.terminology import FFN, SCALE, norm_of, other_norm
+from explorer.state import models, url_state
+from explorer.text.capability_messages import NOT_SILENCED, NOT_SWITCHED
+from explorer.text.interventions import QUESTION
+from explorer.views.switches import head_board, modern_switches
+from explorer.views.switches.edit_actions import put, shown, take_preset
+from explorer.views.switches.modern_switches import Scope, take_layered
+from explorer.views.switches.run_pair import MOST_EDITS, Runs, follows
 from models.edits import (
     Edit,
     MoveNorm,
@@ -100,7 +99,7 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
         "One key and value for all heads": (SharedKeys(1),) if separate else (),
         "Every head even": heads if len(heads) <= MOST_EDITS else (),
     }
-    taken = switched.TAKEN.get(lacks(plain))  # what the model never had is not taken away
+    taken = terminology.TAKEN.get(lacks(plain))  # what the model never had is not taken away
     return {
         name: edits
         for name, edits in made.items()
@@ -138,14 +137,14 @@ def show(on: Runs) -> None:
         )
     presets(on)
     masks(on)
-    if follows(on.plain, *switched.POSITIONS):
+    if follows(on.plain, *terminology.POSITIONS):
         positions(on)
     if follows(on.plain, WithoutScale, ScaledBy):
         by_layer(on)
     if not follows(on.plain, *INSIDE):
         st.caption(NOT_SWITCHED.format(models.named(on.model)))
-    if follows(on.plain, *board.BRUSHES.values()):
-        board.show(on)
+    if follows(on.plain, *head_board.BRUSHES.values()):
+        head_board.show(on)
     else:
         st.caption(NOT_SILENCED.format(models.named(on.model)))
 
@@ -175,20 +174,20 @@ def masks(on: Runs) -> None:
             help="This encoder was trained without one: every token sees every token.",
         )
     if follows(on.plain, Window):
-        since.window(on)
+        modern_switches.window(on)
     if follows(on.plain, SharedKeys):
-        since.shared_keys(on)
+        modern_switches.shared_keys(on)
 
 
 def take_toggle(edits: tuple[Edit, ...], key: str, edit: Edit, when: bool) -> None:
     """The edit stands where the toggle is at `when`."""
-    rest = switched.without(edits, type(edit))
+    rest = terminology.without(edits, type(edit))
     put((*rest, edit) if st.session_state[key] is when else rest)
 
 
 def positions(on: Runs) -> None:
     """What is added to tell where a token stands, and by how much it is shuffled or shifted."""
-    now, by = switched.positions(on.edits)
+    now, by = terminology.positions(on.edits)
     shown("positions of", now)
     names = POSITIONS | ({"own": "as trained: none"} if lacks(on.plain) == "positions" else {})
     if models.offers(on.model).positions == "rotary":
@@ -213,13 +212,13 @@ def positions(on: Runs) -> None:
 def take_positions(edits: tuple[Edit, ...]) -> None:
     """The positions chosen."""
     by = int(st.session_state.get("positions by") or 0)
-    put(switched.put_positions(edits, st.session_state["positions of"], by))
+    put(terminology.put_positions(edits, st.session_state["positions of"], by))
 
 
 def by_layer(on: Runs) -> None:
     """The switches that a layer has for itself."""
     layers = on.plain.model.n_layer
-    scope = Scope(on.edits, layers, address.whole("only", layers))
+    scope = Scope(on.edits, layers, url_state.whole("only", layers))
     if layers > 1:
         shown("where", "all" if scope.only is None else str(scope.only))
         options = ["all", *map(str, range(layers))]
@@ -233,7 +232,7 @@ def by_layer(on: Runs) -> None:
     values = {"scale": scale(on, scope)}
     if follows(on.plain, *INSIDE):
         values |= inside(on, scope)
-        values |= since.show(on, scope, own_norm(on.plain) != "none")
+        values |= modern_switches.show(on, scope, own_norm(on.plain) != "none")
     mixed = [name for name, each in values.items() if any(value != each[0] for value in each)]
     if scope.only is None and mixed:
         st.caption(
@@ -293,7 +292,7 @@ def take_scale(scope: Scope) -> None:
 def inside(on: Runs, scope: Scope) -> dict[str, list]:
     """The switches of what a layer is made of, and what each is set to, layer by layer."""
     own, places = own_norm(on.plain), [each for each in SUBLAYERS if has(on.plain, each)]
-    residual, norm = switched.residual(places), switched.norm(own)
+    residual, norm = terminology.residual(places), terminology.norm_label(own)
     values = {
         name: switch.values(scope.edits, scope.layers)
         for name, switch in (("residual", residual), ("norm", norm), ("FFN", FFN))
@@ -342,4 +341,4 @@ def has(plain: Recording, place: str) -> bool:
 def take_residual(scope: Scope, places: tuple[str, ...]) -> None:
     """The sub-layers whose residual connection is kept."""
     wanted = [place for place in places if place in st.session_state["residuals"]]
-    take_layered(switched.residual(places), scope, wanted)
+    take_layered(terminology.residual(places), scope, wanted)

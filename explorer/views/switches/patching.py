@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis import patching as numbers
-from explorer.analysis import switches
-from explorer.analysis.switched import without
-from explorer.frame.picker import pick
-from explorer.memory import address, models, passes, told
-from explorer.sentences import switches as sentences
-from explorer.sentences.escape import literal
-from explorer.sentences.own_code import NOT_PATCHED
+from explorer.analysis import interventions
+from explorer.analysis.terminology import without
+from explorer.layout.controls import pick
+from explorer.state import cache, event_log, models, url_state
+from explorer.text.capability_messages import NOT_PATCHED
+from explorer.text.interventions import PATCHING
+from explorer.text.markdown_escape import literal
 from explorer.views.switches import sweep
-from explorer.views.switches.runs import Runs, follows
-from explorer.views.switches.sweep import Question
+from explorer.views.switches.run_pair import Runs, follows
+from explorer.views.switches.sweep import SweepRequest
 from explorer.views.switches.vectors import pick_stream
 from models.edits import Edit, PatchHead, PatchSite
 from models.recording import Recording
@@ -51,7 +50,7 @@ class Two:
 def show(on: Runs) -> None:
     """The other sentence, what the two say, and the sweep of patches."""
     st.subheader("Which part carries the difference between two sentences?", anchor=False)
-    st.markdown(sentences.PATCHING)
+    st.markdown(PATCHING)
     if not follows(on.plain, PatchHead, PatchSite):
         st.info(NOT_PATCHED.format(models.named(on.model)))
         return
@@ -65,13 +64,15 @@ def show(on: Runs) -> None:
         st.info(two)
         return
     word, against = difference(two, donor)
-    what = address.one_of("patch", tuple(KINDS))
+    what = url_state.one_of("patch", tuple(KINDS))
     pick("Patch, one at a time", KINDS, "patch")
     name = on.which().name if what == "Heads" else pick_stream(two.base)
-    asked = Question(on.model, on.plain.text, edits, what, donor, name, two.token, word, against)
+    asked = SweepRequest(
+        on.model, on.plain.text, edits, what, donor, name, two.token, word, against
+    )
     sweep.numbers_of(asked)
     running = asked.sweep().running
-    told.fragment(sweep.watch, run_every=LOOK if running else None)(asked, on.edits, running)
+    event_log.fragment(sweep.watch, run_every=LOOK if running else None)(asked, on.edits, running)
 
 
 def pick_donor(text: str) -> str:
@@ -90,13 +91,13 @@ def pick_donor(text: str) -> str:
 def read(on: Runs, donor: str, edits: tuple[Edit, ...]) -> Two | str:
     """Both sentences' runs, or why they cannot be patched."""
     try:
-        base = passes.record(on.model, on.plain.text, edits)
+        base = cache.record(on.model, on.plain.text, edits)
         if len(base.streams) > 1 and base.streams[-1].ids.tolist() != on.stream.ids.tolist():
             return (
                 "Under these switches the model writes something else, so its tokens are not those "
                 "above. Take the switches back to patch."
             )
-        across = passes.record(on.model, donor, edits)
+        across = cache.record(on.model, donor, edits)
         ends = (len(each.streams[-1].tokens) - 1 for each in (base, across))
         two = Two(base, across, *(min(on.token, end) for end in ends))
         scores(two)
@@ -116,19 +117,19 @@ def scores(two: Two) -> tuple:
     """What both runs say where the answer is read, (id) each."""
     stream = two.base.streams[-1].name
     return (
-        passes.logits(two.base, stream, two.token),
-        passes.logits(two.across, stream, two.there),
+        cache.logits(two.base, stream, two.token),
+        cache.logits(two.across, stream, two.there),
     )
 
 
 def difference(two: Two, donor: str) -> tuple[int, int]:
     """The two words that tell the runs apart, and a paragraph on how likely each is in either."""
     both = scores(two)
-    word, against = numbers.contrast(*both)
-    said = switches.answer(*both)
+    word, against = interventions.contrast(*both)
+    said = interventions.answer(*both)
     one, other = map(literal, models.labels(two.base.model.name, (word, against)))
     p, q = (
-        [switches.share(float(run[id])) for run in (said.before, said.after)]
+        [interventions.share(float(run[id])) for run in (said.before, said.after)]
         for id in (word, against)
     )
     verb = "says" if said.says == against else "raises most"

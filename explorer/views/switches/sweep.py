@@ -6,27 +6,25 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from explorer.analysis import patching as numbers
-from explorer.analysis import paths
-from explorer.analysis.numbers import fixed
-from explorer.components import residual as maps
-from explorer.components.picture import Picture
-from explorer.frame import export
-from explorer.frame.table import with_table
-from explorer.memory import background, models, passes, shelf
-from explorer.memory.background import Experiment, Swept
-from explorer.sentences import names
-from explorer.sentences import switches as sentences
-from explorer.sentences.escape import literal
-from explorer.views.switches.runs import told
-from explorer.views.switches.write import put
-from models.edits import Edit, PatchHead, PatchSite
+from explorer.analysis import interventions
+from explorer.analysis.formatting import fixed
+from explorer.components import residual
+from explorer.components.figure_caption import Picture
+from explorer.layout import export_menu
+from explorer.layout.output import with_table
+from explorer.state import cache, jobs, models
+from explorer.state.jobs import Job, Swept
+from explorer.text import head_naming
+from explorer.text.interventions import effect, scale
+from explorer.text.markdown_escape import literal
+from explorer.views.switches.edit_actions import put
+from explorer.views.switches.run_pair import told
+from models.edits import Edit, PatchHead, PatchSite, to_line
 from models.recording import Recording
-from models.written_edits import to_line
 
 
 @dataclass(frozen=True)
-class Question:
+class SweepRequest:
     """What a sweep measures: the run that is patched (model, text, edits), what is put in ("Heads"
     of the attention `name`, or "Sites" of the stream `name`) from the run of the `donor`, and
     logit(word) - logit(against) at a token that is read off."""
@@ -43,15 +41,15 @@ class Question:
 
     def base(self) -> Recording:
         """The run that is patched, from the shelf."""
-        return passes.record(self.model, self.text, self.edits)
+        return cache.record(self.model, self.text, self.edits)
 
-    def sweep(self) -> Experiment:
+    def sweep(self) -> Job:
         """The sweep, not begun or as far as anyone has taken it."""
         asked = self.what, self.donor, self.name, self.token, self.word, self.against
-        return background.sweep(self.base(), *asked)
+        return jobs.sweep(self.base(), *asked)
 
 
-def watch(asked: Question, edits: tuple[Edit, ...], was_running: bool) -> None:
+def watch(asked: SweepRequest, edits: tuple[Edit, ...], was_running: bool) -> None:
     """The sweep as far as it has come; it runs again and again while it goes on. `edits`: those of
     the page, which a patch is put to."""
     sweep = asked.sweep()
@@ -74,18 +72,18 @@ def watch(asked: Question, edits: tuple[Edit, ...], was_running: bool) -> None:
     title, about, file = chart(asked, effects, found)
     st.caption(
         f"Logit difference {fixed(found.clean)} in this run, {fixed(found.donor)} in the other. "
-        + sentences.scale(effects.normalised)
+        + scale(effects.normalised)
     )
     read = None if asked.what == "Heads" else asked.token
-    cell = numbers.strongest(effects, read, st.session_state.get("patch row"))
+    cell = interventions.strongest(effects, read, st.session_state.get("patch row"))
     if cell is not None:
         strongest(asked, edits, effects, cell)
     with_table(
-        numbers.map_columns(named(effects)), (title, *about), file, "Every effect as a table"
+        interventions.map_columns(named(effects)), (title, *about), file, "Every effect as a table"
     )
 
 
-def buttons(sweep: Experiment, running: bool) -> None:
+def buttons(sweep: Job, running: bool) -> None:
     """Start, stop and go on."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if running:
@@ -97,19 +95,19 @@ def buttons(sweep: Experiment, running: bool) -> None:
             st.button(label, key="start sweep", on_click=sweep.go_on)
 
 
-def effects_of(asked: Question, found: Swept) -> numbers.Map:
+def effects_of(asked: SweepRequest, found: Swept) -> interventions.Map:
     """What was measured so far, as a map."""
     base = asked.base()
     ends = found.clean, found.donor
     if asked.what == "Heads":
         size = base.model.n_layer, base.model.n_head
-        return numbers.effects_by_head(found.effects, size, *ends)
+        return interventions.effects_by_head(found.effects, size, *ends)
     stream = base.stream(asked.name)
-    states = tuple(paths.states(stream).values())
-    return numbers.effects_by_site(found.effects, stream.tokens, states, *ends)
+    states = tuple(interventions.states(stream).values())
+    return interventions.effects_by_site(found.effects, stream.tokens, states, *ends)
 
 
-def numbers_of(asked: Question) -> None:
+def numbers_of(asked: SweepRequest) -> None:
     """The lines of Python that make all patches and give what they do."""
     base, heads = asked.base(), asked.what == "Heads"
     sweep = "sweep_heads" if heads else "sweep_sites"
@@ -118,33 +116,38 @@ def numbers_of(asked: Question) -> None:
     ends = "found.clean, found.donor)"
     if heads:
         size = base.model.n_layer, base.model.n_head
-        made = f"effects = patching.effects_by_head(effects, {size}, {ends}"
+        made = f"effects = interventions.effects_by_head(effects, {size}, {ends}"
     else:
         made = (
             f"stream = recording.stream({asked.name!r})\n"
             "states = tuple(paths.states(stream).values())\n"
-            f"effects = patching.effects_by_site(effects, stream.tokens, states, {ends}"
+            f"effects = interventions.effects_by_site(effects, stream.tokens, states, {ends}"
         )
-    export.numbers(
+    export_menu.numbers(
         "every patch",
-        (passes.Shown(asked.model, asked.text, asked.edits),),
-        ("explorer.analysis import patching, paths", "explorer.views.switches.sweep import named"),
+        (cache.Run(asked.model, asked.text, asked.edits),),
+        (
+            "explorer.analysis import interventions, paths",
+            "explorer.views.switches.sweep import named",
+        ),
         (
             f"found = library.{sweep}(model, {asked.text!r}, {', '.join(map(repr, given))}{edits})",
             "effects = [(each.place, each.value) for each in found.effects]",
             made,
-            "table = patching.map_columns(named(effects))",
+            "table = interventions.map_columns(named(effects))",
         ),
     )
 
 
-def named(effects: numbers.Map) -> numbers.Map:
+def named(effects: interventions.Map) -> interventions.Map:
     """The map with its columns in words."""
-    columns = tuple(replace(one, name=names.site(one.name)) for one in effects.columns)
+    columns = tuple(replace(one, name=head_naming.site(one.name)) for one in effects.columns)
     return replace(effects, columns=columns)
 
 
-def chart(asked: Question, effects: numbers.Map, found: Swept) -> tuple[str, tuple[str, ...], str]:
+def chart(
+    asked: SweepRequest, effects: interventions.Map, found: Swept
+) -> tuple[str, tuple[str, ...], str]:
     """The map. Returns its title, the lines below it, and the name of its file."""
     base, heads = asked.base(), asked.what == "Heads"
     one, other = models.labels(asked.model, (asked.word, asked.against))
@@ -160,15 +163,15 @@ def chart(asked: Question, effects: numbers.Map, found: Swept) -> tuple[str, tup
     )
     file = f"headlight-{asked.model}-patching-{asked.what.lower()}"
     special = (False,) * len(effects.rows) if heads else base.stream(asked.name).special
-    picture = Picture(title, about, file, shelf.name_of(base, "patched", asked, len(found.effects)))
+    picture = Picture(title, about, file, cache.name_of(base, "patched", asked, len(found.effects)))
     hint = "click a row for its strongest patch."
-    data = maps.chart(named(effects), effects.rows, special, picture, hint=hint)
-    maps.show(data, "patched map", take_row)
+    data = residual.chart(named(effects), effects.rows, special, picture, hint=hint)
+    residual.show(data, "patched map", take_row)
     return title, about, file
 
 
 def strongest(
-    asked: Question, edits: tuple[Edit, ...], effects: numbers.Map, cell: tuple[int, int]
+    asked: SweepRequest, edits: tuple[Edit, ...], effects: interventions.Map, cell: tuple[int, int]
 ) -> None:
     """The strongest patch in words, with the way to make it one of the edits."""
     row, column = cell
@@ -178,9 +181,9 @@ def strongest(
     else:
         site = effects.columns[column].name
         edit = PatchSite(asked.donor, site, row, asked.name)
-        place = f"{names.site(site)} at “{effects.rows[row]}” (token {row})"
+        place = f"{head_naming.site(site)} at “{effects.rows[row]}” (token {row})"
         aside = " apart from the token that is read"
-    does = sentences.effect(float(effects.values[cell]), effects.normalised)
+    does = effect(float(effects.values[cell]), effects.normalised)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**Strongest{aside}: {literal(place)}** {literal(does)}.")
         pressed = st.button(

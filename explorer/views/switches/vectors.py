@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import paths as numbers
-from explorer.frame import export, plot
-from explorer.frame.table import with_table
-from explorer.memory import shelf
-from explorer.memory.passes import shown_of
-from explorer.sentences import names
-from explorer.sentences.escape import literal
-from explorer.views.switches.runs import Runs
-from explorer.views.switches.write import shown
+from explorer.analysis import interventions
+from explorer.layout import export_menu, output
+from explorer.layout.output import with_table
+from explorer.state import cache
+from explorer.state.cache import shown_of
+from explorer.text import head_naming
+from explorer.text.markdown_escape import literal
+from explorer.views.switches.edit_actions import shown
+from explorer.views.switches.run_pair import Runs
 from models.recording import Recording
 
 LONGEST = 12  # characters of a token in a legend
@@ -23,10 +23,10 @@ def show(on: Runs) -> None:
     name = pick_stream(on.plain)
     stream = on.plain.stream(name)
     token = min(on.token, len(stream.tokens) - 1)
-    of = shelf.derived(
+    of = cache.derived(
         on.other,
         ("paths", name),
-        lambda: numbers.paths(stream, on.other.stream(name)),
+        lambda: interventions.paths(stream, on.other.stream(name)),
         weigh=lambda made: 4 * made.before.nbytes,
     )
     several = f", {name} stream" if len(on.plain.streams) > 1 else ""
@@ -34,21 +34,21 @@ def show(on: Runs) -> None:
     label = stream.tokens[token]
     where = literal(f"“{label}” (token {token})")
     st.subheader(f"How long are its vectors, and how far have they moved? {where}", anchor=False)
-    columns = dict(numbers.path_columns(of, token))
-    columns["state"] = [names.short_site(each) for each in of.places]
+    columns = dict(interventions.path_columns(of, token))
+    columns["state"] = [head_naming.short_site(each) for each in of.places]
     left, right = st.columns(2, gap="medium")
     with left:
         lengths(columns, label[:LONGEST], about)
     with right:
-        distances(columns, label[:LONGEST], about, numbers.spread_out(of))
+        distances(columns, label[:LONGEST], about, interventions.spread_out(of))
     st.caption("“input” is what enters layer 0. A distance of 1 is as far as the vector was long.")
-    export.numbers(
+    export_menu.numbers(
         f"both paths of token {token}",
         (shown_of(on.plain), shown_of(on.other)),
-        ("explorer.analysis import paths", "explorer.sentences import names"),
+        ("explorer.analysis import interventions", "explorer.text import head_naming"),
         (
             f"of = paths.paths(recording.stream({name!r}), other.stream({name!r}))",
-            f"table = dict(paths.path_columns(of, {token}))",
+            f"table = dict(interventions.path_columns(of, {token}))",
             'table["state"] = [names.short_site(each) for each in of.places]',
         ),
     )
@@ -71,7 +71,7 @@ def lengths(columns: dict, label: str, about: tuple[str, ...]) -> None:
     ]
     about = "Length of the vectors", *about
     figure = lines(series, about, columns["state"], "state", "length", log=True, named=True)
-    plot.show(figure, "lengths", "Length of the vectors before and after, by state")
+    output.plotly_chart(figure, "lengths", "Length of the vectors before and after, by state")
 
 
 def distances(columns: dict, label: str, about: tuple[str, ...], log: bool) -> None:
@@ -83,7 +83,7 @@ def distances(columns: dict, label: str, about: tuple[str, ...], log: bool) -> N
     about = "Distance between the two paths", *about
     unit = "|after − before| / |before|"
     figure = lines(series, about, columns["state"], "state", unit, log=log, named=True)
-    plot.show(figure, "distances", "Distance between the two runs' vectors by state")
+    output.plotly_chart(figure, "distances", "Distance between the two runs' vectors by state")
 
 
 def pick_stream(recording: Recording) -> str:

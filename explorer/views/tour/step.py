@@ -8,57 +8,56 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.analysis.evidence import Untestable
-from explorer.analysis.plates import Shown, plain
-from explorer.analysis.tour import MEASURES, possible
-from explorer.analysis.tour_seen import Seen
-from explorer.components import tour as component
-from explorer.memory import address, shelf
-from explorer.sentences import tour as story
-from explorer.sentences.tour import Step
+from explorer.analysis.tour import MEASURES, TourContext, possible
+from explorer.analysis.tour_figures import StepResult, plain
+from explorer.components import tour
+from explorer.state import cache, url_state
+from explorer.text import tour as tour_text
+from explorer.text.tour import TourStep
 
 
-def chosen(steps: Sequence[Step]) -> int:
+def chosen(steps: Sequence[TourStep]) -> int:
     """Which step the address names; the first where it names none of this model's way."""
     ids = tuple(step.id for step in steps)
-    wanted, every = st.session_state.tour, [step.id for step in story.STEPS]
+    wanted, every = st.session_state.tour, [step.id for step in tour_text.STEPS]
     if wanted == "":
         return 0
     if wanted in every and wanted not in ids:  # nothing to show here: the next that has
         later = (at for at, id in enumerate(ids) if every.index(id) > every.index(wanted))
         return next(later, len(ids) - 1)
-    return ids.index(address.one_of("tour", ids))
+    return ids.index(url_state.one_of("tour", ids))
 
 
-def way(seen: Seen) -> tuple[Step, ...]:
+def way(seen: TourContext) -> tuple[TourStep, ...]:
     """The steps of this model that have something to show of this text; the first of all where
     none has, which then says why."""
-    steps = story.way(seen.recording.model.kind)
-    ids = shelf.derived(
+    steps = tour_text.way(seen.recording.model.kind)
+    ids = cache.derived(
         seen.recording, ("tour", "way"), lambda: possible(seen, [step.id for step in steps])
     )
     return tuple(step for step in steps if step.id in ids) or steps[:1]
 
 
-def show(seen: Seen, steps: Sequence[Step], at: int) -> None:
+def show(seen: TourContext, steps: Sequence[TourStep], at: int) -> None:
     """The step, and the ways on."""
     step, shown, problem = steps[at], None, ""
     try:
         shown = measured(seen, step)
     except (Untestable, ValueError, LookupError) as reason:
         problem = str(reason) if isinstance(reason, Untestable) else LACKS
-    header = component.Step(
+    header = tour.StepPayload(
         at=at,
         names=tuple(each.title for each in steps),
         title=step.title,
-        says=story.said(step, shown) if shown else (problem, "", ""),
+        says=tour_text.said(step, shown) if shown else (problem, "", ""),
         panels=tuple(map(plain, shown.panels)) if shown else (),
     )
-    token = shelf.name_of(seen.recording, "tour", step.id)
-    component.show(component.payload(header, token), "tour step", on_go=go)
+    token = cache.name_of(seen.recording, "tour", step.id)
+    tour.show(tour.payload(header, token), "tour step", on_go=go)
     st.session_state["tour ids"] = [each.id for each in steps]
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
-            f"Open this on {story.PAGES[step.page]}",
+            f"Open this on {tour_text.PAGES[step.page]}",
             key="open on its page",
             icon=":material/arrow_outward:",
             on_click=leave,
@@ -68,15 +67,15 @@ def show(seen: Seen, steps: Sequence[Step], at: int) -> None:
         if pressed:
             st.switch_page(f"../pages/{step.page}.py")
         with st.popover("More", key="tour more"):
-            st.markdown(story.more(step, seen))
+            st.markdown(tour_text.more(step, seen))
 
 
 LACKS = "This model does not show what this step needs. The next one may."
 
 
-def measured(seen: Seen, step: Step) -> Shown:
+def measured(seen: TourContext, step: TourStep) -> StepResult:
     """What a step shows of this recording, made once."""
-    return shelf.derived(seen.recording, ("tour", step.id), lambda: MEASURES[step.id](seen))
+    return cache.derived(seen.recording, ("tour", step.id), lambda: MEASURES[step.id](seen))
 
 
 def go() -> None:

@@ -9,22 +9,29 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.analysis import attention as matrices
-from explorer.analysis import heads as naming
-from explorer.analysis import training as numbers
+from explorer.analysis import attention as attention_analysis
+from explorer.analysis import head_naming, training
 from explorer.analysis.training import Stage
-from explorer.components import curves
-from explorer.components import heads as all_heads
-from explorer.components.curves import Line
-from explorer.frame import export
-from explorer.frame.picker import pick
-from explorer.frame.table import with_table
-from explorer.memory import address, live, passes, told
-from explorer.memory.live import Training
-from explorer.memory.settings import beginning
-from explorer.sentences import training as sentences
-from explorer.views.training import course, formed
-from models.learning import (
+from explorer.components import heads, line_chart
+from explorer.components.line_chart import ChartLine
+from explorer.layout import export_menu
+from explorer.layout.controls import pick
+from explorer.layout.output import with_table
+from explorer.state import cache, event_log, jobs, url_state
+from explorer.state.jobs import TrainingJob
+from explorer.state.settings import beginning
+from explorer.text.training import (
+    LEARNS,
+    TASK_LABELS,
+    WHAT_COUNTS,
+    bounds,
+    headline,
+    live_status,
+    queued,
+)
+from explorer.views.training import checkpoint_scores, head_formation
+from models.recording import Recording
+from models.training_plan import (
     HEADS,
     LAYERS,
     SECONDS,
@@ -34,10 +41,9 @@ from models.learning import (
     TEXT_MOST,
     UNITS,
     WIDTHS,
-    Plan,
     Progress,
+    TrainingPlan,
 )
-from models.recording import Recording
 
 A_LOOK = 1.0  # seconds between two looks at one that learns
 STAGES = "live stages"  # in a visit's state: what was measured of the training, and on which text
@@ -47,27 +53,31 @@ OFF = "This server trains no models live; its checkpoints show heads forming too
 
 def show() -> None:
     """The whole view: what to train on the left, how it learns on the right."""
-    if not live.allowed():
+    if not jobs.allowed():
         st.info(OFF)
         return
     asked()
-    one = live.mine()
+    one = jobs.mine()
     busy = one is not None and (one.waiting or one.learning)
-    told.fragment(learning, run_every=A_LOOK if busy else None)(busy)
+    event_log.fragment(learning, run_every=A_LOOK if busy else None)(busy)
 
 
 def asked() -> None:
     """What to train, within bounds, and the button that starts it."""
-    address.one_of("live_task", TASKS)
-    address.one_of("live_unit", UNITS)
+    url_state.one_of("live_task", TASKS)
+    url_state.one_of("live_unit", UNITS)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        pick("Learn", {task: sentences.TASKS[task] for task in TASKS}, "live_task", bare=True)
+        pick("Learn", {task: TASK_LABELS[task] for task in TASKS}, "live_task", bare=True)
         sizes = sized(st.session_state.live_task)
         start = st.button("Start", key="live start", icon=":material/play_arrow:")
     text = pasted() if st.session_state.live_task == "text" else ""
     if start:
         begin(
-            Plan, task=st.session_state.live_task, words=st.session_state.text, text=text, **sizes
+            TrainingPlan,
+            task=st.session_state.live_task,
+            words=st.session_state.text,
+            text=text,
+            **sizes,
         )
 
 
@@ -110,11 +120,11 @@ def pasted() -> str:
     )
 
 
-def begin(plan: type[Plan], **given: Any) -> None:
+def begin(plan: type[TrainingPlan], **given: Any) -> None:
     """Begin a training; what is out of bounds is said and begins nothing."""
     try:
         words = beginning(str(given.pop("words")))[:2_000]
-        live.begin(plan(words=words, unit=st.session_state.live_unit, **given))
+        jobs.begin(plan(words=words, unit=st.session_state.live_unit, **given))
     except ValueError as said:
         st.warning(str(said))
         return
@@ -124,10 +134,10 @@ def begin(plan: type[Plan], **given: Any) -> None:
 
 def learning(was_busy: bool) -> None:
     """How the training is getting on; it runs by itself again and again until it has stopped."""
-    one = live.mine()
+    one = jobs.mine()
     if one is None:
         task = st.session_state.live_task
-        st.markdown(f"{sentences.LEARNS[task]} {sentences.bounds(SECONDS)}")
+        st.markdown(f"{LEARNS[task]} {bounds(SECONDS)}")
         return
     busy = one.waiting or one.learning
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -136,18 +146,18 @@ def learning(was_busy: bool) -> None:
             status(one)
     if one.progress.steps and one.run.config:
         drawn(one, st.session_state.text)
-    address.write()
+    url_state.write()
     if was_busy and not busy:
         st.rerun()  # from here on nothing needs to run by itself
 
 
-def buttons(one: Training, busy: bool) -> None:
+def buttons(one: TrainingJob, busy: bool) -> None:
     """Stop, go on, and explore."""
     if busy:
-        stop = live.trainings.stop
+        stop = jobs.trainings.stop
         st.button("Stop", key="live stop", icon=":material/stop:", on_click=stop, args=(one,))
     elif one.may_go_on and st.button("Go on", key="live on", icon=":material/play_arrow:"):
-        live.trainings.go_on(one)
+        jobs.trainings.go_on(one)
         st.rerun(scope="app")
     if not busy and one.progress.steps and one.run.config:
         for page, words in KEEPS.items():
@@ -156,19 +166,19 @@ def buttons(one: Training, busy: bool) -> None:
         st.rerun(scope="app")
 
 
-def explore(one: Training, page: str) -> None:
+def explore(one: TrainingJob, page: str) -> None:
     """Keep the model for this visit, and go to a page with it. For a callback."""
     state = st.session_state
-    state.wanted_model, state.acted = live.keep(one), True
+    state.wanted_model, state.acted = jobs.keep(one), True
     state.train_view = "Checkpoints"
     if page != "training":
         state.wanted_page = page
 
 
-def status(one: Training) -> None:
+def status(one: TrainingJob) -> None:
     """How far it is, in a sentence."""
-    if one.waiting and (ahead := live.trainings.ahead(one)):
-        st.info(sentences.queued(ahead, live.trainings.longest()))
+    if one.waiting and (ahead := jobs.trainings.ahead(one)):
+        st.info(queued(ahead, jobs.trainings.longest()))
         return
     if one.run.problem:
         st.warning(one.run.problem)
@@ -178,34 +188,30 @@ def status(one: Training) -> None:
         return
     unseen = "the last tenth, kept out" if one.run.plan.task == "text" else "lists it has not seen"
     loss = progress.curve[-1][1] if progress.curve else None
-    st.markdown(
-        sentences.live_status(
-            progress.step, progress.seconds, loss, progress.right, SECONDS, unseen
-        )
-    )
+    st.markdown(live_status(progress.step, progress.seconds, loss, progress.right, SECONDS, unseen))
 
 
-def drawn(one: Training, text: str) -> None:
+def drawn(one: TrainingJob, text: str) -> None:
     """The grid as it is now, and loss and scores so far, on the reader's own text."""
     try:
-        recording = passes.watched(one.run, beginning(text))
+        recording = cache.watched(one.run, beginning(text))
     except ValueError as error:  # a text that this vocabulary cannot read
         st.info(str(error))
         return
-    name = course.attention_names(recording)[0]
-    attention = course.attention_of(recording, name)
+    name = checkpoint_scores.attention_names(recording)[0]
+    attention = checkpoint_scores.attention_of(recording, name)
     stages = measured(one, text, recording, name)
-    courses = numbers.best_courses(stages)
-    chosen = numbers.most_telling(courses)
+    courses = training.best_courses(stages)
+    chosen = training.most_telling(courses)
     formed_yet = chosen is not None and chosen.became is not None
-    said = sentences.headline(chosen) if chosen and formed_yet else "No head has a habit yet."
-    st.subheader(said, anchor=False, help=sentences.WHAT_COUNTS)
+    said = headline(chosen) if chosen and formed_yet else "No head has a habit yet."
+    st.subheader(said, anchor=False, help=WHAT_COUNTS)
     left, right = st.columns([0.62, 1], gap="large")  # few heads: a narrower grid
     token = f"{recording.model.fingerprint}{hash(text)}"
     with left:
-        axes = matrices.axes(recording, attention, *["[EOS]"] * (name == "cross"))
-        meaning = naming.meanings(recording, attention)
-        grid = all_heads.Grid(
+        axes = attention_analysis.axes(recording, attention, *["[EOS]"] * (name == "cross"))
+        meaning = head_naming.meanings(recording, attention)
+        grid = heads.HeadGrid(
             attention.pattern,
             attention.allowed,
             stages[-1].heads,
@@ -217,17 +223,18 @@ def drawn(one: Training, text: str) -> None:
             token,
             axes.said is not None,
         )
-        all_heads.show(all_heads.payload(grid), "live grid", on_choice=lambda: None)
+        heads.show(heads.payload(grid), "live grid", on_choice=lambda: None)
     with right:
         progress = one.progress
-        shown = formed.panels(progress.curve, courses, chosen)
-        if shown[0].name != formed.SCORES and one.run.plan.task == "text":
-            lines = (*shown[0].lines, Line("kept out", numbers.smoothed(progress.kept_out), 1))
+        shown = head_formation.panels(progress.curve, courses, chosen)
+        if shown[0].name != head_formation.SCORES and one.run.plan.task == "text":
+            lines = (
+                *shown[0].lines,
+                ChartLine("kept out", training.smoothed(progress.kept_out), 1),
+            )
             shown[0] = replace(shown[0], lines=lines)
-        about = (
-            f"Loss and scores of habits while a model learns: {sentences.TASKS[one.run.plan.task]}."
-        )
-        data = curves.payload(
+        about = f"Loss and scores of habits while a model learns: {TASK_LABELS[one.run.plan.task]}."
+        data = line_chart.payload(
             shown,
             about=about,
             token=f"{token}{progress.step}",
@@ -235,34 +242,34 @@ def drawn(one: Training, text: str) -> None:
             caption=(f"Step {progress.step:,}", f"{recording.model.n_parameters:,} parameters"),
             file=f"headlight-live-{one.run.plan.task}",
         )
-        curves.show(data, "live curves")
+        line_chart.show(data, "live curves")
     numbers_of(one.run.plan, progress, recording.text)
     table(one.run.plan, progress)
 
 
-def table(plan: Plan, progress: Progress) -> None:
+def table(plan: TrainingPlan, progress: Progress) -> None:
     """The loss at every look."""
     sizes = f"{plan.n_layer} layers of {plan.n_head} heads, {plan.d_model} wide"
     with_table(
-        partial(numbers.learned_columns, progress.curve, progress.kept_out),
+        partial(training.learned_columns, progress.curve, progress.kept_out),
         (
-            f"Loss in nats while a model learns: {sentences.TASKS[plan.task]}",
+            f"Loss in nats while a model learns: {TASK_LABELS[plan.task]}",
             f"Step {progress.step:,} of a training from nothing: {sizes}",
         ),
         f"headlight-live-{plan.task}-numbers",
     )
 
 
-def numbers_of(plan: Plan, progress: Progress, text: str) -> None:
+def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
     """The lines of Python that make the same training again, and read the text by it."""
     steps = [int(step) for step, _ in progress.kept_out]
-    export.numbers(
+    export_menu.numbers(
         "this training, made again",
         (),
         (
             "explorer.analysis import training",
-            "models import learn",
-            "models.learning import Plan",
+            "models import live_training",
+            "models.training_plan import TrainingPlan",
         ),
         (
             f"run = learn.again({plan}, {steps})  # trains it",
@@ -272,7 +279,7 @@ def numbers_of(plan: Plan, progress: Progress, text: str) -> None:
     )
 
 
-def measured(one: Training, text: str, now: Recording, name: str) -> tuple[Stage, ...]:
+def measured(one: TrainingJob, text: str, now: Recording, name: str) -> tuple[Stage, ...]:
     """All heads at each step that was looked at so far on this text; what was measured of another
     text is measured anew."""
     key, held = st.session_state.get(STAGES, (None, {}))
@@ -280,8 +287,8 @@ def measured(one: Training, text: str, now: Recording, name: str) -> tuple[Stage
         held = {}
     for step in (*one.progress.steps, one.progress.step):
         if step not in held and (step in SHOWN or step == one.progress.step):
-            seen = passes.watched(one.run, beginning(text), step) if step in SHOWN else now
-            attention = course.attention_of(seen, name)
-            held[step] = Stage(step, naming.describe(seen, attention))
+            seen = cache.watched(one.run, beginning(text), step) if step in SHOWN else now
+            attention = checkpoint_scores.attention_of(seen, name)
+            held[step] = Stage(step, head_naming.describe(seen, attention))
     st.session_state[STAGES] = ((id(one), text), held)
     return tuple(held[step] for step in sorted(held))

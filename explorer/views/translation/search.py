@@ -7,11 +7,11 @@ import time
 
 import streamlit as st
 
-from explorer.memory import address, background, models
-from explorer.sentences import translation as sentences
-from explorer.sentences.escape import literal
-from explorer.views.predictions import drawing, steps
-from models.prediction import Beam, Drawn
+from explorer.state import jobs, models, url_state
+from explorer.text import translation
+from explorer.text.markdown_escape import literal
+from explorer.views.predictions import generation_controls, sampling
+from models.results import Beam, SeededSampling
 
 DRAWN = "Drawn"
 WAYS = ("1", "2", "3", "4", "5", DRAWN)
@@ -27,7 +27,7 @@ def controls(model: str, text: str) -> str | None:
     """How to search, and the field for one's own translation: what stands in it, None where it is
     empty."""
     left, middle, right = st.columns([1.6, 2.6, 1], vertical_alignment="bottom")
-    address.one_of("beams", WAYS)
+    url_state.one_of("beams", WAYS)
     left.segmented_control(
         "Beams",
         WAYS,
@@ -68,7 +68,7 @@ def controls(model: str, text: str) -> str | None:
         )
         return None
     right.button("Back to the model’s own", on_click=drop_own, width="stretch")
-    if not address.fits_address(typed):
+    if not url_state.fits_address(typed):
         st.info(
             "Your own words are too many for a link. They stay in this tab; reloading the "
             "page does not bring them back."
@@ -78,17 +78,17 @@ def controls(model: str, text: str) -> str | None:
 
 def drawn() -> None:
     """How each token is drawn, and another translation."""
-    way, seed = steps.settings()
-    drawing.sliders(seed, forget_beam)
+    way, seed = generation_controls.settings()
+    sampling.sliders(seed, forget_beam)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Draw another", icon=":material/casino:", on_click=draw_another)
-        st.caption(sentences.drawn(way.temperature, seed))
+        st.caption(translation.drawn(way.temperature, seed))
 
 
 def draw_another() -> None:
     """The next seed."""
-    _, seed = steps.settings()
-    st.session_state.seed = str((seed + 1) % steps.SEEDS)
+    _, seed = generation_controls.settings()
+    st.session_state.seed = str((seed + 1) % generation_controls.SEEDS)
     forget_beam()
 
 
@@ -116,7 +116,7 @@ def seek(model: str, text: str) -> None:
     room.empty()
 
 
-def searched(model: str, text: str) -> background.Search:
+def searched(model: str, text: str) -> jobs.Search:
     """The search as it is shown. One that is not done after a moment is left to `seek`."""
     search, name = asked_for(model, text)
     began = time.monotonic()
@@ -131,26 +131,26 @@ def searched(model: str, text: str) -> background.Search:
     return search
 
 
-def asked_for(model: str, text: str) -> tuple[background.Search, tuple[str, str, str]]:
+def asked_for(model: str, text: str) -> tuple[jobs.Search, tuple[str, str, str]]:
     """The search that the reader asked for, and its name."""
     way = how()
-    return background.search(model, text, way), (model, text, repr(way))
+    return jobs.search(model, text, way), (model, text, repr(way))
 
 
-def how() -> int | Drawn:
+def how() -> int | SeededSampling:
     """How many beams, or how each token is drawn."""
-    way = address.one_of("beams", WAYS)
-    return Drawn(*steps.settings()) if way == DRAWN else int(way)
+    way = url_state.one_of("beams", WAYS)
+    return SeededSampling(*generation_controls.settings()) if way == DRAWN else int(way)
 
 
-def is_done(search: background.Search, name: tuple[str, str, str]) -> bool:
+def is_done(search: jobs.Search, name: tuple[str, str, str]) -> bool:
     """True for a search that came to its end, or that the reader stopped."""
     return search.finished or (bool(search.steps) and st.session_state.get("stopped") == name)
 
 
 def chosen_place(held: tuple[Beam, ...]) -> int:
     """The hypothesis on screen, from 0. The address counts from 1, as the list does."""
-    return max(0, (address.whole("beam", len(held) + 1) or 1) - 1)
+    return max(0, (url_state.whole("beam", len(held) + 1) or 1) - 1)
 
 
 def forget_step() -> None:

@@ -4,94 +4,98 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import translation as numbers
-from explorer.components import translation as pictures
-from explorer.memory import address, models, shelf
-from explorer.sentences import translation as words
-from explorer.sentences.escape import literal
+from explorer.analysis import translation
+from explorer.components import translation as translation_components
+from explorer.state import cache, models, url_state
+from explorer.text.markdown_escape import literal
+from explorer.text.translation import CUT, beside, likely
 from explorer.views.translation import search
-from explorer.views.translation.screen import Screen
+from explorer.views.translation.page_state import TranslationState
 
 
-def hypotheses(on: Screen) -> None:
+def hypotheses(on: TranslationState) -> None:
     """The hypotheses as a list to choose from, where there is more than one."""
     held = on.search.steps[-1]
     if len(held) < 2:
         return
     texts = [models.spelled(on.source.model, beam.ids) for beam in held]
     token = f"{on.place} {len(on.search.steps)} {texts}"
-    penalties = [numbers.penalty(beam) for beam in held]
-    show(pictures.beams(held, texts, penalties, on.place, token), "beam list")
+    penalties = [translation.penalty(beam) for beam in held]
+    show(translation_components.beams(held, texts, penalties, on.place, token), "beam list")
 
 
-def totals(on: Screen) -> None:
+def totals(on: TranslationState) -> None:
     """The sentence's own probability, and beside one's own words the model's."""
     best, said = on.search.steps[-1][0], on.said
     if not len(said.ids):
         return
-    own = words.likely(said.logprob, on.end[1] if on.end else "")
+    own = likely(said.logprob, on.end[1] if on.end else "")
     if on.forced is None:
-        ending = words.CUT if on.search.finished and not on.end else ""
+        ending = CUT if on.search.finished and not on.end else ""
         st.markdown(f"**{literal(on.recording.target) or '(nothing)'}**  \n{own}.{ending}")
     elif tuple(map(int, said.ids)) == best.ids:
         st.markdown(f"**Yours:** {own}.  \nThese are the model’s own words.")
     else:
-        theirs, text = words.likely(best.logprobs), models.spelled(on.source.model, best.ids)
+        theirs, text = likely(best.logprobs), models.spelled(on.source.model, best.ids)
         better = sum(said.logprob) > sum(best.logprobs) if best.done and on.end else None
-        st.markdown(words.beside(own, theirs, literal(text), better))
+        st.markdown(beside(own, theirs, literal(text), better))
 
 
-def alignment(on: Screen) -> None:
+def alignment(on: TranslationState) -> None:
     """The chips with lines, the alignment matrix and all heads small."""
     recording, said, says = on.recording, on.said, on.says
     encoder, decoder = recording.stream("encoder"), recording.stream("decoder")
-    ids, _ = numbers.produced(recording, on.end)
+    ids, _ = translation.produced(recording, on.end)
     # Of one's own words the last that was typed.
     newest = len(says) - bool(on.end) if on.forced is not None else 1
-    step = (address.whole("step", len(says) + 1) or max(1, newest)) - 1
-    texts = pictures.Texts(
+    step = (url_state.whole("step", len(says) + 1) or max(1, newest)) - 1
+    texts = translation_components.Texts(
         encoder.tokens,
-        numbers.words(recording.text, encoder),
+        translation.words(recording.text, encoder),
         decoder.tokens,
         says,
-        numbers.produced_words(recording, on.end is not None),
+        translation.produced_words(recording, on.end is not None),
     )
     labels = [models.labels(recording.model.name, row) for row in (ids, *said.top_ids)]
     forced = on.forced is not None
-    choices = pictures.Choices(said, labels[0], labels[1:], recording.model.n_vocab, forced)
+    choices = translation_components.TokenOptions(
+        said, labels[0], labels[1:], recording.model.n_vocab, forced
+    )
     picture = on.picture()
     text = picture.token.partition(" ")[0]
-    show(pictures.steps(texts, choices, views(on), step, picture, text), "steps")
+    show(translation_components.steps(texts, choices, views(on), step, picture, text), "steps")
 
 
-def views(on: Screen) -> pictures.Views:
+def views(on: TranslationState) -> translation_components.Views:
     """The cross-attention in all its views."""
-    pattern = numbers.cross(on.recording).pattern
+    pattern = translation.cross(on.recording).pattern
     layers, heads = pattern.shape[:2]
-    names = numbers.views(layers, heads)
-    ids, says = numbers.produced(on.recording, on.end)
-    small = shelf.derived(
+    names = translation.views(layers, heads)
+    ids, says = translation.produced(on.recording, on.end)
+    small = cache.derived(
         on.recording,
         ("cross, small", ids.tobytes()),
-        lambda: numbers.small(pattern[:, :, : max(1, len(says))]),
+        lambda: translation.small(pattern[:, :, : max(1, len(says))]),
     )
-    titles = [numbers.title(each, layers, heads) for each in names]
-    return pictures.Views(names, titles, small, on.name, numbers.view(pattern, on.name), heads)
+    titles = [translation.title(each, layers, heads) for each in names]
+    return translation_components.Views(
+        names, titles, small, on.name, translation.view(pattern, on.name), heads
+    )
 
 
-def tree(on: Screen) -> None:
+def tree(on: TranslationState) -> None:
     """How the beams grew."""
     steps = tuple(on.search.steps)
     labels = [models.labels(on.source.model, [beam.ids[-1] for beam in held]) for held in steps]
     token = f"{on.place} {len(steps)} {labels}"
     st.subheader("How the beams grew", anchor=False)
     start = on.recording.stream("decoder").tokens[0]
-    show(pictures.tree(steps, labels, start, on.place, token), "tree")
+    show(translation_components.tree(steps, labels, start, on.place, token), "tree")
 
 
 def show(data: bytes, key: str) -> None:
     """Draw one of these."""
-    pictures.show(data, key, take_step, take_view, take_beam)
+    translation_components.show(data, key, take_step, take_view, take_beam)
 
 
 def take_step() -> None:

@@ -6,38 +6,38 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer.analysis import translation as numbers
+from explorer.analysis import translation
 from explorer.analysis.caption import model_line
+from explorer.analysis.consistency import scaling
 from explorer.analysis.csv import Columns
-from explorer.analysis.right import scaling
-from explorer.frame import export, table
-from explorer.frame.table import offer_csv, offer_recording
-from explorer.memory import models
-from explorer.sentences import recipe
-from explorer.sentences import translation as words
-from explorer.views.translation.screen import Screen, said_of
+from explorer.layout import export_menu, output
+from explorer.layout.output import offer_csv, offer_recording
+from explorer.state import models
+from explorer.text import python_snippets
+from explorer.text.translation import LOOKING, ROW, WORDS, made
+from explorer.views.translation.page_state import TranslationState, said_of
 from explorer.views.translation.search import how
-from models.prediction import Drawn
+from models.results import SeededSampling
 
 
-def note(on: Screen) -> None:
+def note(on: TranslationState) -> None:
     """What happens, in plain words."""
     st.subheader("What happens here", anchor=False)
-    scale = scaling(numbers.cross(on.recording), 0)
-    st.markdown(words.made(on.recording, scale, on.said.logprob))
-    st.caption(words.LOOKING)
+    scale = scaling(translation.cross(on.recording), 0)
+    st.markdown(made(on.recording, scale, on.said.logprob))
+    st.caption(LOOKING)
 
 
-def files(on: Screen) -> None:
+def files(on: TranslationState) -> None:
     """The alignment and the recording as files."""
     source, end, name, picture = on.source, on.end, on.name, on.picture()
 
     def columns() -> Columns:
         recording = source.recording()
-        matrix = numbers.view(numbers.cross(recording).pattern, name)
-        _, says = numbers.produced(recording, end)
+        matrix = translation.view(translation.cross(recording).pattern, name)
+        _, says = translation.produced(recording, end)
         reads, of = recording.stream("decoder").tokens, recording.stream("encoder").tokens
-        return numbers.file_table(matrix, says, reads, said_of(recording, end), of)
+        return translation.file_table(matrix, says, reads, said_of(recording, end), of)
 
     numbers_of(on)
     offer_csv(columns, picture.caption, picture.file, "Alignment as CSV")
@@ -50,27 +50,27 @@ def files(on: Screen) -> None:
     offer_recording(source.model, source.text, source.target)
 
 
-def numbers_of(on: Screen) -> None:
+def numbers_of(on: TranslationState) -> None:
     """The lines of Python that give every table of the translation on screen, `shown` in them."""
-    (source,), n, way = export.sources(on.source), len(on.search.steps), how()
-    drawn = ("models.prediction import Drawn, Sampling",) if isinstance(way, Drawn) else ()
+    (source,), n, way = export_menu.sources(on.source), len(on.search.steps), how()
+    drawn = ("models.results import Drawn, Sampling",) if isinstance(way, SeededSampling) else ()
     grows = () if on.forced is not None else ("itertools import islice", *drawn)
     grown = (
-        f"steps = list(islice(library.beams(model, shown.text, {way}), {n}))",
+        f"steps = list(islice(registry.beams(model, shown.text, {way}), {n}))",
         "texts = [[model.tokenizer.text(beam.ids) for beam in held] for held in steps]",
         "beams = translation.beam_table(steps, texts)",
     )
-    export.more(
+    export_menu.more(
         ("explorer.analysis import translation", "numpy import stack", *grows),
-        *recipe.recording("shown", "model", *source[1:]),
+        *python_snippets.recording("shown", "model", *source[1:]),
         f"end = {on.end}",
         "ids, says = translation.produced(shown, end)",
         'reads, of = (shown.stream(each).tokens for each in ("decoder", "encoder"))',
-        'rows = [library.logits(model, shown, "decoder", at) for at in range(len(reads))]',
+        'rows = [registry.logits(model, shown, "decoder", at) for at in range(len(reads))]',
         "said = translation.said(stack(rows), ids)",
         f"matrix = translation.view(translation.cross(shown).pattern, {on.name!r})",
         "alignment = translation.file_table(matrix, says, reads, said, of)",
-        "first = library.labels(model, said.top_ids[:, 0])",
+        "first = registry.labels(model, said.top_ids[:, 0])",
         "tokens = translation.token_table(said, says, first)",
         "groups = translation.produced_words(shown, end is not None)",
         "words = translation.word_table(said, says, groups)",
@@ -78,7 +78,7 @@ def numbers_of(on: Screen) -> None:
     )
 
 
-def tables(on: Screen) -> None:
+def tables(on: TranslationState) -> None:
     """The numbers behind every picture."""
     with st.expander("Every number as a table"):
         made = every(on)
@@ -92,31 +92,31 @@ def tables(on: Screen) -> None:
             label_visibility="collapsed",
         )
         if shown == "Words":
-            st.caption(words.WORDS)
+            st.caption(WORDS)
         elif shown == "Alignment":
-            st.caption(words.ROW)
-        table.show(made[shown](), f"{shown} of the translation", "%.4g")
+            st.caption(ROW)
+        output.data_table(made[shown](), f"{shown} of the translation", "%.4g")
 
 
-def every(on: Screen) -> dict[str, Callable[[], Columns]]:
+def every(on: TranslationState) -> dict[str, Callable[[], Columns]]:
     """What makes each table."""
     model, says, said, steps = on.source.model, on.says, on.said, tuple(on.search.steps)
-    groups = numbers.produced_words(on.recording, on.end is not None)
+    groups = translation.produced_words(on.recording, on.end is not None)
 
     def tokens() -> Columns:
-        return numbers.token_table(said, says, models.labels(model, said.top_ids[:, 0]))
+        return translation.token_table(said, says, models.labels(model, said.top_ids[:, 0]))
 
     def beams() -> Columns:
         texts = [[models.spelled(model, beam.ids) for beam in held] for held in steps]
-        return numbers.beam_table(steps, texts)
+        return translation.beam_table(steps, texts)
 
     def alignment() -> Columns:
-        matrix = numbers.view(numbers.cross(on.recording).pattern, on.name)
-        return numbers.alignment_table(matrix, says, on.recording.stream("encoder").tokens)
+        matrix = translation.view(translation.cross(on.recording).pattern, on.name)
+        return translation.alignment_table(matrix, says, on.recording.stream("encoder").tokens)
 
     return {
         "Tokens": tokens,
-        "Words": lambda: numbers.word_table(said, says, groups),
+        "Words": lambda: translation.word_table(said, says, groups),
         "Alignment": alignment,
         **({"Beams": beams} if on.forced is None else {}),
     }

@@ -1,0 +1,574 @@
+"""Is it right? A recording's own laws, checked number by number in 64 bits: each figure that is
+shown follows from those it is made of.
+
+Only the recording and the model's own parameters go in. An edit that changes a law is taken into
+account; where it puts in numbers that the recording does not hold, that part is not checked and
+says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite, isnan, sqrt
+from typing import Any, TypeVar
+
+import numpy as np
+
+from explorer.analysis.residual import (
+    HeatmapColumn,
+    StreamQuantity,
+    TokenGrid,
+    at,
+    normalised,
+    site_name,
+)
+from explorer.analysis.terminology import norm
+from models.edits import (
+    Edit,
+    MeanHead,
+    OfHead,
+    OtherPositions,
+    PatchHead,
+    PatchSite,
+    ScaledBy,
+    UniformHead,
+    WithoutNorm,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+)
+from models.recording import Attention, Recording, Stream
+
+# What edits change of an attention's laws: what scores are divided by, what is taken from them,
+# and what heads hand on.
+
+E = TypeVar("E", bound=Edit)
+H = TypeVar("H", OfHead, PatchHead)
+L = TypeVar("L", ScaledBy, WithoutScale)
+
+
+def of_kind(recording: Recording, kind: type[E]) -> list[E]:
+    """The edits of a kind, in order."""
+    return [edit for edit in recording.edits if isinstance(edit, kind)]
+
+
+def of_layer(recording: Recording, kind: type[L], layer: int) -> L | None:
+    """The last edit of a kind for a layer, or for all of them."""
+    found = [each for each in of_kind(recording, kind) if each.layer in (None, layer)]
+    return found[-1] if found else None
+
+
+def of_head(recording: Recording, kind: type[H], attention: str, at: tuple[int, int]) -> H | None:
+    """The last edit of a kind for a head, at (layer, head)."""
+    found = [
+        each
+        for each in of_kind(recording, kind)
+        if (each.attention, each.layer, each.head) == (attention, *at)
+    ]
+    return found[-1] if found else None
+
+
+def silent(recording: Recording, attention: str) -> list[tuple[int, int]]:
+    """The (layer, head) that were kept from writing."""
+    return [
+        (each.layer, each.head)
+        for each in of_kind(recording, ZeroHead)
+        if each.attention == attention
+    ]
+
+
+def divisor(recording: Recording, attention: Attention, layer: int) -> tuple[float, Edit | None]:
+    """What scores are divided by, and the edit that says so, if any."""
+    if (edit := of_layer(recording, ScaledBy, layer)) is not None:
+        return float(edit.divisor), edit
+    if (plain := of_layer(recording, WithoutScale, layer)) is not None:
+        return 1.0, plain
+    return 1 / float(attention.scale[layer]), None
+
+
+def penalty(recording: Recording, attention: Attention, head: int) -> np.ndarray:
+    """What scores lose by distance (ALiBi), (query, key): 0 but where an edit puts that in the
+    place of positions."""
+    rows, keys = attention.allowed.shape
+    other = of_kind(recording, OtherPositions)
+    if attention.query != attention.key or not other or other[-1].to != "distance":
+        return np.zeros((rows, keys))
+    apart = np.abs(np.arange(rows)[:, None] - np.arange(keys))
+    return 2.0 ** (-8.0 * (head + 1) / attention.pattern.shape[1]) * apart
+
+
+def z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
+    """What a head takes of the values, (query, d_head), as it goes into W_O."""
+    at = layer, head
+    made = attention.pattern[at].astype(np.float64) @ attention.v[at].astype(np.float64)
+    if of_head(recording, ZeroHead, attention.name, at):
+        return np.zeros_like(made)
+    if of_head(recording, MeanHead, attention.name, at):
+        return np.broadcast_to(made.mean(axis=0), made.shape)
+    return made
+
+
+def site_of(attention: Attention, layer: int) -> str:
+    """The site of its stream at which an attention writes."""
+    return f"{layer}.{'attn' if attention.query == attention.key else 'cross'}.wrote"
+
+
+def wrote(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
+    """What an attention wrote into its stream, (query, d_model), as recorded; None where the model
+    does not show it, and where an edit put something else there."""
+    stream, site = recording.stream(attention.query), site_of(attention, layer)
+    if site not in stream.sites or patched_outputs(recording, stream, site):
+        return None
+    return stream.at(site).astype(np.float64)
+
+
+def patched_outputs(recording: Recording, stream: Stream, site: str) -> list[PatchSite]:
+    """The edits that put other numbers at a site."""
+    first = recording.streams[0].name
+    return [
+        each
+        for each in of_kind(recording, PatchSite)
+        if each.site == site and (each.stream or first) == stream.name
+    ]
+
+
+# What each head wrote into the residual stream: how long it is, and that all of it is what
+# attention wrote.
+
+HEADS = (
+    StreamQuantity(
+        "Length",
+        "the length of what a head wrote: its z through its slice of W_O",
+        "",
+        2,
+        spread=True,
+    ),
+    StreamQuantity(
+        "Share of heads", "a head’s length, of all lengths of its layer together", "", 3
+    ),
+)
+
+
+OutputWeights = Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+def head_grid(
+    recording: Recording, stream: Stream, measure: str, outputs: OutputWeights
+) -> TokenGrid:
+    """A measure of HEADS for every token of a stream and every head that writes there; outputs as
+    in `heads_error`. Raises StopIteration for a measure that does not exist."""
+    of = next(each for each in HEADS if each.name == measure)
+    columns, values = [], []
+    own = [each for each in recording.attention if each.query == stream.name]
+    norms = {each.name: _norms(recording, each, outputs[each.name][0]) for each in own}
+    for layer in range(recording.model.n_layer):
+        for attention in own:
+            of_layer = norms[attention.name][layer]  # (head, token)
+            if measure == "Share of heads":
+                together = of_layer.sum(axis=0)
+                of_layer = of_layer / np.where(together > 0, together, 1)
+            across = attention.query != attention.key
+            kind = "" if attention.name == "self" else " cross" if across else " self"
+            group = f"Layer {layer}{kind}"
+            for head, row in enumerate(of_layer):
+                columns.append(HeatmapColumn(group, f"{head}", f"layer {layer}{kind}, head {head}"))
+                values.append(row)
+    return TokenGrid(of, tuple(columns), np.stack(values, axis=1))
+
+
+def heads_error(recording: Recording, stream: Stream, outputs: OutputWeights) -> float:
+    """The largest |sum of all heads' writes + b_O - what attention wrote|, over all tokens and
+    layers of a stream.
+
+    outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model).
+    """
+    worst = 0.0
+    for attention in recording.attention:
+        if attention.query != stream.name:
+            continue
+        w_o, bias = (each.astype(np.float64) for each in outputs[attention.name])
+        for layer, z in enumerate(_z(recording, attention)):
+            said = np.einsum("hqd,hdm->qm", z, w_o[layer], optimize=True) + bias[layer]
+            wrote = at(stream, site_of(attention, layer))
+            worst = max(worst, float(np.abs(said - wrote).max()))
+    return worst
+
+
+def _norms(recording: Recording, attention: Attention, w_o: np.ndarray) -> np.ndarray:
+    """|z W_O slice| of every head: (layer, head, query). w_o (layer, head, d_head, d_model)."""
+    z, w_o = _z(recording, attention), w_o.astype(np.float64)
+    gram = w_o @ w_o.swapaxes(-1, -2)  # (layer, head, d_head, d_head)
+    return np.sqrt(np.maximum(((z @ gram) * z).sum(-1), 0))
+
+
+def _z(recording: Recording, attention: Attention) -> np.ndarray:
+    """What the heads take of the values, (layer, head, query, d_head)."""
+    z = np.stack(
+        [
+            pattern.astype(np.float64) @ v.astype(np.float64)
+            for pattern, v in zip(attention.pattern, attention.v)
+        ]
+    )
+    for at_head in silent(recording, attention.name):
+        z[at_head] = 0
+    return z
+
+
+OutputProjection = Mapping[str, tuple[np.ndarray, np.ndarray]]
+Norms = Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]]]
+# What 32-bit arithmetic may be off by, as a share of the largest number compared, or of 1 where
+# that is smaller.
+ROUNDING = 2e-6
+SUMMED = 1e-5  # the same for long sums: dot products, W_O, LayerNorm
+
+
+@dataclass
+class Check:
+    """One law: `numbers` compared, the largest `error` among them and `where` it stands, and the
+    error that rounding explains, `tolerance`.
+
+    not_checked: which parts were left out, and why.
+    """
+
+    law: str
+    share: float
+    numbers: int = 0
+    error: float = 0.0
+    where: str = ""
+    largest: float = 0.0
+    not_checked: list[str] = field(default_factory=list)
+
+    @property
+    def tolerance(self) -> float:
+        """The largest error that rounding explains."""
+        return self.share * max(1.0, self.largest)
+
+    @property
+    def checked(self) -> bool:
+        """False where there was nothing to compare."""
+        return self.numbers > 0
+
+    @property
+    def holds(self) -> bool:
+        """True where the largest error is within the tolerance; False too where it is no number."""
+        return isfinite(self.error) and self.error <= self.tolerance
+
+    def take(
+        self,
+        expected: np.ndarray,
+        recorded: np.ndarray,
+        where: Callable[[tuple[int, ...]], str],
+        largest: float | None = None,
+    ) -> None:
+        """Compare what should stand somewhere with what stands there. where(place) names a place in
+        the arrays."""
+        if not recorded.size:
+            return
+        errors = np.abs(expected - recorded.astype(np.float64))
+        place = int(errors.argmax())  # the first that is no number, where there is one
+        worst = float(errors.flat[place])
+        if not self.numbers or (not isnan(self.error) and not worst <= self.error):
+            self.error, self.where = (
+                worst,
+                where(tuple(int(at) for at in np.unravel_index(place, errors.shape))),
+            )
+        self.numbers += recorded.size
+        self.largest = max(
+            self.largest, float(np.abs(recorded).max()) if largest is None else largest
+        )
+
+    def leave(self, what: str) -> None:
+        """Note a part that is not checked, once."""
+        if what not in self.not_checked:
+            self.not_checked.append(what)
+
+
+def checks(
+    recording: Recording,
+    outputs: OutputProjection | None = None,
+    norms: Norms | None = None,
+    built: Mapping[str, Any] | None = None,
+) -> tuple[Check, ...]:
+    """Every law of a recording, checked.
+
+    outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model).
+    norms: by stream, then by place, gain and bias (d_model), eps, whether the mean is subtracted.
+    Without them these laws are
+    not checked. built: how the model was built, where it differs from the paper: `residual` False;
+    `biased` True where something is added to q . k.
+    """
+    built = built or {}
+    with np.errstate(invalid="ignore", over="ignore"):  # a number that is none is found, and said
+        return (
+            row_sums(recording),
+            forbidden(recording),
+            scores(recording, bool(built.get("biased"))),
+            softmax(recording),
+            written(recording, outputs),
+            sums(recording, bool(built.get("residual", True))),
+            layer_norms(recording, norms),
+        )
+
+
+def row_sums(recording: Recording) -> Check:
+    """Every row of weights sums to 1."""
+    check = Check("Each row of weights sums to 1", ROUNDING)
+    for attention, layer, head in _heads(recording):
+        pattern = attention.pattern[layer, head]
+        check.take(
+            np.ones(len(pattern)),
+            pattern.sum(axis=1, dtype=np.float64),
+            _in_head(recording, attention, layer, head),
+        )
+    return check
+
+
+def forbidden(recording: Recording) -> Check:
+    """Where attending is not allowed the weight is exactly 0."""
+    check = Check("Where looking is not allowed, the weight is exactly 0", 0.0)
+    for attention, layer, head in _heads(recording):
+        if not attention.allowed.all():
+            kept = np.where(attention.allowed, 0, attention.pattern[layer, head])
+            n = check.numbers
+            check.take(np.zeros(1), kept, _in_head(recording, attention, layer, head))
+            check.numbers = n + int((~attention.allowed).sum())
+    if not check.checked:
+        check.leave("every token may look at every token")
+    return check
+
+
+def scores(recording: Recording, biased: bool = False) -> Check:
+    """Scores are q . k times the model's scale, 1 / sqrt(d_head) in the paper; under an edit
+    divided by something else, or less a penalty on distance."""
+    edits = [
+        *of_kind(recording, ScaledBy),
+        *of_kind(recording, WithoutScale),
+        *(each for each in of_kind(recording, OtherPositions) if each.to == "distance"),
+    ]
+    check = Check(f"{_score_law(recording)}{_under(edits)}", SUMMED)
+    for attention, layer, head in _heads(recording):
+        if not attention.opens:
+            check.leave(f"{attention.name}-attention: the model does not show its q and k")
+            continue
+        if biased:
+            check.leave(
+                f"{attention.name}-attention: the model adds a bias to q · k that it does not show"
+            )
+            continue
+        q, k = (
+            attention.q[layer, head].astype(np.float64),
+            attention.k[layer, head].astype(np.float64),
+        )
+        expected = q @ k.T / divisor(recording, attention, layer)[0] - penalty(
+            recording, attention, head
+        )
+        check.take(
+            expected, attention.scores[layer, head], _in_head(recording, attention, layer, head)
+        )
+    return check
+
+
+def softmax(recording: Recording) -> Check:
+    """Each row of weights is the softmax of its scores over the allowed keys; of a head made even
+    by an edit, an even row."""
+    even = of_kind(recording, UniformHead)
+    check = Check(f"softmax(scores) = weights{_under(even, 'even rows')}", ROUNDING)
+    for attention, layer, head in _heads(recording):
+        allowed = attention.allowed
+        largest = None
+        if (attention.name, layer, head) in {
+            (each.attention, each.layer, each.head) for each in even
+        }:
+            expected = allowed / allowed.sum(axis=1, keepdims=True)
+        elif not attention.opens:
+            check.leave(f"{attention.name}-attention: the model does not show its scores")
+            continue
+        else:
+            masked = np.where(allowed, attention.scores[layer, head].astype(np.float64), -np.inf)
+            powers = np.exp(masked - masked.max(axis=1, keepdims=True))
+            expected = powers / powers.sum(axis=1, keepdims=True)
+            # A score of 1000 is itself known to 1/10000 in 32 bits, and its e^score as a share no
+            # better.
+            largest = float(np.abs(attention.scores[layer, head]).max()) / 10
+        check.take(
+            expected,
+            attention.pattern[layer, head],
+            _in_head(recording, attention, layer, head),
+            largest,
+        )
+    return check
+
+
+def written(recording: Recording, outputs: OutputProjection | None) -> Check:
+    """The heads' weights x V, side by side through W_O and with its bias, are what the attention
+    wrote; heads that an edit changed as changed."""
+    changed = [*of_kind(recording, ZeroHead), *of_kind(recording, MeanHead)]
+    check = Check(f"weights × V, through W_O, = what attention wrote{_under(changed)}", SUMMED)
+    for attention in recording.attention:
+        stream = recording.stream(attention.query)
+        if outputs is None or attention.name not in outputs or not attention.opens:
+            check.leave(
+                f"{attention.name}-attention: the model does not show its "
+                f"{'W_O' if attention.opens else 'V'}"
+            )
+            continue
+        w_o, bias = outputs[attention.name]
+        for layer in range(len(attention.pattern)):
+            site = site_of(attention, layer)
+            foreign: list[Edit] = [
+                each
+                for each in of_kind(recording, PatchHead)
+                if (each.attention, each.layer) == (attention.name, layer)
+            ]
+            foreign += patched_outputs(recording, stream, site)
+            if site not in stream.sites or foreign:
+                check.leave(
+                    f"{site_name(site)}: "
+                    f"{'; '.join(map(str, foreign)) or 'the model does not show it'}"
+                )
+                continue
+            said = np.tile(bias[layer].astype(np.float64), (len(stream.tokens), 1))
+            for head in range(attention.pattern.shape[1]):
+                said += z(recording, attention, layer, head) @ w_o[layer, head].astype(np.float64)
+            check.take(said, stream.at(site), _in_stream(stream, site))
+    return check
+
+
+def sums(recording: Recording, residual: bool = True) -> Check:
+    """Before + what a sub-layer wrote = after, at every sum of every stream; where there is no
+    residual, after = what it wrote."""
+    without = of_kind(recording, WithoutResidual)
+    check = Check(
+        "before + wrote = after" if residual else "wrote = after: this model has no residual",
+        ROUNDING,
+    )
+    check.law += _under(without, "wrote = after")
+    for stream in recording.streams:
+        triples = stream.writes()
+        if not triples:
+            check.leave(f"{stream.name} stream: the model does not show what its sub-layers wrote")
+        for before, wrote, total in triples:
+            if patched := patched_outputs(recording, stream, total):
+                check.leave(f"{site_name(total)}: {'; '.join(map(str, patched))}")
+                continue
+            adds = (residual and not _replaced(without, wrote)) or wrote == "pos.wrote"
+            expected = stream.at(wrote).astype(np.float64) + (stream.at(before) if adds else 0)
+            check.take(expected, stream.at(total), _in_stream(stream, total))
+    return check
+
+
+def layer_norms(recording: Recording, norms: Norms | None) -> Check:
+    """Each LayerNorm's output, from what goes into it and its gain and bias."""
+    name = norm(each[3] for own in (norms or {}).values() for each in own.values())
+    check = Check(f"{name}(sum) with its gain and bias = what follows", SUMMED)
+    for stream in recording.streams:
+        own = {} if norms is None else norms.get(stream.name, {})
+        state = stream.sites[0]
+        found = False
+        for site in stream.sites:
+            place, _, kind = site.rpartition(".")
+            if kind in ("read", "normed"):
+                found = True
+                _one_norm(check, recording, stream, own, place, state, site)
+            if kind not in ("read", "wrote"):
+                state = site
+        if not found:
+            why = _under(of_kind(recording, WithoutNorm))
+            check.leave(f"{stream.name} stream: no norm here{why}")
+    return check
+
+
+def _one_norm(
+    check: Check,
+    recording: Recording,
+    stream: Stream,
+    own: Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]],
+    place: str,
+    state: str,
+    site: str,
+) -> None:
+    if patched := patched_outputs(recording, stream, site):
+        return check.leave(f"{site_name(site)}: {'; '.join(map(str, patched))}")
+    if place in own:
+        gain, bias, eps, centred = own[place]
+    elif place == "final" and own:
+        # A model of another kind has learned none; LayerNorm moved by an edit ends in a bare one.
+        _, _, eps, centred = next(iter(own.values()))
+        gain, bias = np.ones(1), np.zeros(1)
+    else:
+        return check.leave(f"{site_name(site)}: the model does not show this norm’s gain and bias")
+    x = stream.at(state).astype(np.float64)
+    check.take(normalised(x, eps, centred) * gain + bias, stream.at(site), _in_stream(stream, site))
+
+
+# ---- what edits change ----
+
+
+def _under(edits: Sequence[Edit], then: str = "") -> str:
+    """The edits that a law takes into account, in words."""
+    return f" ({f'{then}: ' if then else ''}{'; '.join(map(str, edits))})" if edits else ""
+
+
+def scaling(attention: Attention, layer: int) -> str:
+    """What follows "q · k" in a layer's scores: " / √64" in the paper, "" where nothing, else the
+    model's own factor."""
+    scale, width = float(attention.scale[layer]), attention.q.shape[-1]
+    if np.isclose(scale, width**-0.5):
+        return f" / √{width}"
+    return "" if np.isclose(scale, 1) else f" × {scale:.4g}"
+
+
+def _score_law(recording: Recording) -> str:
+    """How this model makes scores of q . k."""
+    scales = [
+        float(scale) * sqrt(attention.q.shape[-1])
+        for attention in recording.attention
+        for scale in attention.scale
+    ]
+    if np.allclose(scales, 1):
+        return "q · k / √d_head = score"
+    alone = [float(scale) for attention in recording.attention for scale in attention.scale]
+    if np.allclose(alone, 1):
+        return "q · k = score: this model does not divide"
+    if np.allclose(alone, alone[0]):
+        return f"q · k × {alone[0]:.4g} = score, with this model’s own scale"
+    return f"q · k × {min(alone):.4g} to {max(alone):.4g} = score, with each layer’s own scale"
+
+
+def _replaced(without: list[WithoutResidual], wrote: str) -> bool:
+    """True where an edit took the residual away around the sub-layer that wrote at a site, such as
+    "0.attn.wrote"."""
+    layer, _, rest = wrote.partition(".")
+    sublayer = rest.removesuffix(".wrote")
+    return any(
+        layer.isdecimal() and each.layer in (None, int(layer)) and each.sublayer in (None, sublayer)
+        for each in without
+    )
+
+
+# ---- where ----
+
+
+def _heads(recording: Recording) -> Iterator[tuple[Attention, int, int]]:
+    """Every head of every attention, one by one, so that no more than one of them is ever held in
+    64 bits."""
+    for attention in recording.attention:
+        for layer in range(attention.pattern.shape[0]):
+            for head in range(attention.pattern.shape[1]):
+                yield attention, layer, head
+
+
+def _in_head(
+    recording: Recording, attention: Attention, layer: int, head: int
+) -> Callable[[tuple[int, ...]], str]:
+    which = "" if len(recording.attention) == 1 else f"{attention.name}, "
+    return lambda place: (
+        f"{which}layer {layer}, head {head}, row {place[0]}"
+        + (f", column {place[1]}" if len(place) > 1 else "")
+    )
+
+
+def _in_stream(stream: Stream, site: str) -> Callable[[tuple[int, ...]], str]:
+    where = f"{stream.name} stream, {site_name(site)}"
+    return lambda place: f"{where}, token {place[0]}, dimension {place[1]}"

@@ -1,0 +1,636 @@
+"""What a switch changed: two runs of one text beside each other, every difference measured, and the
+largest of them said in a sentence.
+
+`before` is the run as the model is and `after` the run under edits; both read the same tokens. A
+row counts where it has a choice of keys in either run. Entropies and divergences are in nats, the
+Jensen-Shannon distance in base 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, inf, log, log10
+
+import numpy as np
+
+from explorer.analysis.csv import Columns
+from explorer.analysis.residual import HeatmapColumn, StreamQuantity
+from models.recording import Attention, Recording, Stream
+from models.results import softmax
+
+# The fair comparison: models that were trained without a part, beside the one that has it.
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A model that was trained without a part: its name, what it lacks, the model that has it, and
+    both learning curves, (look, 2) of step and loss."""
+
+    name: str
+    without: str
+    full: str
+    curve: np.ndarray
+    full_curve: np.ndarray
+    scores: Mapping[str, object]
+    full_scores: Mapping[str, object]
+
+
+def trained_without(cards: Mapping[str, Mapping]) -> tuple[Trained, ...]:
+    """The models whose card says what they were trained without, each beside the full one. cards:
+    by name.
+
+    The full model is the one the card names under `of`, or else the one whose name begins this
+    one's; a model without such a one is left out.
+    """
+    made = []
+    for name, card in cards.items():
+        without, of = card.get("without"), _full(name, cards)
+        if without and of is not None and of in cards:
+            what = without if isinstance(without, str) else ", ".join(map(str, without))
+            one, full = card, cards[of]
+            scores = one.get("scores", {}), full.get("scores", {})
+            made.append(Trained(name, what, of, _curve(one), _curve(full), *scores))
+    return tuple(made)
+
+
+def _full(name: str, cards: Mapping[str, Mapping]) -> str | None:
+    """The model that has every part, beside the one of this name."""
+    begins = (
+        other
+        for other in sorted(cards, key=len, reverse=True)
+        if name.startswith(f"{other}-no-") and not cards[other].get("without")
+    )
+    return cards[name].get("of") or next(begins, None)
+
+
+def _curve(card: Mapping) -> np.ndarray:
+    pairs = [pair for pair in card.get("curve", ()) if len(pair) == 2]
+    return np.array(pairs, dtype=np.float64).reshape(-1, 2)
+
+
+def result_columns(found: Sequence[Trained]) -> Columns:
+    """What models of one family came to, the full one first: the last loss of each, and those of
+    their scores that are numbers."""
+    rows = [
+        ("nothing", found[0].full_curve, found[0].full_scores),
+        *((of.without, of.curve, of.scores) for of in found),
+    ]
+    names = [name for name, value in rows[0][2].items() if isinstance(value, (int, float))]
+    return {
+        "trained without": [without for without, _, _ in rows],
+        "last loss": [float(curve[-1, 1]) if len(curve) else None for _, curve, _ in rows],
+        **{name: [scores.get(name) for _, _, scores in rows] for name in names},
+    }
+
+
+def curve_columns(series: Sequence[tuple[str, np.ndarray]]) -> Columns:
+    """Learning curves, (name, (look, 2) of step and loss), as named columns one below the other."""
+    return {
+        "model": [name for name, curve in series for _ in curve],
+        "step": [int(step) for _, curve in series for step in curve[:, 0]],
+        "loss": [float(loss) for _, curve in series for loss in curve[:, 1]],
+    }
+
+
+# Activation patching in numbers: which two words tell two runs apart, and what each part of the
+# other run, put into this one, does to the difference of their logits.
+
+FEWEST_APART = 0.01  # of two logit differences: closer ones are no ground to measure an effect by
+EFFECT = (
+    "how far patching this part moves the logit difference towards the other run’s: "
+    "(patched − clean) / (donor − clean)"
+)
+RAW = "what patching this part adds to the logit difference; the two runs lie too close for a share"
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Effects by place: values (row, column), NaN where none was measured; `rows` names the rows.
+    normalised: as `effect`, else differences of logits."""
+
+    measure: StreamQuantity
+    rows: tuple[str, ...]
+    columns: tuple[HeatmapColumn, ...]
+    values: np.ndarray
+    normalised: bool
+
+
+def contrast(own: np.ndarray, donor: np.ndarray) -> tuple[int, int]:
+    """The two words (ids) whose logit difference tells two runs apart: the one's likeliest word and
+    the donor's.
+
+    Where both say the same, the second is the word that the donor's run raises most in probability.
+    own, donor (id): scores.
+    """
+    p, q = softmax(own), softmax(donor)
+    word, other = int(p.argmax()), int(q.argmax())
+    if word == other:
+        rise = q - p
+        rise[word] = -inf
+        other = int(rise.argmax())
+    return word, other
+
+
+def effect(value: float, clean: float, donor: float) -> float:
+    """(patched - clean) / (donor - clean): 0 where a patch does nothing, 1 where it brings all of
+    the donor's answer. NaN where the two runs lie too close for that."""
+    return (value - clean) / (donor - clean) if abs(donor - clean) >= FEWEST_APART else float("nan")
+
+
+def effects_by_head(
+    effects: Sequence[tuple[tuple[int, int], float]],
+    shape: tuple[int, int],
+    clean: float,
+    donor: float,
+) -> Map:
+    """A sweep's effects as a map of layers down and heads across. effects: ((layer, head), logit
+    difference), any number of them."""
+    rows = tuple(f"layer {layer}" for layer in range(shape[0]))
+    columns = tuple(HeatmapColumn("heads", f"{head}", f"head {head}") for head in range(shape[1]))
+    return _map(dict(effects), rows, columns, clean, donor)
+
+
+def effects_by_site(
+    effects: Sequence[tuple[tuple[str, int], float]],
+    tokens: Sequence[str],
+    sites: Sequence[str],
+    clean: float,
+    donor: float,
+) -> Map:
+    """A sweep's effects as a map of tokens down and sites across. effects: ((site, token), logit
+    difference), any number of them."""
+    at = {site: column for column, site in enumerate(sites)}
+    placed = {(token, at[site]): value for (site, token), value in effects if site in at}
+    return _map(placed, tuple(tokens), tuple(map(_column, sites)), clean, donor)
+
+
+def _column(site: str) -> HeatmapColumn:
+    layer, dot, place = site.partition(".")
+    if dot and layer.isdigit():
+        return HeatmapColumn(f"layer {layer}", place.partition(".")[0], site)
+    return HeatmapColumn("end" if site == "final.normed" else "input", layer, site)
+
+
+def _map(
+    effects: Mapping[tuple[int, int], float],
+    rows: tuple[str, ...],
+    columns: tuple[HeatmapColumn, ...],
+    clean: float,
+    donor: float,
+) -> Map:
+    """Logit differences by (row, column) as a map; what lies outside it is left out."""
+    normalised = abs(donor - clean) >= FEWEST_APART
+    values = np.full((len(rows), len(columns)), np.nan)
+    for (row, column), value in effects.items():
+        if row < len(rows) and column < len(columns):
+            values[row, column] = effect(value, clean, donor) if normalised else value - clean
+    most = float(np.nanmax(np.abs(values), initial=0.0)) if not np.isnan(values).all() else 0.0
+    high = max(1.0, most) if normalised else most or 1.0
+    name, meaning = ("Effect", EFFECT) if normalised else ("Added", RAW)
+    measure = StreamQuantity(name, meaning, "", low=-high, high=high, diverging=True)
+    return Map(measure, rows, columns, values, normalised)
+
+
+def strongest(of: Map, read: int | None = None, row: int | None = None) -> tuple[int, int] | None:
+    """The cell (row, column) of the largest effect in size, None before any is measured.
+
+    `read`: a row that does not count, that of the token read off, whose last state holds the whole
+    answer; `row`: the one row that counts.
+    """
+    sizes = np.abs(of.values)
+    if row is not None and row < len(sizes) and not np.isnan(sizes[row]).all():
+        return row, int(np.nanargmax(sizes[row]))
+    if read is not None and read < len(sizes) and len(sizes) > 1:
+        sizes[read] = np.nan
+    if np.isnan(sizes).all():
+        return None
+    at, column = divmod(int(np.nanargmax(sizes)), sizes.shape[1])
+    return at, column
+
+
+def map_columns(of: Map) -> Columns:
+    """A map as named columns, its rows' names first."""
+    return {
+        "": [f"{at} {name}" for at, name in enumerate(of.rows)],
+        **{column.name: of.values[:, at] for at, column in enumerate(of.columns)},
+    }
+
+
+# One stream of two runs beside each other: how long the vectors are, and how far apart they lie.
+
+
+def states(stream: Stream) -> dict[str, str]:
+    """The stream's states by names that it keeps under every edit: "embed", "input" (what enters
+    layer 0), "0.attn", ..., "final".
+
+    The state after a sub-layer is what its LayerNorm made of the sum, or the sum itself where none
+    follows.
+    """
+    made: dict[str, str] = {}
+    for site in stream.sites:
+        place, _, what = site.rpartition(".")
+        if what in ("wrote", "read"):
+            continue
+        if site[0].isdigit():
+            made[place if what in ("sum", "normed") else site] = site
+        elif site == "final.normed":
+            made["final"] = site
+        else:
+            made.setdefault("embed", site)
+            made["input"] = site
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """A stream's states in both runs, at the places that both have.
+
+    places (s) names; lengths before and after (s, token); distance (s, token), |after - before|;
+    cosine (s, token) between the two, NaN where one has no length.
+    """
+
+    places: tuple[str, ...]
+    before: np.ndarray
+    after: np.ndarray
+    distance: np.ndarray
+    cosine: np.ndarray
+
+    @property
+    def relative(self) -> np.ndarray:
+        """The distance as a share of the length before, (s, token); NaN where that was 0."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.before > 0, self.distance / self.before, np.nan)
+
+
+def paths(before: Stream, after: Stream) -> Paths:
+    """The two paths of every token, place by place."""
+    one, other = states(before), states(after)
+    places = tuple(name for name in one if name in other)
+    x, y = (
+        np.stack([stream.at(sites[name]).astype(np.float64) for name in places])
+        for stream, sites in ((before, one), (after, other))
+    )
+    lengths = np.linalg.norm(x, axis=-1), np.linalg.norm(y, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cosine = np.where(
+            lengths[0] * lengths[1] > 0,
+            np.clip((x * y).sum(-1) / (lengths[0] * lengths[1]), -1, 1),
+            np.nan,
+        )
+    return Paths(places, *lengths, np.linalg.norm(y - x, axis=-1), cosine)
+
+
+def spread_out(of: Paths) -> bool:
+    """True where the two paths lie so far apart that a logarithmic scale suits their distance."""
+    return bool(np.nanmax(of.relative, initial=0.0) > 10)
+
+
+def growth(stream: Stream) -> float:
+    """The tokens' mean length at the last state over that at the first; infinite where the first
+    has none."""
+    sites = list(states(stream).values())
+    first, last = (
+        float(np.linalg.norm(stream.at(site).astype(np.float64), axis=-1).mean())
+        for site in (sites[0], sites[-1])
+    )
+    return last / first if first > 0 else inf
+
+
+def path_columns(of: Paths, token: int) -> Columns:
+    """Both paths of one token as named columns, with the mean over all tokens beside them."""
+    return {
+        "state": of.places,
+        "length before": of.before[:, token],
+        "length after": of.after[:, token],
+        "distance": of.distance[:, token],
+        "distance / length before": of.relative[:, token],
+        "cosine": of.cosine[:, token],
+        "mean length before": of.before.mean(axis=1),
+        "mean length after": of.after.mean(axis=1),
+        "mean distance / length before": of.relative.mean(axis=1),
+    }
+
+
+SAME = 1e-6  # what moved no further than this, on its scale from 0 to 1, is taken for rounding
+WORTH = 0.01  # on the same scale: less is not worth a sentence beside another
+LARGE = 2**19  # numbers of which several copies are made one part after the other
+FEWEST_CHANCE = 1e-4  # words less likely than this in both runs are not listed
+
+
+# ---- one attention, twice ------------------------------------------------------------------------
+
+
+def rows_with_choice(before: Attention, after: Attention) -> np.ndarray:
+    """True for each row (query) that may look at more than one key in one of the runs."""
+    return (before.allowed | after.allowed).sum(axis=1) > 1
+
+
+def entropies(pattern: np.ndarray) -> np.ndarray:
+    """Entropy of rows in nats: pattern (..., key) of weights that sum to 1 -> (...)."""
+    return -(pattern * np.log(np.where(pattern > 0, pattern, 1))).sum(axis=-1, dtype=np.float64)
+
+
+def distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Jensen-Shannon distance of rows: p and q (..., key) -> (...), 0 for equal rows and 1 for rows
+    that share no key.
+
+    The square root of H(m) - (H(p) + H(q)) / 2 in bits, where m is the mean of the two rows.
+    """
+    if p.ndim > 2 and p.size > LARGE:
+        return np.stack([distances(one, other) for one, other in zip(p, q)])
+    p, q = p.astype(np.float64), q.astype(np.float64)
+    p, q = p / p.sum(axis=-1, keepdims=True), q / q.sum(axis=-1, keepdims=True)
+    divergence = (_over_mean(p, q) + _over_mean(q, p)) / (2 * log(2))
+    return np.sqrt(np.clip(divergence, 0, 1))
+
+
+def _over_mean(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """KL(p || m) in nats, m the mean of p and q: rows that are equal give 0 exactly."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(p > 0, p * np.log(2 * p / (p + q)), 0).sum(axis=-1)
+
+
+def changed(before: Attention, after: Attention) -> np.ndarray:
+    """How far each head moved (layer, head): its rows' mean Jensen-Shannon distance. NaN where no
+    row has a choice."""
+    rows = rows_with_choice(before, after)
+    if not rows.any():
+        return np.full(before.pattern.shape[:2], np.nan)
+    return np.stack(
+        [
+            distances(one[:, rows], other[:, rows]).mean(axis=-1)
+            for one, other in zip(before.pattern, after.pattern)
+        ]
+    )
+
+
+def most_changed(distance: np.ndarray, most: int = 8) -> tuple[tuple[int, int], ...]:
+    """The heads (layer, head) that moved furthest, furthest first; those that did not move are not
+    among them. distance (layer, head)."""
+    flat = np.nan_to_num(distance).ravel()
+    order = np.argsort(-flat, kind="stable")[:most]
+    return tuple(
+        (int(at) // distance.shape[1], int(at) % distance.shape[1])
+        for at in order
+        if flat[at] > SAME
+    )
+
+
+# ---- what is said, twice -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionChange:
+    """What both runs say at one place: probabilities (id) before and after, the likeliest word of
+    each, and KL(before || after) in nats."""
+
+    before: np.ndarray
+    after: np.ndarray
+    said: int
+    says: int
+    kl: float
+
+    def top(self, most: int = 8) -> tuple[int, ...]:
+        """The words that are likeliest in one of the two runs, likeliest before first, at most
+        `most`; each run's likeliest is always among them."""
+        half = most // 2
+        one, other = (
+            np.argsort(-p, kind="stable")[:most].tolist() for p in (self.before, self.after)
+        )
+        chosen = list(dict.fromkeys([*one[:half], *other[:half], *one]))[:most]
+        likely = [
+            word
+            for word in chosen
+            if word in (self.said, self.says)
+            or max(self.before[word], self.after[word]) >= FEWEST_CHANCE
+        ]
+        return tuple(sorted(likely, key=lambda word: (-self.before[word], -self.after[word])))
+
+
+def answer(before: np.ndarray, after: np.ndarray) -> PredictionChange:
+    """Both runs' scores over the vocabulary (id) as probabilities."""
+    p, q = softmax(before), softmax(after)
+    kl = float((p * (_logs(before) - _logs(after))).sum())
+    return PredictionChange(p, q, int(p.argmax()), int(q.argmax()), max(kl, 0.0))
+
+
+def _logs(scores: np.ndarray) -> np.ndarray:
+    """Logarithms of the softmax of scores (id), which exist where a probability is too small to be
+    written."""
+    shifted = scores.astype(np.float64) - scores.max()
+    return shifted - np.log(np.exp(shifted).sum())
+
+
+def answer_columns(of: PredictionChange, words: Sequence[int], labels: Sequence[str]) -> Columns:
+    """Words with their probabilities in both runs as named columns."""
+    one, other = of.before[list(words)], of.after[list(words)]
+    return {"word": labels, "before": one, "after": other, "difference": other - one}
+
+
+# ---- one sentence --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One quantity in both runs. `moved` says how far, on a scale from 0 to 1; `family` is
+    attention, vectors or prediction; `says` it in words."""
+
+    name: str
+    family: str
+    before: float
+    after: float
+    moved: float
+    says: str
+
+
+def moves(
+    before: Recording,
+    after: Recording,
+    said: PredictionChange | None = None,
+    labels: tuple[str, str] = ("", ""),
+) -> tuple[Moved, ...]:
+    """Every quantity that is measured, those that moved furthest first.
+
+    said: the two answers at the place looked at, `labels` the likeliest word before and after. How
+    far a quantity moved: of mean row entropy, the change as a share of an even row's; of the mean
+    largest weight and of a word's probability, the change itself; of rows, the square of their mean
+    Jensen-Shannon distance; of growth, the change in powers of ten, at most 1; of KL, 1 - e^-KL.
+    """
+    found = [
+        each
+        for one, other in zip(before.attention, after.attention)
+        for each in _attention(one, other, len(before.attention) > 1)
+    ]
+    found += [
+        _growth(one, other, len(before.streams) > 1)
+        for one, other in zip(before.streams, after.streams)
+    ]
+    if said is not None:
+        found += _prediction(said, *labels)
+    return tuple(sorted(found, key=lambda each: -each.moved))
+
+
+def turned(said: PredictionChange) -> float:
+    """How far a prediction moved, from 0 to 1."""
+    return max(each.moved for each in _prediction(said, "", ""))
+
+
+def told(found: Sequence[Moved]) -> tuple[str, ...]:
+    """The sentences that say what happened: of each family the quantity that moved furthest,
+    furthest first; () where nothing moved.
+
+    A second sentence is for what moved by at least WORTH.
+    """
+    first: dict[str, Moved] = {}
+    for each in found:
+        if each.moved > (WORTH if first else SAME):
+            first.setdefault(each.family, each)
+    said = [each.says for each in first.values()]
+    if first and next(iter(first.values())).moved < WORTH:
+        said[0] = f"hardly anything changed: {said[0]}"
+    return tuple(said)
+
+
+def _attention(before: Attention, after: Attention, named: bool) -> Iterator[Moved]:
+    rows = rows_with_choice(before, after)
+    if not rows.any():
+        return
+    even = float(np.log((before.allowed | after.allowed).sum(axis=1)[rows]).mean())
+    apart = changed(before, after).mean(axis=1)
+    for layer, each in enumerate(zip(before.pattern, after.pattern)):  # all at once are large
+        one, other = (pattern[:, rows] for pattern in each)
+        where = f"layer {layer}" + (f" ({before.name}-attention)" if named else "")
+        was, now = float(entropies(one).mean()), float(entropies(other).mean())
+        top, tops = (
+            float(one.max(axis=-1).mean(dtype=np.float64)),
+            float(other.max(axis=-1).mean(dtype=np.float64)),
+        )
+        entropy = f"row entropy in {where} {went(was, now)} nats"
+        yield Moved(
+            f"row entropy, {where}, nats",
+            "attention",
+            was,
+            now,
+            min(1.0, abs(now - was) / even),
+            f"{entropy}; the largest weight takes {tops:.2f} on average",
+        )
+        yield Moved(
+            f"largest weight, {where}",
+            "attention",
+            top,
+            tops,
+            abs(tops - top),
+            f"the largest weight of a row in {where} {went(top, tops)} on average; {entropy}",
+        )
+        yield Moved(
+            f"rows moved, {where}, Jensen–Shannon distance",
+            "attention",
+            0.0,
+            float(apart[layer]),
+            float(apart[layer]) ** 2,
+            f"the rows of {where} lie {apart[layer]:.2f} away from where they were on average "
+            f"(Jensen–Shannon distance, 0 to 1); {entropy}",
+        )
+
+
+def _growth(before: Stream, after: Stream, named: bool) -> Moved:
+    was, now = growth(before), growth(after)
+    moved = (
+        min(1.0, abs(log10(now / was))) if 0 < was < inf and 0 < now < inf else float(was != now)
+    )
+    which = f" of the {before.name}" if named else ""
+    return Moved(
+        f"length at the last state{which} / at the first",
+        "vectors",
+        was,
+        now,
+        moved,
+        f"vectors at the end{which} were {length(was)} times as long as at the start, "
+        f"and now are {length(now)} times",
+    )
+
+
+def _prediction(of: PredictionChange, said: str, says: str) -> list[Moved]:
+    was, now = float(of.before[of.said]), float(of.after[of.said])
+    after = (
+        "it still comes first"
+        if of.said == of.says
+        else f"“{says}” now comes first with {share(float(of.after[of.says]))}"
+    )
+    words = f"the probability of “{said}” {went(was, now, share)}, and {after}"
+    return [
+        Moved(f"probability of “{said}”", "prediction", was, now, abs(now - was), words),
+        Moved(
+            "KL(before ‖ after), nats",
+            "prediction",
+            0.0,
+            of.kl,
+            1 - exp(-of.kl),
+            f"{words} (KL divergence {of.kl:.2f} nats)",
+        ),
+    ]
+
+
+def went(was: float, now: float, written=lambda value: f"{value:.2f}") -> str:
+    """ "fell from 1.93 to 0.21": two numbers as a movement. Numbers that would be written alike get
+    more figures."""
+    if was == now:
+        return f"stays at {written(now)}"
+    if written(was) == written(now):
+        written = "{:.5g}".format
+    return f"{'rose' if now > was else 'fell'} from {written(was)} to {written(now)}"
+
+
+def length(value: float) -> str:
+    """A factor in three figures, without a power of ten."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def share(value: float) -> str:
+    """A probability as a person reads it: more digits where it is small, and no power of ten."""
+    if value >= 0.1:
+        return f"{value:.2f}"
+    return (
+        f"{value:.3f}"
+        if value >= 0.0095
+        else f"{value:.2g}"
+        if value >= 1e-4
+        else f"{value:.6f}".rstrip("0")
+        if value >= 1e-6
+        else "under 0.000001"
+    )
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def matrix_columns(
+    before: np.ndarray, after: np.ndarray, rows: Sequence[str], keys: Sequence[str]
+) -> Columns:
+    """Two matrices (query, key) as named columns, one line for each pair of tokens; tokens have
+    their places in front."""
+    queries, columns = np.indices(before.shape).reshape(2, -1)
+    return {
+        "query": [f"{at} {rows[at]}" for at in queries],
+        "key": [f"{at} {keys[at]}" for at in columns],
+        "before": before.ravel(),
+        "after": after.ravel(),
+        "difference": after.ravel().astype(np.float64) - before.ravel(),
+    }
+
+
+def head_columns(distance: np.ndarray) -> Columns:
+    """How far every head moved as named columns. distance (layer, head)."""
+    layers, heads = np.indices(distance.shape).reshape(2, -1)
+    return {"layer": layers, "head": heads, "Jensen–Shannon distance": distance.ravel()}
+
+
+def moved_columns(found: Sequence[Moved]) -> Columns:
+    """What was measured as named columns."""
+    return {
+        "measured": [each.name for each in found],
+        "before": [each.before for each in found],
+        "after": [each.after for each in found],
+        "moved, 0 to 1": [each.moved for each in found],
+    }

@@ -1,0 +1,393 @@
+"""The logit lens and a logit's parts, ready to be shown: names of sites, what really comes, one
+cell opened, groups of parts, tables, files.
+
+Axis legend: site, token and rank as in `models/results.py`; `id` runs over the vocabulary. On
+screen ranks count from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis.csv import Cells, Columns
+from models.recording import Recording, Stream
+from models.results import Attribution, Lens, Part
+from models.results import Neurons as Neurons
+
+# The neurons of an FFN in a logit, ready to be shown: which FFN to open, what its neurons come to
+# together, when one fires, tables.
+
+MOST_BARS = 12
+FIRES = 0.5  # of a neuron's largest activation: from there on a token counts as one it fires at
+
+
+def ffns(attribution: Attribution) -> dict[int, Part]:
+    """The FFNs that have a part in a logit, by layer."""
+    return {part.layer: part for part in attribution.parts if part.kind == "ffn"}
+
+
+def strongest_ffn(attribution: Attribution) -> int:
+    """The layer of the FFN whose part is the largest, up or down."""
+    found = ffns(attribution)
+    return max(found, key=lambda layer: abs(found[layer].value))
+
+
+@dataclass(frozen=True)
+class Together:
+    """What the neurons of an FFN come to: how many push the word up and down and by how much, and
+    how few of them do half of all that pushing, up and down together."""
+
+    n: int
+    n_up: int
+    up: float
+    n_down: int
+    down: float
+    half: int
+
+
+def together(of: Neurons) -> Together:
+    """The sums over all neurons."""
+    up, down = of.adds[of.adds > 0], of.adds[of.adds < 0]
+    share = np.cumsum(np.sort(np.abs(of.adds))[::-1])
+    half = int(np.searchsorted(share, share[-1] / 2)) + 1 if share[-1] else 0
+    return Together(len(of.adds), len(up), float(up.sum()), len(down), float(down.sum()), half)
+
+
+def rank_of(of: Neurons, neuron: int | None) -> int:
+    """The place of a neuron among the strongest, 0 for one that is not among those shown."""
+    shown = of.strongest[:MOST_BARS].tolist()
+    return shown.index(neuron) if neuron in shown else 0
+
+
+def others(of: Neurons) -> tuple[int, float]:
+    """How many neurons are not shown, and what they add together."""
+    left = np.delete(of.adds, of.strongest[:MOST_BARS])
+    return len(left), float(left.sum())
+
+
+def fires(of: Neurons, rank: int) -> np.ndarray:
+    """At which tokens one of the strongest neurons fires, (token) bool: where its activation is at
+    least FIRES of its largest, by size."""
+    size = np.abs(of.fires[rank])
+    return (size >= FIRES * size.max()) & (size > 0)
+
+
+def table(of: Neurons) -> Columns:
+    """Every neuron as named columns, those that add or take most first."""
+    order = np.argsort(-np.abs(of.adds), kind="stable")
+    return {
+        "neuron": order,
+        "activation": of.activation[order],
+        "length of what it writes": of.length[order],
+        "adds to the logit": of.adds[order],
+    }
+
+
+def file(of: Neurons) -> Columns:
+    """The same with the bias, their sum and the FFN's part in the last rows."""
+    ends: dict[str, Cells] = {
+        "neuron": ["bias", "sum", "the FFN’s part"],
+        "adds to the logit": [of.bias, float(of.adds.sum()) + of.bias, of.part],
+    }
+    return {
+        name: [*np.asarray(values).tolist(), *ends.get(name, (None,) * 3)]
+        for name, values in table(of).items()
+    }
+
+
+# What a cell of the lens can be coloured by, and what that is.
+MEASURES = {
+    "Top word": "The probability of the word in the cell, 0 to 1.",
+    "Answer": "The probability that the site gives the model’s final answer at this token, 0 to 1.",
+    "Rank": (
+        "The place of the model’s final answer among all words here: 1 is first. On a "
+        "logarithmic scale."
+    ),
+    "KL": (
+        "How far the distribution here is from the final one, in nats; 0 is the same. On a "
+        "scale of ln(1 + KL)."
+    ),
+}
+# As the head of a row, and in a sentence.
+_PLACES = {
+    "attn": ("attention", "attention"),
+    "cross": ("cross", "cross-attention"),
+    "ffn": ("FFN", "FFN"),
+}
+_ENDS = {
+    "embed": ("embedding", "The embedding alone"),
+    "embed+pos": ("+ position", "Embedding + position"),
+    "embed.normed": ("input norm", "The input, after its norm"),
+    "final.normed": ("last norm", "After the last norm"),
+}
+_NO_WORD = -1
+
+
+def site_name(site: str) -> str:
+    """A site of a stream as the head of a row, "L2 attention". Raises ValueError for a site that is
+    no state."""
+    if site in _ENDS:
+        return _ENDS[site][0]
+    layer, place = _layer_and_place(site)
+    return f"L{layer} {_PLACES[place][0]}"
+
+
+def site_words(site: str) -> str:
+    """The same in words, "After the attention of layer 2". Raises ValueError for a site that is no
+    state."""
+    if site in _ENDS:
+        return _ENDS[site][1]
+    layer, place = _layer_and_place(site)
+    return f"After the {_PLACES[place][1]} of layer {layer}"
+
+
+def _layer_and_place(site: str) -> tuple[str, str]:
+    layer, place, kind = (*site.split("."), "", "")[:3]
+    if place not in _PLACES or kind not in ("normed", "sum"):
+        raise ValueError(f"{site!r} is no state of a stream")
+    return layer, place
+
+
+def read_stream(recording: Recording) -> Stream:
+    """The stream that the model's words are read from: its only one, or of two the one that
+    writes."""
+    return recording.streams[-1]
+
+
+def asks_next(recording: Recording) -> bool:
+    """True where a position answers "which word comes next", False where it answers "which word
+    stands here"."""
+    return read_stream(recording).name == "decoder"
+
+
+def truth(recording: Recording, plain: Recording) -> np.ndarray:
+    """The id (token) that would be right at each position, -1 where no one can say or nothing is
+    asked.
+
+    Before a next word that is the token that follows. Where the model fills words it is the one
+    that an edit hides; `plain` is the recording of the same text with nothing hidden. Raises
+    ValueError where the two have other tokens."""
+    ids, whole = read_stream(recording).ids, read_stream(plain).ids
+    if asks_next(recording):
+        return np.append(ids[1:], _NO_WORD)
+    if len(ids) != len(whole):
+        raise ValueError(f"{len(ids)} tokens, but {len(whole)} with nothing hidden")
+    return np.where(ids == whole, _NO_WORD, whole)
+
+
+def asked_token(recording: Recording) -> int:
+    """The token to begin with: before a next word the last one, else the first of the text, which
+    may have none."""
+    stream = read_stream(recording)
+    return len(stream.tokens) - 1 if asks_next(recording) else int(np.argmin(stream.special))
+
+
+def vocabulary(lens: Lens, right: np.ndarray, shown: int) -> np.ndarray:
+    """Every id that the picture names, each once, ascending: the `shown` top words of each cell,
+    the answers, the right words."""
+    return np.unique(
+        np.concatenate((lens.top_ids[..., :shown].ravel(), lens.final_id, right[right != _NO_WORD]))
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LensCell:
+    """One site at one token. ids and probabilities (rank) of its top words, `others` the rest of
+    the 1; of the model's final answer `final_id`, its `rank` here from 0 and its `probability`
+    here; kl in nats."""
+
+    site: int
+    token: int
+    ids: np.ndarray
+    probabilities: np.ndarray
+    others: float
+    final_id: int
+    rank: int
+    probability: float
+    kl: float
+
+
+def cell(lens: Lens, site: int, token: int) -> LensCell:
+    """A cell of the lens, opened."""
+    probabilities = np.exp(lens.top_logprobs[site, token])
+    return LensCell(
+        site,
+        token,
+        lens.top_ids[site, token],
+        probabilities,
+        max(0.0, 1.0 - float(probabilities.sum())),
+        int(lens.final_id[token]),
+        int(lens.rank[site, token]),
+        float(np.exp(lens.logprob[site, token])),
+        float(lens.kl[site, token]),
+    )
+
+
+def column(lens: Lens, token: int) -> tuple[LensCell, ...]:
+    """One token at every site."""
+    return tuple(cell(lens, site, token) for site in range(len(lens.sites)))
+
+
+def named(way: Sequence[LensCell], right: np.ndarray) -> np.ndarray:
+    """Every id that a column of cells and what would be right there name, each once, ascending."""
+    here = right[way[0].token]
+    return np.unique(
+        np.concatenate(
+            [*(each.ids for each in way), [way[0].final_id], [here] if here != _NO_WORD else []]
+        ).astype(np.int64)
+    )
+
+
+def file_table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> Columns:
+    """The lens as named columns, a row for each token of each site, its top words with their
+    probabilities last."""
+    sites, n = len(lens.sites), len(tokens)
+    columns: dict[str, Cells] = {
+        "site": [site for site in lens.sites for _ in range(n)],
+        "token": list(range(n)) * sites,
+        "token text": list(tokens) * sites,
+        "final answer": [labels[int(id)] for id in lens.final_id] * sites,
+        "probability of final answer": np.exp(lens.logprob).ravel().tolist(),
+        "rank of final answer": (lens.rank.ravel() + 1).tolist(),
+        "KL to final (nats)": lens.kl.ravel().tolist(),
+    }
+    for rank in range(lens.top_ids.shape[-1]):
+        columns[f"word {rank + 1}"] = [labels[int(id)] for id in lens.top_ids[..., rank].ravel()]
+        columns[f"probability {rank + 1}"] = np.exp(lens.top_logprobs[..., rank]).ravel()
+    return columns
+
+
+@dataclass(frozen=True)
+class LogitGroup:
+    """Parts of a logit that belong together, the strongest first, and their sum."""
+
+    name: str
+    value: float
+    parts: tuple[Part, ...]
+
+
+def part_name(part: Part) -> str:
+    """A part as the label of its bar, "L2 head 5"."""
+    if part.kind == "head":
+        return f"L{part.layer} {'cross ' if part.attention == 'cross' else ''}head {part.head}"
+    if part.kind in WHOLE_PARTS:
+        return f"L{part.layer} {_whole(part)}"
+    return NAMES[part.kind]
+
+
+NAMES = {
+    "embedding": "embedding",
+    "position": "position",
+    "bias": "biases",
+    "transform": "transform’s bend",
+}
+
+
+LAST = {"bias": 1, "transform": 2}  # where they stand in the order of the network
+# Parts that stand for more than a head: an FFN, and in a model's own code an attention or a layer
+# that could not be followed further.
+WHOLE_PARTS = {"ffn": "FFN", "attn": "attention", "layer": "attention and FFN"}
+
+
+def _whole(part: Part) -> str:
+    return "cross-attention" if part.attention == "cross" else WHOLE_PARTS[part.kind]
+
+
+def part_key(part: Part) -> str:
+    """A head's name in an address: "self.2.5"; spaces of an attention's name become dashes. An
+    FFN's: "ffn.2". "" for any other part."""
+    if part.kind == "ffn":
+        return f"ffn.{part.layer}"
+    return (
+        f"{part.attention.replace(' ', '-')}.{part.layer}.{part.head}"
+        if part.kind == "head"
+        else ""
+    )
+
+
+def n_norms(recording: Recording) -> int:
+    """How many LayerNorms the state itself passes on its way to the readout; those in front of a
+    sub-layer are read beside it."""
+    return sum(site.endswith(".normed") for site in read_stream(recording).sites)
+
+
+def largest(attribution: Attribution) -> tuple[Part, ...]:
+    """The parts, those that push hardest first, up or down."""
+    return tuple(sorted(attribution.parts, key=lambda part: -abs(part.value)))
+
+
+def groups(attribution: Attribution) -> tuple[LogitGroup, ...]:
+    """The parts in the order in which the stream meets them: embedding, position, of each layer its
+    heads and its FFN, and the biases."""
+    found: dict[str, list[Part]] = {}
+    for part in sorted(attribution.parts, key=lambda part: LAST.get(part.kind, 0)):
+        heads = "cross-heads" if part.attention == "cross" else "heads"
+        kind = heads if part.kind == "head" else _whole(part) if part.layer >= 0 else ""
+        found.setdefault(NAMES.get(part.kind) or f"L{part.layer} {kind}", []).append(part)
+    return tuple(
+        LogitGroup(
+            name,
+            sum(part.value for part in parts),
+            tuple(sorted(parts, key=lambda part: -abs(part.value))),
+        )
+        for name, parts in found.items()
+    )
+
+
+def total(attribution: Attribution) -> float:
+    """The sum of the parts, which is the logit up to rounding."""
+    return float(sum(part.value for part in attribution.parts))
+
+
+def parts_table(attribution: Attribution) -> Columns:
+    """The parts as named columns, the strongest first."""
+    parts = largest(attribution)
+    return {
+        "part": [part_name(part) for part in parts],
+        "kind": [part.kind for part in parts],
+        "attention": [part.attention for part in parts],
+        "layer": [part.layer if part.layer >= 0 else None for part in parts],
+        "head": [part.head if part.head >= 0 else None for part in parts],
+        "contribution": [part.value for part in parts],
+    }
+
+
+def parts_file(attribution: Attribution) -> Columns:
+    """The parts as named columns, the strongest first, with their sum and the logit itself in the
+    last two rows."""
+    ends: dict[str, Cells] = {
+        "part": ["sum of parts", "logit"],
+        "contribution": [total(attribution), attribution.logit],
+    }
+    return {
+        name: [*values, *ends.get(name, (None, None))]
+        for name, values in parts_table(attribution).items()
+    }
+
+
+# The states of a stream: which of its sites they are, what they are called on an axis, and their
+# vectors.
+
+
+def states(stream: Stream, sums: bool = True) -> tuple[str, ...]:
+    """The sites where a stream has a state: not those that say what was added, or what a sub-layer
+    read of the state. Without `sums` also not the sums that a LayerNorm follows."""
+    found = [site for site in stream.sites if not site.endswith((".wrote", ".read"))]
+    return tuple(site for site in found if sums or not _is_sum(site, found))
+
+
+def title(site: str, names: Sequence[str]) -> str:
+    """A site as an axis names it, "L2 attention", or "L2 attention, sum" where `names` also has the
+    state after its LayerNorm."""
+    return site_name(site) + (", sum" if _is_sum(site, names) else "")
+
+
+def vectors(stream: Stream, names: Sequence[str], at: np.ndarray) -> np.ndarray:
+    """The vectors (site, token, d_model) of some tokens at some sites, float64."""
+    return stream.resid[[stream.sites.index(name) for name in names]][:, at].astype(np.float64)
+
+
+def _is_sum(site: str, names: Sequence[str]) -> bool:
+    return site.endswith(".sum") and site[:-3] + "normed" in names

@@ -1,0 +1,650 @@
+"""Attention as a lookup that is soft, as messages on a graph, and as one of three ways to score a
+pair.
+
+Axis legend as in `models/recording.py`. Everything is computed in float64 from a Recording; W_O,
+cut by head (layer, head, d_head, d_model), and its bias (layer, d_model) are passed in where a
+number needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from explorer.analysis.csv import Columns
+from models.recording import Attention, Recording
+from models.results import Circuits as Circuits
+
+# A head's circuits ready to be shown: which words are asked for, how far the head copies, and a
+# table.
+
+MOST_WORDS = 64  # different words of a text that are read at once
+
+
+def words_of(recording: Recording, attention: Attention, also: Sequence[int]) -> tuple[int, ...]:
+    """The different words of the text that is looked at, as it has them, at most MOST_WORDS, and
+    `also` these ids."""
+    ids = [int(each) for each in recording.stream(attention.key).ids]
+    return tuple(dict.fromkeys([*also, *list(dict.fromkeys(ids))[:MOST_WORDS]]))
+
+
+def most_looked_at(attention: Attention, layer: int, head: int, query: int) -> int:
+    """The key that a query gives the largest weight."""
+    return int(attention.pattern[layer, head, query].argmax())
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How many of n words, handed over, raise themselves into the words that they raise most, and
+    how many raise themselves at all."""
+
+    n: int
+    among_first: int
+    raised: int
+
+
+def copies(of: Circuits) -> Copies:
+    """How far the head copies, by its weights alone."""
+    first = int((of.own_rank < of.up_ids.shape[1]).sum())
+    return Copies(len(of.ids), first, int((of.own > 0).sum()))
+
+
+def nearest_words(of: Circuits, at: int, most: int) -> np.ndarray:
+    """The words of the text that a word, as a query, scores highest: their places in `ids`."""
+    return np.argsort(-of.among[at], kind="stable")[:most]
+
+
+def circuit_table(of: Circuits, labels: Callable[[np.ndarray], list[str]]) -> dict[str, Sequence]:
+    """A row for each word: whom it looks for, what it makes the head raise and lower, and itself.
+    labels: of ids."""
+
+    def listed(ids: np.ndarray) -> list[str]:
+        return [" · ".join(labels(row)) for row in ids]
+
+    best = of.ids[[int(row.argmax()) for row in of.among]]
+    return {
+        "word": labels(of.ids),
+        "looks for, of these words": labels(best),
+        "looks for, of all words": listed(of.key_ids),
+        "looked at, raises": listed(of.up_ids),
+        "looked at, lowers": listed(of.down_ids),
+        "itself, logit": of.own.tolist(),
+        "itself, rank": (of.own_rank + 1).tolist(),
+    }
+
+
+NEAR = 0.1  # a soft result this near to the hard one, by relative distance, is called a lookup
+MOST_EDGES = 1500  # that are drawn
+CURVE = np.logspace(-2, 2, 81)  # temperatures
+
+
+# ---- soft and hard ----
+
+
+def softened(scores: np.ndarray, allowed: np.ndarray, temperature: float) -> np.ndarray:
+    """softmax(scores / temperature) over the allowed keys, (..., key). At 0 all weight on the
+    largest score (equal ones share it), at infinity the even row. scores (..., key) before the
+    mask, allowed of a shape that fits."""
+    masked = np.where(allowed, scores.astype(np.float64), -np.inf)
+    above = masked - masked.max(axis=-1, keepdims=True)
+    if temperature == 0:
+        powers = (above == 0).astype(np.float64)
+    elif np.isinf(temperature):
+        powers = np.isfinite(masked).astype(np.float64)
+    else:
+        with np.errstate(over="ignore"):
+            powers = np.exp(above / temperature)
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """One query of one head: the key that a hard lookup returns, z_soft = sum of weight x value and
+    z_hard = that key's value, (d_head), and how far apart they are: distance, relative = distance /
+    |z_hard|, cosine; NaN where a vector has no length."""
+
+    key: int
+    z_soft: np.ndarray
+    z_hard: np.ndarray
+    distance: float
+    relative: float
+    cosine: float
+
+
+def lookup(
+    attention: Attention, layer: int, head: int, query: int, temperature: float = 1.0
+) -> Lookup:
+    """The soft lookup at a temperature beside the hard one."""
+    scores, allowed, values = (
+        attention.scores[layer, head, query],
+        attention.allowed[query],
+        attention.v[layer, head].astype(np.float64),
+    )
+    key = int(np.where(allowed, scores, -np.inf).argmax())
+    soft, hard = softened(scores, allowed, temperature) @ values, values[key]
+    distance, relative, cosine = (float(each) for each in apart(soft, hard))
+    return Lookup(key, soft, hard, distance, relative, cosine)
+
+
+def apart(soft: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distance, distance / |hard| and cosine along the last axis."""
+    distance = np.linalg.norm(soft - hard, axis=-1)
+    a, b = np.linalg.norm(soft, axis=-1), np.linalg.norm(hard, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (
+            distance,
+            np.where(b > 0, distance / b, np.nan),
+            np.where(a * b > 0, np.clip((soft * hard).sum(-1) / (a * b), -1, 1), np.nan),
+        )
+
+
+def everywhere(attention: Attention) -> np.ndarray:
+    """The relative distance of soft and hard at every (layer, head, query). NaN where only one key
+    is allowed, which leaves no choice."""
+    found = np.full(attention.pattern.shape[:3], np.nan)
+    choosing = attention.allowed.sum(axis=1) > 1
+    for layer in range(len(found)):
+        values = attention.v[layer].astype(np.float64)
+        keys = np.where(attention.allowed, attention.scores[layer], -np.inf).argmax(
+            axis=-1
+        )  # (head, query)
+        hard = np.take_along_axis(values, keys[..., None], axis=1)
+        found[layer] = np.where(
+            choosing, apart(attention.pattern[layer].astype(np.float64) @ values, hard)[1], np.nan
+        )
+    return found
+
+
+def medians(found: np.ndarray) -> np.ndarray:
+    """The median over the queries of `everywhere`, (layer, head); NaN where there is none."""
+    if np.isnan(found).all():
+        return np.full(found.shape[:2], np.nan)
+    return np.nanmedian(found, axis=-1)
+
+
+def counted(found: np.ndarray) -> tuple[int, int, float]:
+    """How many lookups there are, how many are within NEAR of the hard one, and the median relative
+    distance (NaN of none)."""
+    known = found[np.isfinite(found)]
+    return (
+        known.size,
+        int((known <= NEAR).sum()),
+        float(np.median(known)) if known.size else float("nan"),
+    )
+
+
+def sharpest(found: np.ndarray) -> tuple[tuple[int, int, float], tuple[int, int, float]] | None:
+    """(layer, head, median) of the head nearest to a hard lookup and of the one farthest from it;
+    None where nothing can be said."""
+    middle = medians(found)
+    if np.isnan(middle).all():
+        return None
+
+    def head(at: int) -> tuple[int, int, float]:
+        layer, number = divmod(at, middle.shape[1])
+        return layer, number, float(middle[layer, number])
+
+    return head(int(np.nanargmin(middle))), head(int(np.nanargmax(middle)))
+
+
+def divided(
+    attention: Attention,
+    rows: Sequence[str],
+    keys: Sequence[str],
+    special: Sequence[bool],
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+) -> tuple[int, int, int]:
+    """(layer, head, query) of the lookup that the key of second weight draws farthest from the hard
+    one; what is given is kept.
+
+    The draw is w2 |v2 - v1| / (|v1| + |v2|), w2 the second largest weight of a row, v1 and v2 the
+    values of the two: 0 where one key takes all or where both hand over the same, at most 1/2. Of
+    an attention that has no values it is w2. rows (query) and keys (key) are labels, special (key):
+    a row is taken first where it and the two keys are words, and not at all where it has no choice,
+    unless there is no other.
+    """
+    layers, heads, queries, count = attention.pattern.shape
+    if count < 2:
+        return layer or 0, head or 0, query or 0
+    at_layers, at_heads, at_rows = (
+        range(size) if each is None else [each]
+        for size, each in ((layers, layer), (heads, head), (queries, query))
+    )
+    worded = _worded(keys, special)
+    asking = _worded(rows, special if tuple(rows) == tuple(keys) else [False] * queries)[at_rows]
+    choosing = attention.allowed.sum(axis=1)[at_rows] > 1
+    best, found = -np.inf, (at_layers[0], at_heads[0], at_rows[0])
+    for one in at_layers:
+        for other in at_heads:
+            weights = np.where(
+                attention.allowed[at_rows], attention.pattern[one, other][at_rows], -1.0
+            )
+            two = np.argpartition(-weights, 1, axis=1)[:, :2]
+            draw = np.maximum(np.take_along_axis(weights, two, axis=1).min(axis=1), 0).astype(
+                np.float64
+            )
+            if attention.opens:
+                a, b = attention.v[one, other].astype(np.float64)[two.T]
+                draw *= np.linalg.norm(a - b, axis=-1) / np.maximum(
+                    np.linalg.norm(a, axis=-1) + np.linalg.norm(b, axis=-1), 1e-300
+                )
+            draw += choosing.astype(float) + (choosing & asking & worded[two].all(axis=1))
+            at = int(draw.argmax())
+            if draw[at] > best:
+                best, found = draw[at], (one, other, at_rows[at])
+    return found
+
+
+def _worded(labels: Sequence[str], special: Sequence[bool]) -> np.ndarray:
+    """Which tokens are of the text and have a letter or a digit."""
+    return np.array(
+        [not out and any(map(str.isalnum, label)) for label, out in zip(labels, special)]
+    )
+
+
+# ---- messages ----
+
+
+def messages(attention: Attention, layer: int, head: int, query: int) -> np.ndarray:
+    """What a token receives from each key: weight x value, (key, d_head). Their sum is the head's
+    z."""
+    return attention.pattern[layer, head, query].astype(np.float64)[:, None] * attention.v[
+        layer, head
+    ].astype(np.float64)
+
+
+def received(
+    attention: Attention, layer: int, head: int, query: int, labels: Sequence[str]
+) -> Columns:
+    """The messages to a token as named columns, largest weight first; the share of z is (message .
+    z) / |z|^2, and shares sum to 1."""
+    parts = messages(attention, layer, head, query)
+    z = parts.sum(axis=0)
+    weight = attention.pattern[layer, head, query].astype(np.float64)
+    order = np.argsort(-weight, kind="stable")
+    order = order[attention.allowed[query][order]]
+    square = float((z**2).sum()) or 1.0
+    return {
+        "from": [f"{key} {labels[key]}" for key in order],
+        "weight": weight[order],
+        "|value|": np.linalg.norm(attention.v[layer, head].astype(np.float64), axis=-1)[order],
+        "|message|": np.linalg.norm(parts, axis=-1)[order],
+        "share of z": ((parts @ z) / square)[order],
+    }
+
+
+def lengths(attention: Attention, layer: int, head: int, query: int) -> tuple[float, float]:
+    """|z|, and the largest |sum of messages - weights . V| of any component: the two ways to
+    compute z."""
+    parts = messages(attention, layer, head, query)
+    other = attention.pattern[layer, head, query].astype(np.float64) @ attention.v[
+        layer, head
+    ].astype(np.float64)
+    return float(np.linalg.norm(other)), float(np.abs(parts.sum(axis=0) - other).max())
+
+
+def wrote_error(
+    recording: Recording,
+    attention: Attention,
+    w_o: np.ndarray,
+    b_o: np.ndarray,
+    layer: int,
+    query: int,
+) -> float | None:
+    """The largest |sum over heads of (sum of messages) W_O + b_O - what attention wrote| at a
+    token; None where the model does not offer the site."""
+    stream = recording.stream(attention.query)
+    site = f"{layer}.{'attn' if attention.query == attention.key else 'cross'}.wrote"
+    if site not in stream.sites:
+        return None
+    z = np.stack(
+        [
+            messages(attention, layer, head, query).sum(axis=0)
+            for head in range(attention.pattern.shape[1])
+        ]
+    )
+    said = np.einsum("hd,hdm->m", z, w_o[layer].astype(np.float64)) + b_o[layer]
+    return float(np.abs(said - stream.at(site)[query]).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """The edges of a graph, strongest first: queries, keys, weights, each (edge). in_all: how many
+    the rule lets through, those beyond MOST_EDGES being left out; allowed: how many there could be.
+    weight_out (key): the sum of all weights that a key is given, drawn or not."""
+
+    queries: np.ndarray
+    keys: np.ndarray
+    weights: np.ndarray
+    in_all: int
+    allowed: int
+    weight_out: np.ndarray
+
+
+def edges(weights: np.ndarray, allowed: np.ndarray, times: float) -> Edges:
+    """Edges (key to query) of weight at least `times` the even share of their row, 1 / the number
+    of its allowed keys. weights (query, key)."""
+    through = allowed & (weights >= times / allowed.sum(axis=1, keepdims=True))
+    queries, keys = np.nonzero(through)
+    order = np.argsort(-weights[queries, keys], kind="stable")
+    kept = order[:MOST_EDGES]
+    return Edges(
+        queries[kept],
+        keys[kept],
+        weights[queries[kept], keys[kept]].astype(np.float64),
+        len(order),
+        int(allowed.sum()),
+        weights.sum(axis=0, dtype=np.float64),
+    )
+
+
+def nodes(
+    weights: np.ndarray,
+    allowed: np.ndarray,
+    times: float,
+    queries: Sequence[str],
+    keys: Sequence[str],
+) -> Columns:
+    """Every token of the graph as named columns: how many edges come in and go out by the rule of
+    `edges`, and the sums of all weights in and out.
+
+    Where queries and keys are two texts, their columns stand one below the other, "target" and
+    "source".
+    """
+    through = allowed & (weights >= times / allowed.sum(axis=1, keepdims=True))
+    incoming, outgoing = through.sum(axis=1), through.sum(axis=0)
+    into, out = weights.sum(axis=1, dtype=np.float64), weights.sum(axis=0, dtype=np.float64)
+    if tuple(queries) == tuple(keys):
+        return {
+            "token": [f"{at} {label}" for at, label in enumerate(keys)],
+            "edges in": incoming,
+            "weight in": into,
+            "edges out": outgoing,
+            "weight out": out,
+        }
+    none_in, none_out = [0] * len(keys), [0] * len(queries)
+    return {
+        "side": ["target"] * len(queries) + ["source"] * len(keys),
+        "token": [f"{at} {label}" for side in (queries, keys) for at, label in enumerate(side)],
+        "edges in": [*map(int, incoming), *none_in],
+        "weight in": [*map(float, into), *map(float, none_in)],
+        "edges out": [*none_out, *map(int, outgoing)],
+        "weight out": [*map(float, none_out), *map(float, out)],
+    }
+
+
+def loudest(weights: np.ndarray) -> tuple[int, float, float]:
+    """The key with the largest sum of weights, that sum, and the mean over the keys."""
+    out = weights.sum(axis=0, dtype=np.float64)
+    return int(out.argmax()), float(out.max()), float(out.mean())
+
+
+def largest(values: np.ndarray) -> float:
+    """The largest number without its sign; 1 where there is none."""
+    return float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+
+
+def mean_of_heads(attention: Attention, layer: int) -> np.ndarray:
+    """The mean weights (query, key) of a layer's heads."""
+    return attention.pattern[layer].mean(axis=0, dtype=np.float64)
+
+
+# ---- files ----
+
+
+def row_table(
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    temperature: float,
+    labels: Sequence[str],
+) -> Columns:
+    """One row as named columns: score, weight, weight at the temperature, and the hard lookup's,
+    for every key."""
+    scores, allowed = attention.scores[layer, head, query], attention.allowed[query]
+    return {
+        "key": [f"{at} {label}" for at, label in enumerate(labels)],
+        "score": np.where(allowed, scores.astype(np.float64), np.nan),
+        "weight": attention.pattern[layer, head, query].astype(np.float64),
+        f"weight at T = {temperature:g}": softened(scores, allowed, temperature),
+        "hard": softened(scores, allowed, 0),
+    }
+
+
+def heads_table(found: np.ndarray) -> Columns:
+    """`everywhere` as named columns: layer, head, then a column for each query."""
+    layers, heads, queries = found.shape
+    places = [(layer, head) for layer in range(layers) for head in range(heads)]
+    return {
+        "layer": [layer for layer, _ in places],
+        "head": [head for _, head in places],
+        **{f"query {at}": found[..., at].ravel() for at in range(queries)},
+    }
+
+
+# Three ways to score the pairs of one text: naive, symmetric, and the head's own.
+
+
+@dataclass(frozen=True, eq=False)
+class Construction:
+    """One way to score pairs: scores (query, key), without a mask; weights, softmax over the
+    allowed keys; and what is measured of them.
+
+    asymmetry: |S - S'| / (2 |S|) in the Frobenius norm: 0 for a symmetric S, 1 for one of opposite
+    signs across the diagonal; about 0.7 where the two have nothing to do with each other. own,
+    rows: in how many rows, of those with a choice, the largest score is the token's own.
+    own_weight: the mean weight that a token gives itself in those rows.
+    """
+
+    name: str
+    scores: np.ndarray
+    weights: np.ndarray
+    asymmetry: float
+    own: int
+    rows: int
+    own_weight: float
+
+
+def entering(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
+    """The vectors that self-attention of a layer reads, (token, d_model); None where the model does
+    not offer them."""
+    stream = recording.stream(attention.query)
+    if f"{layer}.attn.read" in stream.sites:
+        return stream.at(f"{layer}.attn.read")
+    before = [state for state, wrote, _ in stream.writes() if wrote == f"{layer}.attn.wrote"]
+    return stream.at(before[0]) if before else None
+
+
+def constructions(
+    x: np.ndarray, attention: Attention, layer: int, head: int
+) -> tuple[Construction, ...]:
+    """Three ways to score the pairs of one text: x . x of the vectors that enter the layer, x
+    (token, d_model); Ux . Ux with the head's own W_Q (and its bias) for U, so that Ux = q; and the
+    head's own scores, as recorded. The first two are divided by the root of their vectors' width.
+
+    Raises ValueError for an attention between two streams.
+    """
+    if attention.query != attention.key:
+        raise ValueError(
+            f"{attention.name} goes from one stream to another: rows and columns are not the "
+            "same tokens"
+        )
+    x, q = x.astype(np.float64), attention.q[layer, head].astype(np.float64)
+    made = (
+        ("x · x", x @ x.T / np.sqrt(x.shape[-1])),
+        ("Ux · Ux", q @ q.T / np.sqrt(q.shape[-1])),
+        ("q · k", attention.scores[layer, head].astype(np.float64)),
+    )
+    return tuple(_construction(name, scores, attention.allowed) for name, scores in made)
+
+
+def _construction(name: str, scores: np.ndarray, allowed: np.ndarray) -> Construction:
+    choosing = allowed.sum(axis=1) > 1
+    weights = softened(scores, allowed, 1.0)
+    largest = np.where(allowed, scores, -np.inf).argmax(axis=1)
+    own = (largest == np.arange(len(scores)))[choosing]
+    return Construction(
+        name,
+        scores,
+        weights,
+        asymmetry(scores),
+        int(own.sum()),
+        len(own),
+        float(np.diagonal(weights)[choosing].mean()) if len(own) else float("nan"),
+    )
+
+
+def asymmetry(scores: np.ndarray) -> float:
+    """|S - S'| / (2 |S|) in the Frobenius norm, 0 to 1; 0 for a matrix of zeros."""
+    size = np.linalg.norm(scores)
+    return float(np.linalg.norm(scores - scores.T) / (2 * size)) if size > 0 else 0.0
+
+
+def one_way(own: Construction, special: Sequence[bool]) -> tuple[int, int] | None:
+    """The pair (query, key) whose two scores differ most, the higher one first, among tokens of the
+    text where there are two; None for fewer than two tokens."""
+    gap = own.scores - own.scores.T
+    text = ~np.asarray(special, bool)
+    if text.sum() > 1:
+        gap = np.where(text[:, None] & text[None, :], gap, 0)
+    if len(gap) < 2 or not gap.max() > 0:
+        return None
+    query, key = np.unravel_index(gap.argmax(), gap.shape)
+    return int(query), int(key)
+
+
+def constructions_table(made: Sequence[Construction], labels: Sequence[str], what: str) -> Columns:
+    """Scores or weights ("Scores", "Weights") of all constructions as named columns: construction,
+    query, then a column for each key."""
+    n = len(labels)
+    values = np.concatenate([one.scores if what == "Scores" else one.weights for one in made])
+    named = [f"{at} {label}" for at, label in enumerate(labels)]
+    return {
+        "construction": [one.name for one in made for _ in range(n)],
+        "query": named * len(made),
+        **dict(zip(named, values.T)),
+    }
+
+
+# Why scores are divided by the root of d_k: the variance of q . k, and what the softmax makes of
+# it, width by width.
+
+WIDTHS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
+PAIRS = 6000  # of random vectors, at each width
+KEYS = 12  # that a random query chooses among
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreVariance:
+    """By width: widths (w), variance (w) of q . k, and the mean of the largest weight of a row with
+    the scale and without, scaled and raw (w); keys: how many keys a row chooses among, in the
+    mean."""
+
+    widths: tuple[int, ...]
+    variance: np.ndarray
+    scaled: np.ndarray
+    raw: np.ndarray
+    keys: float
+
+
+@lru_cache(maxsize=8)  # no text plays a part
+def at_random(
+    draw: Callable[[int, int], np.ndarray], widths: tuple[int, ...] = WIDTHS
+) -> ScoreVariance:
+    """Of independent numbers with mean 0 and variance 1; draw(rows, columns). Rows of KEYS keys for
+    the softmax."""
+    found = []
+    for width in widths:
+        q, k = draw(2 * PAIRS, width).reshape(2, PAIRS, width)
+        rows = PAIRS // KEYS
+        scores = np.einsum("rw,rkw->rk", q[:rows], k[: rows * KEYS].reshape(rows, KEYS, width))
+        allowed = np.ones_like(scores, dtype=bool)
+        found.append(((q * k).sum(axis=-1).var(), *_largest(scores, allowed, width)))
+    variance, scaled, raw = np.array(found).T
+    return ScoreVariance(tuple(widths), variance, scaled, raw, float(KEYS))
+
+
+def of_model(attention: Attention) -> ScoreVariance:
+    """Of a model's own queries and keys, each head's brought to a mean square of 1 a component so
+    that sizes do not count. A width is the first so many components of a layer's heads side by
+    side; the variance is over all pairs, and everything is the mean over layers."""
+    q, k = (_side_by_side(each.astype(np.float64)) for each in (attention.q, attention.k))
+    widest = q.shape[-1]
+    widths = (*(width for width in WIDTHS if width < widest), widest)
+    choosing = attention.allowed.sum(axis=1) > 1
+    choosing = choosing if choosing.any() else ~choosing
+    allowed, found = attention.allowed[choosing], []
+    for width in widths:
+        products = q[..., :width] @ k[..., :width].swapaxes(-1, -2)  # (layer, query, key)
+        largest = [_largest(each[choosing], allowed, width) for each in products]
+        found.append((products.var(axis=(1, 2)).mean(), *np.mean(largest, axis=0)))
+    variance, scaled, raw = np.array(found).T
+    return ScoreVariance(widths, variance, scaled, raw, float(allowed.sum(axis=1).mean()))
+
+
+def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float, float]:
+    """The mean of the largest weight of a row, with the scores divided by the root of the width and
+    as they are."""
+    scaled, raw = (
+        float(softened(scores / by, allowed, 1.0).max(axis=-1).mean())
+        for by in (np.sqrt(width), 1.0)
+    )
+    return scaled, raw
+
+
+def _side_by_side(vectors: np.ndarray) -> np.ndarray:
+    """(layer, head, token, d_head) -> (layer, token, head x d_head), each head's of mean square
+    1."""
+    size = np.sqrt((vectors**2).mean(axis=(2, 3), keepdims=True))
+    vectors = vectors / np.where(size > 0, size, 1)
+    return vectors.transpose(0, 2, 1, 3).reshape(vectors.shape[0], vectors.shape[2], -1)
+
+
+def variances(
+    random: ScoreVariance, own: ScoreVariance | None
+) -> list[tuple[str, tuple[int, ...], np.ndarray]]:
+    """The variance with the scale and without as named lines over the width."""
+    lines = []
+    for whose, each in _of(random, own):
+        lines.append((f"{whose}, no scale", each.widths, each.variance))
+        lines.append((f"{whose}, with the scale", each.widths, each.variance / each.widths))
+    return lines
+
+
+def largest_weight(
+    random: ScoreVariance, own: ScoreVariance | None
+) -> list[tuple[str, tuple[int, ...], np.ndarray]]:
+    """The mean largest weight with the scale and without as named lines over the width."""
+    lines = []
+    for whose, each in _of(random, own):
+        lines.append((f"{whose}, no scale", each.widths, each.raw))
+        lines.append((f"{whose}, with the scale", each.widths, each.scaled))
+    return lines
+
+
+def _of(random: ScoreVariance, own: ScoreVariance | None) -> list[tuple[str, ScoreVariance]]:
+    return [("random", random), *([("this model", own)] if own else [])]
+
+
+def variance_table(random: ScoreVariance, own: ScoreVariance | None) -> dict[str, list]:
+    """Both as named columns, a row a width."""
+    rows = [
+        (whose, width, each.variance[at], each.variance[at] / width, each.scaled[at], each.raw[at])
+        for whose, each in _of(random, own)
+        for at, width in enumerate(each.widths)
+    ]
+    names = (
+        "vectors",
+        "width",
+        "Var(q·k)",
+        "Var(q·k / √width)",
+        "largest weight with the scale",
+        "largest weight without",
+    )
+    return {name: [row[at] for row in rows] for at, name in enumerate(names)}

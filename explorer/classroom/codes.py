@@ -1,0 +1,101 @@
+"""A class's code, the words of teacher and students, and the wait after a wrong code.
+
+All of them are made of the store's secret and the teacher's key: a class whose place was needed has
+the same ones when its teacher is back, and nothing is stored for a student who joins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+import time
+from hashlib import blake2b
+
+from explorer.classroom.store import TooMany
+
+SIGNS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # none that is read as another
+CODE_SIGNS = 7
+# The answer to a wrong code waits, the longer the more of them came from one address within
+# `WINDOW` seconds; a right code never does, and nobody is shut out. The first `FREE` cost nothing.
+WINDOW, FREE, WAIT_EACH, LONGEST_WAIT = 600.0, 30, 0.1, 5.0
+MOST_WAITING = 500  # wrong codes that wait at once; what comes beyond is refused at once
+MOST_ADDRESSES = 10_000  # whose wrong codes are counted
+
+
+def spelled(code: object) -> str:
+    """A code as it is kept, of one as it was typed; "" for what cannot be one."""
+    if not isinstance(code, str) or len(code) > 4 * CODE_SIGNS:
+        return ""
+    plain = "".join(sign for sign in code.upper() if sign.isalnum())
+    return plain if len(plain) == CODE_SIGNS and set(plain) <= set(SIGNS) else ""
+
+
+def mac(secret: str, text: str, size: int) -> bytes:
+    """A digest of a text that only a holder of the secret can make."""
+    return blake2b(text.encode(), key=secret.encode(), digest_size=size).digest()
+
+
+def new_key(ends: int) -> str:
+    """A key that rules a class until it ends."""
+    return f"{ends:x}-{secrets.token_urlsafe(24)}"
+
+
+def watch_of(key: str) -> str:
+    """The word that watches a class, of the key that rules it: it can be stored, and whoever reads
+    the store cannot rule."""
+    return f"{key.partition('-')[0]}-{mac('', key, 16).hex()}"
+
+
+def ends_of(watch: str) -> int:
+    """When the class ends that a teacher's word watches."""
+    return int(watch.partition("-")[0], 16)
+
+
+def code_of(secret: str, watch: str) -> str:
+    """The code of the class that a teacher's word watches."""
+    number = int.from_bytes(mac(secret, watch, 16))
+    return "".join(SIGNS[number // len(SIGNS) ** at % len(SIGNS)] for at in range(CODE_SIGNS))
+
+
+def student_of(secret: str, code: str, name: str = "") -> str:
+    """The word of a student of a class, by a random name."""
+    name = name or secrets.token_urlsafe(16)
+    return f"{name}.{mac(secret, f'{code} {name}', 12).hex()}"
+
+
+def is_student(secret: str, code: str, word: str) -> bool:
+    """True for the word of a student of the class of this code."""
+    own = student_of(secret, code, word.partition(".")[0])
+    return bool(code) and same(own, word)
+
+
+def same(one: str, other: str) -> bool:
+    """True for two equal words, compared in constant time."""
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+class WrongCodes:
+    """How many wrong codes came from each address, and those that wait for their answer."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[int, float]] = {}
+        self._waiting = 0
+
+    async def wait(self, address: str) -> None:
+        """Count a wrong code, and wait. Raises TooMany where very many wait already."""
+        now = time.monotonic()
+        number, ends = self._counts.pop(address, (0, 0.0))
+        number, ends = (number + 1, ends) if ends > now else (1, now + WINDOW)
+        self._counts[address] = number, ends
+        if len(self._counts) > MOST_ADDRESSES:
+            del self._counts[next(iter(self._counts))]
+        if number <= FREE:
+            return
+        if self._waiting >= MOST_WAITING:
+            raise TooMany("Too many wrong codes are being tried; try again in a moment.")
+        self._waiting += 1
+        try:
+            await asyncio.sleep(min(LONGEST_WAIT, (number - FREE) * WAIT_EACH))
+        finally:
+            self._waiting -= 1

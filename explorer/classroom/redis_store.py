@@ -1,0 +1,299 @@
+"""Classes kept in Redis, where several processes serve one class. It needs the package `redis`
+(requirements-classes.txt) and a server of version 6 or newer.
+
+Every key of a class expires with the class, so that Redis itself forgets what a process that has
+died would have had to drop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from base64 import b64decode, b64encode
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from explorer.classroom import store
+from explorer.classroom.store import TooMany
+
+try:
+    from redis import asyncio as redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+    from redis.exceptions import RedisError
+except ImportError as problem:
+    raise ValueError(
+        "HEADLIGHT_REDIS is set, but the package redis is not installed: "
+        "pip install -r requirements-classes.txt -c constraints.txt"
+    ) from problem
+
+PREFIX = "headlight:"
+NEWS = f"{PREFIX}news"
+CLASSES, ENDED, SECRET = f"{PREFIX}classes", f"{PREFIX}ended", f"{PREFIX}secret"
+PARTS = ("", "stamps", "lines", "answers", "picture")  # the keys of a class
+CONNECTIONS, TIMEOUT = 50, 10  # of a process; seconds for an answer, and for a free connection
+AGAIN = 0.5  # seconds between two tries to hear the news
+
+# What follows is one step each. CLASSES holds "address code" by the moment of its lapse, so that
+# the class that has been longest without an open line comes first. The keys of a class expire
+# then, or at its end.
+SHARED = """
+local time = redis.call('TIME')
+local exact = time[1] * 1000 + time[2] / 1000
+local now = math.floor(exact)
+-- False where a newer stamp of this kind is stored.
+local function newer(stamps, kind, stamp)
+  if tonumber(redis.call('HGET', stamps, kind) or 0) > tonumber(stamp) then return false end
+  redis.call('HSET', stamps, kind, stamp)
+  return true
+end
+local function expire(key, keys)
+  local left = math.max(1, redis.call('PTTL', key))
+  for _, each in ipairs(keys) do redis.call('PEXPIRE', each, left) end
+end
+-- The words with an open line, as one string for each process.
+local function present(lines)
+  local open = {}
+  for _, each in ipairs(redis.call('HVALS', lines)) do
+    local till, words = each:match('^(%d+) (.*)$')
+    if tonumber(till) > now then open[#open + 1] = words end
+  end
+  return open
+end
+"""
+# KEYS: the class, CLASSES, ENDED. ARGV: its address, OF_ONE, EMPTY_OF_ONE, MOST_CLASSES, its end,
+# LAPSE and STALE in ms, 1 for an occupied class, then its fields.
+MAKE = """
+local address, of_one, empty_of_one, most = ARGV[1] .. ' ', ARGV[2], ARGV[3], ARGV[4]
+local left, lapse, stale = tonumber(ARGV[5]) - now, tonumber(ARGV[6]), tonumber(ARGV[7])
+if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('ZSCORE', KEYS[3], KEYS[1]) then return 0 end
+local all = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
+local number, mine, empty, my_empty = 0, 0, {}, {}
+for i = 1, #all, 2 do
+  local member, is_mine = all[i], all[i]:sub(1, #address) == address
+  if redis.call('EXISTS', member:match(' (.*)$')) == 0 then
+    redis.call('ZREM', KEYS[2], member)
+  else
+    number = number + 1
+    if is_mine then mine = mine + 1 end
+    if tonumber(all[i + 1]) <= exact + lapse - stale then
+      empty[#empty + 1] = member
+      if is_mine then my_empty[#my_empty + 1] = member end
+    end
+  end
+end
+local goes = nil
+if mine >= tonumber(of_one) or #my_empty >= tonumber(empty_of_one) then
+  goes = my_empty[1]
+  if not goes then return -2 end
+elseif number >= tonumber(most) then
+  goes = empty[1]
+  if not goes then return -1 end
+end
+if goes then
+  local key = goes:match(' (.*)$')
+  redis.call('ZREM', KEYS[2], goes)
+  redis.call('DEL', key, key .. ':stamps', key .. ':lines', key .. ':answers', key .. ':picture')
+end
+redis.call('HSET', KEYS[1], 'address', ARGV[1])
+for i = 9, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+if ARGV[8] ~= '1' then lapse = lapse - stale end
+redis.call('PEXPIRE', KEYS[1], math.max(1, math.min(left, lapse)))
+redis.call('ZADD', KEYS[2], exact + lapse, address .. KEYS[1])
+return 1
+"""
+# KEYS from here on: the class and its PARTS.
+WRITE = """
+if redis.call('EXISTS', KEYS[1]) == 0 or not newer(KEYS[2], ARGV[1], ARGV[2]) then return 0 end
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+expire(KEYS[1], {KEYS[2]})
+return 1
+"""
+ASK = """
+if redis.call('EXISTS', KEYS[1]) == 0 or not newer(KEYS[2], 'question', ARGV[1]) then return 0 end
+local number = redis.call('HINCRBY', KEYS[1], 'number', 1)
+local open = ARGV[2] == '' and '' or tostring(number)
+redis.call('HSET', KEYS[1], 'open', open, 'asked', ARGV[2], 'tally', '')
+redis.call('DEL', KEYS[4])
+expire(KEYS[1], {KEYS[2]})
+return number
+"""
+PUT = """
+if redis.call('HGET', KEYS[1], 'open') ~= ARGV[1] then return 0 end
+if redis.call('HLEN', KEYS[4]) >= tonumber(ARGV[4]) then
+  local open = {}
+  for _, words in ipairs(present(KEYS[3])) do
+    for word in words:gmatch('%S+') do open[word] = true end
+  end
+  for _, word in ipairs(redis.call('HKEYS', KEYS[4])) do
+    if not open[word] then redis.call('HDEL', KEYS[4], word) end
+  end
+end
+redis.call('HSET', KEYS[4], ARGV[2], ARGV[3])
+expire(KEYS[1], {KEYS[4]})
+return 1
+"""
+LINES = """
+local ends, lapse = redis.call('HGET', KEYS[1], 'ends'), tonumber(ARGV[5])
+if not ends or not newer(KEYS[2], 'lines ' .. ARGV[1], ARGV[2]) then return 0 end
+redis.call('HSET', KEYS[3], ARGV[1], now + tonumber(ARGV[4]) .. ' ' .. ARGV[3])
+if ARGV[3] ~= '' then
+  redis.call('PEXPIRE', KEYS[1], math.max(1, math.min(lapse, tonumber(ends) * 1000 - now)))
+  local member = redis.call('HGET', KEYS[1], 'address') .. ' ' .. KEYS[1]
+  redis.call('ZADD', ARGV[6], exact + lapse, member)
+end
+expire(KEYS[1], KEYS)
+return 1
+"""
+DROP = """
+local address = redis.call('HGET', KEYS[1], 'address')
+if not address then return 0 end
+redis.call('ZREM', ARGV[1], address .. ' ' .. KEYS[1])
+redis.call('ZADD', ARGV[2], exact, KEYS[1])
+redis.call('ZREMRANGEBYRANK', ARGV[2], 0, -1 - ARGV[3])
+for _, each in ipairs(KEYS) do redis.call('DEL', each) end
+return 1
+"""
+ROOM = "return {present(KEYS[3]), redis.call('HGETALL', KEYS[4])}"
+SHOW = """
+if redis.call('EXISTS', KEYS[1]) == 0 or not newer(KEYS[2], 'picture', ARGV[1]) then return 0 end
+for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('DEL', KEYS[5])
+redis.call('HSET', KEYS[5], ARGV[2], ARGV[3])
+expire(KEYS[1], {KEYS[2], KEYS[5]})
+return 1
+"""
+
+
+class InRedis:
+    """A `lessons_store.Store` of a Redis server, by its address. ConnectionError where it does not
+    answer."""
+
+    def __init__(self, address: str) -> None:
+        self.news: Callable[[str, str], None] = lambda code, whom: None
+        # A connection from before Redis was started anew breaks at its first use.
+        once_more = Retry(NoBackoff(), 1)
+        # A crowd waits for a connection; the default pool refuses whoever is one too many.
+        self._redis = redis.Redis.from_pool(
+            redis.BlockingConnectionPool.from_url(
+                address,
+                max_connections=CONNECTIONS,
+                timeout=TIMEOUT,
+                decode_responses=True,
+                socket_timeout=TIMEOUT,
+                retry=once_more,
+            )
+        )
+        self._hearing: asyncio.Task[None] | None = None
+
+    async def secret(self, candidate: str) -> str:
+        await _asked(self._redis.set(SECRET, candidate, nx=True))
+        return await _asked(self._redis.get(SECRET))
+
+    async def make(
+        self, code: str, fields: dict[str, str], address: str, ends: float, occupied: bool
+    ) -> bool:
+        limits = [store.OF_ONE, store.EMPTY_OF_ONE, store.MOST_CLASSES]
+        times = [_ms(ends), _ms(store.LAPSE), _ms(store.STALE)]
+        values = [address, *limits, *times, int(occupied), *_flat(fields)]
+        made = await self._run(MAKE, [_key(code), CLASSES, ENDED], values)
+        if made < 0:
+            raise TooMany(store.FULL if made == -1 else store.FULL_OF_ONE)
+        return made == 1
+
+    async def read(self, code: str) -> dict[str, str] | None:
+        await self._hear()
+        return await _asked(self._redis.hgetall(_key(code))) or None
+
+    async def write(self, code: str, kind: str, stamp: int, fields: dict[str, str]) -> bool:
+        return await self._run(WRITE, _keys(code), [kind, stamp, *_flat(fields)]) == 1
+
+    async def ask(self, code: str, stamp: int, question: str) -> int:
+        return await self._run(ASK, _keys(code), [stamp, question])
+
+    async def drop(self, code: str) -> None:
+        await self._run(DROP, _keys(code), [CLASSES, ENDED, store.MOST_ENDED])
+
+    async def put(self, code: str, number: str, student: str, choice: str) -> bool:
+        values = [number, student, choice, store.MOST_ANSWERS]
+        return await self._run(PUT, _keys(code), values) == 1
+
+    async def lines(self, code: str, place: str, stamp: int, words: list[str]) -> None:
+        values = [place, stamp, " ".join(words), _ms(store.STALE), _ms(store.LAPSE), CLASSES]
+        await self._run(LINES, _keys(code), values)
+
+    async def room(self, code: str) -> tuple[set[str], dict[str, str]]:
+        open_lines, answers = await self._run(ROOM, _keys(code), [])
+        present = set(" ".join(open_lines).split())
+        return present, dict(zip(answers[::2], answers[1::2]))
+
+    async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
+        values = [stamp, fields["picture"], b64encode(picture).decode(), *_flat(fields)]
+        return await self._run(SHOW, _keys(code), values) == 1
+
+    async def shown(self, code: str, name: str) -> bytes | None:
+        kept = await _asked(self._redis.hget(_key(code, "picture"), name))
+        return None if kept is None else b64decode(kept)
+
+    async def tell(self, code: str, whom: str) -> None:
+        await _asked(self._redis.publish(NEWS, f"{code} {whom}"))
+
+    async def close(self) -> None:
+        if self._hearing is not None:
+            self._hearing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._hearing
+        await self._redis.aclose()
+
+    async def _run(self, script: str, keys: list[str], values: list[Any]) -> Any:
+        return await _asked(self._redis.eval(SHARED + script, len(keys), *keys, *values))
+
+    async def _hear(self) -> None:
+        """Listen to the news from here on; the first time, wait until Redis says that we do."""
+        if self._hearing is None or self._hearing.done():
+            ready = asyncio.Event()
+            self._hearing = asyncio.ensure_future(self._listen(ready))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ready.wait(), 5)
+
+    async def _listen(self, ready: asyncio.Event) -> None:
+        while True:
+            try:
+                async with self._redis.pubsub() as line:
+                    await line.subscribe(NEWS)
+                    while True:
+                        said = await line.get_message(timeout=5)
+                        if said is None:
+                            continue
+                        if said["type"] == "subscribe":
+                            ready.set()
+                            self.news("", "")  # what was said meanwhile was not heard
+                        elif said["type"] == "message":
+                            code, _, whom = str(said["data"]).partition(" ")
+                            self.news(code, whom)
+            except (RedisError, OSError):
+                await asyncio.sleep(AGAIN)
+
+
+def _key(code: str, part: str = "") -> str:
+    return f"{PREFIX}class:{code}" + (f":{part}" if part else "")
+
+
+def _keys(code: str) -> list[str]:
+    return [_key(code, part) for part in PARTS]
+
+
+def _flat(fields: dict[str, str]) -> list[str]:
+    return [part for pair in fields.items() for part in pair]
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
+
+
+async def _asked(answer: Awaitable[Any]) -> Any:
+    """What Redis says. Raises ConnectionError where it cannot be asked."""
+    try:
+        return await answer
+    except (RedisError, OSError) as problem:
+        raise ConnectionError("Redis does not answer.") from problem

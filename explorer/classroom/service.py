@@ -1,0 +1,397 @@
+"""Classes: what a teacher shows, what is asked and what is answered, for as long as a class lasts
+and no longer.
+
+A class is kept by a `Store`, in this process or in Redis; what a class is and who may do what is
+said here alone. Nothing of a student is kept but a random word that the student's own browser holds
+and what that word last answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from explorer.classroom import codes
+from explorer.classroom.store import Store, TooMany, Unknown
+
+LIFE = 12 * 3600  # seconds that a class lasts at most
+MOST_STUDENTS = 1000  # of a class, at once
+MOST_LINES = 8  # of one student or teacher in a process: windows, and lines that broke unnoticed
+BEAT = 20.0  # seconds between two signs of life on a line where nothing happens
+PULSE = 5.0  # seconds after which a process says anew whose lines are open in it
+TALLY_EVERY = 0.1  # seconds between two tallies that a teacher sees
+LOOK_AGAIN = 1.0  # seconds between two tries of a store that does not answer
+
+STUDENTS, TEACHER, LINES = "students", "teacher", "lines"
+
+
+@dataclass(frozen=True)
+class CreatedClass:
+    """What a teacher's browser keeps of a class: the code that students type, the key that rules
+    the class, and the word that may watch the tally."""
+
+    code: str
+    key: str
+    watch: str
+    ends: float
+
+
+@dataclass(eq=False)
+class Listener:
+    """One open line."""
+
+    role: str
+    word: str
+    address: str
+    fresh: asyncio.Event = field(default_factory=asyncio.Event)
+    opened: float = field(default_factory=time.monotonic)
+    given_up: bool = False
+
+
+def _tally(question: str, present: set[str], answers: dict[str, str]) -> list[int]:
+    """How many students with an open line gave each answer."""
+    counted = [answer for word, answer in answers.items() if word in present]
+    return [counted.count(str(at)) for at in range(len(json.loads(question)["choices"]))]
+
+
+class Lessons:
+    """The classes of a store, and the lines of this process that listen to them."""
+
+    def __init__(
+        self, store: Store, life: float = LIFE, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.store, self.life, self.clock = store, life, clock
+        store.news = self._news
+        self._place, self._secret, self._stamp = secrets.token_hex(4), "", 0
+        self._lines: dict[str, set[Listener]] = {}
+        self._latest: dict[tuple[str, str], str | None] = {}
+        self._wanted: set[tuple[str, str]] = set()
+        self._at_work: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._pulse: asyncio.Task[None] | None = None
+        self._wrong_codes = codes.WrongCodes()
+        self._ending = self._closed = False
+
+    # What a teacher does.
+
+    async def start(self, address: str) -> CreatedClass:
+        """A new class. Raises TooMany where there is no place, or none for this address."""
+        ends = int(self.clock() + self.life) + 1
+        while True:
+            key = codes.new_key(ends)
+            watch = codes.watch_of(key)
+            code = await self._code(watch)
+            if await self._make(code, watch, address, "/", occupied=False):
+                return CreatedClass(code, key, watch, ends)
+
+    async def rules(self, code: str, key: str, address: str = "") -> dict[str, str]:
+        """The class that this key rules. Raises Unknown for another key or no class."""
+        watch = codes.watch_of(key)
+        kept = await self._class(code, watch, address, occupied=False)
+        if kept is None or not codes.same(kept["watch"], watch):
+            raise Unknown("This class has ended, or the key is not its own.")
+        return kept
+
+    async def move(self, code: str, key: str, at: str, address: str = "") -> None:
+        """The teacher shows another address now."""
+        stamp = self._next_stamp()
+        await self.rules(code, key, address)
+        if await self.store.write(code, "move", stamp, {"at": at}):
+            await self.store.tell(code, STUDENTS)
+
+    async def show(self, code: str, key: str, at: str, picture: bytes) -> None:
+        """What the teacher's own window shows there, for students whose pages are on their way."""
+        stamp = self._next_stamp()
+        await self.rules(code, key)
+        fields = {"picture": secrets.token_urlsafe(8), "of": at}
+        if await self.store.show(code, stamp, fields, picture):
+            await self.store.tell(code, STUDENTS)
+
+    async def ask(self, code: str, key: str, question: dict[str, Any] | None) -> int:
+        """Ask a question, or with None take the last one away; its number."""
+        stamp = self._next_stamp()
+        await self.rules(code, key)
+        text = json.dumps(question, ensure_ascii=False) if question else ""
+        number = await self.store.ask(code, stamp, text)
+        await self._tell_all(code)
+        return number
+
+    async def reveal(self, code: str, key: str) -> None:
+        """Close the question and show what is right to all. The tally stays as it is then: phones
+        that sleep afterwards do not change it."""
+        stamp = self._next_stamp()
+        kept = await self.rules(code, key)
+        if not kept["asked"] or kept["tally"]:
+            return
+        if await self.store.write(code, "question", stamp, {"open": ""}):
+            tally = json.dumps(_tally(kept["asked"], *await self.store.room(code)))
+            await self.store.write(code, "question", stamp, {"tally": tally})
+        await self._tell_all(code)
+
+    async def end(self, code: str, key: str) -> None:
+        """The class is over; nothing of it is kept."""
+        await self.rules(code, key)
+        await self.store.drop(code)
+        await self._tell_all(code)
+
+    # What a student does.
+
+    async def join(self, code: str, address: str) -> tuple[str, str]:
+        """A new student's word, and where the class is. Raises Unknown for a wrong code, after a
+        wait that grows with their number."""
+        kept = await self.store.read(code) if code else None
+        if kept is None:
+            listeners = chain.from_iterable(self._lines.values())
+            if not any(line.address == address for line in listeners):
+                await self._wrong_codes.wait(address)
+            raise Unknown("There is no class with this code.")
+        return codes.student_of(await self._key(), code), kept["at"] or "/"
+
+    async def picture(self, code: str, student: str, name: str) -> bytes | None:
+        """What the teacher's window shows, None where it shows something else by now. Raises
+        Unknown for one who has no part in the class."""
+        if await self._part(code, student) is None:
+            raise Unknown("This class has ended.")
+        return await self.store.shown(code, name)
+
+    async def answer(self, code: str, student: str, number: int, choice: int) -> None:
+        """A student's answer, which may change until the reveal, and counts while a line of the
+        student is open. Raises Unknown where the question is not open, or there is no such
+        choice."""
+        kept = await self._part(code, student)
+        if kept is None:
+            raise Unknown("This class has ended.")
+        if not kept["open"] or kept["open"] != str(number):
+            raise Unknown("This question is closed.")
+        if not 0 <= choice < len(json.loads(kept["asked"])["choices"]):
+            raise Unknown("There is no such answer.")
+        if not await self.store.put(code, str(number), student, str(choice)):
+            raise Unknown("This question is closed.")
+        await self.store.tell(code, TEACHER)
+
+    # What both hear.
+
+    async def listen(self, code: str, word: str, address: str = "") -> AsyncIterator[str]:
+        """What a student or the teacher sees of the class, as JSON: at once, and anew whenever it
+        changes, "" every `BEAT` seconds. The last is {"over": true}. Raises Unknown at the first
+        step for a word that has no part in the class, TooMany for one more student than it takes.
+        """
+        kept = await self._class(code, word, address, occupied=True)
+        if kept is None:
+            raise Unknown("This class has ended.")
+        role = TEACHER if codes.same(kept["watch"], word) else STUDENTS
+        if role == STUDENTS and not codes.is_student(await self._key(), code, word):
+            raise Unknown("This class has ended.")
+        present, _ = await self.store.room(code)
+        if role == STUDENTS and word not in present and len(present) >= MOST_STUDENTS:
+            raise TooMany("This class is full.")
+        line = Listener(role, word, address)
+        self._give_up_oldest(code, word)
+        self._lines.setdefault(code, set()).add(line)
+        try:
+            self._again((code, LINES))
+            if self._pulse is None or self._pulse.done():
+                self._pulse = asyncio.ensure_future(self._beat())
+            yield await self._first(code, role, word)
+            async for said in self._goes_on(code, line, float(kept["ends"])):
+                yield said
+        finally:
+            self._left(code, line)
+
+    async def _goes_on(self, code: str, line: Listener, ends: float) -> AsyncIterator[str]:
+        last: str | None = ""
+        while not self._ending:
+            try:
+                await asyncio.wait_for(
+                    line.fresh.wait(), max(0.0, min(BEAT, ends - self.clock() + 0.01))
+                )
+            except TimeoutError:
+                if self.clock() >= ends:
+                    break
+                yield ""
+                continue
+            line.fresh.clear()
+            if line.given_up:
+                return
+            if self._ending:
+                continue
+            said = self._latest.get((code, line.role))
+            if said is None:
+                break
+            if said != last:
+                last = said
+                yield said
+        else:  # the class is not over: a browser asks again, and the next process answers
+            return
+        yield json.dumps({"over": True})
+
+    async def _first(self, code: str, role: str, word: str) -> str:
+        """What is sent when a line opens: also what this student has answered already."""
+        seen = await self.view(code, role)
+        if seen is None:
+            return json.dumps({"over": True})
+        if role == STUDENTS and seen["asked"]:
+            answer = (await self.store.room(code))[1].get(word)
+            seen["mine"] = None if answer is None else int(answer)
+        return json.dumps(seen, ensure_ascii=False)
+
+    async def view(self, code: str, role: str) -> dict[str, Any] | None:
+        """What is seen of a class: students learn what is right, and the tally, with the reveal."""
+        kept = await self.store.read(code)
+        if kept is None:
+            return None
+        asked, tally = json.loads(kept["asked"] or "null"), json.loads(kept["tally"] or "null")
+        seen: dict[str, Any] = {"at": kept["at"], "number": int(kept["number"])}
+        seen["open"] = bool(asked) and tally is None
+        if role == STUDENTS:
+            # So many pages of this process go there at once: each waits for its turn.
+            seen |= {name: kept[name] for name in ("picture", "of")}
+            seen["many"] = sum(line.role == STUDENTS for line in self._lines.get(code, ()))
+            if seen["open"]:
+                asked = {name: asked[name] for name in ("text", "choices")}
+        else:
+            present, answers = await self.store.room(code)
+            seen["here"] = len(present - {kept["watch"]})
+            if seen["open"]:
+                tally = _tally(kept["asked"], present, answers)
+        if tally is not None:
+            seen["tally"] = tally
+        return seen | {"asked": asked}
+
+    def leave(self) -> None:
+        """End all lines of this process, which is about to end, and those that still come."""
+        self._ending = True
+        for line in chain.from_iterable(self._lines.values()):
+            line.fresh.set()
+
+    async def close(self) -> None:
+        """Let go of the store."""
+        self._ending = True
+        if self._pulse:
+            self._pulse.cancel()
+        await asyncio.gather(*self._at_work.values())
+        self._closed = True
+        await self.store.close()
+
+    # How a class is made and known again.
+
+    async def _key(self) -> str:
+        """The secret of the store."""
+        self._secret = self._secret or await self.store.secret(secrets.token_hex(16))
+        return self._secret
+
+    async def _code(self, watch: str) -> str:
+        # A Redis that was started anew has lost it.
+        self._secret = await self.store.secret(await self._key())
+        return codes.code_of(self._secret, watch)
+
+    async def _make(self, code: str, watch: str, address: str, at: str, occupied: bool) -> bool:
+        fields = dict.fromkeys(("picture", "of", "open", "asked", "tally"), "")
+        fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": at, "number": "0"}
+        starter = codes.mac(self._secret, address, 8).hex()  # an address is not stored
+        return await self.store.make(code, fields, starter, codes.ends_of(watch), occupied)
+
+    async def _class(
+        self, code: str, watch: str, address: str, occupied: bool
+    ) -> dict[str, str] | None:
+        """The class of a code. One that lapsed, or gave its place to another, is made anew for who
+        watches it; it is nowhere then, until its teacher's window says where it is."""
+        kept = await self.store.read(code) if code else None
+        if kept or not code or code != await self._code(watch):
+            return kept
+        if codes.ends_of(watch) > self.clock():
+            await self._make(code, watch, address, "", occupied)
+        return await self.store.read(code)
+
+    async def _part(self, code: str, word: str) -> dict[str, str] | None:
+        """The class of which this is a student's word, None for no student's."""
+        if not codes.is_student(await self._key(), code, word):
+            return None
+        return await self.store.read(code)
+
+    def _next_stamp(self) -> int:
+        """A number that is larger for what a teacher sends later."""
+        self._stamp = max(self._stamp + 1, int(self.clock() * 1e6))
+        return self._stamp
+
+    async def _tell_all(self, code: str) -> None:
+        await self.store.tell(code, STUDENTS)
+        await self.store.tell(code, TEACHER)
+
+    # What this process does for its lines.
+
+    def _give_up_oldest(self, code: str, word: str) -> None:
+        """Make room for one more line of a student or teacher."""
+        mine = [line for line in self._lines.get(code, ()) if line.word == word]
+        if len(mine) >= MOST_LINES:
+            oldest = min(mine, key=lambda line: line.opened)
+            oldest.given_up = True
+            oldest.fresh.set()
+            self._lines[code].discard(oldest)
+
+    def _left(self, code: str, line: Listener) -> None:
+        lines = self._lines.get(code, set())
+        lines.discard(line)
+        if not lines:
+            self._lines.pop(code, None)
+            for role in (STUDENTS, TEACHER):
+                self._latest.pop((code, role), None)
+        self._again((code, LINES))
+
+    async def _beat(self) -> None:
+        while self._lines:
+            await asyncio.sleep(PULSE)
+            for code in (*self._lines,):
+                self._again((code, LINES))
+
+    def _news(self, code: str, whom: str) -> None:
+        """Something is new for the lines of this process; with "" for all of them."""
+        if not code:
+            for each in (*self._lines,):
+                for work in (LINES, STUDENTS, TEACHER):
+                    self._again((each, work))
+        elif code in self._lines:
+            self._again((code, whom))
+
+    def _again(self, name: tuple[str, str]) -> None:
+        """Do one thing for all lines of a class, and once more where it changes meanwhile: read
+        what students or the teacher see, or write whose lines are open."""
+        self._wanted.add(name)
+        if name not in self._at_work and not self._closed:
+            self._at_work[name] = asyncio.ensure_future(self._work(name))
+
+    async def _work(self, name: tuple[str, str]) -> None:
+        code, whom = name
+        try:
+            while name in self._wanted:
+                self._wanted.discard(name)
+                try:
+                    await (self._write_lines(code) if whom == LINES else self._look(code, whom))
+                except ConnectionError:
+                    # Nothing is lost: it is tried until the store answers.
+                    await asyncio.sleep(0 if self._ending else LOOK_AGAIN)
+                    if (code in self._lines or whom == LINES) and not self._ending:
+                        self._wanted.add(name)
+        finally:
+            del self._at_work[name]
+
+    async def _write_lines(self, code: str) -> None:
+        # One write at a time, each of all lines as they are at that moment: none is lost, and one
+        # that could not be written is written by the next.
+        words = sorted({line.word for line in self._lines.get(code, ())})
+        await self.store.lines(code, self._place, self._next_stamp(), words)
+        await self.store.tell(code, TEACHER)
+
+    async def _look(self, code: str, whom: str) -> None:
+        seen = await self.view(code, whom)
+        self._latest[code, whom] = None if seen is None else json.dumps(seen, ensure_ascii=False)
+        for line in self._lines.get(code, ()):
+            if line.role == whom:
+                line.fresh.set()
+        if whom == TEACHER:
+            await asyncio.sleep(TALLY_EVERY)

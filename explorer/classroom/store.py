@@ -1,0 +1,243 @@
+"""What keeps classes has to do, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+# A class is occupied while a line of it is open. One that is not goes after `LAPSE` seconds, or
+# sooner where its place is needed; its teacher brings it back (lessons.py). So whoever starts
+# classes and leaves them keeps nobody else from a place, and no class is ended while somebody is
+# in it: several teachers of a school behind one address have `OF_ONE` occupied ones, more than the
+# places for readers would serve.
+LAPSE = 900
+MOST_CLASSES = 100  # at a time, on all processes together
+OF_ONE, EMPTY_OF_ONE = 20, 5  # classes of one address, and those of them that are not occupied
+MOST_ANSWERS = 2000  # to one question; beyond that those without an open line go
+MOST_ENDED = 1000  # classes that their teachers ended, and which no key brings back
+STALE = 30.0  # seconds after which the lines of a process that says nothing are closed
+
+
+class Unknown(LookupError):
+    """There is no such class, or whoever asks has no part in it."""
+
+
+class TooMany(RuntimeError):
+    """The limit is reached: of tries, of classes or of students."""
+
+
+FULL = "This server holds as many classes as it can; try again later."
+FULL_OF_ONE = f"{OF_ONE} classes from this network are going on; end one of them first."
+
+
+class Store(Protocol):
+    """Where classes are kept. Every method is one step: no other one sees half of it.
+
+    A `stamp` orders what a teacher sends: what is older than the last of its kind changes nothing,
+    so that a write that was delayed does not undo a later one.
+    """
+
+    # Called with a code and for whom there is something new; with "" for all, where some was
+    # missed.
+    news: Callable[[str, str], None]
+
+    async def secret(self, candidate: str) -> str:
+        """The secret that all processes share; the candidate where there is none yet."""
+
+    async def make(
+        self, code: str, fields: dict[str, str], address: str, ends: float, occupied: bool
+    ) -> bool:
+        """Keep a new class; False where the code is taken or its class was ended. Where there are
+        too many, the one longest without an open line goes; raises TooMany where none is."""
+
+    async def read(self, code: str) -> dict[str, str] | None:
+        """The fields of a class, None where there is none."""
+
+    async def write(self, code: str, kind: str, stamp: int, fields: dict[str, str]) -> bool:
+        """Change fields of a class; False where there is none, or a newer stamp of this kind."""
+
+    async def ask(self, code: str, stamp: int, question: str) -> int:
+        """Put a question in the place of the last one, whose answers go; its number, 0 where a
+        newer one stands. "" for none."""
+
+    async def drop(self, code: str) -> None:
+        """End a class and forget all that belongs to it."""
+
+    async def put(self, code: str, number: str, student: str, choice: str) -> bool:
+        """A student's answer to the open question of that number; False where it is not open."""
+
+    async def lines(self, code: str, place: str, stamp: int, words: list[str]) -> None:
+        """The words whose lines are open in a process, by its name, for `STALE` seconds; this also
+        keeps the class from its lapse."""
+
+    async def room(self, code: str) -> tuple[set[str], dict[str, str]]:
+        """The words with an open line in any process, and the answers by word."""
+
+    async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
+        """Keep the picture of a class under fields["picture"], in the place of an older one."""
+
+    async def shown(self, code: str, name: str) -> bytes | None:
+        """The picture of that name, None where it is no longer the class's."""
+
+    async def tell(self, code: str, whom: str) -> None:
+        """Call `news` in every process."""
+
+    async def close(self) -> None:
+        """Let go of what the store holds."""
+
+
+# Classes kept in this process: enough for one, and gone with it.
+
+
+@dataclass
+class ClassRecord:
+    """A class: its fields, its starter's address, when it lapses without an open line and when it
+    ends; the lines of each process, the answers, and what its teacher's window shows."""
+
+    fields: dict[str, str]
+    address: str
+    lapses: float
+    ends: float
+    stamps: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, tuple[float, set[str]]] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    picture: bytes = b""
+
+    def newer(self, kind: str, stamp: int) -> bool:
+        """True, and this stamp is the last one, where none of its kind is newer."""
+        if self.stamps.get(kind, 0) > stamp:
+            return False
+        self.stamps[kind] = stamp
+        return True
+
+
+class MemoryStore:
+    """A `lessons_store.Store` of dictionaries. All its methods run on one event loop."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.clock = clock
+        self.news: Callable[[str, str], None] = lambda code, whom: None
+        self._classes: dict[str, ClassRecord] = {}
+        self._ended: list[str] = []
+        self._secret = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def secret(self, candidate: str) -> str:
+        self._secret = self._secret or candidate
+        return self._secret
+
+    async def make(
+        self, code: str, fields: dict[str, str], address: str, ends: float, occupied: bool
+    ) -> bool:
+        self.sweep()
+        if code in self._classes or code in self._ended:
+            return False
+        now = self.clock()
+        mine = [code for code, kept in self._classes.items() if kept.address == address]
+        empty = self._empty(mine)
+        if len(mine) >= OF_ONE or len(empty) >= EMPTY_OF_ONE:
+            if not empty:
+                raise TooMany(FULL_OF_ONE)
+            del self._classes[empty[0]]
+        elif len(self._classes) >= MOST_CLASSES:
+            empty = self._empty(list(self._classes))
+            if not empty:
+                raise TooMany(FULL)
+            del self._classes[empty[0]]
+        lapses = now + LAPSE - (0 if occupied else STALE)
+        self._classes[code] = ClassRecord(dict(fields), address, lapses, ends)
+        self.sweep()
+        return True
+
+    async def read(self, code: str) -> dict[str, str] | None:
+        kept = self._at(code)
+        return dict(kept.fields) if kept else None
+
+    async def write(self, code: str, kind: str, stamp: int, fields: dict[str, str]) -> bool:
+        kept = self._at(code)
+        if kept is None or not kept.newer(kind, stamp):
+            return False
+        kept.fields.update(fields)
+        return True
+
+    async def ask(self, code: str, stamp: int, question: str) -> int:
+        kept = self._at(code)
+        if kept is None or not kept.newer("question", stamp):
+            return 0
+        number = str(int(kept.fields["number"]) + 1)
+        opened = number if question else ""
+        kept.fields.update(number=number, open=opened, asked=question, tally="")
+        kept.answers.clear()
+        return int(number)
+
+    async def drop(self, code: str) -> None:
+        if self._classes.pop(code, None):
+            self._ended = [*self._ended, code][-MOST_ENDED:]
+
+    async def put(self, code: str, number: str, student: str, choice: str) -> bool:
+        kept = self._at(code)
+        if kept is None or kept.fields["open"] != number:
+            return False
+        if len(kept.answers) >= MOST_ANSWERS:
+            present, _ = await self.room(code)
+            kept.answers = {word: at for word, at in kept.answers.items() if word in present}
+        kept.answers[student] = choice
+        return True
+
+    async def lines(self, code: str, place: str, stamp: int, words: list[str]) -> None:
+        kept, now = self._at(code), self.clock()
+        if kept is None or not kept.newer(f"lines {place}", stamp):
+            return
+        kept.lines[place] = now + STALE, set(words)
+        if words:
+            kept.lapses = now + LAPSE
+
+    async def room(self, code: str) -> tuple[set[str], dict[str, str]]:
+        kept, now = self._at(code), self.clock()
+        if kept is None:
+            return set(), {}
+        open_lines = [words for until, words in kept.lines.values() if until > now]
+        return set().union(*open_lines), dict(kept.answers)
+
+    async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
+        kept = self._at(code)
+        if kept is None or not await self.write(code, "picture", stamp, fields):
+            return False
+        kept.picture = picture
+        return True
+
+    async def shown(self, code: str, name: str) -> bytes | None:
+        kept = self._at(code)
+        return kept.picture if kept and name and kept.fields["picture"] == name else None
+
+    async def tell(self, code: str, whom: str) -> None:
+        self.news(code, whom)
+
+    async def close(self) -> None:
+        self._classes.clear()
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Forget what has ended or lapsed, now and whenever the next class does."""
+        for code in [code for code in self._classes if not self._at(code)]:
+            del self._classes[code]
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if self._classes:
+            next_end = min(min(kept.ends, kept.lapses) for kept in self._classes.values())
+            wait = max(0.0, next_end - self.clock()) + 0.01
+            self._timer = asyncio.get_running_loop().call_later(wait, self.sweep)
+
+    def _empty(self, codes: list[str]) -> list[str]:
+        """Those of the classes without an open line, the one that was longest so first."""
+        occupied = self.clock() + LAPSE - STALE
+        empty = [code for code in codes if self._classes[code].lapses <= occupied]
+        return sorted(empty, key=lambda code: self._classes[code].lapses)
+
+    def _at(self, code: str) -> ClassRecord | None:
+        kept = self._classes.get(code)
+        return kept if kept and min(kept.ends, kept.lapses) > self.clock() else None

@@ -1,0 +1,307 @@
+"""The `headlight` command: start the app, record a text, write a view as one HTML file, list the
+models."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from models.recording import VERSION
+
+if TYPE_CHECKING:
+    from models.recording import Recording
+    from models.registry import Handle
+
+ROOT = Path(__file__).resolve().parent.parent
+DEFAULT_MODEL = "encoder"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say. Returns 0, or 1 after one line on standard error that says what is
+    wrong."""
+    os.environ.setdefault("OMP_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
+    asked = parser().parse_args(arguments)
+    try:
+        return asked.do(asked)
+    except (ValueError, OSError) as error:
+        print(f"headlight: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command understands."""
+    whole = argparse.ArgumentParser(
+        prog="headlight", description="See what every attention head of a transformer sees."
+    )
+    whole.add_argument("--version", action="version", version=f"headlight {VERSION}")
+    verbs = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=_Verb)
+    app = verbs.add_parser("app", help="start the app and print its address")
+    app.add_argument("--port", type=int, default=8501, help="the port it answers on (8501)")
+    app.add_argument("--address", default="localhost", help="the address it answers on (localhost)")
+    app.set_defaults(do=_app)
+    record = verbs.add_parser("record", help="record one forward pass over a text")
+    _of_a_text(record)
+    record.add_argument("-o", "--output", required=True, metavar="FILE.npz", type=Path)
+    record.set_defaults(do=_record)
+    page = verbs.add_parser("page", help="write a view of a text as one HTML file", last=_views)
+    _of_a_text(page)
+    page.add_argument("-o", "--output", required=True, metavar="FILE.html", type=Path)
+    page.add_argument("--view", default="heads", help="what to show, one of those below (heads)")
+    page.add_argument(
+        "--other", metavar="MODEL", help="another model to lay beside it, in the view comparison"
+    )
+    page.add_argument(
+        "--other-text",
+        metavar="TEXT",
+        help="another text to lay beside it, in the views comparison and paths",
+    )
+    page.add_argument("--link", default="", help="the address of a Headlight to lead back to")
+    page.add_argument(
+        "-c",
+        "--choose",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="choices as in the address of a page, such as layer=1 head=5 token=3",
+    )
+    page.set_defaults(do=_page)
+    models = verbs.add_parser("models", help="list the models that are here")
+    models.set_defaults(do=_models)
+    return whole
+
+
+class _Verb(argparse.ArgumentParser):
+    """A verb whose help ends in words that take a moment to gather: `last` is asked for them with
+    the help and not before."""
+
+    def __init__(self, *given: Any, last: Callable[[], str] | None = None, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.last = last
+
+    def format_help(self) -> str:
+        self.epilog = self.last() if self.last else None
+        return super().format_help()
+
+
+def _views() -> str:
+    from explorer import export
+
+    return f"Views: {', '.join(export.VIEWS)}."
+
+
+def _of_a_text(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("text", help="the text, or - to read it from standard input")
+    verb.add_argument(
+        "-m",
+        "--model",
+        default=DEFAULT_MODEL,
+        help="a name that `headlight models` lists, or ours: or hub: and the name or folder of a "
+        f"Hugging Face model ({DEFAULT_MODEL})",
+    )
+    verb.add_argument(
+        "--target", help="what a translator’s decoder reads; its own words if left out"
+    )
+
+
+def _app(asked: argparse.Namespace) -> NoReturn:
+    _expect_address(asked.address, asked.port)
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
+    command += ["--server.port", str(asked.port), "--server.address", asked.address]
+    os.execv(command[0], command)  # whoever stops the command stops the app
+
+
+def _expect_address(address: str, port: int) -> None:
+    """Raises ValueError where no server can answer at this address and port."""
+    if not 1 <= port <= 65535:
+        raise ValueError(f"a port is a whole number from 1 to 65535, and --port says {port}")
+    try:
+        found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ValueError(f"there is no address {address!r}; check --address") from error
+    problems = [_not_bound((*kind,), at) for *kind, _, at in found]
+    taken = [each for each in problems if each is not None and each.errno == errno.EADDRINUSE]
+    if taken or None not in problems:
+        why = (taken or problems)[0]
+        raise ValueError(
+            f"nothing can be served at {address}, port {port} ({why and why.strerror}); choose "
+            "another with --port or --address"
+        )
+
+
+def _not_bound(kind: Sequence[int], at: Any) -> OSError | None:
+    """Why a server cannot take an address; None where it can."""
+    try:
+        with socket.socket(*kind) as look:
+            look.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+            look.bind(at)
+    except OSError as error:
+        return error
+    return None
+
+
+def _recorded(asked: argparse.Namespace) -> tuple[Handle, Recording]:
+    """The model that is asked for, loaded, and its recording of the text."""
+    name = _named(asked.model)
+    text = sys.stdin.read() if asked.text == "-" else asked.text
+    model = _loaded(name)
+    return model, _read(model, text, asked.target)
+
+
+def _named(name: str) -> str:
+    """A model's whole name. Raises ValueError where there is none."""
+    from models import registry
+
+    name = registry.spelled(name)
+    if not registry.knows(name):
+        raise ValueError(
+            f"there is no model {name!r}; `headlight models` lists those that are here"
+        )
+    return name
+
+
+def _loaded(name: str) -> Handle:
+    from models import registry
+
+    _say(f"Loading {name} …")
+    return registry.load(name, _progress)
+
+
+def _read(model: Handle, text: str, target: str | None = None) -> Recording:
+    from models import registry
+
+    recording = registry.record(model, text, target=target)
+    _say(f"{sum(len(each.tokens) for each in recording.streams)} tokens read.")
+    if recording.dropped:
+        _say(f"{recording.dropped} more did not fit the model and are left out.")
+    return recording
+
+
+def _record(asked: argparse.Namespace) -> int:
+    from models.recording import to_npz
+
+    _expect_file(asked.output, ".npz")
+    _, recording = _recorded(asked)
+    _write(asked.output, to_npz(recording))
+    return 0
+
+
+def _page(asked: argparse.Namespace) -> int:
+    from explorer import export
+
+    _expect_file(asked.output, ".html", ".htm")
+    asked.view, chosen = export.chosen(asked.view, _chosen(asked.choose))
+    second = _second(asked)
+    model, recording = _recorded(asked)
+    other = None
+    if second:
+        name, text = second
+        beside = _loaded(name) if name else model
+        other = _read(beside, recording.text if text is None else text)
+    made = export.page(
+        recording,
+        asked.view,
+        model=model,
+        other=other,
+        target=asked.target,
+        link=asked.link,
+        **chosen,
+    )
+    _write(asked.output, made.encode("utf-8"))
+    return 0
+
+
+def _chosen(pairs: Sequence[str]) -> dict[str, str]:
+    """The choices by their names. Raises ValueError for what is none."""
+    from explorer import export
+
+    options = {
+        name
+        for name, one in signature(export.page).parameters.items()
+        if one.kind not in (Parameter.VAR_KEYWORD, Parameter.POSITIONAL_ONLY)
+    }
+    chosen = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign:
+            raise ValueError(f"{name!r} is no choice; write NAME=VALUE, such as layer=1")
+        if name in options:
+            raise ValueError(f"{name!r} is no choice of a page; see `headlight page --help`")
+        chosen[name] = value
+    return chosen
+
+
+def _second(asked: argparse.Namespace) -> tuple[str, str | None] | None:
+    """What stands beside the recording: a model's name, "" for the same one, and a text, None for
+    the same one; None where nothing does. Raises ValueError where the view has no room for it, or
+    cannot do without."""
+    from explorer import export
+
+    if asked.other is None and asked.other_text is None:
+        if asked.view == "comparison":
+            raise ValueError(
+                "the view comparison lays two recordings beside each other; name another model "
+                "with --other, or give another text with --other-text"
+            )
+        return None
+    if asked.view not in export.OF_TWO:
+        raise ValueError(
+            f"the view {asked.view} is of one recording; --other and --other-text are for "
+            f"{' and '.join(export.OF_TWO)}"
+        )
+    return "" if asked.other is None else _named(asked.other), asked.other_text
+
+
+def _models(asked: argparse.Namespace) -> int:
+    from models import registry
+
+    for name in registry.names():
+        card = registry.card(name)
+        size = card["config"]
+        print(
+            f"{name:24} {card['kind']:16} {size['n_layer']} x {size['n_head']:<3} {card['summary']}"
+        )
+    return 0
+
+
+def _expect_file(file: Path, *endings: str) -> None:
+    """Raises ValueError where a file of one of these kinds cannot be written there."""
+    if file.is_dir():
+        raise ValueError(
+            f"{file} is a folder; give the name of a file in it, ending in {endings[0]}"
+        )
+    if not file.parent.is_dir():
+        raise ValueError(f"No such file or folder: {file.parent}")
+    if file.exists() and not file.is_file():
+        return  # a pipe or a device takes anything
+    if file.suffix.lower() not in endings:
+        what = endings[0][1:].upper()
+        raise ValueError(f"{file.name} would hold {what}; give it a name ending in {endings[0]}")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ValueError(f"{file} cannot be written; choose another folder")
+
+
+def _write(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    _say(f"{file}: {len(content):,} bytes.")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _progress(done: int, total: int) -> None:
+    if total and sys.stderr.isatty():
+        print(f"\r{done / total:4.0%} fetched", end="\n" if done >= total else "", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,343 @@
+// @ts-check
+// This window's part in a class: what its browser keeps of it, the line on which it hears of it, and
+// the address that teacher and students share.
+
+import { announce, within } from "./optimistic_updates.js";
+import { bus } from "./bus.js";
+import { ROOT, forget, keep, part, send, setAside } from "./class_part.js";
+
+export { ROOT, forget, keep, part, send };
+export { offered, spelled, unfinished } from "./class_part.js";
+
+/**
+ * @typedef {import("./class_part.js").Part} Part
+ * @typedef {{ at: string, number: number, open: boolean, asked: any, tally?: number[],
+ *   picture?: string, of?: string, many?: number, here?: number, mine?: number | null, over?: boolean }} Seen what the server says of the class
+ */
+
+const SOON = 80; // ms after a change of the address, in which others of the same step may follow
+const LATER = 700; // ms in which a page that was just opened writes what it shows
+export const DESK = "/classroom"; // where a teacher prepares; a class is not led there
+// Students' pages come one after another, each so many ms of the server's time; where they are more
+// than a few, the teacher's picture, which is a matter of a moment, comes before the first of them.
+const [A_PAGE, FEW, FIRST] = [45, 8, 800];
+const AGAIN = [500, 1000, 2000, 4000, 8000]; // ms between tries of what did not arrive
+const BEHIND = 2000; // ms after which a page that has not come is worth a word
+const UNANSWERED = 15_000; // ms after which a page that has not come is requested once more
+const STATE = "data-test-connection-state"; // Streamlit's word for its own connection
+
+/** What is true in this window. `goal`: the address that was requested and whose page has not begun;
+ * `before`: the address last seen of a page that a class is led to; `subject`: text and model on
+ * screen, null where no address can carry them; `texts`: what pages open on, where it is another text.
+ * @type {{ line?: EventSource, sent: string, gone: string, acted: boolean, moving: boolean,
+ *   picture?: Promise<any>, timer: any, turn: any, late: any, goal: string,
+ *   by: "replaceState" | "pushState", before: string,
+ *   shown: string, resumed: boolean, defaults: Record<string, string>,
+ *   texts: Record<string, string>, subject: Record<string, string> | null }} */
+const own = {
+  sent: "",
+  gone: "",
+  acted: false,
+  moving: false,
+  timer: 0,
+  turn: 0,
+  late: 0,
+  goal: "",
+  by: "pushState",
+  before: "",
+  shown: "",
+  resumed: false,
+  defaults: {},
+  texts: {},
+  subject: {},
+};
+
+/** Offer a class in this window no more. @param {string} code */
+export function putAside(code) {
+  setAside(code);
+  tell({});
+}
+
+/** Take part from here on, or with null no longer. @param {Part | null} next */
+export function takePart(next) {
+  keep(next);
+  own.line?.close();
+  own.line = undefined;
+  own.sent = own.gone = own.shown = own.goal = "";
+  own.resumed = false;
+  tell({});
+  if (next) open();
+}
+
+/** Lead a class that runs, from where it is. @param {Part} next */
+export function resume(next) {
+  takePart(next);
+  own.resumed = true;
+}
+
+/** A new class, which begins where this window is. Rejects with words for the reader. */
+export async function start() {
+  const made = await send("start");
+  const at = place("");
+  if (at) await send("move", { code: made.code, key: made.key, at });
+  takePart(made);
+  own.sent = at;
+}
+
+/** What this window says of the class: to every view in it. @param {Record<string, any>} more */
+function tell(more) {
+  const kept = part();
+  bus.tell({ lesson: kept && { ...(more.fresh ? {} : bus.now.lesson), ...kept, ...more } });
+}
+
+function open() {
+  const kept = part();
+  if (!kept || own.line) return;
+  const at = new URL("class/news", ROOT);
+  at.search = `${new URLSearchParams({ code: kept.code, as: kept.watch || kept.student || "" })}`;
+  const line = (own.line = new EventSource(at));
+  line.onmessage = (event) => heard(JSON.parse(event.data));
+  line.onerror = () => {
+    tell({ lost: true });
+    if (line.readyState !== EventSource.CLOSED || own.line !== line) return;
+    own.line = undefined; // what the browser gives up is asked for again here
+    setTimeout(open, AGAIN[2]);
+  };
+}
+
+/** @param {Seen} seen */
+function heard(seen) {
+  if (seen.over) {
+    own.line?.close();
+    forget(part()?.code || "");
+    tell({ over: true, asked: null, lost: false });
+    return;
+  }
+  const last = bus.now.lesson || {};
+  const mine = "mine" in seen ? seen.mine : last.number === seen.number ? last.mine : null;
+  tell({ ...seen, tally: seen.tally, mine, lost: false });
+  if (!part()?.key) return follow();
+  if (!seen.at) own.sent = own.shown = ""; // the class was made anew: it is nowhere yet
+  const resumed = own.resumed && seen.at;
+  own.resumed = false;
+  if (!resumed) return publish(0);
+  own.sent = seen.at;
+  go(seen.at);
+}
+
+/** Where this window is, as the class calls it. */
+export const here = () => `/${location.pathname.slice(ROOT.pathname.length)}${location.search}`;
+
+// Whether a run of the page is on its way, and whether Streamlit's own connection stands.
+const isRunning = () => !document.querySelector("[data-test-script-state=notRunning]");
+const connected = () => document.querySelector(`[${STATE}]`)?.getAttribute(STATE) === "CONNECTED";
+
+/**
+ * Where the class of this window's teacher is led: here. From the desk it is led on only where text or
+ * model are others by now, on the same page. "" where no address can carry the text.
+ * @param {string} [last] where the class was led last, "" for a new one
+ */
+function place(last = own.sent || bus.now.lesson?.at || "") {
+  const { subject } = own;
+  if (!subject || !here().startsWith(DESK)) return subject ? here() : "";
+  const fits = (/** @type {string} */ at) =>
+    Object.entries(subject).every(([name, value]) => explicit(at).searchParams.get(name) === value);
+  if (last && fits(last)) return last;
+  const page = (last || own.before).split("?")[0] || "/";
+  // The desk has yet to write text and model into its own address, right after a step to it.
+  const whole = `${page}${location.search}`;
+  return fits(whole) ? whole : `${page}?${new URLSearchParams(subject)}`;
+}
+
+/** An address with what goes without saying said. @param {string} at */
+function explicit(at) {
+  const to = new URL(at.replace(/^\/+/, ""), ROOT);
+  const text = own.texts[`/${to.pathname.slice(ROOT.pathname.length)}`];
+  for (const [name, value] of Object.entries({ ...own.defaults, ...(text && { text }) }))
+    if (!to.searchParams.has(name)) to.searchParams.set(name, value);
+  to.searchParams.sort();
+  return to;
+}
+
+/**
+ * Go to an address of the app as its own links do, without loading the page anew.
+ * @param {string} at
+ * @param {"replaceState" | "pushState"} [by] pushState: Back leads back
+ */
+export function go(at, by = "pushState") {
+  const to = explicit(at);
+  if (to.origin !== location.origin || !to.pathname.startsWith(ROOT.pathname)) return;
+  if (`${to}` === `${explicit(here())}` && !own.goal) return;
+  Object.assign(own, { acted: false, goal: `${to}`, by });
+  travel();
+}
+
+// Streamlit drops a step that it learns of while its connection is broken: such a step is made when
+// the connection stands again, and one whose page did not begin is made once more.
+function travel() {
+  clearTimeout(own.late);
+  const { goal, by } = own;
+  if (!goal) return;
+  own.late = setTimeout(() => {
+    tell({ behind: Boolean(own.goal) });
+    own.late = setTimeout(() => own.goal && (isRunning() || travel()), UNANSWERED);
+  }, BEHIND);
+  if (!connected()) return tell({ behind: true });
+  if (goal !== `${explicit(here())}`) history[by](history.state, "", goal);
+  dispatchEvent(new PopStateEvent("popstate", { state: history.state }));
+}
+
+/** A run of the page has begun for this address. @param {string} at */
+function began(at) {
+  if (own.goal && `${explicit(at)}` !== own.goal) return;
+  clearTimeout(own.late);
+  own.goal = "";
+  if (bus.now.lesson?.behind) tell({ behind: false });
+}
+
+/** Streamlit's connection is there, or is not. */
+function linked() {
+  if (!part()) return;
+  const cut = !connected();
+  if (Boolean(bus.now.lesson?.cut) !== cut) tell({ cut });
+  if (!cut) travel();
+}
+
+/** To where the class is, where this window has not been led there yet. */
+function follow() {
+  const kept = part();
+  const { at, many = 1 } = bus.now.lesson || {};
+  if (!kept?.student || kept.alone || !at || own.gone === at) return;
+  own.gone = at;
+  if (within(explicit(here()), explicit(at))) announce(explicit(at));
+  clearTimeout(own.turn);
+  own.turn = setTimeout(
+    () => part()?.student && !part()?.alone && go(at, "replaceState"),
+    Math.random() * A_PAGE * (many - 1) + (many > FEW ? FIRST : 0),
+  );
+}
+
+/** What is shown already goes to where the class is. @param {string} at */
+export const lead = (at) => announce(explicit(at));
+
+/** True where this window is at an address of the class. @param {string} at */
+export const isAt = (at) => `${explicit(here())}` === `${explicit(at)}`;
+
+/**
+ * The picture of the class that a student's window may show until its own page is there: its name,
+ * undefined where there is none.
+ * @param {any} lesson
+ */
+export function pictureOf(lesson) {
+  const { student, alone, over, picture, of, at } = lesson || {};
+  const fits = student && !alone && !over && picture && of && at;
+  return fits && within(explicit(of), explicit(at)) ? picture : undefined;
+}
+
+/** The bytes of a picture. @param {string} name @returns {Promise<Uint8Array>} */
+export async function fetched(name) {
+  const kept = part();
+  const at = new URL("class/picture", ROOT);
+  at.search = `${new URLSearchParams({ code: kept?.code || "", as: kept?.student || "", name })}`;
+  const answer = await fetch(at);
+  if (answer.status !== 200) throw new Error("The class has gone on.");
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
+/** Let the class see what this window shows at an address, once it does. @param {string} at */
+async function show(at) {
+  if (own.shown && within(explicit(own.shown), explicit(at))) return;
+  own.shown = at;
+  const { code = "", key = "" } = part() || {};
+  const still = () => own.shown === at && within(explicit(here()), explicit(at));
+  const { atRest, taken } = await import("./class_snapshot.js"); // for who leads a class alone
+  const to = new URL("class/show", ROOT);
+  to.search = `${new URLSearchParams({ code, at })}`;
+  const headers = { "Content-Type": "application/octet-stream", "X-Headlight-Key": key };
+  let last = 0;
+  // Once when the page seems to be there, and again where more has come to it.
+  for (const looks of [2, 10]) {
+    const body = (await atRest(still, looks)) && (await taken());
+    await own.picture; // one at a time, so that they arrive in their order
+    if (!body || !still() || body.length === last) return;
+    last = body.length;
+    const init = { method: "POST", headers, body: /** @type {any} */ (body) };
+    await (own.picture = fetch(to, init).catch(() => {}));
+  }
+}
+
+/** Look around alone, or come back. @param {boolean} alone */
+export function wander(alone) {
+  const kept = part();
+  if (!kept?.student || !!kept.alone === alone) return;
+  keep({ ...kept, alone });
+  own.gone = "";
+  if (alone) clearTimeout(own.turn);
+  tell({ behind: false });
+  follow();
+}
+
+/** Tell the class where its teacher is, after so many ms. @param {number} wait @param {number} [tries] */
+function publish(wait, tries = 0) {
+  clearTimeout(own.timer);
+  own.timer = setTimeout(async () => {
+    const at = place();
+    if (!part()?.key || bus.now.lesson?.over) return;
+    tell({ unfit: !at });
+    if (!at || at === own.sent) return;
+    if (own.moving) return publish(SOON, tries); // one at a time, so that they arrive in their order
+    own.moving = true;
+    try {
+      await send("move", { at });
+      own.sent = at;
+      if (at === here()) show(at).catch(() => {}); // students' own pages are on their way
+    } catch (/** @type {any} */ problem) {
+      if (problem.status && problem.status < 500) return; // the class has ended: its line says so
+      publish(AGAIN[Math.min(tries, AGAIN.length - 1)], tries + 1);
+    } finally {
+      own.moving = false;
+    }
+  }, wait);
+}
+
+/** The address has changed. @param {string} page the one before @param {string} asked what it showed */
+function moved(page, asked) {
+  const kept = part();
+  // A page that was just opened has yet to write what it shows, where the last one had something to write.
+  const bare = page !== location.pathname && !location.search && asked;
+  if (!here().startsWith(DESK)) own.before = here();
+  if (kept?.key) publish(bare ? LATER : SOON);
+  else if (kept?.student && own.acted) wander(true);
+}
+
+/**
+ * From here on this window takes its part, and follows or leads.
+ * @param {{ defaults: Record<string, string>, texts: Record<string, string>,
+ *   subject: Record<string, string> | null, at: string }} header what an address means that does not
+ *   say it, text and model on screen, and the address of the page's run
+ * @param {(event: Event) => boolean} outside true for what a reader does to the app itself
+ */
+export function takesPart({ defaults, texts, subject, at }, outside) {
+  const first = !Object.keys(own.defaults).length;
+  Object.assign(own, { defaults, texts, subject });
+  began(at);
+  if (first) {
+    if (!here().startsWith(DESK)) own.before = here();
+    const watch = { subtree: true, attributeFilter: [STATE] };
+    new MutationObserver(linked).observe(document.body, watch);
+    addEventListener("storage", () => tell({}));
+    for (const name of /** @type {const} */ (["pushState", "replaceState"])) {
+      const change = history[name].bind(history);
+      history[name] = (state, unused, url) => {
+        const { pathname, search } = location;
+        change(state, unused, url);
+        moved(pathname, search);
+      };
+    }
+    addEventListener("popstate", (event) => event.isTrusted && moved("", ""));
+    const acts = (/** @type {Event} */ event) => outside(event) && (own.acted = true);
+    for (const act of ["pointerdown", "keydown"]) addEventListener(act, acts, true);
+    tell({});
+    open();
+  } else if (part()?.key) publish(SOON);
+}

@@ -1,0 +1,164 @@
+// @ts-check
+// What a teacher's window shows, for students whose own pages are on their way: the page's headings,
+// sentences and views, packed and sent once, and drawn in a student's window by the views themselves.
+
+import { called, make, viewOf } from "./mount.js";
+import { is, rootOf } from "./presenter_pictures.js";
+import { decode, encode } from "./codec.js";
+
+/**
+ * A part of a page. `side`: 0 across it, 1 in its left half, 2 in its right half.
+ * @typedef {{ kind: string, side: number, text?: string, view?: string, place?: string,
+ *   at?: string }} Part
+ */
+
+const MAIN = "[data-testid=stMain]";
+const VIEW = "[data-testid=stBidiComponentIsolated]";
+const CHART = ".stPlotlyChart, .stDataFrame";
+const CAPTION = "[data-testid=stCaptionContainer]";
+const WORDS = `h1, h2, h3, [data-testid=stMarkdownContainer] p`;
+// Views that are no part of what is shown to others.
+const OWN = ".way, .presenter, .follow, .load, .pictures, .classroom, .questions, .sentence";
+const KINDS = ["h1", "h2", "h3", "p", "small"];
+const MOST_PACKED = 500_000; // bytes: what is larger is not sent, and students wait for their own page
+const MOST_UNPACKED = 12_000_000;
+const MOST_PARTS = 60;
+const TRIES = 400;
+const NARROW = 120; // pixels: a smaller view is no picture
+
+/** The page of this window, from top to bottom, packed; null where there is nothing to send. */
+export async function taken() {
+  /** @type {Part[]} */
+  const parts = [];
+  /** @type {Record<string, Uint8Array>} */
+  const blocks = {};
+  const main = /** @type {HTMLElement} */ (document.querySelector(MAIN));
+  for (const each of main.querySelectorAll(`${WORDS}, ${VIEW}, ${CHART}`)) {
+    const { width, height } = each.getBoundingClientRect();
+    const side = sideOf(each, main);
+    const view = each.matches(VIEW) && viewOf(rootOf(/** @type {HTMLElement} */ (each)));
+    if (!width || !height || parts.length === MOST_PARTS) continue;
+    if (view && !is(/** @type {HTMLElement} */ (each), OWN) && width > NARROW) {
+      const at = `v${parts.length}`;
+      blocks[at] = new Uint8Array(view.data);
+      parts.push({ kind: "view", side, view: view.name, place: view.root.className, at });
+    } else if (each.matches(CHART)) {
+      parts.push({ kind: "small", side, text: "A chart: it comes with your own page." });
+    } else if (each.matches(WORDS) && !each.closest("button, label, summary")) {
+      const kind = each.closest(CAPTION) ? "small" : each.localName;
+      parts.push({ kind, side, text: each.textContent?.trim() || "" });
+    }
+  }
+  if (!Object.keys(blocks).length) return null;
+  const packed = await through(encode({ parts }, blocks), new CompressionStream("gzip"), Infinity);
+  return packed.length > MOST_PACKED ? null : packed;
+}
+
+/** @param {Element} each @param {Element} main */
+function sideOf(each, main) {
+  const column = (each.closest("[data-testid=stColumn]") || each).getBoundingClientRect();
+  const whole = main.getBoundingClientRect();
+  if (column.width > 0.65 * whole.width) return 0;
+  return column.left + column.width / 2 < whole.left + whole.width / 2 ? 1 : 2;
+}
+
+/**
+ * What was packed, drawn: an element, what its views show, and what is to be called when it comes
+ * and when it goes.
+ * @param {Uint8Array} packed
+ * @returns {Promise<{ board: HTMLElement, tokens: string[], draw: () => void, end: () => void }>}
+ */
+export async function drawn(packed) {
+  const { header, blocks } = decode(
+    await through(packed, new DecompressionStream("gzip"), MOST_UNPACKED),
+  );
+  const board = make("div", {
+    class: "shown",
+    role: "region",
+    "aria-label": "What the class sees",
+  });
+  const views = [];
+  /** @type {HTMLElement[]} */
+  let halves = [];
+  for (const part of /** @type {Part[]} */ (header.parts).slice(0, MOST_PARTS)) {
+    const view = part.kind === "view" && (await made(part, blocks[part.at || ""]));
+    const box = view ? view.box : words(part);
+    if (!box) continue;
+    if (view) views.push(view);
+    if (part.side && !halves.length) {
+      halves = [make("div", "half"), make("div", "half")];
+      board.append(make("div", "halves", ...halves));
+    } else if (!part.side) halves = [];
+    (halves[part.side - 1] || board).append(box);
+  }
+  /** @type {(() => void)[]} */
+  let ends = [];
+  return {
+    board,
+    tokens: views.flatMap(({ token }) => (token === undefined ? [] : [String(token)])),
+    draw: () => (ends = views.map(({ draw }) => draw())),
+    end: () => (board.remove(), ends.forEach((each) => each?.())),
+  };
+}
+
+/** @param {Part} part */
+function words({ kind, text }) {
+  const tag = /** @type {"p"} */ (KINDS.includes(kind) && kind);
+  return tag && make(tag, { dir: "auto" }, text);
+}
+
+/** A view of its own, as Streamlit would mount it. @param {Part} part @param {Uint8Array} data */
+async function made({ view = "", place }, data) {
+  const name = view === "matrices" ? "matrix" : view;
+  if (!/^[a-z]+$/.test(name) || OWN.includes(`.${name}`)) return undefined;
+  const { default: draw } = await import(`./${name}.js`);
+  const box = make("div", "part");
+  const inside = box.attachShadow({ mode: "open" });
+  inside.append(make("div", place));
+  const { token } = decode(data).header;
+  return { box, token, draw: () => draw(called(data, inside, () => {})) };
+}
+
+/** Streamlit's word for whether a run of the page is on its way. */
+export const isRunning = () =>
+  document.querySelector("[data-test-script-state]")?.getAttribute("data-test-script-state") !==
+  "notRunning";
+
+/**
+ * True when the page has been at rest for a moment, false where it is not `still` wanted, or takes
+ * too long.
+ * @param {() => boolean} still
+ * @param {number} looks at which nothing happens, 40 ms apart
+ */
+export async function atRest(still, looks) {
+  let calm = 0;
+  for (let tries = 0; tries < TRIES && still(); tries++) {
+    calm = isRunning() ? 0 : calm + 1;
+    if (calm === looks) return true;
+    await new Promise((done) => setTimeout(done, 40));
+  }
+  return false;
+}
+
+/** True where this window's own page shows all that. @param {string[]} tokens */
+export function arrived(tokens) {
+  const views = [...document.querySelectorAll(`${MAIN} ${VIEW}`)];
+  const own = views.map((each) => rootOf(/** @type {HTMLElement} */ (each))?.dataset.token);
+  return tokens.length > 0 && tokens.every((token) => own.includes(token));
+}
+
+/** @param {Uint8Array} bytes @param {any} change @param {number} most */
+async function through(bytes, change, most) {
+  const stream = new Blob([/** @type {any} */ (bytes)]).stream().pipeThrough(change);
+  const reader = stream.getReader();
+  const parts = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > most) throw new Error("This picture is too large.");
+    parts.push(value);
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}

@@ -1,0 +1,341 @@
+// @ts-check
+// What each view shows, as pictures in type for the back row, with the sentence that says it. A view
+// that is not here is shown as it is, set in larger type.
+
+import { bus } from "./bus.js";
+import { chance, fixed, num, share, short } from "./number_format.js";
+import { called, soften } from "./soft_lookup_curve.js";
+import { claim, curves, heads, ladder, looks, paths, plane } from "./presenter_panels_words.js";
+import { grown, hypotheses, moved, split, vector } from "./presenter_panels_rest.js";
+import { permitted, unfold } from "./codec.js";
+
+/** @typedef {import("./mount.js").View} View */
+/** @typedef {{ says?: string, caption?: string, panels: any[], walk?: (by: number) => void }} Large */
+
+/** @param {View} view @returns {Large | undefined} */
+export const large = (view) =>
+  VIEWS[[view.name, view.header.kind || view.header.role].join(" ").trim()]?.(view) ||
+  VIEWS[view.name]?.(view);
+
+const quoted = (/** @type {string} */ word) => `“${word}”`;
+
+/** The place of the largest of a list. */
+const most = (/** @type {ArrayLike<any>} */ list) => {
+  let best = 0;
+  for (let at = 1; at < list.length; at++) if (!(list[at] <= list[best])) best = at;
+  return best;
+};
+
+/**
+ * A matrix as rows of numbers, a cell that is not allowed null.
+ * @param {ArrayLike<any>} flat @param {number} rows @param {number} columns @param {Uint8Array | null} [may]
+ * @returns {any[][]}
+ */
+const matrixOf = (flat, rows, columns, may = null) =>
+  Array.from({ length: rows }, (_, r) =>
+    Array.from({ length: columns }, (__, c) => {
+      const value = flat[r * columns + c];
+      return (may && !may[r * columns + c]) || Number.isNaN(value) ? null : value;
+    }),
+  );
+
+const grid = (/** @type {any} */ more) => ({ kind: "grid", marks: [], high: 1, ...more });
+const bars = (/** @type {any} */ more) => ({ kind: "bars", ...more });
+
+/** @type {Record<string, (view: View) => Large | undefined>} */
+const VIEWS = {
+  head(view) {
+    const { header, weight, n, across } = view;
+    if (!weight) return undefined;
+    const held = view.held[0] >= 0 ? view.held[0] : Math.max(0, view.full.indexOf(view.peak));
+    const values = matrixOf(weight, header.queries.length, n, view.permitted);
+    const key =
+      view.cell && view.cell[0] === held ? view.cell[1] : most(values[held].map((w) => w ?? -1));
+    const value = values[held][key] ?? 0;
+    const names = { left: header.queries, right: header.keys, sides: view.sides };
+    const lines = { kind: "lines", ...names, weights: values, held, mark: [key, share(value)] };
+    const square = grid({
+      rows: header.queries,
+      columns: header.keys,
+      values,
+      high: view.peak,
+      marks: [[held, key, share(value)]],
+    });
+    const where = `Layer ${header.layer}, ${across ? "cross-" : ""}head ${header.head}`;
+    return {
+      says: `${where}: ${quoted(header.queries[held])} looks at ${quoted(header.keys[key])} (${share(value)})`,
+      panels: [header.view === "matrix" ? square : lines],
+    };
+  },
+  heads,
+  "matrices panels"(view) {
+    const { header } = view;
+    const [m, n] = [header.rows.length, header.columns.length];
+    const first = header.panels.findIndex((panel) => panel.drawn);
+    const row = view.held >= 0 ? view.held : Math.floor(most(view.numbers[first]) / n);
+    const column = most(view.numbers[first].subarray(row * n, (row + 1) * n));
+    const value = view.numbers[first][row * n + column];
+    const panels = header.panels.flatMap((panel, at) =>
+      panel.drawn
+        ? grid({
+            title: header.panels.length > 1 ? panel.title : "",
+            rows: header.rows,
+            columns: header.columns,
+            values: matrixOf(view.numbers[at], m, n),
+            low: panel.low < 0 ? 0 : panel.low,
+            high: panel.high,
+            signed: panel.low < 0,
+            marks: [[row, column, num(view.numbers[at][row * n + column], 2)]],
+          })
+        : [],
+    );
+    const pair = `${quoted(header.rows[row])} → ${quoted(header.columns[column])}`;
+    return { says: `${header.title.split(" · ")[0]}: ${pair} ${num(value, 2)}`, panels };
+  },
+  "matrices row"(view) {
+    const { header, numbers: [values] } = view; // prettier-ignore
+    const best = most(values);
+    const rows = header.columns.map((label, at) => ({
+      label,
+      values: [Number.isNaN(values[at]) ? 0 : values[at]],
+      texts: [num(values[at], 2)],
+      on: at === best,
+    }));
+    const says = `${quoted(header.label)} ${header.says} ${quoted(header.columns[best])} ${num(values[best], 2)}`;
+    return { says, panels: [bars({ columns: [""], rows, what: "tokens" })] };
+  },
+  "anatomy matrix"({ header, blocks, cell }) {
+    const [rows, n] = [header.queries.length, header.keys.length];
+    const { weight } = unfold(blocks);
+    const free = permitted(blocks.runs, rows * n);
+    const [q, k] = cell || [Math.floor(most(weight) / n), most(weight) % n];
+    const values = matrixOf(weight, rows, n, free);
+    const said = num(weight[q * n + k], 3);
+    const marks = [[q, k, said]];
+    const high = weight[most(weight)];
+    return {
+      says: `${quoted(header.queries[q])} gives ${quoted(header.keys[k])} a weight of ${said}`,
+      panels: [grid({ rows: header.queries, columns: header.keys, values, high, marks })],
+    };
+  },
+  "anatomy story"({ header, blocks }) {
+    const at = header.key.at;
+    const rows = header.rows.map((k) => ({
+      label: header.labels[k],
+      values: [blocks.scores[k], blocks.exponentials[k], blocks.weights[k]],
+      texts: [num(blocks.scores[k], 3), num(blocks.exponentials[k], 2), num(blocks.weights[k], 3)],
+      on: k === at,
+    }));
+    const made = `q·k ${num(blocks.dots[at], 3)} ÷ ${num(header.divisor, 3)} = ${num(header.score, 3)}`;
+    return {
+      says: `${quoted(header.query.label)} → ${quoted(header.key.label)}: ${made}, softmax ${num(header.weight, 3)}`,
+      panels: [bars({ columns: ["score", "e^(score − max)", "weight"], rows, what: "tokens" })],
+    };
+  },
+  "residual chart"({ header, blocks, root }) {
+    const { tokens, columns, measure, low, high, log } = header;
+    const n = columns.length;
+    const follows = Number(root.dataset.followed);
+    const row = follows >= 0 ? follows : Math.floor(most(blocks.values) / n);
+    const column = most(blocks.values.subarray(row * n, (row + 1) * n));
+    const text = (/** @type {number} */ value) => fixed(value, measure.digits) + measure.unit;
+    const shares = blocks.values.map((value) =>
+      log ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : value,
+    );
+    const said = text(blocks.values[row * n + column]);
+    const short = ([group, label]) => `${group.replace(/^Layer |^Input$/, "")} ${label}`.trim();
+    return {
+      says: `${quoted(tokens[row])}: ${measure.name.toLowerCase()} most at ${columns[column][2]}, ${said}`,
+      panels: [
+        grid({
+          rows: tokens,
+          columns: columns.map(short),
+          values: matrixOf(shares, tokens.length, n),
+          low: log || measure.diverging ? 0 : low,
+          high: log ? 1 : high,
+          signed: measure.diverging,
+          marks: [[row, column, said]],
+        }),
+      ],
+    };
+  },
+  "residual followed"({ header, blocks }) {
+    const { columns, measure, label } = header;
+    const x = columns.map((_, at) => at);
+    const at = most(blocks.values);
+    const value = fixed(blocks.values[at], measure.digits) + measure.unit;
+    const y = (/** @type {Float32Array} */ list) =>
+      [...list].map((v) => (Number.isNaN(v) ? null : v));
+    const every = Math.ceil(columns.length / 8);
+    const ticks = x.filter((_, each) => each % every === 0);
+    return {
+      says: `${quoted(label)}: ${measure.name.toLowerCase()} most at ${columns[at][2]}, ${value}`,
+      panels: [
+        {
+          kind: "curves",
+          series: [
+            { name: "", x, y: y(blocks.values), end: label, on: true },
+            { name: "", x, y: y(blocks.median), end: "median", on: false },
+          ],
+          ticks: ticks.map((each) => [
+            each,
+            `${columns[each][0].replace(/^Layer /, "")} ${columns[each][1]}`,
+          ]),
+          x_title: "",
+          y_title: `${measure.name}${measure.unit && ` in ${measure.unit.trim()}`}`,
+        },
+      ],
+    };
+  },
+  "paths walk": plane,
+  "paths around": paths,
+  lookup({ header, blocks, temperature }) {
+    const weights = soften(blocks, temperature);
+    const best = most(weights);
+    const rows = header.keys.map((label, at) => ({
+      label,
+      values: [weights[at]],
+      texts: [blocks.allowed[at] ? num(weights[at], 3) : "not allowed"],
+      on: at === best,
+    }));
+    const told = `${quoted(header.label)} takes ${quoted(header.keys[best])} with ${num(weights[best], 3)}`;
+    const panels = [bars({ columns: ["weight"], rows, what: "tokens" })];
+    return { says: `At T = ${called(temperature)}, ${told}`, panels };
+  },
+  graph({ header, blocks, held }) {
+    const right = header.sources || header.labels;
+    const weights = header.labels.map(() => right.map(() => 0));
+    blocks.weights.forEach((weight, at) => (weights[blocks.queries[at]][blocks.keys[at]] = weight));
+    const row = held >= 0 ? held : (blocks.queries[0] ?? 0);
+    const key = most(weights[row] || []);
+    const value = weights[row]?.[key] ?? 0;
+    return {
+      says: `${quoted(header.labels[row])} hears most from ${quoted(right[key])} (${share(value)})`,
+      panels: [
+        {
+          kind: "lines",
+          left: header.labels,
+          right,
+          sides: ["listens", "speaks"],
+          weights,
+          held: row,
+          mark: [key, share(value)],
+        },
+      ],
+    };
+  },
+  "lens grid": ladder,
+  bars({ header }) {
+    const two = header.rows.some(({ behind }) => behind !== null);
+    const { columns } = header;
+    const rows = header.rows.map((row) => ({
+      label: row.label,
+      values: (two ? [row.behind ?? 0, row.value] : [row.value]).map(
+        (value) => Math.min(value, header.high), // one that stands for many is torn off
+      ),
+      texts: two ? row.numbers.slice(-2) : row.numbers.slice(-1),
+      on: Boolean(header.chosen) && row.key === header.chosen,
+    }));
+    if (!rows.length) return undefined;
+    const chosen = header.chosen && rows.find(({ on }) => on);
+    const named = chosen || rows[0];
+    if (!chosen) named.on = true;
+    const heads = columns.slice(two ? -2 : -1);
+    const said = heads.map((name, at) => `${name} ${named.texts[at]}`).join(", ");
+    return {
+      says: `${quoted(named.label)}: ${said}`,
+      panels: [bars({ columns: heads, rows, shared: two, what: "rows" })],
+    };
+  },
+  "translation steps"(view) {
+    const { header, blocks, weight, n, rows, step } = view;
+    if (!rows) return undefined;
+    const values = matrixOf(weight, rows, n);
+    const key = most(values[step]);
+    const p = chance(Math.exp(blocks.logprob[step]));
+    return {
+      says: `${quoted(header.says[step])} (p = ${p}) looks most at ${quoted(header.source[key])} (${share(values[step][key])})`,
+      panels: [
+        {
+          kind: "lines",
+          left: header.says,
+          right: header.source,
+          sides: ["output", "source"],
+          weights: values,
+          held: step,
+          mark: [key, share(values[step][key])],
+        },
+      ],
+      walk: (by) => view.stepper.go(Math.max(0, Math.min(rows - 1, step + by))),
+    };
+  },
+  "translation beams": hypotheses,
+  "translation tree": grown,
+  "anatomy strip": vector,
+  "anatomy shapes": split,
+  "switches pairs": moved,
+  "switches trio"(view) {
+    const { header, difference, before, after, full, far, may } = view;
+    const [m, n] = [header.rows.length, header.keys.length];
+    const at = most(difference.map(Math.abs));
+    const [row, column] = [Math.floor(at / n), at % n];
+    const one = (title, values, more) =>
+      grid({
+        title,
+        rows: header.rows,
+        columns: header.keys,
+        values,
+        marks: [[row, column, title === "Difference" ? short(difference[at], 2) : ""]],
+        ...more,
+      });
+    const pair = `${quoted(header.rows[row])} looks at ${quoted(header.keys[column])}`;
+    const from = `${share(before.weight[at])} before, ${share(after.weight[at])} after`;
+    return {
+      says: `Layer ${header.layer}, head ${header.head}: ${pair} with ${from}`,
+      panels: [
+        one("Before", matrixOf(before.weight, m, n, may.before), { high: full }),
+        one("After", matrixOf(after.weight, m, n, may.after), { high: full, bare: true }),
+        one("Difference", matrixOf(difference, m, n), { high: far, signed: true, bare: true }),
+      ],
+    };
+  },
+  "compare grids"({ header, blocks }) {
+    const { rows, columns, n_row: m, n_column: n, fold, panels } = header;
+    const open = bus.now.compare?.picture === header.token ? bus.now.compare : {};
+    const change = panels.length > 2;
+    const [a, b] = [open.a || [0, 0], open.b || [0, 0]];
+    const cells = (key, [layer, head]) => {
+      const at = (layer * panels[key === "b" ? 1 : 0].n_head + head) * m * n;
+      return Float32Array.from(blocks[key].subarray(at, at + m * n), (byte) => (byte / 255) ** 2);
+    };
+    const [one, two] = [cells("a", a), cells("b", b)];
+    const at = most(one.map((value, i) => Math.abs(two[i] - value)));
+    const [row, column] = [Math.floor(at / n), at % n];
+    const names = (list, size) => Array.from({ length: size }, (_, i) => list[i * fold]);
+    const both = { rows: names(rows, m), columns: names(columns, n) };
+    const marks = [[row, column, ""]];
+    const pair = `${quoted(both.rows[row])} → ${quoted(both.columns[column])}`;
+    const same = String(a) === String(b) && change;
+    const diff = two.map((value, i) => value - one[i]);
+    const where = same ? `L${a[0]} H${a[1]}` : `L${a[0]} H${a[1]} and L${b[0]} H${b[1]}`;
+    return {
+      says: `${where}: ${pair} ${share(one[at])} in A, ${share(two[at])} in B`,
+      panels: [
+        grid({ ...both, title: panels[0].title, values: matrixOf(one, m, n), marks }),
+        grid({ ...both, title: panels[1].title, values: matrixOf(two, m, n), marks, bare: true }),
+        same &&
+          grid({
+            ...both,
+            title: "B − A",
+            values: matrixOf(diff, m, n),
+            signed: true,
+            marks,
+            bare: true,
+          }),
+      ].filter(Boolean),
+    };
+  },
+  curves,
+  looks,
+  claims: claim,
+};

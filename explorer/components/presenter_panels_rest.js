@@ -1,0 +1,136 @@
+// @ts-check
+// The rest of the views in type for the back row: how beams grew and what came of them, heads that
+// moved, a vector by itself, the shapes of a split.
+
+import { fixed, num, odds } from "./number_format.js";
+import { heirs } from "./translation_tree.js";
+
+/** @typedef {import("./mount.js").View} View */
+
+const LONGEST = 60; // letters of a hypothesis in a headline
+const SHARED = 12; // letters of a common beginning that are worth a cut
+const PLACES = ["first", "second", "third", "fourth", "fifth"];
+
+/** @param {string} text */
+const quoted = (text) => `“${text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text}”`;
+
+/** Texts from where they part. @param {string[]} texts */
+function parted(texts) {
+  const [one, ...others] = texts;
+  let same = 0;
+  while (one[same] && others.every((text) => text[same] === one[same])) same++;
+  const cut = one.lastIndexOf(" ", same) + 1;
+  return others.length && cut > SHARED ? texts.map((text) => `… ${text.slice(cut)}`) : texts;
+}
+
+/** @param {View} view */
+export function hypotheses({ header, send }) {
+  const { beams, chosen } = header;
+  const labels = parted(beams.map((beam) => beam.text || "(no text)"));
+  const rows = beams.map((beam, at) => ({
+    label: labels[at],
+    values: [Math.exp(beam.score)],
+    texts: [fixed(beam.score, 3)],
+    on: at === chosen,
+  }));
+  const place = `${PLACES[chosen]} of ${rows.length}`;
+  return {
+    says: `${quoted(beams[chosen].text)} is ${place} (${rows[chosen].texts[0]})`,
+    caption: "A bar is e to the power of the score, the log-probability for the length.",
+    panels: [{ kind: "bars", columns: ["score"], rows, what: "hypotheses" }],
+    walk: (by) => send("beam", Math.max(0, Math.min(rows.length - 1, chosen + by))),
+  };
+}
+
+/** @param {View} view */
+export function grown({ header }) {
+  const { steps, chosen } = header;
+  const { way } = heirs(steps, chosen);
+  const rungs = steps.map((held, step) => ({
+    label: `${step + 1}`,
+    words: held.map(({ carried, label, p, score }) =>
+      carried ? ["ended", 0, fixed(score, 2)] : [label, p, odds(p)],
+    ),
+    on: false,
+  }));
+  const behind = way.findIndex((place) => place > 0);
+  const held = steps[Math.max(0, behind)][way[Math.max(0, behind)]];
+  const says =
+    behind < 0
+      ? `In all ${steps.length} steps the one chosen in the end stood first`
+      : `At step ${behind + 1} the one chosen in the end stood only ${PLACES[way[behind]]}, at ${quoted(held.label)}`;
+  if (behind >= 0) rungs[behind].on = true;
+  return {
+    says,
+    caption:
+      "A row is a step, best first: what each hypothesis went on with, and its probability; ended, its score.",
+    panels: [{ kind: "ladder", rungs }],
+  };
+}
+
+/** @param {View} view */
+export function moved({ header }) {
+  const rows = header.distance.flatMap((far, at) => {
+    const [layer, head] = [Math.floor(at / header.heads), at % header.heads];
+    const label = `L${layer} H${head}`;
+    return far === null ? [] : [{ label, values: [far], texts: [num(far, 3)], on: false }];
+  });
+  if (!rows.length) return undefined;
+  const far = rows.reduce((a, b) => (b.values[0] > a.values[0] ? b : a));
+  far.on = true;
+  return {
+    says: `${far.label} moved most: its rows ${far.texts[0]} on average, of 1 at most`,
+    panels: [{ kind: "bars", columns: ["moved"], rows, what: "heads" }],
+  };
+}
+
+/** @param {View} view */
+export function vector({ header, blocks }) {
+  const values = [...blocks.vector];
+  const size = num(Math.hypot(...values));
+  const says = `${header.name || "This vector"}: ${values.length} numbers, length ${size}`;
+  const high = Math.max(...values.map(Math.abs), 1e-9);
+  if (!header.heads) {
+    const all = values.map((value, at) => ({ value, at }));
+    const kept = all.sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, 12);
+    const rows = kept.map(({ value, at }, place) => ({
+      label: `${header.unit} ${at}`,
+      values: [value],
+      texts: [num(value)],
+      on: !place,
+    }));
+    return { says, panels: [{ kind: "bars", columns: ["number"], rows, what: "numbers" }] };
+  }
+  const piece = values.length / header.heads;
+  const strips = Array.from({ length: header.heads }, (_, head) => {
+    const own = values.slice(head * piece, (head + 1) * piece);
+    const text = num(Math.hypot(...own));
+    return { label: `head ${head}`, values: own, text, sign: "", on: head === header.head };
+  });
+  return {
+    says,
+    caption: "Beside each piece its length.",
+    panels: [{ kind: "strips", strips, high }],
+  };
+}
+
+/** @param {View} view */
+export function split({ header }) {
+  const { n, heads, d_head, d_v, d_model } = header;
+  /** @type {[string, number[]][]} */
+  const shapes = [
+    ["x · W_Q", [n, heads * d_head]],
+    ["cut in heads", [n, heads, d_head]],
+    ["heads first", [heads, n, d_head]],
+    ["attention", [heads, n, d_v]],
+    ["concat", [n, heads * d_v]],
+    ["W_O", [n, d_model]],
+  ];
+  const rungs = shapes.map(([label, shape]) => {
+    return { label, words: [[`(${shape.join(", ")})`, 0, ""]], on: false };
+  });
+  return {
+    says: `${n} tokens, ${heads} heads of ${d_head} numbers each`,
+    panels: [{ kind: "ladder", rungs }],
+  };
+}

@@ -1,0 +1,276 @@
+// @ts-check
+// More views in type for the back row: words by place, paths in a plane, curves of a training, claims;
+// and charts, read from what Plotly draws.
+
+import { bus } from "./bus.js";
+import { fixed, num } from "./number_format.js";
+
+/** @typedef {import("./mount.js").View} View */
+
+/** The head that is pressed, or else the clearest, from its thumbnail. @param {View} view */
+export function heads({ header, blocks, keys, permitted: may, root }) {
+  const cells = [...root.querySelectorAll(".cell")];
+  const pressed = cells.findIndex((cell) => cell.getAttribute("aria-pressed") === "true");
+  const score = (/** @type {any} */ one) => one.score ?? 0;
+  const best = header.heads.reduce((a, b) => (score(b) > score(a) ? b : a));
+  const at = pressed >= 0 ? pressed : header.heads.indexOf(best);
+  const { layer, head, name } = header.heads[at];
+  const { rows, columns, fold } = header;
+  const weights = Array.from(
+    blocks.cells.subarray(at * rows * columns, (at + 1) * rows * columns),
+    (byte) => blocks.peak[at] * (byte / 255) ** 2,
+  );
+  const most = weights.indexOf(Math.max(...weights));
+  const [row, column] = [Math.floor(most / columns), most % columns];
+  const named = (/** @type {string[]} */ list, /** @type {number} */ size) =>
+    Array.from({ length: size }, (_, i) => list[i * fold]);
+  const [down, right] = [named(header.tokens, rows), named(keys, columns)];
+  const free = (/** @type {number} */ cell) => !may || fold > 1 || may[cell];
+  const values = down.map((_, r) =>
+    right.map((__, c) => (free(r * columns + c) ? weights[r * columns + c] : null)),
+  );
+  const kind = ["no clear pattern", "text too short"].includes(name) ? "" : `, ${name}`;
+  const looks = `“${down[row]}” looks at “${right[column]}” (${fixed(weights[most], 2)})`;
+  const marks = [[row, column, ""]];
+  return {
+    says: `Layer ${layer}, head ${head}${kind}: ${looks}`,
+    panels: [{ kind: "grid", rows: down, columns: right, values, high: blocks.peak[at], marks }],
+  };
+}
+
+/** The logit lens at one token: what each place would say. @param {View} view */
+export function ladder({ header, blocks }) {
+  const { labels, sites, spoken, tokens, top, final } = header;
+  const n = tokens.length;
+  const held = bus.now.lens?.held;
+  const token = held && held[1] < n && bus.now.lens.sites === sites.length ? held[1] : n - 1;
+  const word = (/** @type {number} */ site, /** @type {number} */ rank) => {
+    const at = (site * n + token) * top + rank;
+    const p = Math.exp(blocks.logp[at]);
+    return [labels[blocks.words[at]], p, p < 0.005 ? "<.01" : p.toFixed(2)];
+  };
+  const rungs = sites.map((label, site) => ({
+    label,
+    words: [0, 1, 2].filter((rank) => rank < top).map((rank) => word(site, rank)),
+    on: site === held?.[0],
+  }));
+  const answer = labels[final[token]];
+  const last = rungs.findLastIndex(({ words: [[said]] }) => said !== answer);
+  const from = spoken[Math.min(sites.length - 1, last + 1)];
+  return {
+    says: `At “${tokens[token]}”, “${answer}” is first from ${from} on`,
+    panels: [{ kind: "ladder", rungs }],
+  };
+}
+
+/** The ways of the words that are followed. @param {View} view */
+export function plane({ header, blocks, points, chosen, n, step }) {
+  const all = chosen.length ? chosen : [0];
+  const series = all.map((at, place) => {
+    const on = Array.from({ length: n }, (_, site) => 2 * (at * n + site));
+    return {
+      name: header.titles[step],
+      x: on.map((i) => blocks.coordinates[i]),
+      y: on.map((i) => blocks.coordinates[i + 1]),
+      end: `${points[at].label}${all.length > 1 ? `, text ${place + 1}` : ""}`,
+      on: !place,
+      dot: step,
+    };
+  });
+  const [x_title, y_title] = header.axes.map((axis, at) => `${axis}, ${(100 * header.explained[at]).toFixed(0)}% of the variance`); // prettier-ignore
+  return { panels: [{ kind: "curves", series, ticks: [], x_title, y_title, even: true }] };
+}
+
+/** A word's curves over the sites. @param {View} view */
+export function paths({ header, blocks }) {
+  const n = header.titles.length;
+  const x = [...Array(n).keys()];
+  const every = Math.ceil(n / 6);
+  const series = header.lines.map(({ name }, line) => ({
+    name: "",
+    x,
+    y: [...blocks.values.subarray(line * n, (line + 1) * n)],
+    end: name,
+    on: !line,
+  }));
+  if (!series.length) return undefined;
+  const ticks = x.filter((at) => at % every === 0).map((at) => [at, header.titles[at]]);
+  return { panels: [{ kind: "curves", series, ticks, x_title: "", y_title: header.measure }] };
+}
+
+/** The curves of a training. @param {View} view */
+export function curves(view) {
+  const { header } = view;
+  const panels = header.panels
+    .map(({ name, lines }) => ({
+      kind: "curves",
+      title: name,
+      series: lines
+        .filter(({ points }) => points.length)
+        .map((line) => ({
+          name: line.name,
+          x: line.points.map(([at]) => at),
+          y: line.points.map(([, value]) => value),
+          end: num(line.points.at(-1)[1], 2),
+          on: line.bold,
+        })),
+      ticks: [],
+      x_title: "steps",
+      y_title: "",
+      log_x: header.log,
+    }))
+    .filter(({ series }) => series.length);
+  return panels.length ? { panels: panels.slice(-1) } : undefined;
+}
+
+/** What one token looks at in the head that is chosen. @param {View} view */
+export function looks({ header, blocks, n, row }) {
+  const list = blocks.weights.subarray(row * n, (row + 1) * n);
+  const best = list.indexOf(Math.max(...list));
+  const rows = header.tokens.map((label, at) => ({
+    label,
+    values: [list[at]],
+    texts: [num(list[at], 2)],
+    on: at === best,
+  }));
+  const [layer, head] = header.names[row].split(".");
+  const where = header.names[row] ? `Layer ${layer}, head ${head}` : "Mean of all heads";
+  return {
+    says: `${where}: “${header.who}” looks at “${header.tokens[best]}” (${num(list[best], 2)})`,
+    panels: [{ kind: "bars", columns: [""], rows, what: "tokens" }],
+  };
+}
+
+/** One claim: its verdict and its number, beside what decides. @param {View} view */
+export function claim(view) {
+  const rows = view.header.groups.flatMap((group) => group.rows);
+  if (!rows.length) return undefined;
+  const at = Math.max(0, rows.findIndex(({ id }) => id === view.open)); // prettier-ignore
+  const { statement, mark, verdict, shown, noun, rule, chance: luck, why } = rows[at];
+  const figures = [
+    [`${mark} ${verdict}`, `claim ${at + 1} of ${rows.length}`],
+    [shown, noun],
+    [rule, ""],
+    luck && [luck, ""],
+  ];
+  const end = why.search(/[.!?] /);
+  return {
+    says: statement,
+    caption: end > 0 ? why.slice(0, end + 1) : why,
+    panels: [{ kind: "figures", figures: figures.filter((each) => each && each[0]) }],
+    walk: (/** @type {number} */ by) => {
+      const next = rows[Math.max(0, Math.min(rows.length - 1, (view.open ? at : -1) + by))];
+      const button = [...view.groups.querySelectorAll(".row")].find(({ dataset }) => dataset.id === next.id); // prettier-ignore
+      if (button?.getAttribute("aria-expanded") === "false") button.click();
+    },
+  };
+}
+
+// ---- charts --------------------------------------------------------------------------------------
+
+const CHARTS = { heatmap: heat, scatter: lines, scattergl: lines, scatter3d: flat, bar: columns };
+
+/**
+ * What Plotly draws, as pictures; undefined for what is not flat.
+ * @param {any} chart its element
+ */
+export function charted(chart) {
+  const all = (chart?._fullData || []).filter((each) => each.visible === true && each.hoverinfo !== "skip"); // prettier-ignore
+  const places = [...new Set(all.map(({ xaxis, yaxis }) => `${xaxis} ${yaxis}`))].slice(0, 1);
+  const panels = places.map((place) => {
+    const here = all.filter(({ xaxis, yaxis }) => `${xaxis} ${yaxis}` === place);
+    const axis = (/** @type {string} */ name) =>
+      chart._fullLayout[name.replace(/^(.)/, "$1axis")] || {};
+    const [x, y] = place.split(" ").map(axis);
+    return CHARTS[here[0].type]?.(here, x, y, chart._fullLayout.scene);
+  });
+  return panels.length && panels.every(Boolean) ? { panels } : undefined;
+}
+
+// A title that nobody gave is Plotly's own word to an editor.
+const titled = ({ title }) => plainText(title?.text || "").replace(/^Click to enter.*/, "");
+/** Plotly's texts are a kind of HTML. @param {any} text */
+const plainText = (text) => `${text}`.replace(/<br ?\/?>/g, " ").replace(/<[^>]*>/g, "").replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&"); // prettier-ignore
+
+/** What the places along an axis are called. */
+function names(/** @type {any} */ axis, given, size) {
+  const called = new Map((axis.tickvals || []).map((at, i) => [at, axis.ticktext?.[i] ?? at]));
+  return Array.from({ length: size }, (_, at) => {
+    const value = given?.[at] ?? at;
+    return plainText(called.get(value) ?? axis._categories?.[value] ?? value);
+  });
+}
+
+function heat([{ z, x: xs, y: ys, zmin, zmax }], x, y) {
+  const rows = [...z].map((row) =>
+    [...row].map((value) => (Number.isFinite(value) ? value : null)),
+  );
+  const size = [rows.length, rows[0]?.length || 0];
+  const downward = Array.isArray(y.range) && y.range[0] > y.range[1];
+  const named = names(y, ys, size[0]);
+  if (!downward) [rows, named].forEach((each) => each.reverse());
+  const numeric = named.every((name) => !Number.isNaN(Number(name)));
+  return {
+    // A picture of numbers by number, not of words.
+    kind: numeric && size[0] * size[1] > 600 ? "field" : "grid",
+    rows: named,
+    columns: names(x, xs, size[1]),
+    values: rows,
+    low: zmin < 0 ? 0 : zmin,
+    high: Math.max(Math.abs(zmin), zmax),
+    signed: zmin < 0,
+    marks: [],
+    sides: [titled(y), titled(x)],
+  };
+}
+
+function lines(all, x, y) {
+  const text = all.some((one) => [...(one.x || [])].some((value) => typeof value === "string"));
+  const places = text ? [...new Set(all.flatMap((one) => [...one.x]))] : [];
+  const own = (one) => (text ? [...one.x].map((each) => places.indexOf(each)) : [...one.x].map(Number)); // prettier-ignore
+  const series = all
+    .filter((one) => one.x?.length && one.y?.length)
+    .slice(0, 4)
+    .map((one, at) => ({
+      name: "",
+      x: own(one),
+      y: [...one.y].map((value) => (Number.isFinite(value) ? value : null)),
+      end: plainText(one.name || ""),
+      on: !at,
+    }));
+  const every = Math.ceil(places.length / 8) || 1;
+  const given = (x.tickvals || []).map((at, i) => [at, plainText(x.ticktext?.[i] ?? at)]);
+  const ticks = text ? places.map((name, at) => [at, plainText(name)]).filter((_, at) => at % every === 0) : given.filter((_, at) => at % Math.ceil(given.length / 8) === 0); // prettier-ignore
+  return {
+    kind: "curves",
+    series,
+    ticks,
+    x_title: titled(x),
+    y_title: titled(y),
+    log_x: x.type === "log",
+    log_y: y.type === "log",
+  };
+}
+
+/** Two of three axes. */
+function flat(all, _, __, { xaxis, yaxis }) {
+  const paths = all.filter(({ mode }) => mode?.includes("lines"));
+  return paths.length && { ...lines(paths, xaxis, yaxis), even: true };
+}
+
+function columns(all, x, y) {
+  const flat = all[0].orientation === "h";
+  const labels = [...(flat ? all[0].y : all[0].x)];
+  const values = all.slice(0, 3).map((one) => [...(flat ? one.x : one.y)]);
+  return {
+    kind: "bars",
+    columns: all.slice(0, 3).map(({ name }) => plainText(name || titled(flat ? x : y))),
+    rows: labels.map((label, at) => ({
+      label: plainText(label),
+      values: values.map((list) => list[at] ?? 0),
+      texts: values.map((list) => num(list[at], 3)),
+      on: false,
+    })),
+    shared: true,
+  };
+}

@@ -1,0 +1,99 @@
+// @ts-check
+// Questions on a text: choose an answer, see what is right, go to where it is seen; or ask a class.
+
+import { go, send } from "./class_client.js";
+import { hear, make, mount, redraw } from "./mount.js";
+import style from "./quiz.css.js";
+import { spokenLine } from "./number_format.js";
+
+/** @typedef {import("./mount.js").View} View */
+
+const LETTERS = "ABCDEF";
+
+export default mount("questions", style, (view) => {
+  if (!view.says) view.says = spokenLine("score");
+  if (view.header.token !== view.of) Object.assign(view, { of: view.header.token, given: {} });
+  hear(view, (now) => {
+    const { key, over, number, asked, open } = now.lesson || {};
+    const leads = key && !over ? { asked: asked?.text, open, number } : null;
+    const shown = JSON.stringify([view.of, leads, view.look?.key]);
+    if (view.drawn === shown) return;
+    Object.assign(view, { drawn: shown, leads });
+    draw(view);
+  });
+});
+
+/** @param {View} view */
+function draw(view) {
+  const { header, given, says } = view;
+  const cards = header.items.map((item, at) => card(view, item, at));
+  redraw(view, [says, make("ol", "", ...cards)]);
+  const done = Object.keys(given).length;
+  const right = header.items.filter((item, at) => given[at] === item.right).length;
+  says.textContent = done
+    ? `${right} of ${done} right${done < header.items.length ? `, ${header.items.length - done} to go` : ""}.`
+    : "";
+}
+
+/** @param {View} view @param {any} item @param {number} at */
+function card(view, item, at) {
+  const chosen = view.given[at];
+  const answered = chosen !== undefined;
+  const choices = item.choices.map((words, k) => {
+    const right = answered && k === item.right;
+    const wrong = answered && k === chosen && !right;
+    const mark = right ? "right ✓" : wrong ? "not this ✗" : "";
+    return make(
+      "button",
+      {
+        type: "button",
+        class: right ? "right" : wrong ? "wrong" : "",
+        "aria-pressed": `${k === chosen}`,
+        data: { focus: `${at} ${k}` },
+        onclick: () => {
+          if (!answered) view.given[at] = k;
+          draw(view);
+        },
+      },
+      make("span", "letter", LETTERS[k]),
+      make("span", { class: "words", dir: "auto" }, words),
+      answered && item.measured[k] && make("span", "measured", item.measured[k]),
+      mark && make("span", "mark", mark),
+    );
+  });
+  const see = make(
+    "a",
+    { class: "see", href: `.${item.to}`, data: { focus: `see ${at}` } },
+    "See it",
+  );
+  see.onclick = (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    go(item.to);
+  };
+  const { measured, ...asked } = item;
+  const now = view.leads?.asked === item.text;
+  const ask = make(
+    "button",
+    {
+      type: "button",
+      class: "ask",
+      data: { focus: `ask ${at}` },
+      onclick: () => send("ask", { question: asked }),
+    },
+    now ? "Asked" : "Ask the class",
+  );
+  return make(
+    "li",
+    { "aria-label": `Question ${at + 1}` },
+    make("h3", { dir: "auto" }, item.text),
+    make("div", { class: "choices", role: "group", "aria-label": "Answers" }, ...choices),
+    make(
+      "div",
+      "foot",
+      answered && make("p", { role: "status", dir: "auto" }, item.says),
+      answered && see,
+      view.leads && ask,
+    ),
+  );
+}

@@ -1,0 +1,36 @@
+"""What a recording is told by, for a file: its findings, from the model itself and not from the
+app's memory."""
+
+from __future__ import annotations
+
+from explorer.analysis import head_naming
+from explorer.analysis.findings import Finding, StreamPrediction, findings
+from explorer.html_export.request import ExportRequest
+from models import registry
+
+ASKED_UP_TO = 64  # tokens, as on the first page: a lens over a vocabulary takes long on a long text
+
+
+def found_in(asked: ExportRequest) -> tuple[Finding, ...]:
+    """The findings of a recording, the most telling first."""
+    recording = asked.recording
+    across = any(one.query != one.key for one in recording.attention)
+    after = asked.following(recording.attention[-1].query) if across else ""
+    named = {one.name: head_naming.describe(recording, one) for one in recording.attention}
+    return findings(recording, after, _answer(asked), named)
+
+
+def _answer(asked: ExportRequest) -> StreamPrediction | None:
+    """What a decoder says next, through its layers; None for other models and long texts."""
+    recording, stream = asked.recording, asked.recording.streams[-1]
+    n = len(stream.tokens)
+    wanted = recording.model.kind == "decoder" and 1 < n <= ASKED_UP_TO
+    if not wanted or registry.offers(asked.model).logits != stream.name:
+        return None
+    try:
+        lens = registry.lens(asked.model, recording, stream.name)
+        id = int(lens.final_id[n - 1])
+        parts = registry.attribute(asked.model, recording, stream.name, n - 1, id)
+    except ValueError:  # a model whose logits cannot be read or taken apart
+        return None
+    return StreamPrediction(lens, n - 1, asked.labels([id])[0], parts)

@@ -1,0 +1,106 @@
+"""One HTML document that needs nothing else: its style, its code, its data, and a policy that lets
+it ask for nothing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tomllib
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+from explorer.components import bundle
+from explorer.html_export.document_spec import DocumentSpec, View, packed
+from explorer.html_export.import_map import HOST, import_map
+from models.recording import VERSION
+
+STYLE = Path(__file__).with_name("html.css")
+FONT = Path(__file__).parent.parent / "static" / "inter.woff2"
+# Nothing but what stands in the file: no request can leave it, whatever its text says.
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
+    "img-src data: blob:; font-src data:; connect-src data:; base-uri 'none'; form-action 'none'"
+)
+NAMES = {
+    "primaryColor": "primary-color",
+    "backgroundColor": "background-color",
+    "secondaryBackgroundColor": "secondary-background-color",
+    "textColor": "text-color",
+    "borderColor": "border-color",
+    "blueTextColor": "blue-text-color",
+    "chartSequentialColors": "chart-sequential-colors",
+    "chartCategoricalColors": "chart-categorical-colors",
+}
+
+
+def document(sheet: DocumentSpec, link: str = "") -> str:
+    """The file's text. `link`: where a Headlight is that shows the same, such as an address of http
+    or https; "" for none."""
+    data = b64encode(gzip.compress(packed(sheet), compresslevel=6, mtime=0)).decode()
+    views = [part.component for part in sheet.parts if isinstance(part, View)]
+    code = json.dumps(import_map(views))
+    title = escape(sheet.title)
+    caption = "".join(f"<p dir=auto>{escape(_shown(line))}</p>" for line in sheet.caption)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="referrer" content="no-referrer">\n'
+        f'<meta name="generator" content="Headlight {VERSION}">\n'
+        f"<title>{title} · Headlight</title>\n<style>\n{_style()}</style>\n"
+        f'<script type="importmap">{code}</script>\n</head>\n<body>\n'
+        f'<header><h1 dir="auto">{title}</h1>'
+        f'<button id="colours" type="button">Dark</button></header>\n'
+        f"<main><div></div><div></div><div></div></main>\n"
+        f"<noscript><p>A script in the file draws it. Allow scripts to see it.</p></noscript>\n"
+        f"<footer>{caption}<p>Made with Headlight {VERSION}</p>{_back(sheet, link)}</footer>\n"
+        f'<script type="application/octet-stream" id="data">{data}</script>\n'
+        f'<script type="module">import {{ open }} from "headlight/{HOST}.js"; open();</script>\n'
+        f"</body>\n</html>\n"
+    )
+
+
+def _shown(text: str) -> str:
+    """Text without what HTML cannot hold."""
+    return "".join(
+        "\ufffd" if "\ud800" <= each <= "\udfff" or each == "\0" else each for each in text
+    )
+
+
+def _back(sheet: DocumentSpec, link: str) -> str:
+    """The way back to Headlight: a link where its address is known, else what is to be put behind
+    that address."""
+    where = "/" + sheet.path + ("?" + urlencode(sheet.query) if sheet.query else "")
+    if urlsplit(link).scheme in ("http", "https"):
+        address = escape(link.rstrip("/") + where)
+        return f'<p><a href="{address}" rel="noopener noreferrer">Open it in Headlight</a></p>'
+    return f"<p>In Headlight: <code>{escape(where)}</code></p>"
+
+
+@cache
+def _style() -> str:
+    """The document's own style with the app's colours, light and dark, and its font."""
+    theme = tomllib.loads(bundle.THEME.read_text("utf-8"))["theme"]
+    light, dark = (_colours(theme[name]) for name in ("light", "dark"))
+    font = b64encode(FONT.read_bytes()).decode()
+    return (
+        "@font-face{font-family:Inter;font-weight:100 900;"
+        f"src:url(data:font/woff2;base64,{font})}}\n"
+        f":root{{color-scheme:light;--st-font:{theme['font']};"
+        f"--st-base-radius:{theme['baseRadius']};{light}}}\n"
+        f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
+        "@media (prefers-color-scheme:dark){:root:not([data-theme=light])"
+        f"{{color-scheme:dark;{dark}}}}}\n" + STYLE.read_text("utf-8")
+    )
+
+
+def _colours(theme: Mapping[str, object]) -> str:
+    return "".join(
+        f"--st-{name}:{','.join(value) if isinstance(value, list) else value};"
+        for key, name in NAMES.items()
+        if (value := theme.get(key))
+    )

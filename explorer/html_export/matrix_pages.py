@@ -1,0 +1,142 @@
+"""Pages whose picture is one matrix, or a few beside each other, as files: positions, residual
+stream, summaries, soft lookup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.analysis import head_naming, soft_lookup, summaries
+from explorer.analysis.attention import Axes
+from explorer.analysis.caption import caption
+from explorer.analysis.residual import WRITES, writes
+from explorer.analysis.summaries import rollout
+from explorer.components import matrix
+from explorer.components.figure_caption import Picture
+from explorer.components.soft_lookup import COLDEST, HOTTEST
+from explorer.html_export.document_spec import FIRST, DocumentSpec, View
+from explorer.html_export.request import ExportRequest
+
+SUMS = ("Mean", "Max", "Rollout")
+
+
+def positions(asked: ExportRequest) -> DocumentSpec:
+    """What the model adds to each token for its position. Choice: stream. Raises ValueError where
+    nothing is added."""
+    stream = asked.recording.stream(asked.choices.get("stream") or asked.recording.streams[0].name)
+    if "pos.wrote" not in stream.sites:
+        raise ValueError(f"{asked.recording.model.name} adds nothing to the stream for positions")
+    added = stream.at("pos.wrote")
+    rows = [f"{at} {token}" for at, token in enumerate(stream.tokens)]
+    dimensions = [str(at) for at in range(added.shape[1])]
+    top = float(np.abs(added).max()) or 1.0
+    panel = matrix.MatrixPanel("", added, -top, top)
+    return _sheet(
+        asked,
+        "What is added for the positions",
+        "positions",
+        [panel],
+        (rows, dimensions, ("token", "dimension")),
+    )
+
+
+def residual(asked: ExportRequest) -> DocumentSpec:
+    """What each sub-layer wrote at each token. Choices: stream, write (a measure)."""
+    stream = asked.recording.stream(asked.choices.get("stream") or asked.recording.streams[0].name)
+    measures = tuple(each.name for each in WRITES)
+    grid = writes(stream, asked.one_of("write", measures))
+    if not grid.values.size:
+        raise ValueError(f"{asked.recording.model.name} does not show what its sub-layers wrote")
+    columns = [" ".join((each.group, each.label)).strip() for each in grid.columns]
+    low, high = float(np.nanmin(grid.values)), float(np.nanmax(grid.values))
+    panel = matrix.MatrixPanel("", grid.values, min(0.0, low), high)
+    title = f"What each sub-layer wrote: {grid.measure.name.lower()}, token by token"
+    return _sheet(asked, title, "residual", [panel], (stream.tokens, columns, ("token", "site")))
+
+
+def summary(asked: ExportRequest) -> DocumentSpec:
+    """All heads in one matrix. Choices: attention, sum_what (one of SUMS), sum_layer."""
+    attention = asked.attention()
+    what = asked.one_of("sum_what", SUMS)
+    layer = asked.whole("sum_layer", len(attention.pattern))
+    made = {"Mean": summaries.mean, "Max": summaries.largest, "Rollout": rollout}
+    if what == "Rollout" and attention.query != attention.key:
+        raise ValueError("rollout follows one text through itself, and this attention has two")
+    values = made[what](attention, layer)
+    axes = asked.axes(attention)
+    where = "all layers" if layer is None else f"layer {layer}"
+    return _sheet(
+        asked,
+        f"{what} of all heads, {where}",
+        "summaries",
+        [matrix.MatrixPanel("", _allowed(values, attention.allowed), 0.0, float(values.max()))],
+        (axes.rows, axes.keys, axes.sides),
+    )
+
+
+def lookup(asked: ExportRequest) -> DocumentSpec:
+    """A head's soft weights beside those of a hard lookup. Choices: attention, layer, head,
+    look_temperature.
+
+    Raises ValueError for a model that does not give its scores, and for a temperature that the page
+    does not have.
+    """
+    recording, attention = asked.recording, asked.attention()
+    if not attention.opens:
+        raise ValueError(f"{recording.model.name} gives its weights but not its scores")
+    layer, head = (asked.whole(name, n) for name, n in zip(("layer", "head"), attention.q.shape))
+    if layer is None or head is None:
+        best = max(head_naming.describe(recording, attention), key=head_naming.clarity)
+        layer, head = best.layer, best.head
+    temperature = _temperature(str(asked.choices.get("look_temperature") or 1))
+    scores, allowed = attention.scores[layer, head], attention.allowed
+    axes: Axes = asked.axes(attention)
+    panels = [
+        matrix.MatrixPanel(
+            title, _allowed(soft_lookup.softened(scores, allowed, at), allowed), 0.0, 1.0
+        )
+        for title, at in ((f"Soft, temperature {temperature:g}", temperature), ("Hard", 0.0))
+    ]
+    return _sheet(
+        asked,
+        f"Soft and hard lookup: layer {layer}, head {head}",
+        "lookup",
+        panels,
+        (axes.rows, axes.keys, axes.sides),
+    )
+
+
+def _temperature(value: str) -> float:
+    try:
+        temperature = float(value)
+    except ValueError:
+        temperature = float("nan")
+    if temperature in (0, float("inf")) or COLDEST <= temperature <= HOTTEST:
+        return temperature
+    raise ValueError(
+        f"look_temperature is {value!r}; it can be 0, inf or a number from {COLDEST:g} to "
+        f"{HOTTEST:g}"
+    )
+
+
+def _allowed(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    return np.where(allowed, values, np.nan)
+
+
+def _sheet(
+    asked: ExportRequest,
+    title: str,
+    path: str,
+    panels: Sequence[matrix.MatrixPanel],
+    axes: tuple[Sequence[str], Sequence[str], tuple[str, str]],
+) -> DocumentSpec:
+    rows, columns, sides = axes
+    about = caption(asked.recording, title)
+    file = f"headlight-{asked.recording.model.name}-{path}"
+    sheet = matrix.MatrixSheet(
+        rows, columns, [False] * len(columns), sides, missing="not allowed", choose=False
+    )
+    data = matrix.panels(panels, sheet, Picture(title, about, file, path))
+    view = View("matrix", {FIRST: data}, column=2, place="matrices")
+    return DocumentSpec(title, about, [view], {}, file, path, asked.address())

@@ -1,0 +1,366 @@
+"""One of some words, chosen in one way on every page; so are the attention, layer and head on
+screen, which are kept in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from explorer.analysis import attention, coreference, head_naming
+from explorer.analysis.attention import Axes, axes, likeliest
+from explorer.analysis.caption import caption
+from explorer.analysis.findings import (
+    Finding,
+    Link,
+    StreamPrediction,
+    findings,
+    is_trained,
+    strongest_link,
+)
+from explorer.components.figure_caption import Picture
+from explorer.layout import export_menu
+from explorer.state import cache, jobs, models, url_state
+from explorer.state.cache import Run
+from explorer.state.scheduling import TimeLimit
+from explorer.text import glossary, python_snippets
+from models.recording import Attention, Recording
+
+# What a recording is opened on: its findings, made once, and the step to one of them.
+
+# Tokens up to which the answer is asked for: a lens over a vocabulary takes long on a long text.
+ASKED_UP_TO = 64
+MOST_TOKENS = 128  # up to which every page opens on the word that the first page opens on
+HEAD_BYTES = 1100  # what a head's name takes with all that speaks for it
+FINDING_BYTES = 500  # what a finding takes
+# What a reader chooses of an attention: with one of these a page opens on that.
+CHOSEN = ("attention", "layer", "head", "token", "source", "anatomy_cell")
+
+
+def found(recording: Recording) -> tuple[Finding, ...]:
+    """The findings of a recording, the most telling first, kept beside it."""
+    return cache.derived(
+        recording,
+        "findings",
+        lambda: _find(recording),
+        weigh=lambda found: FINDING_BYTES * len(found),
+    )
+
+
+def is_found(recording: Recording) -> bool:
+    """True where the findings of a recording are made."""
+    return cache.is_derived(recording, "findings")
+
+
+def _find(recording: Recording) -> tuple[Finding, ...]:
+    after = ""
+    if any(one.query != one.key for one in recording.attention):
+        after = following(recording, recording.attention[-1].query)
+    named = {one.name: named_heads(recording, one) for one in recording.attention}
+    return findings(recording, after, _answer(recording), named, learned(recording))
+
+
+def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming.Head, ...]:
+    """Every head of an attention with its name on this text, kept beside the recording."""
+    return cache.derived(
+        recording,
+        (attention.name, "heads", measured(recording)),
+        lambda: head_naming.describe(recording, attention),
+        weigh=lambda named: HEAD_BYTES * len(named),
+    )
+
+
+def measured(recording: Recording) -> bool:
+    """True where it is known which heads of the model find a pronoun's noun. Of an opened model
+    that has learned it is measured in the background, once."""
+    card = recording.model
+    if coreference.is_measured(card.fingerprint):
+        return True
+    if not models.is_borrowed(card.name) or not learned(recording):
+        return False
+    texts = tuple(coreference.sentences())
+    reading = jobs.through(card.name, texts, "pronouns", coreference.read)
+    if reading.finished:
+        coreference.remember(card.fingerprint, coreference.heads(reading.latest))
+        return True
+    reading.go_on()
+    return False
+
+
+def learned(recording: Recording) -> bool:
+    """True where the heads show that they were learned, kept beside the recording."""
+    return cache.derived(recording, "learned", lambda: is_trained(recording))
+
+
+def link(recording: Recording, attention: Attention, head: head_naming.Head) -> Link | None:
+    """The word that attends most plainly to another in one head, kept beside the recording; None of
+    a head without one, and of weights that were not learned."""
+    if not learned(recording):
+        return None
+    what = (attention.name, "link", head.layer, head.head)
+    return cache.derived(recording, what, lambda: strongest_link(recording, attention, head))
+
+
+def following(recording: Recording, stream: str) -> str:
+    """What the model would say after the last token of a stream."""
+    last = len(recording.stream(stream).tokens) - 1
+    likeliest = attention.likeliest(cache.logits(recording, stream, last))
+    return next(iter(models.labels(recording.model.name, [likeliest])))
+
+
+def _answer(recording: Recording) -> StreamPrediction | None:
+    """What a decoder says next, through its layers; None for other models and long texts."""
+    stream = recording.streams[-1]
+    n = len(stream.tokens)
+    wanted = recording.model.kind == "decoder" and 1 < n <= ASKED_UP_TO
+    if not wanted or models.offers(recording.model.name).logits != stream.name:
+        return None
+    try:
+        lens = cache.lens(recording, stream.name)
+        id = int(lens.final_id[n - 1])
+        said = next(iter(models.labels(recording.model.name, [id])))
+        return StreamPrediction(
+            lens, n - 1, said, cache.attribution(recording, stream.name, n - 1, id)
+        )
+    except TimeLimit:
+        raise
+    except ValueError:  # a model whose logits cannot be read or taken apart
+        return None
+
+
+def first(recording: Recording, attention: Attention) -> Finding | None:
+    """The finding that an attention is opened on: its strongest one that is seen in a head."""
+    return next(
+        (
+            one
+            for one in found(recording)
+            if one.page == "attention" and one.attention == attention.name
+        ),
+        None,
+    )
+
+
+def word(recording: Recording, attention: Attention) -> int | None:
+    """The word that an attention's strongest finding is about, as its row; None where there is
+    none, and of a long text, whose findings would keep a page waiting."""
+    if len(recording.stream(attention.query).tokens) > MOST_TOKENS:
+        return None
+    one = first(recording, attention)
+    return one.query if one is not None and one.query >= 0 else None
+
+
+def choose_attention(recording: Recording) -> None:
+    """Where nothing is chosen yet: of several attentions the one that the strongest finding is seen
+    in. Of one the findings are made later, when the grid is on its way to the browser."""
+    if not any(st.session_state[name] for name in CHOSEN):
+        st.session_state.attention = telling_attention(recording)
+
+
+def telling_attention(recording: Recording) -> str:
+    """Of several attentions the one that the strongest finding is seen in, as the address calls it;
+    "" for the first."""
+    if len(recording.attention) == 1:
+        return ""
+    one = next((one for one in found(recording) if one.page == "attention"), None)
+    return dict(one.address)["attention"] if one else ""
+
+
+def take(one: Finding) -> None:
+    """Go to what shows a finding: put its address into the session. For a callback, or before a
+    step to another page."""
+    state = st.session_state
+    state.acted = True
+    state.anatomy_cell = ""
+    state.att_word = "none" if one.query < 0 else ""
+    for name, value in one.address:
+        state[name] = value
+    if one.page == "attention" and one.query >= 0 and one.keys:
+        state.anatomy_cell = f"{one.query}.{one.keys[0]}"
+
+
+LABELS = {
+    "encoder self": "Encoder self-attention",
+    "decoder self": "Decoder self-attention",
+    "cross": "Cross-attention",
+}
+OF_AN_ATTENTION = ("token", "layer", "head", "source", "anatomy_cell", "sum_layer", "sum_head")
+
+
+def pick(
+    label: str,
+    options: Sequence[str] | Mapping[str, str],
+    key: str,
+    help: str | None = None,
+    bare: bool = False,
+    on_change: Callable[[], None] | None = None,
+    at: DeltaGenerator | None = None,
+) -> str:
+    """One of some words side by side, always one, kept for the visit under `key`. options: where
+    they map, what each reads as. bare: the label is for screen readers alone. at: where it stands,
+    here where None."""
+    reads = dict(options) if isinstance(options, Mapping) else {each: each for each in options}
+    chosen = (st if at is None else at).segmented_control(
+        label,
+        tuple(reads),
+        key=key,
+        wrap=True,
+        format_func=reads.__getitem__,
+        required=True,
+        persist_state="session",
+        help=help,
+        label_visibility="collapsed" if bare else "visible",
+        on_change=on_change,
+    )
+    return str(chosen)
+
+
+def attention_names(recording: Recording) -> tuple[str, ...]:
+    """What the address calls the recording's attentions; the first one needs no word."""
+    return ("", *(attention.name for attention in recording.attention[1:]))
+
+
+def pick_attention(recording: Recording) -> Attention:
+    """The attention on screen, with the control that chooses it where there are several."""
+    names, first = attention_names(recording), recording.attention[0].name
+    name = url_state.one_of("attention", names)
+    if len(names) > 1:
+        # A key of its own: a widget of another page under the choice's name would be gone with that
+        # page.
+        st.session_state["attention shown"] = name
+        st.segmented_control(
+            "Attention",
+            names,
+            key="attention shown",
+            wrap=True,
+            format_func=lambda each: LABELS.get(each or first, each),
+            required=True,
+            label_visibility="collapsed",
+            on_change=_take_attention,
+        )
+    return recording.attention[names.index(name)]
+
+
+def pick_head(size: Sequence[int], at: tuple[int, int]) -> None:
+    """The controls that choose a layer and a head of `size` (layers, heads); `at` is the one on
+    screen. They stand side by side where their container is horizontal."""
+    st.session_state["layer shown"], st.session_state["head shown"] = map(int, at)
+    for label, n in zip(("Layer", "Head"), size):
+        st.selectbox(
+            label,
+            range(n),
+            key=f"{label.lower()} shown",
+            on_change=_take_shown,
+            width=110,
+            help=glossary.meaning(label),
+        )
+
+
+def take_head(layer: int | str, head: int | str) -> None:
+    """Put this head on screen. For callbacks."""
+    st.session_state.layer, st.session_state.head = str(layer), str(head)
+
+
+def take_named(component: str, field: str = "head") -> Callable[[], None]:
+    """A callback that takes the head a component tells as "layer.head"."""
+
+    def take() -> None:
+        layer, _, head = str(st.session_state[component].get(field) or "").partition(".")
+        take_head(layer, head)
+
+    return take
+
+
+def axes_of(recording: Recording, attention: Attention) -> Axes:
+    """What rows and columns are called; between two texts that takes the token the model would
+    produce after the target."""
+    if attention.query == attention.key:
+        return axes(recording, attention)
+    last = len(recording.stream(attention.query).tokens) - 1
+    following = likeliest(cache.logits(recording, attention.query, last))
+    return axes(recording, attention, *models.labels(recording.model.name, [following]))
+
+
+def forget_attention() -> None:
+    """Another attention has other heads and other tokens."""
+    for choice in OF_AN_ATTENTION:
+        st.session_state[choice] = ""
+
+
+def _take_attention() -> None:
+    st.session_state.attention = st.session_state["attention shown"]
+    forget_attention()
+
+
+def _take_shown() -> None:
+    take_head(st.session_state["layer shown"], st.session_state["head shown"])
+
+
+# What a page about one attention is of: the recording, the attention, what its axes are called,
+# and how its pictures and files are named.
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One attention on screen. It is made anew in every run and nowhere kept."""
+
+    source: Run
+    recording: Recording
+    attention: Attention
+    axes: Axes
+
+    @property
+    def across(self) -> bool:
+        """True where rows and columns are two texts."""
+        return self.attention.query != self.attention.key
+
+    def kept(self, what: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        """Something computed of the attention, kept beside its recording."""
+        return cache.derived(self.recording, (self.attention.name, *what), make)
+
+    def numbers(self, what: str, needs: tuple[str, ...], *lines: str) -> None:
+        """What lines of Python give of this attention, which is `of` in them, and `axes` what its
+        rows and columns are called."""
+        needs = ("explorer.analysis import attention", *needs)
+        export_menu.numbers(what, (self.source,), needs, (*self._named, *lines))
+
+    def more(self, needs: tuple[str, ...], *lines: str) -> None:
+        """The same behind the lines that make the page's file."""
+        needs = ("explorer.analysis import attention", *needs)
+        export_menu.more(needs, *self._named, *lines)
+
+    @property
+    def _named(self) -> list[str]:
+        at = self.recording.attention.index(self.attention)
+        return [f"of = recording.attention[{at}]", *python_snippets.axes_of(self.across)]
+
+    def name(self, *what: Hashable) -> str:
+        """The name of a picture: equal causes, equal name."""
+        return cache.name_of(self.recording, self.attention.name, *what)
+
+    def picture(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Picture:
+        """How a picture is called. lines: what it shows; file: how its files are told from
+        others."""
+        return Picture(title, self.caption(*lines), self.file(file), self.name(*what))
+
+    def caption(self, *lines: str, of: str = "") -> tuple[str, ...]:
+        """What a figure must say of model and text; `of`: what else of the attention is shown."""
+        shown = f"{self.attention.name}-attention{of}"
+        given = self.source.target
+        own = "the model’s own" + (", unedited" if self.recording.edits else "")
+        whose = "as typed" if isinstance(given, str) else own
+        return caption(self.recording, *lines, of=shown, target=f"Target ({whose})")
+
+    def file(self, *parts: str) -> str:
+        """What a file is called, without its ending."""
+        several = self.attention.name.split() if len(self.recording.attention) > 1 else ()
+        return "-".join(("headlight", self.recording.model.name, *several, *filter(None, parts)))
+
+
+def subject(source: Run) -> Subject:
+    """The attention that is chosen, with the control that chooses it where there are several."""
+    recording = source.recording()
+    attention = pick_attention(recording)
+    return Subject(source, recording, attention, axes_of(recording, attention))

@@ -1,0 +1,324 @@
+"""The Export menu: everything that leaves a page, in one place on every page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from explorer import export
+from explorer.components import image_export
+from explorer.layout import current_recording
+from explorer.state import cache, models, url_state
+from explorer.state.cache import Run
+from explorer.text import python_snippets
+from explorer.text.markdown_escape import literal
+from models.edits import from_line, to_line
+from models.recording import Recording
+
+# What of a page leaves it as a file: which view, of which recording, under which choices, by
+# names alone.
+
+# The view that a page's file shows. A page that has none of its own is taken as all heads.
+VIEW_OF = {
+    "anatomy": "anatomy",
+    "positions": "positions",
+    "residual": "residual",
+    "embeddings": "paths",
+    "summaries": "summary",
+    "lookup": "lookup",
+    "predictions": "lens",
+    "translation": "alignment",
+    "switches": "comparison",
+    "compare": "comparison",
+}
+# The pages of the text alone, whatever was typed for a decoder to read.
+OF_THE_TEXT = ("embeddings", "positions")
+# The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
+CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_tone")}
+
+
+@dataclass(frozen=True)
+class ExportSource:
+    """What makes a recording: a model's name, a text, edits in one line, and what a decoder reads,
+    typed or as ids, None for its own words."""
+
+    model: str
+    text: str
+    edits: str = ""
+    target: str | tuple[int, ...] | None = None
+
+    def recording(self) -> Recording:
+        """The recording, from the shelf."""
+        return cache.record(self.model, self.text, from_line(self.edits), self.target)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A view of a recording, and of another one beside it in some views, under choices (name,
+    value)."""
+
+    view: str
+    source: ExportSource
+    other: ExportSource | None = None
+    choices: tuple[tuple[str, str], ...] = ()
+
+    def page(self, link: str) -> str:
+        """The view as one HTML file that leads back to `link`."""
+        source, other = self.source, self.other
+        return export.page(
+            source.recording(),
+            self.view,
+            model=models.handle(source.model),
+            other=other.recording() if other else None,
+            target=source.target if isinstance(source.target, str) else None,
+            link=link,
+            **dict(self.choices),
+        )
+
+
+def taken(page: str) -> Taken:
+    """What of a page leaves it, as the reader has it on screen; all heads where the page's own view
+    cannot be had of this model."""
+    state = st.session_state
+    typed = current_recording.typed_target(state.model)
+    plain = source = ExportSource(state.model, state.text, "", typed)
+    view, other = VIEW_OF.get(page, "heads"), None
+    if page == "switches":
+        other = ExportSource(source.model, source.text, state.edits, source.target)
+        if not state.edits:
+            view = "heads"
+    elif page == "compare":
+        # The sides as the page laid them beside each other; none where it could not.
+        if shown := state.get("sides shown"):
+            source, other = (_source(side, typed) for side in shown)
+    elif page in OF_THE_TEXT:
+        source = ExportSource(source.model, source.text)
+        if page == "embeddings" and (second := state.get("second shown")):
+            other = ExportSource(source.model, second)
+    elif page == "training" and state.train_view == "Checkpoints":
+        if one := state.get("checkpoint shown"):
+            plain = source = ExportSource(one.model, one.text, "", one.target)
+    elif page == "anatomy" and state.edits:
+        source = ExportSource(source.model, source.text, state.edits, source.target)
+    elif page == "predictions":
+        source = ExportSource(
+            source.model, source.text, state.get("hidden shown", ""), source.target
+        )
+    if not _fits(view, source, other) or (view == "summary" and state.sum_what not in export.SUMS):
+        view, source = "heads", plain
+    if view not in export.OF_TWO:
+        other = None
+    chosen = _chosen(view)
+    if page == "training" and state.train_view == "Checkpoints" and state.train_of:
+        chosen = tuple((dict(chosen) | {"attention": state.train_of}).items())
+    if view == "comparison":
+        chosen = _opened() if page == "compare" else _silenced()
+    return Taken(view, source, other, chosen)
+
+
+def back(page: str) -> str:
+    """The address of this Headlight, without the page's own name."""
+    where = urlsplit(st.context.url or "")
+    path = where.path.removesuffix("/").removesuffix(page)
+    return f"{where.scheme}://{where.netloc}{path}" if where.scheme else ""
+
+
+def _chosen(view: str) -> tuple[tuple[str, str], ...]:
+    wanted = url_state.wanted()
+    if wanted.get("view") not in export.DRAWN:  # a table, or another library's picture
+        wanted.pop("view", None)
+    return tuple((name, wanted[name]) for name in CHOICES_OF[view] if wanted.get(name))
+
+
+def _opened() -> tuple[tuple[str, str], ...]:
+    """What Compare shows: its choices, and the pair of heads that is open. Where its heads are
+    looked at, that of B is found from that of A, unless it was chosen."""
+    state = st.session_state
+    pair = state.get("pair shown", "").split(".")
+    found = state.other_view == "Heads" and state.other_pair.count(".") < 3
+    shown = ".".join(pair[:2] if found else pair)
+    return _chosen("comparison") + ((("other_pair", shown),) if shown else ())
+
+
+def _silenced() -> tuple[tuple[str, str], ...]:
+    """What Switches shows of a comparison: an attention, and the head that is open."""
+    state = st.session_state
+    named = (("attention", state.attention),) if state.attention else ()
+    head = (str(state.layer), str(state.head))
+    return named + ((("other_pair", ".".join(head)),) if all(head) else ())
+
+
+def _source(side: Any, typed: str | None) -> ExportSource:
+    """A side of Compare. A target that was typed stays as it was typed."""
+    target = side.target if typed is None or side.target is None else typed
+    return ExportSource(side.model, side.text, to_line(side.edits), target)
+
+
+def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
+    """True where the view can be had of this model and text."""
+    offers = models.offers(source.model)
+    try:
+        recording = source.recording()
+        beside = other.recording() if other and view in export.OF_TWO else None
+    except ValueError:  # edits that this model or text cannot follow
+        return False
+    if view in ("anatomy", "lookup"):
+        return recording.attention[0].opens
+    return {
+        "lens": bool(offers.logits),
+        "alignment": len(recording.streams) > 1,
+        "comparison": beside is not None,
+        "positions": "pos.wrote" in recording.streams[0].sites,
+        "residual": bool(recording.streams[0].writes()),
+    }.get(view, True)
+
+
+# How a page's file can draw a head, and the summaries that it can show.
+DRAWN, SUMS = export.DRAWN, export.SUMS
+WORDS = {"heads": "all heads", "lens": "the logit lens", "paths": "the paths"}
+# What the lines of a page make that has no file of its own.
+MADE = {"claims": "every claim’s verdict", "sentences": "these tables"}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that a page offers: its name, its kind, and what makes it, which may hold arrays for
+    as long as a run lasts."""
+
+    label: str
+    name: str
+    mime: str
+    make: Callable[[], Any]
+
+
+class _Offered(threading.local):
+    """What the run of this thread offers: files; what lines of Python make, of which recordings,
+    what they import and the lines, where the view on screen has no file; and what lines beside it
+    import, and these."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, File] = {}
+        self.numbers: tuple[str, Sequence[Run], python_snippets.More] | None = None
+        self.more: tuple[list[str], list[str]] = ([], [])
+
+
+_offered = _Offered()
+
+
+def begin() -> None:
+    """Forget what the last run offered."""
+    _offered.files, _offered.numbers, _offered.more = {}, None, ([], [])
+
+
+def offer(label: str, name: str, mime: str, make: Callable[[], Any]) -> None:
+    """Put a file of the page into the menu, in place of one of the same name."""
+    _offered.files[name] = File(label, name, mime, make)
+
+
+def numbers(what: str, of: Sequence[Run], needs: Sequence[str], lines: Sequence[str]) -> None:
+    """Put the lines of Python into the menu that give the numbers of the view on screen, `what`, in
+    the place of those that make the page's file, which shows another view. of, needs and lines as
+    in `recipe.numbers`."""
+    _offered.numbers = what, of, (needs, lines)
+
+
+def more(needs: Sequence[str], *lines: str) -> None:
+    """Put lines behind those that make the page's file or give the numbers of the view: they give
+    what of the page is in neither. In them `model` and `recording` are those of the lines
+    before."""
+    _offered.more[0].extend(needs)
+    _offered.more[1].extend(lines)
+
+
+def sources(*of: Run) -> list[python_snippets.Source]:
+    """Recordings as lines of Python name them."""
+    return [(each.model, each.text, to_line(each.edits), each.target) for each in of]
+
+
+def menu() -> Any:
+    """The menu's button, for the line at the top. What it holds is put into it by `fill`, after the
+    page."""
+    return st.popover(
+        "",
+        icon=":material/download:",
+        help="Export: picture, numbers, one HTML file, Python",
+        key="export menu",
+        on_change="rerun",
+        width="content",
+    )
+
+
+def fill(room: Any, page: str) -> None:
+    """Fill the menu, if it is open. The page has run, so everything that it offers is known."""
+    files, told, beside = list(_offered.files.values()), _offered.numbers, _offered.more
+    begin()
+    if not room.open:
+        return
+    out = taken(page)
+    with room:
+        st.markdown("**Pictures of this page**")
+        image_export.show("export pictures")
+        if files:
+            st.markdown("**Numbers and pages**")
+        with st.container(horizontal=True, gap="small"):
+            for at, each in enumerate(files):
+                _button(literal(each.label), each, f"export {at}")
+        st.markdown("**One HTML file**, interactive, with no network")
+        with st.container(horizontal=True, gap="small"):
+            _page(out, page)
+            if page == "attention":
+                _page(replace(out, view="findings", choices=()), page)
+        if told is None:
+            numbers_too = " again"
+            if beside[1] and page not in MADE:
+                numbers_too += ", and the numbers beside it"
+            st.markdown(f"**Python** that makes {_made(out, page)}{numbers_too}")
+        else:
+            st.markdown(f"**Python** that gives the numbers of {told[0]}")
+        code = lines(out, page, beside) if told is None else _numbers(*told[1:], beside)
+        st.code(code, language="python", wrap_lines=True, height=240)
+
+
+def lines(out: Taken, page: str, beside: python_snippets.More = ((), ())) -> str:
+    """The lines of Python for a page. beside: as in `recipe.recipe`."""
+    source = out.source
+    if page == "claims":
+        return python_snippets.claims(
+            source.model, source.text, current_recording.typed_target(source.model)
+        )
+    texts, attention = st.session_state.get("sentences read", ((), ""))
+    if page == "sentences" and texts:
+        return python_snippets.many(source.model, texts, attention, beside)
+    other = astuple(out.other) if out.other else None
+    file = f"{out.view}.html"
+    return python_snippets.recipe(out.view, astuple(source), other, out.choices, file, beside)
+
+
+def _numbers(of: Sequence[Run], asked: python_snippets.More, beside: python_snippets.More) -> str:
+    """The lines of Python for a view without a file."""
+    needs, made = ((*one, *more) for one, more in zip(asked, beside))
+    return python_snippets.numbers(sources(*of), needs, made)
+
+
+def _page(out: Taken, page: str) -> None:
+    words = WORDS.get(out.view, out.view)
+    name = f"headlight-{out.source.model.replace('/', '-').replace(':', '-')}-{out.view}.html"
+    file = File("", name, "text/html", partial(out.page, back(page)))
+    _button(words[0].upper() + words[1:], file, f"export page {out.view}")
+
+
+def _made(out: Taken, page: str) -> str:
+    """What the lines of a page make."""
+    return MADE.get(page) or WORDS.get(out.view, f"the view “{out.view}”")
+
+
+def _button(label: str, file: File, key: str) -> None:
+    st.download_button(
+        label, file.make, file.name, file.mime, key=key, help=file.name, on_click="ignore"
+    )

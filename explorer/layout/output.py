@@ -1,0 +1,125 @@
+"""The numbers behind a picture: as a table on the page, and as files in the Export menu."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import streamlit as st
+
+from explorer.analysis.csv import Cells, Columns, cells_of, to_csv
+from explorer.layout import export_menu
+from explorer.state.cache import record
+from explorer.text import glossary
+from models.edits import Edit
+from models.recording import to_npz
+
+# A Plotly figure on a page, with what every one of them has.
+
+
+def plotly_chart(figure: Any, key: str, alt: str, file: str = "") -> None:
+    """Draw a figure. `alt` says what it shows to those who do not see it; its picture is saved as
+    headlight-`file`.svg, by its key where no file is named."""
+    name = f"headlight-{file or key}"
+    config = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": name}}
+    st.plotly_chart(figure, key=key, config=config, alt=alt)
+
+
+# The words of the field, explained where they stand: on hover, or in one press on a phone.
+
+
+def caption(text: str, *more: str, width: Literal["stretch", "content"] = "stretch") -> None:
+    """A caption whose own terms, and `more`, are explained beside it."""
+    st.caption(text, help=glossary.explained(text, *more), width=width)
+
+
+def markdown(text: str, *more: str) -> None:
+    """Markdown whose own terms, and `more`, are explained beside it."""
+    st.markdown(text, help=glossary.explained(text, *more))
+
+
+MOST_CELLS = 60_000  # of a table on screen: with more a browser is slow
+ROW, HEAD, TALLEST = 35, 40, 440  # pixels
+EVERY = "Every number of this picture as a table"
+LONGEST = 60  # letters of a file's name in the menu
+
+
+def offer_csv(
+    columns: Columns | Callable[[], Columns],
+    about: Sequence[str],
+    file: str,
+    label: str = "",
+) -> None:
+    """Put named columns into the Export menu as a CSV file, by `label` or by the first words
+    `about` them. A function of columns is called when the file is asked for; it runs outside the
+    visit."""
+    make = lambda: to_csv(_made(columns), about)
+    export_menu.offer(label or f"{_short(about[0])} as CSV", f"{file}.csv", "text/csv", make)
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 2].rstrip()} …"
+
+
+def offer_recording(
+    model: str,
+    text: str,
+    target: str | tuple[int, ...] | None = None,
+    edits: tuple[Edit, ...] = (),
+) -> None:
+    """Put everything that was recorded of a model on a text into the Export menu. It keeps names
+    and no arrays."""
+    make = lambda: to_npz(record(model, text, edits, target=target))
+    name, mime = f"headlight-{model}{'-edited' if edits else ''}.npz", "application/octet-stream"
+    what = "The whole recording with the edits" if edits else "The whole recording"
+    export_menu.offer(f"{what} as NPZ", name, mime, make)
+
+
+def data_table(columns: Columns, alt: str, form: str = "%.4f", **forms: str) -> None:
+    """Named columns as a table. `form` is how numbers with a fraction are written, `forms` how
+    those of a column are."""
+    if cells_of(columns) > MOST_CELLS:
+        st.info(
+            f"{cells_of(columns):,} cells are more than a browser shows well. The file has them "
+            "all."
+        )
+        return
+    n = max(map(len, columns.values()), default=0)
+    st.dataframe(
+        columns,
+        hide_index=True,
+        height=min(TALLEST, HEAD + ROW * n),
+        column_config={
+            name: st.column_config.NumberColumn(format=forms.get(name, form))
+            for name, values in columns.items()
+            if name in forms or _has_fractions(values)
+        },
+        alt=alt,
+    )
+
+
+def with_table(
+    columns: Columns | Callable[[], Columns],
+    about: Sequence[str],
+    file: str,
+    label: str = EVERY,
+    form: str = "%.4g",
+) -> None:
+    """A table that can be opened, made when it is; its file stands in the Export menu. `about`
+    begins with what the table shows."""
+    with st.expander(label, key=f"table {file}", on_change="rerun") as box:
+        if box.open:
+            data_table(_made(columns), about[0] if about else label, form)
+    what = "" if label == EVERY else re.sub(r",? ?[Aa]s a table$", "", label)
+    said = f"{what} as CSV" if what else ""
+    offer_csv(columns, about, file, said)
+
+
+def _made(columns: Columns | Callable[[], Columns]) -> Columns:
+    return columns() if callable(columns) else columns
+
+
+def _has_fractions(values: Cells) -> bool:
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    return kind == "f" or (not kind and any(isinstance(value, float) for value in values))

@@ -1,0 +1,673 @@
+"""Which addresses this server answers: its pages, what they are made of, and its health. Everything
+else is 404.
+
+Streamlit answers more than this app uses, uploads and figures about itself among them, and gives
+its page for any address it does not know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import mimetypes
+import re
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from html import escape
+from pathlib import Path
+
+import streamlit
+from google.protobuf.message import DecodeError
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.runtime import Runtime
+
+from explorer.components import bundle
+from explorer.server.client_address import network
+from explorer.state.event_log import refused
+from explorer.state.settings import settings
+
+# One press of Back a page: what the browser remembers of the way through the app.
+
+# Streamlit makes a stop in the browser's history of every change of the address. A stop is another
+# page, another text or another model; all else, and what a page writes into its own address when it
+# opens, takes the place of what was there.
+SCRIPT = b"""<script>
+(() => {
+  const push = history.pushState.bind(history);
+  let opening = true;
+  const acted = () => { opening = false; };
+  for (const act of ["pointerdown", "keydown"]) addEventListener(act, acted, true);
+  history.pushState = (state, unused, url) => {
+    const from = new URL(location.href), to = new URL(url ?? from, from);
+    const another = from.pathname !== to.pathname;
+    const differs = (name) => from.searchParams.get(name) !== to.searchParams.get(name);
+    const told = ["text", "model"].some(differs);
+    if (another || (told && !opening)) push(state, unused, url);
+    else history.replaceState(state, unused, url);
+    opening = another;
+  };
+})();
+</script>"""
+
+
+# Streamlit's settings for its page: it opens no dialog of its own over ours.
+
+PATH = "/_stcore/host-config"
+
+
+class NoErrorDialogs:
+    """Sets `blockErrorDialogs` in the settings that Streamlit's page asks for."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] != PATH:
+            await self.app(scope, receive, send)
+            return
+        start: Message = {}
+        body = b""
+
+        async def changed(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            body += message.get("body", b"")
+            if message.get("more_body"):
+                return
+            if start["status"] == 200:
+                body = json.dumps(json.loads(body) | {"blockErrorDialogs": True}).encode()
+                MutableHeaders(scope=start)["content-length"] = str(len(body))
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
+
+        await self.app(scope, receive, changed)
+
+
+# Pages of a few words: what stands there until Streamlit's scripts have run, and what is said
+# where there is no page or no room.
+
+LOOK = (
+    "font: 1.125rem/1.6 system-ui, sans-serif; color: light-dark(#1f1b16, #f2ede4); "
+    "background: light-dark(#fffdf9, #12151d); color-scheme: light dark; min-height: 100vh; "
+    "padding: 20vh 10vw; box-sizing: border-box"
+)
+ROOT_EMPTY = b'<div id="root"></div>'
+# The font is on its way before the page measures its tabs with it.
+FONT = (
+    '<link rel="preload" href="./app/static/inter.woff2" as="font" type="font/woff2" crossorigin>'
+)
+
+
+def block(lines: tuple[str, ...]) -> str:
+    """A few lines of HTML under the project's name."""
+    return (
+        f'<div style="{LOOK}"><strong style="font-size: 1.75rem">Headlight</strong>'
+        + "".join(f"<br>{line}" for line in lines)
+        + "</div>"
+    )
+
+
+# What stands on the page until Streamlit's scripts have run. They take the place over as a whole.
+ROOT_WITH_WORDS = (
+    f'{FONT}<div id="root">{block(("See what every head sees.", "The page is on its way…"))}</div>'
+).encode()
+
+
+def page(
+    status: int, lines: tuple[str, ...], again: int = 0, headers: dict[str, str] | None = None
+) -> HTMLResponse:
+    """A page of a few lines, which may hold HTML. `again`: seconds after which a browser asks for
+    the same address once more."""
+    refresh = f'<meta http-equiv="refresh" content="{again}">' if again else ""
+    return HTMLResponse(
+        f'<!doctype html><html lang="en"><meta charset="utf-8">{refresh}'
+        '<meta name="viewport" content="width=device-width"><title>Headlight</title>'
+        f'<body style="margin: 0">{block(lines)}',
+        status,
+        headers={"Cache-Control": "no-store", **(headers or {})},
+    )
+
+
+def link(to: str, name: str) -> str:
+    """A link to one of the app's own pages."""
+    return f'<a style="color: inherit" href="{escape(to)}">{escape(name)}</a>'
+
+
+class Placeholder:
+    """Puts something to read into Streamlit's empty page, so that a slow line or machine shows
+    words and not white."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        held: list[Message] = []
+
+        async def with_words(message: Message) -> None:
+            if message["type"] == "http.response.start" and Headers(scope=message).get(
+                "content-type", ""
+            ).startswith("text/html"):
+                held.append(message)
+            elif held and message["type"] == "http.response.body":
+                held.append(message)
+                if not message.get("more_body"):
+                    start, *parts = held
+                    body = b"".join(part.get("body", b"") for part in parts).replace(
+                        ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT
+                    )
+                    if "content-length" in (headers := MutableHeaders(scope=start)):
+                        headers["content-length"] = str(len(body))
+                    await send(start)
+                    await send({"type": "http.response.body", "body": body})
+            else:
+                await send(message)
+
+        plain = scope["type"] != "http" or scope["method"] != "GET"
+        await self.app(scope, receive, send if plain else with_words)
+
+
+STATIC = Path(streamlit.__file__).resolve().parent / "static"
+PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
+FIRST_PAGE = "attention"  # it stands at "/"
+METHODS = ("GET", "HEAD", "OPTIONS")
+# Streamlit's own routes that its page needs: is the server there, what may it do, a reader's
+# session, downloads and pictures, our font.
+OPEN = re.compile(
+    rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|"
+    rf"favicon\.png|manifest\.json|healthz|readyz|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|picture|"
+    rf"code\.svg))"
+)
+# What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
+# anything, and nothing is read from them.
+WRITTEN = re.compile(r"/class/(start|join|move|ask|reveal|answer|end|show)|/ahead")
+
+
+@cache
+def pages() -> tuple[str, ...]:
+    """The pages by the names that their addresses have."""
+    return tuple(sorted(file.stem for file in PAGES.glob("*.py")))
+
+
+def is_page(path: str) -> bool:
+    """True for the address of a page; Streamlit itself takes a slash at its end away."""
+    return path == "/" or path.strip("/") in pages()
+
+
+def is_open(path: str) -> bool:
+    """True for an address that is answered by more than "there is nothing here"."""
+    if is_page(path) or OPEN.fullmatch(path) or WRITTEN.fullmatch(path):
+        return True
+    if not path.startswith("/static/") or "\0" in path:
+        return False
+    file = (STATIC / path.lstrip("/")).resolve()
+    return file.is_relative_to(STATIC / "static") and file.is_file()
+
+
+class RouteFilter:
+    """Closes every address that the app does not need, whatever the method."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = refusal(scope) if scope["type"] == "http" else None
+        await (self.app if answer is None else answer)(scope, receive, send)
+
+
+def refusal(scope: Scope) -> Response | None:
+    """What is said to a request that goes no further, None for one that does."""
+    path, method = scope["path"], scope["method"]
+    if method == "POST" and WRITTEN.fullmatch(path):
+        return None
+    if path.strip("/") == FIRST_PAGE and method in ("GET", "HEAD"):
+        query = scope["query_string"].decode("latin-1")
+        return RedirectResponse("/" + (f"?{query}" if query else ""), 307)
+    if not is_open(path):
+        if method == "GET" and not path.startswith(("/_stcore", "/static", "/media", "/component")):
+            links = ", ".join(
+                link("/" if name == FIRST_PAGE else f"/{name}", name) for name in pages()
+            )
+            return page(404, ("There is no such page.", f"These are here: {links}."))
+        return PlainTextResponse("There is nothing here.", 404)
+    if WRITTEN.fullmatch(path):
+        return PlainTextResponse("This is only sent to.", 405, {"Allow": "POST"})
+    if method not in METHODS:
+        return PlainTextResponse("This is only read.", 405, {"Allow": ", ".join(METHODS)})
+    return None
+
+
+# How many readers this server has at once, and what a newcomer sees when it has all it can serve.
+
+STREAM = "/_stcore/stream"
+ASK_AGAIN = 5  # seconds after which a waiting browser asks once more
+HELD = 10.0  # seconds for which a place is kept for a browser that has just been given the page
+FIRST_REQUEST = 10.0  # seconds within which a new connection asks for a page
+SILENCE = 3600.0  # seconds without a message after which a connection has no place any more
+SHARE = 0.05  # of all places: a network with no more connections makes room for no other network
+UNASKED, CROWDED_OUT = 1008, 1013  # why a connection is closed: policy violation, try again later
+
+
+@dataclass(eq=False)
+class Connection:
+    """One reader's websocket: its network, its last message, and whether it has asked for a
+    page."""
+
+    network: str
+    latest: float
+    requested: bool = False
+    close: Callable[[], None] = lambda: None
+
+
+class SlotCounter:
+    """The places of readers: each connection in use has one, and so has a page that is on its way.
+
+    A connection without a message for `silence` seconds, or without a first request for `first`,
+    stays open and has no place until it speaks again. When all places are taken and one network has
+    more of them than another that wants one, its longest silent connection gives up its place. So
+    one client alone cannot keep all others out, and a school behind one address may fill the server
+    while nobody else is there. No more than twice `limit` connections are open.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        first: float = FIRST_REQUEST,
+        silence: float = SILENCE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.limit, self.first, self.silence, self.clock = limit, first, silence, clock
+        self._reserved: deque[tuple[float, str]] = deque()  # until when, and for which network
+        # Connections with a place and those without, the longest silent first.
+        self._seated: OrderedDict[Connection, None] = OrderedDict()
+        self._idle: OrderedDict[Connection, None] = OrderedDict()
+
+    @property
+    def taken(self) -> int:
+        """How many connections have a place."""
+        self._settle()
+        return len(self._seated)
+
+    def admits(self, network: str, reserved: bool = True) -> bool:
+        """True where there is a place for one more reader of this network. `reserved`: places of
+        pages that are on their way count as taken."""
+        self._settle()
+        here = len(self._seated) + (len(self._reserved) if reserved else 0)
+        return here < self.limit or self._largest(network) is not None
+
+    def reserve(self, network: str) -> None:
+        """Keep a place for a reader whose page is on its way."""
+        self._make_room(network)
+        self._reserved.append((self.clock() + HELD, network))
+
+    def take(self, network: str) -> Connection:
+        """A reader is here; the place reserved longest for their network was for them."""
+        mine = next((each for each in self._reserved if each[1] == network), None)
+        if mine:
+            self._reserved.remove(mine)
+        self._make_room(network)
+        made = Connection(network, self.clock())
+        self._seated[made] = None
+        if len(self._seated) + len(self._idle) > 2 * self.limit and self._idle:
+            self._idle.popitem(last=False)[0].close()
+        return made
+
+    def heard(self, connection: Connection) -> None:
+        """A reader asks for a page, or has asked and says something: the place is theirs."""
+        connection.latest, connection.requested = self.clock(), True
+        self._idle.pop(connection, None)
+        self._seated[connection] = None
+        self._seated.move_to_end(connection)
+
+    def leave(self, connection: Connection) -> None:
+        """A reader has gone."""
+        self._idle.pop(connection, None)
+        self._seated.pop(connection, None)
+
+    def _settle(self) -> None:
+        """Let go of places that nobody uses."""
+        now = self.clock()
+        while self._reserved and self._reserved[0][0] < now:
+            self._reserved.popleft()
+        silent = []
+        for each in self._seated:
+            if now - each.latest < self.first:
+                break
+            if not each.requested or now - each.latest >= self.silence:
+                silent.append(each)
+        for each in silent:
+            self._give_up(each)
+
+    def _give_up(self, connection: Connection) -> None:
+        del self._seated[connection]
+        self._idle[connection] = None
+
+    def _largest(self, newcomer: str) -> str | None:
+        """The network with the most places, where it has more than its share and more than the
+        newcomer's will have; None where no network has."""
+        held = Counter(each.network for each in self._seated)
+        held.update(each[1] for each in self._reserved)
+        network, most = max(held.items(), key=lambda each: each[1], default=("", 0))
+        share = max(1, int(SHARE * self.limit))
+        return network if most > share and most > held[newcomer] + 1 else None
+
+    def _make_room(self, newcomer: str) -> None:
+        self._settle()
+        if len(self._seated) + len(self._reserved) < self.limit:
+            return
+        if (network := self._largest(newcomer)) is None:
+            return
+        for each in self._reserved:
+            if each[1] == network:
+                self._reserved.remove(each)
+                return
+        self._give_up(next(each for each in self._seated if each.network == network))
+
+
+places = SlotCounter(settings().max_sessions)
+
+
+class SessionLimit:
+    """Counts readers by their connections; those who come when all places are taken wait on a page
+    that lets them in."""
+
+    def __init__(self, app: ASGIApp, places: SlotCounter = places) -> None:
+        self.app, self.places = app, places
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket" and scope["path"] == STREAM:
+            await self._reader(scope, receive, send)
+        elif scope["type"] == "http" and scope["method"] == "GET" and is_page(scope["path"]):
+            await self._page(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self.places.admits(network(scope)):
+            refused("full", page=scope["path"].strip("/") or "attention")
+            await full(self.places.limit)(scope, receive, send)
+            return
+        self.places.reserve(network(scope))
+        await self.app(scope, receive, send)
+
+    async def _reader(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # The reader's own page may be what is reserved; whoever was here a moment ago comes back to
+        # their own session.
+        session = named(scope)
+        if not self.places.admits(network(scope), reserved=False) and not is_known(session):
+            refused("full", page="stream")
+            await receive()
+            await send({"type": "websocket.close", "code": CROWDED_OUT})
+            return
+        await Reader(self.app, self.places, bool(session)).serve(scope, receive, send)
+
+
+class Reader:
+    """One connection from its beginning to its end. `returns`: it names an earlier session, and
+    shows that one's page without asking for it."""
+
+    def __init__(self, app: ASGIApp, places: SlotCounter, returns: bool) -> None:
+        self.app, self.places, self.returns = app, places, returns
+        self.connection: Connection | None = None
+        self.ended = asyncio.Event()
+        self.closed = False
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass messages on, and count the connection while it is open."""
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "websocket.accept":
+                self.connection = self.places.take(network(scope))
+                self.connection.close = self.ended.set
+            if not self.closed:
+                await send(message)
+
+        try:
+            await self.app(scope, lambda: self._next(receive, send), counted)
+        finally:
+            if self.connection:
+                self.places.leave(self.connection)
+
+    async def _next(self, receive: Receive, send: Send) -> Message:
+        """The next message; the end of the connection where it may stay no longer."""
+        here = self.connection
+        if here is None:
+            return await receive()
+        waits = not (here.requested or self.returns)
+        limit = here.latest + self.places.first - self.places.clock() if waits else None
+        coming, ending = asyncio.ensure_future(receive()), asyncio.ensure_future(self.ended.wait())
+        try:
+            await asyncio.wait({coming, ending}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if coming.done():
+                return self._count(here, coming.result())
+        finally:
+            coming.cancel()
+            ending.cancel()
+        code = CROWDED_OUT if self.ended.is_set() else UNASKED
+        self.closed = True
+        await send({"type": "websocket.close", "code": code})
+        return {"type": "websocket.disconnect", "code": code}
+
+    def _count(self, here: Connection, message: Message) -> Message:
+        """The message, after which this connection is no longer silent."""
+        if message["type"] == "websocket.receive" and (here.requested or asks(message)):
+            self.places.heard(here)
+        return message
+
+
+def asks(message: Message) -> bool:
+    """True for a message that asks for a page."""
+    try:
+        said = BackMsg.FromString(message.get("bytes") or b"")
+    except DecodeError:
+        return False
+    return said.WhichOneof("type") == "rerun_script"
+
+
+def named(scope: Scope) -> str:
+    """The session that a browser wants to come back to, its third subprotocol; "" for none."""
+    entries = Headers(scope=scope).get("sec-websocket-protocol", "").split(",")
+    return entries[2].strip() if len(entries) > 2 else ""
+
+
+def is_known(session: str) -> bool:
+    """True for a session that Streamlit still has, as of a reader whose connection broke."""
+    if not session or not Runtime.exists():
+        return False
+    return Runtime.instance()._session_mgr.get_session_info(session) is not None
+
+
+def full(limit: int):
+    """The page that says that there is no room, and asks again by itself."""
+    return page(
+        503,
+        (
+            f"All {limit} places are taken just now.",
+            "This page lets you in as soon as there is room; your link is kept.",
+        ),
+        again=ASK_AGAIN,
+        headers={"Retry-After": str(ASK_AGAIN)},
+    )
+
+
+# What a browser may say on the line of its session: what the app's page says, and nothing else.
+
+SAID = {"rerun_script", "stop_script", "app_heartbeat"}
+ASKED = {"deferred_file", "dataframe_chunk"}  # a download, and the rows of a long table
+LONGEST_ID = 64
+HALF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+NO_FRAME = 1002  # the protocol's own word for what cannot be read
+
+
+def is_wanted(said: BackMsg) -> bool:
+    """True for a message that the app's own page sends."""
+    if said.WhichOneof("type") != "backend_operation_request":
+        return said.WhichOneof("type") in SAID
+    asked = said.backend_operation_request
+    plain = asked.request_id.isprintable() and len(asked.request_id) <= LONGEST_ID
+    return plain and asked.WhichOneof("payload") in ASKED
+
+
+def well_formed(data: bytes) -> bytes:
+    """A message of the app's page with U+FFFD for each half of a surrogate pair in its texts. A
+    browser packs one into three bytes that are no UTF-8, and so the message could not be read."""
+    try:
+        BackMsg.FromString(data)
+    except DecodeError:
+        return HALF_A_PAIR.sub("\ufffd".encode(), data)
+    return data
+
+
+class WebSocketFilter:
+    """Passes on what is wanted, leaves out what is not, and ends a line on which something else
+    than messages comes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket" or scope["path"] != STREAM:
+            await self.app(scope, receive, send)
+            return
+        ended = False
+
+        async def wanted() -> Message:
+            nonlocal ended
+            while True:
+                message = await receive()
+                if message["type"] != "websocket.receive":
+                    return message
+                try:
+                    whole = well_formed(message.get("bytes") or b"")
+                    if is_wanted(BackMsg.FromString(whole)):
+                        return {**message, "bytes": whole}
+                except DecodeError:
+                    refused("message")
+                    ended = True
+                    await send({"type": "websocket.close", "code": NO_FRAME})
+                    return {"type": "websocket.disconnect", "code": NO_FRAME}
+
+        async def unless_ended(message: Message) -> None:
+            if not ended:
+                await send(message)
+
+        await self.app(scope, wanted, unless_ended)
+
+
+# Headers on every answer: nothing comes from another host, nobody frames the page, and no other
+# host learns its address.
+
+# Streamlit's page has one inline script and styles itself from script; everything must come from
+# this server.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "
+    "base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "SAMEORIGIN",  # frame-ancestors, for browsers that do not know it
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",  # the reader's text stands in the address
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": (
+        "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), midi=(), "
+        "accelerometer=(), gyroscope=(), magnetometer=(), display-capture=(), browsing-topics=()"
+    ),
+}
+
+
+class SafeHeaders:
+    """Adds `HEADERS` to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
+
+
+# Files on their way to the browser: Streamlit's own scripts and styles, compressed once and kept,
+# and the components' code.
+
+COMPRESSED = {".js", ".css", ".svg", ".json"}
+FOR_GOOD = {"Cache-Control": "public, immutable, max-age=31536000"}
+
+
+@lru_cache(maxsize=256)
+def compressed(file: Path) -> bytes:
+    """The file's bytes, gzipped. Streamlit's file names carry a hash of their content, so a kept
+    copy is never stale."""
+    return gzip.compress(file.read_bytes(), compresslevel=6)
+
+
+class CompressedStatic:
+    """Sends Streamlit's own scripts and styles gzipped: they are two thirds of a first visit, and
+    Streamlit sends them as they are."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        file = _asked_for(scope)
+        if file is None:
+            await self.app(scope, receive, send)
+            return
+        headers = {**FOR_GOOD, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+        kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        await Response(await run_in_threadpool(compressed, file), headers=headers, media_type=kind)(
+            scope, receive, send
+        )
+
+
+@lru_cache(maxsize=256)
+def packed(name: str) -> bytes:
+    """One of our modules, gzipped. Raises KeyError where there is none of this name."""
+    return gzip.compress(bundle.files()[name], compresslevel=9)
+
+
+async def component(request: Request) -> Response:
+    """The code of one of our components, or of what they share."""
+    name = request.path_params["name"]
+    if name not in bundle.files():
+        return Response("There is no such component.", status_code=404, media_type="text/plain")
+    headers = {**FOR_GOOD, "Vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(bundle.files()[name], media_type="text/javascript", headers=headers)
+    headers["Content-Encoding"] = "gzip"
+    return Response(packed(name), media_type="text/javascript", headers=headers)
+
+
+def _asked_for(scope: Scope) -> Path | None:
+    """The static file a request names, if it may be sent compressed."""
+    if scope["type"] != "http" or scope["method"] != "GET" or "/static/" not in scope["path"]:
+        return None
+    if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
+        return None
+    try:
+        file = (STATIC / "static" / scope["path"].partition("/static/")[2]).resolve()
+        return (
+            file
+            if file.suffix in COMPRESSED and file.is_relative_to(STATIC) and file.is_file()
+            else None
+        )
+    except (ValueError, OSError):  # a name that no file can have, such as one with a zero byte
+        return None

@@ -1,0 +1,130 @@
+"""What stands between the browser and Streamlit, outermost first, and the addresses that are
+answered without it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from explorer.classroom import routes
+from explorer.components import bundle
+from explorer.server import prefetch
+from explorer.server.middleware import (
+    CompressedStatic,
+    NoErrorDialogs,
+    Placeholder,
+    RouteFilter,
+    SafeHeaders,
+    SessionLimit,
+    WebSocketFilter,
+    component,
+    places,
+)
+
+if TYPE_CHECKING:
+    from models import registry
+
+
+# Is it well? `/healthz` makes a tiny real pass and says how things stand; `/readyz` says whether
+# readers can be sent here.
+
+# it is there before torch is
+
+KEPT = 2.0  # seconds for which an answer is given again, so that asking often costs nothing
+PATIENCE = 10.0  # seconds that the pass may take
+
+_looking = threading.Lock()
+_last: tuple[float, dict[str, object]] = (0.0, {})
+
+
+async def healthz(request: Request) -> Response:
+    """200 and figures as JSON after a pass of the first model over one word; 503 where there is no
+    model or the pass fails."""
+    found = await run_in_threadpool(look)
+    return JSONResponse(found, 200 if found["ok"] else 503, {"Cache-Control": "no-store"})
+
+
+async def readyz(request: Request) -> Response:
+    """200 once the first model is in memory, else 503."""
+    ready = _first_model() is not None
+    return JSONResponse({"ready": ready}, 200 if ready else 503, {"Cache-Control": "no-store"})
+
+
+def look() -> dict[str, object]:
+    """How things stand, looked at anew at most every `KEPT` seconds while all is well."""
+    global _last
+    with _looking:
+        if time.monotonic() - _last[0] > KEPT or not _last[1].get("ok"):
+            _last = (time.monotonic(), _look())
+        return _last[1]
+
+
+def _look() -> dict[str, object]:
+    from explorer.state import models
+    from explorer.state.scheduling import line, turns
+    from models import registry
+
+    here = tuple(models._handles)
+    shipped = [name for name in here if not models.is_borrowed(name)]
+    found: dict[str, object] = {
+        "ok": False,
+        "seconds": None,
+        "rss_bytes": rss(),
+        "sessions": places.taken,
+        "most_sessions": places.limit,
+        "queue": turns.waiting() + line.waiting(),
+        # What readers opened is theirs to know: of borrowed models the number alone.
+        "models": shipped,
+        "borrowed_models": len(here) - len(shipped),
+    }
+    if (first := _first_model()) is None:
+        return found
+    start = time.perf_counter()
+    made = registry.record(first, "a")
+    found["seconds"] = round(time.perf_counter() - start, 4)
+    found["ok"] = bool(made.attention[0].pattern.sum() > 0)
+    return found
+
+
+def _first_model() -> registry.Handle | None:
+    """The first model, None as long as it is not in memory."""
+    from explorer.state import models
+
+    return models._handles.get(models.DEFAULT_MODEL)
+
+
+def rss() -> int:
+    """Bytes of memory that this process holds; 0 where the system does not say."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
+
+
+# Headers on whatever is answered; then what is closed; then whether there is room; then what may be
+# said; then Streamlit's settings, words and files.
+STACK = (
+    SafeHeaders,
+    RouteFilter,
+    SessionLimit,
+    WebSocketFilter,
+    NoErrorDialogs,
+    Placeholder,
+    CompressedStatic,
+)
+MIDDLEWARE = [Middleware(each) for each in STACK]
+ROUTES = [
+    Route(f"/{bundle.ROUTE}/{{name:path}}", component),
+    Route("/healthz", healthz),
+    Route("/readyz", readyz),
+    *prefetch.ROUTES,
+    *routes.ROUTES,
+    *routes.JOIN_ROUTES,
+]

@@ -1,0 +1,140 @@
+"""The messages of a run cross from the script's thread to the server's loop in groups.
+
+Streamlit wakes the loop for each of them, some seventy a run, and each time the two threads hand
+the interpreter to and fro. In the browser each arrival that comes by itself is a picture of its
+own: what a short run says is seen at once, and a long run's as it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from streamlit.proto.NewSession_pb2 import CustomThemeConfig
+from streamlit.runtime import app_session
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
+
+# The server's end: whoever is told of it when the signal comes, and not when all lines are
+# closed.
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def announced(then: Callable[[], None]) -> Iterator[None]:
+    """Within this, a signal that ends the server also calls `then`, on the event loop that runs
+    here. What answered the signal before still does. Elsewhere than in the main thread, which alone
+    hears signals, nothing is changed."""
+    loop = asyncio.get_running_loop()
+    before: dict[int, Callable[[int, FrameType | None], object]] = {}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(then)
+        before[number](number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        for number in SIGNALS:
+            answer = signal.getsignal(number)
+            if callable(answer):
+                before[number] = answer
+                signal.signal(number, hear)
+    try:
+        yield
+    finally:
+        for each, answered in before.items():
+            signal.signal(each, answered)
+
+
+# The theme that Streamlit puts into the first message of every run.
+
+
+def read_once() -> None:
+    """Let the sections of the theme be read once each. Where Streamlit has another way to fill them
+    in, it keeps it."""
+    read = getattr(app_session, "_populate_theme_msg", None)
+    if read is None:
+        return
+    kept: dict[str, CustomThemeConfig] = {}
+
+    def fill(msg: CustomThemeConfig, section: str = "theme") -> None:
+        if section not in kept:
+            read(made := CustomThemeConfig(), section)
+            kept[section] = made
+        if kept[section].ByteSize():  # merging nothing would say that the section is there
+            msg.MergeFrom(kept[section])
+
+    app_session._populate_theme_msg = fill
+
+
+PAUSE = 0.06  # seconds in which messages gather, unless the run ends before
+ENDS = {each for each in ScriptRunnerEvent if "STOPPED" in each.name}
+
+
+class MessageBatch:
+    """What a session's script wants done on its loop, in its order. What is asked for within a
+    `PAUSE`, or until `now`, is done together."""
+
+    def __init__(self, loop: Any) -> None:
+        self._loop, self._lock = loop, threading.Lock()
+        self._asked: list[Callable[[], None]] = []
+
+    def add(self, callback: Callable[[], None]) -> None:
+        """From any thread. Raises RuntimeError where the loop is closed."""
+        with self._lock:
+            self._asked.append(callback)
+            if len(self._asked) > 1:  # the loop comes for the others, and takes this one too
+                return
+        self._loop.call_soon_threadsafe(self._loop.call_later, PAUSE, self._do)
+
+    def now(self) -> None:
+        """Wait no longer. From any thread."""
+        self._loop.call_soon_threadsafe(self._do)
+
+    def _do(self) -> None:
+        with self._lock:
+            asked, self._asked = self._asked, []
+        for callback in asked:
+            self._loop.call_soon(callback)
+
+
+def gather() -> None:
+    """Let every session's messages cross in groups. Where Streamlit has another way to hand them
+    over, it keeps it."""
+    if not hasattr(AppSession, "_call_soon_on_event_loop"):
+        return
+    made = threading.Lock()
+    groups: WeakKeyDictionary[AppSession, MessageBatch] = WeakKeyDictionary()
+
+    def group_of(session: Any) -> MessageBatch:
+        with made:
+            if session not in groups:
+                groups[session] = MessageBatch(session._event_loop)
+            return groups[session]
+
+    def soon(session: Any, callback: Callable[[], None]) -> None:
+        unless_closed(session, lambda: group_of(session).add(callback))
+
+    def heard(session: Any, sender: Any, event: Any, *more: Any, **named: Any) -> None:
+        hears(session, sender, event, *more, **named)
+        if event in ENDS:
+            unless_closed(session, group_of(session).now)
+
+    hears = AppSession._on_scriptrunner_event
+    AppSession._call_soon_on_event_loop = soon  # type: ignore[assignment]
+    AppSession._on_scriptrunner_event = heard  # type: ignore[assignment]
+
+
+def unless_closed(session: Any, ask: Callable[[], None]) -> None:
+    """A run may end after its loop."""
+    try:
+        ask()
+    except RuntimeError:
+        if not session._event_loop.is_closed():
+            raise

@@ -1,0 +1,591 @@
+"""The shelf: whatever has been computed, by its cause (model, weights' fingerprint, text, edits),
+bounded by bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from explorer.state import garbage_collection
+from explorer.state.models import DEFAULT_MODEL, handle
+from explorer.state.scheduling import LONG, LOOK, TimeLimit, aside, room, still_wanted, turn
+from explorer.state.settings import beginning, settings
+from models import buffer_pool, live_training, registry
+from models.edits import Edit, OtherNorm
+from models.example_texts import DEFAULT_TEXT
+from models.recording import Attention, Recording
+from models.results import Attribution, Circuits, Lens, Neurons
+
+SHELF_BYTES = settings().shelf_bytes
+PLAIN = frozenset((int, float, bool, type(None)))
+EACH = 16  # bytes an object takes at least, beside its arrays and texts
+
+
+class PendingEntry:
+    """Something that is being made: others who want it wait for whoever makes it."""
+
+    def __init__(self) -> None:
+        self.owner, self.ended = threading.get_ident(), threading.Event()
+        self.made: tuple[Any, ...] = ()
+
+
+def _in_hands(value: Any, weight: int) -> None:
+    if weight >= LONG:
+        room.holds(weight, value)
+
+
+class EvictedRef:
+    """Something heavy that the shelf has dropped: somebody may hold it, or of a recording a part,
+    which keeps the memory of the whole."""
+
+    def __init__(self, value: Any, weight: int) -> None:
+        self.value, self.weight = weakref.ref(value), weight
+        self._memory = [(weakref.ref(each), each.nbytes) for each in _memory_of(value)]
+
+    def alive(self) -> int:
+        """Bytes of it that somebody keeps."""
+        if self.value() is not None:
+            return self.weight
+        return sum(size for memory, size in self._memory if memory() is not None)
+
+
+def _memory_of(value: Any) -> Iterable[np.ndarray]:
+    """The arrays in which those of a recording lie; of all else nothing."""
+    parts = (*value.streams, *value.attention) if isinstance(value, Recording) else ()
+    arrays = [each for part in parts for each in vars(part).values()]
+    owners = [
+        each.base if isinstance(each.base, np.ndarray) else each
+        for each in arrays
+        if isinstance(each, np.ndarray)
+    ]
+    return {id(each): each for each in owners}.values()
+
+
+class Shelf:
+    """Computed things by key, the least used ones dropped when together they weigh more than
+    `limit` bytes. Safe for threads.
+
+    Each is made once, whoever asks; who wants one thing never waits for the making of another. What
+    is heavy and was dropped while somebody works with it counts as long as it lives, and whoever
+    asks for it gets that one: the bound is one of all that was handed out.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._heavy: OrderedDict[Hashable, None] = OrderedDict()  # keys, of what makes room
+        self._dropped: dict[Hashable, EvictedRef] = {}  # heavy, and maybe alive
+        self.total = 0  # bytes of all that is held
+        self._coming: dict[int, int] = {}  # bytes taken for what is being made, by thread
+        self.looking, self.taking = threading.Lock(), threading.Lock()
+        self.making: dict[Hashable, PendingEntry] = {}
+
+    def get(
+        self,
+        key: Hashable,
+        make: Callable[[], Any],
+        weigh: Callable[[Any], int] | None = None,
+        keep: bool = True,
+    ) -> Any:
+        """What lies under `key`, made now if it does not. It weighs `weigh(it)` bytes, by itself
+        what its arrays and texts take. keep: False for what is dropped at once where it is
+        heavy."""
+        while True:
+            with self.looking:
+                if key in self.held:
+                    self.held.move_to_end(key)
+                    if key in self._heavy:
+                        self._heavy.move_to_end(key)
+                        _in_hands(*self.held[key])
+                    return self.held[key][0]
+                if (alive := self._still_alive(key)) is not None:
+                    return alive
+                making = self.making.get(key)
+                mine = PendingEntry()
+                if making is None:
+                    self.making[key] = mine
+            if making is None:
+                return self._make(key, mine, make, weigh, keep)
+            if making.owner == threading.get_ident():
+                return make()  # asked for within its own making
+            with aside(), room.waiting():
+                while not making.ended.wait(LOOK):
+                    still_wanted()
+            if making.made:
+                return making.made[0]  # else whoever made it was stopped: the next one makes it
+
+    def _make(
+        self,
+        key: Hashable,
+        making: PendingEntry,
+        make: Callable[[], Any],
+        weigh: Callable[[Any], int] | None,
+        keep: bool,
+    ) -> Any:
+        try:
+            value = make()
+            # A bare array is weighed at once, whatever is said of it.
+            least = weight_of(value) if isinstance(value, np.ndarray) else 0
+            weight = max(least, weigh(value)) if weigh else weight_of(value)
+            with self.looking:
+                self._coming.pop(making.owner, None)
+                self._lay(key, value, weight)
+                if not keep and key in self._heavy:
+                    self._drop(key)
+            _in_hands(value, weight)
+            making.made = (value,)
+            return value
+        finally:
+            with self.looking:
+                self.making.pop(key, None)
+                self._coming.pop(making.owner, None)
+            making.ended.set()
+
+    def weight(self) -> int:
+        """What all of it weighs, in bytes."""
+        with self.looking:
+            return self.total
+
+    def let_go(self) -> None:
+        """Keep only what is light and was asked for last, a twentieth of the bound at most: for
+        when nobody is there to ask again."""
+        with self.looking:
+            for key, (_, weight) in list(self.held.items()):
+                if weight > self.limit / 100 or self.total > self.limit / 20:
+                    self._drop(key)
+
+    def make_room(self, coming: int) -> bool:
+        """Drop what is heavy, the least used first, until so many bytes more have room: before they
+        are taken, not after. True where there was not enough."""
+        with self.looking:
+            scarce = not self._has_room(coming + buffer_pool.kept())
+            self._drop_for(coming)
+        return scarce
+
+    def fits(self, coming: int) -> bool:
+        """True where there is room for so many bytes, when what is heavy has been dropped for
+        them."""
+        with self.looking:
+            self._drop_for(coming)
+            return self._has_room(coming)
+
+    def take(self, coming: int) -> bool:
+        """Take so many bytes for what this thread is making: drop what is heavy for it, and where
+        that is not enough, let those end who hold it. True where something had to go."""
+        scarce = self.make_room(coming)
+        if coming < LONG:
+            return scarce
+        room.lets_go()
+        if not self._let(coming):
+            with aside():
+                if not room.wait_for(coming, lambda: self._let(coming)):
+                    self._begin(coming)
+        return scarce
+
+    def _let(self, coming: int) -> bool:
+        """Take so many bytes where there is room and the run of this thread may have them."""
+        with self.taking:
+            if not (self.fits(coming) and room.has_place(coming, self.limit)):
+                return False
+            self._begin(coming)
+            return True
+
+    def _begin(self, coming: int) -> None:
+        room.holds(coming)
+        me = threading.get_ident()
+        with self.looking:
+            if any(making.owner == me for making in self.making.values()):
+                self._coming[me] = self._coming.get(me, 0) + coming
+
+    def _lay(self, key: Hashable, value: Any, weight: int) -> None:
+        self._drop(key)
+        self._dropped.pop(key, None)
+        self.total += weight
+        self.held[key] = (value, weight)
+        if weight > self.limit / 100:
+            self._heavy[key] = None
+        while len(self.held) > 1 and self.total > self.limit:
+            # To drop what is light would make no room, and it may have been long in the making.
+            heaviest = next(iter(self._heavy), key)
+            self._drop(next(iter(self.held)) if heaviest == key else heaviest)
+        while self.total + self._elsewhere() > self.limit:
+            heaviest = next(iter(self._heavy), key)
+            if heaviest == key:
+                return
+            self._drop(heaviest)
+
+    def _still_alive(self, key: Hashable) -> Any:
+        """What was dropped under `key` and is still held by somebody, laid back; else None."""
+        dropped = self._dropped.get(key)
+        value = dropped and dropped.value()
+        if dropped and value is not None:
+            self._lay(key, value, dropped.weight)
+            _in_hands(value, dropped.weight)
+        return value
+
+    def _elsewhere(self) -> int:
+        """Bytes of what was dropped and is still held by somebody, and of what is being made."""
+        alive = {key: one.alive() for key, one in self._dropped.items()}
+        self._dropped = {key: one for key, one in self._dropped.items() if alive[key]}
+        return sum(alive.values()) + sum(self._coming.values())
+
+    def _has_room(self, coming: int) -> bool:
+        return self.total + self._elsewhere() + coming <= self.limit
+
+    def _drop_for(self, coming: int) -> None:
+        while self._heavy and not self._has_room(coming):
+            self._drop(next(iter(self._heavy)))
+
+    def _drop(self, key: Hashable) -> None:
+        value, weight = self.held.pop(key, (None, 0))
+        self.total -= weight
+        if key in self._heavy:
+            del self._heavy[key]
+            with suppress(TypeError):  # bytes and the like: whoever holds them has done so alone
+                self._dropped[key] = EvictedRef(value, weight)
+
+
+def weight_of(value: Any) -> int:
+    """The bytes that a value keeps in memory: its arrays, each counted once and a view as the whole
+    array below it, texts, and a little for every object."""
+    seen: set[int] = set()
+    total, left = 0, [value]
+    while left:
+        one = left.pop()
+        if type(one) in PLAIN:
+            total += EACH
+            continue
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            if isinstance(one.base, np.ndarray):
+                left.append(one.base)
+            else:
+                total += one.nbytes
+        elif isinstance(one, (str, bytes, bytearray)):
+            total += len(one)
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            left += one
+        elif isinstance(one, Mapping):  # after the others, since it takes longest to ask
+            left += [*one.keys(), *one.values()]
+        elif hasattr(one, "nbytes"):
+            total += int(one.nbytes)
+        elif hasattr(one, "__dict__") and not isinstance(one, (type, ModuleType)):
+            left += vars(one).values()
+        total += EACH
+    return total
+
+
+_shelf = Shelf(SHELF_BYTES)
+garbage_collection.when_alone.append(lambda: _shelf.let_go())
+garbage_collection.when_alone.append(buffer_pool.let_go)
+garbage_collection.remembered += [lambda: _shelf.total, buffer_pool.kept]
+buffer_pool.before_lending.append(lambda coming: _shelf.take(coming))
+
+
+def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:
+    """What lies on the app's one shelf under `key`, made now if it does not."""
+    return _shelf.get(key, make, weigh)
+
+
+def get_uncached(key: Hashable, make: Callable[[], Any]) -> Any:
+    """As `get`, for one look: what is heavy does not stay on the shelf."""
+    return _shelf.get(key, make, keep=False)
+
+
+def derived(
+    recording: Recording,
+    what: Hashable,
+    make: Callable[[], Any],
+    weigh: Callable[[Any], int] | None = None,
+) -> Any:
+    """Something computed from a recording, kept under `what` beside it."""
+    return get(("derived", *cause_of(recording), what), make, weigh)
+
+
+def is_derived(recording: Recording, what: Hashable) -> bool:
+    """True where `derived` has something already."""
+    return ("derived", *cause_of(recording), what) in _shelf.held
+
+
+def kept(
+    model: str,
+    what: Hashable,
+    make: Callable[[], Any],
+    weigh: Callable[[Any], int] | None = None,
+) -> Any:
+    """Something computed from several recordings of a model, kept under `what`, which names them,
+    so that it needs none of them again."""
+    return get(("kept", model, handle(model).card.fingerprint, what), make, weigh)
+
+
+def of_model(recording: Recording, what: tuple[Hashable, ...], make: Callable[[Any], Any]) -> Any:
+    """Something of the recording's model alone, kept whatever the text."""
+    loaded = handle(recording.model.name)
+    return get(
+        ("of model", recording.model.name, recording.model.fingerprint, *what),
+        lambda: make(loaded),
+    )
+
+
+def name_of(recording: Recording, *what: Hashable) -> str:
+    """A short name for a picture: equal causes, equal name. Whoever waits for a picture in the
+    browser waits for this name."""
+    cause = (*cause_of(recording), what)
+    return hashlib.sha256(repr(cause).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def cause_of(recording: Recording) -> tuple[Hashable, ...]:
+    """What made a recording: equal causes, equal numbers."""
+    # The ids too: what a translator said may be split otherwise than the same text typed for it.
+    return (
+        recording.model.name,
+        recording.model.fingerprint,
+        recording.text,
+        recording.target,
+        recording.edits,
+        recording.streams[-1].ids.tobytes(),
+    )
+
+
+# A model's passes over a text, and what is read off them: each made once for everyone and kept on
+# the shelf.
+
+Made = TypeVar("Made")
+
+
+def warm_up() -> None:
+    """Load the first model and run it once on the first text, so that what is imported at first use
+    is there."""
+    record(DEFAULT_MODEL, DEFAULT_TEXT)
+    garbage_collection.settle()
+
+
+def made_in_turn(make: Callable[[], Made]) -> Made:
+    """What `make` gives, made in turn. A computation that takes too long ends the reader's run with
+    a sentence."""
+    try:
+        with turn():
+            return make()
+    except TimeLimit as said:
+        if get_script_run_ctx(suppress_warning=True) is None:
+            raise
+        st.warning(str(said))
+        st.stop()
+
+
+def record(
+    model: str,
+    text: str,
+    edits: tuple[Edit, ...] = (),
+    target: str | tuple[int, ...] | None = None,
+    get: Callable[[Hashable, Callable[[], Any]], Recording] = get,
+) -> Recording:
+    """The recording of a model on a text, from the shelf where it lies there. `target` as in
+    `registry.record`.
+
+    Of a text longer than the server reads, and of such a target, it is that of the beginning.
+    """
+    loaded, text = handle(model), beginning(text)
+    target = beginning(target) if isinstance(target, str) else target
+    key = ("recording", model, loaded.card.fingerprint, text, edits, target)
+    return get(key, lambda: made_in_turn(lambda: registry.record(loaded, text, edits, target)))
+
+
+def record_uncached(
+    model: str, text: str, edits: tuple[Edit, ...], target: tuple[int, ...] | None
+) -> Recording:
+    """As `record`, for one look: where it is heavy it is not kept, and takes nobody's place on the
+    shelf for longer than it is looked at."""
+    return record(model, text, edits, target, get_uncached)
+
+
+def watched(run: Any, text: str, step: int | None = None) -> Recording:
+    """A text as a training's model reads it now, or after so many steps. Of a list that is
+    answered, its decoder reads the right answer.
+
+    It is not kept: a moment later there is another. Raises ValueError before there are weights, and
+    for a text that it cannot read.
+    """
+    return made_in_turn(lambda: live_training.read(run, text, step))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Which recording is meant, without holding it: what `record` is asked for. Light enough to be
+    kept for every visitor."""
+
+    model: str
+    text: str
+    edits: tuple[Edit, ...] = ()
+    target: str | tuple[int, ...] | None = None
+
+    def recording(self) -> Recording:
+        """The recording itself, from the shelf, made anew where it no longer lies there."""
+        return record(self.model, self.text, self.edits, self.target)
+
+    def attention(self, name: str) -> Attention:
+        """One of its attentions."""
+        return next(each for each in self.recording().attention if each.name == name)
+
+
+def shown_of(recording: Recording) -> Run:
+    """The name of a recording, for what is kept longer than a run: a button to press later, a
+    function to call back."""
+    ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
+    return Run(recording.model.name, recording.text, recording.edits, ids)
+
+
+def _of(recording: Recording, read: Callable[..., Made], *asked: Any) -> Made:
+    """What `read(handle, recording, *asked)` of the library gives, made in turn and kept."""
+    # Here and below before the turn: a model that has to be loaded anew holds nobody up.
+    loaded = handle(recording.model.name)
+    return derived(
+        recording,
+        (read.__name__, *asked),
+        lambda: made_in_turn(lambda: read(loaded, recording, *asked)),
+    )
+
+
+def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
+    """The logit lens on a stream of a recording."""
+    return _of(recording, registry.lens, stream, top)
+
+
+def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
+    """The model's scores over the vocabulary (id) at one token of a stream."""
+    return _of(recording, registry.logits, stream, token)
+
+
+def attribution(
+    recording: Recording, stream: str, token: int, id: int, against: int | None = None
+) -> Attribution:
+    """A word's logit at a token, taken apart; with `against` the difference to another word's."""
+    return _of(recording, registry.attribute, stream, token, id, against)
+
+
+def nearest(
+    recording: Recording, stream: str, token: int, top: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The words of the vocabulary that a token's vectors come nearest to at every site of its
+    stream: ids and cosines, each (site, rank)."""
+    vectors = recording.stream(stream).resid[:, token]
+    loaded = handle(recording.model.name)
+    return derived(
+        recording,
+        ("nearest", stream, token, top),
+        lambda: made_in_turn(lambda: registry.nearest(loaded, vectors, top)),
+    )
+
+
+def all_logits(recording: Recording, stream: str) -> np.ndarray:
+    """The model's scores over the vocabulary at every token of a stream, (token, id). Large, and so
+    not kept."""
+    loaded = handle(recording.model.name)
+    return np.stack(
+        [
+            made_in_turn(lambda: registry.logits(loaded, recording, stream, token))
+            for token in range(len(recording.stream(stream).tokens))
+        ]
+    )
+
+
+def norms(
+    recording: Recording, stream: str
+) -> dict[str, tuple[np.ndarray, np.ndarray, float, bool]]:
+    """The LayerNorms of a stream as they were in the recording: gain, bias, eps, and whether the
+    mean is subtracted (not in an RMSNorm), by place."""
+    edits = tuple(edit for edit in recording.edits if isinstance(edit, OtherNorm))
+    return of_model(
+        recording, ("norms", stream, edits), lambda loaded: registry.norms(loaded, stream, edits)
+    )
+
+
+def outputs(recording: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """W_O, cut by head, and its bias, by attention of the recording's model."""
+    return of_model(recording, ("outputs",), registry.outputs)
+
+
+def highway(recording: Recording, stream: str, token: int) -> Any:
+    """The gradient of an output back to every state of a stream, as `registry.highway`."""
+    return _of(recording, registry.highway, stream, token)
+
+
+def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
+    """The Jacobians of one sub-layer at one token, as `registry.jacobian`."""
+    return _of(recording, registry.jacobian, stream, token, site)
+
+
+def inside(recording: Recording, stream: str, layer: int, token: int) -> Any:
+    """The hidden units of a layer's feed-forward network at one token, as `registry.inside`."""
+    return _of(recording, registry.inside, stream, layer, token)
+
+
+def neurons(
+    recording: Recording, stream: str, layer: int, at: tuple[int, int, int | None]
+) -> Neurons:
+    """The neurons of a layer's FFN by what they add to a logit; `at`: the token, the word, and the
+    one it is compared with, as for `attribution`."""
+    return _of(recording, registry.neurons, stream, layer, *at)
+
+
+def circuits(
+    recording: Recording, attention: Attention, at: tuple[int, int], places: tuple[int, ...]
+) -> Circuits:
+    """A head's circuits on the tokens at some places of its keys, with the values that it has for
+    them there."""
+    loaded, ids = handle(recording.model.name), recording.stream(attention.key).ids
+    return derived(
+        recording,
+        ("circuits", attention.name, at, places),
+        lambda: made_in_turn(
+            lambda: registry.circuits(
+                loaded,
+                attention.name,
+                *at,
+                tuple(int(ids[place]) for place in places),
+                attention.v[at][list(places)],
+            )
+        ),
+    )
+
+
+def bare_circuits(
+    recording: Recording, attention: str, at: tuple[int, int], ids: tuple[int, ...]
+) -> Circuits:
+    """A head's circuits on bare words, whatever the text."""
+    return of_model(
+        recording,
+        ("circuits", attention, at, ids),
+        lambda loaded: made_in_turn(lambda: registry.circuits(loaded, attention, *at, ids)),
+    )
+
+
+def nearest_to(model: str, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The words that vectors (row, d_model) come nearest to by cosine: ids and cosines, each (row,
+    rank). Not kept."""
+    loaded = handle(model)
+    return made_in_turn(lambda: registry.nearest(loaded, vectors, top))
+
+
+def depth(recording: Recording, stream: str) -> Any:
+    """The gradients of a deep random stack on a stream's embeddings, as `registry.depth`. Another
+    model of the same words has other ones."""
+    of = recording.stream(stream)
+    return derived(
+        recording,
+        ("depth", stream),
+        lambda: made_in_turn(lambda: registry.depth(of.resid[0])),
+    )

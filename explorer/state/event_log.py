@@ -1,0 +1,159 @@
+"""The server's log: one line for a slow run, a refusal or an exception, with page, model, tokens
+and seconds, and never the text."""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from explorer.state.scheduling import line, room
+
+log = logging.getLogger("headlight")
+ROOT = Path(__file__).resolve().parent.parent.parent
+FIRST_PAGE = "attention"  # whose address has no name
+SLOW = 3.0  # seconds after which a run is told of
+REPEATS = 60.0  # seconds in which an exception of one kind and place is one line
+MOST_KINDS = 256  # exceptions of which it is remembered that they were told
+UNCAUGHT = "streamlit.error_util", "Uncaught app execution"  # what `raised` tells of too
+LONGEST, LONGEST_LINE = 80, 200  # characters of a name, and of what others write
+OTHERS = {"streamlit", "uvicorn", "websockets", "starlette", "asyncio"}  # who writes there too
+_made = logging.getLogRecordFactory()
+_repeated: dict[
+    str, tuple[float, int]
+] = {}  # until when it is one line, and how many were left out
+_within: ContextVar[bool] = ContextVar("within", default=False)  # a run that is timed already
+
+
+def begin() -> None:
+    """Send the log to the terminal, and let what Streamlit and the server below it write there be a
+    line each: an exception's words may hold a reader's text, and a stranger's a line of ours."""
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+        log.propagate = False
+    logging.setLogRecordFactory(_record)
+    logging.getLogger(UNCAUGHT[0]).addFilter(_is_new)
+
+
+def _is_new(record: logging.LogRecord) -> bool:
+    """False for what Streamlit writes of an exception that it hands to `raised` right after."""
+    return not getattr(record, "told_by_us", False)
+
+
+def _record(name: str, *given: Any, **named: Any) -> logging.LogRecord:
+    """What any logger writes; what `OTHERS` do as one line without an exception's words."""
+    made = _made(name, *given, **named)
+    made.told_by_us = (name, made.msg) == UNCAUGHT
+    if name.partition(".")[0] in OTHERS:
+        error = made.exc_info[1] if made.exc_info else None
+        said = made.getMessage() if error is None else f"exception {_of(error)}"
+        made.msg = "".join(letter if letter.isprintable() else "?" for letter in said)[
+            :LONGEST_LINE
+        ]
+        made.args, made.exc_info, made.exc_text, made.stack_info = (), None, None, None
+    return made
+
+
+@contextmanager
+def run(**facts: object) -> Iterator[None]:
+    """A run of the script, or of a part of it by itself, after those of other readers
+    (`runs.line`). Tells of one that takes long."""
+    if _within.get():
+        yield
+        return
+    start, before = time.perf_counter(), _within.set(True)
+    try:
+        with line.run(), room.work():
+            yield
+    finally:
+        _within.reset(before)
+        if (seconds := time.perf_counter() - start) >= SLOW:
+            log.info("slow %s", _facts(**facts, seconds=seconds))
+
+
+def fragment(draw: Callable[..., Any], run_every: float | None = None) -> Callable[..., Any]:
+    """Streamlit's fragment of a page. When it runs by itself and takes long, that is told as of a
+    run, with its name as `part`."""
+
+    @wraps(draw)
+    def timed(*given: Any, **named: Any) -> Any:
+        with run(part=draw.__name__):
+            return draw(*given, **named)
+
+    return st.fragment(timed, run_every=run_every)
+
+
+def refused(why: str, **facts: object) -> None:
+    """Tells of something that was asked for and not given."""
+    log.info("refused %s", _facts(why=why, **facts))
+
+
+def raised(error: Exception) -> None:
+    """Tells of an exception by its kind and the places in the code it came through. What a stranger
+    can bring about again and again is a line a minute, with how many were left out."""
+    cause = _cause(error)
+    until, left_out = _repeated.pop(" ".join(cause.values()), (0.0, 0))
+    now = time.monotonic()
+    is_told = now >= until
+    while len(_repeated) >= MOST_KINDS:
+        del _repeated[next(iter(_repeated))]
+    state = (now + REPEATS, 0) if is_told else (until, left_out + 1)
+    _repeated[" ".join(cause.values())] = state
+    if is_told:
+        log.error("exception %s", _facts(**cause, **({"left_out": left_out} if left_out else {})))
+
+
+def _of(error: BaseException) -> str:
+    """An exception as facts of a line."""
+    return _facts(**_cause(error))
+
+
+def _cause(error: BaseException) -> dict[str, str]:
+    """An exception's kind, and the last places in our code that it came through; where it came
+    through none, the last in another's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [
+        f"{Path(frame.filename).relative_to(ROOT)}:{frame.lineno}"
+        for frame in frames
+        if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename
+    ] or [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames]
+    places = places[-4:]
+    while len(">".join(places)) > LONGEST and len(places) > 1:
+        del places[0]  # the last one is where it was raised
+    return {"kind": type(error).__name__, "at": ">".join(places)}
+
+
+def _facts(**facts: object) -> str:
+    """What is known of this run as "name=value", one line whatever it is made of."""
+    state = {} if get_script_run_ctx(suppress_warning=True) is None else st.session_state
+    page = state.get("page")
+    known = {
+        "page": FIRST_PAGE if page == "" else page,
+        "model": state.get("model"),
+        "tokens": state.get("n_tokens"),
+    }
+    known = {name: value for name, value in known.items() if value is not None} | facts
+    return " ".join(
+        f"{name}={value:.2f}" if isinstance(value, float) else f"{name}={_plain(str(value))}"
+        for name, value in known.items()
+    )
+
+
+def _plain(value: str) -> str:
+    """A word of a log line: nothing that ends the line or begins another fact."""
+    kept = "".join(
+        letter if letter.isprintable() and letter not in ' ="\\' else "?" for letter in value
+    )
+    return kept[:LONGEST]

@@ -1,0 +1,135 @@
+"""Garbage collection by our own clock: when nobody is served, and before memory grows, never in the
+middle of a click.
+
+Python's collector walks every object there is, a second or more with torch imported. What stays
+(modules, models) is frozen out of its sight. The rest is collected by one thread, when nobody has
+been served for a moment, or at the latest when memory has grown by a tenth of the shelf, beside
+what is remembered on purpose. Now and then, in a quiet moment, what was frozen is looked at too: a
+visit may have been among it. When the last reader has gone, what was remembered for readers goes
+too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from explorer.state.sessions import anyone_is_here
+from explorer.state.settings import settings
+
+LOOK = 1.0  # seconds between two looks
+QUIET = 2.0  # seconds without a reader's run after which nobody is in a hurry
+LEAST, THOROUGH = 20.0, 600.0  # seconds between two collections, and between two of everything
+ALONE = 20.0  # seconds without any reader after which nothing is kept for one
+# New objects between two looks at the young ones, where Python takes 700: a text leaves some 1,200,
+# and to look at them, and at those that stayed, with each text was a twentieth of what it costs.
+YOUNG, NEVER = 20_000, 1_000_000
+PAGE = 4096  # bytes
+# glibc: arrays of a megabyte and more each get pages of their own, which go back to the system as
+# soon as the array is gone. By itself it keeps more and more of them as the server works.
+MMAP_THRESHOLD, OWN_PAGES = -3, 1 << 20
+# What is freed stays in the heap that its thread took it from, and threads come and go: few heaps.
+ARENA_MAX, ARENAS = -8, 2
+when_alone: list[Callable[[], None]] = []  # what lets go of what is remembered
+remembered: list[Callable[[], int]] = []  # bytes that are
+_begun = threading.Lock()
+_thread: threading.Thread | None = None
+_served = 0.0
+
+
+def settle() -> None:
+    """Take what is in memory now out of the collector's sight: after each model that is loaded."""
+    gc.collect()
+    gc.freeze()
+
+
+def begin() -> None:
+    """Start the thread that collects, once in a process; Python's own collections of old objects
+    are left to it."""
+    global _thread
+    with _begun:
+        if _thread is None:
+            gc.set_threshold(YOUNG, gc.get_threshold()[1], NEVER)
+            _c_library("mallopt", MMAP_THRESHOLD, OWN_PAGES)
+            _c_library("mallopt", ARENA_MAX, ARENAS)
+            _thread = threading.Thread(target=_work, name="collector", daemon=True)
+            _thread.start()
+
+
+def served() -> None:
+    """A reader's run begins or ends: not now."""
+    global _served
+    _served = time.monotonic()
+
+
+def in_memory() -> int:
+    """Bytes of this process in memory; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def unaccounted() -> int:
+    """Bytes of this process in memory that nobody remembers on purpose: the program and the
+    readers' visits, and what waits for the collector."""
+    return in_memory() - sum(each() for each in remembered)
+
+
+def what_is_due(quiet: float, since: float, since_all: float, grown: int) -> str:
+    """ "all", "some" or "" to collect, after so many seconds without a reader's run, since the last
+    collection, and since the last one of everything, and so many bytes more in memory than after
+    the last."""
+    if quiet >= QUIET and since_all >= THOROUGH:
+        return "all"
+    if grown > settings().shelf_bytes / 10 or (quiet >= QUIET and since >= LEAST):
+        return "some"
+    return ""
+
+
+def collect(what: str) -> None:
+    """Collect "some", what came since the last model, or "all", what is frozen too."""
+    if what == "all":
+        gc.unfreeze()
+    if what:
+        gc.collect()
+        _give_back()
+    if what == "all":
+        gc.freeze()
+
+
+def _give_back() -> None:
+    """Hand freed memory back to the system. Without this the C library keeps what each thread's
+    arrays took, and a server that has served many threads looks full though little of it is in
+    use."""
+    _c_library("malloc_trim", 0)
+
+
+def _c_library(name: str, *given: int) -> None:
+    """Call a function of glibc; other C libraries give memory back by themselves."""
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is not None:
+        function(*given)
+
+
+def _work() -> None:
+    last = last_all = there = time.monotonic()
+    size, alone = unaccounted(), False
+    while True:
+        time.sleep(LOOK)
+        now = time.monotonic()
+        what = what_is_due(now - _served, now - last, now - last_all, unaccounted() - size)
+        if anyone_is_here():
+            there, alone = now, False
+        elif now - there > ALONE and not alone:
+            alone, what = True, "all"
+            for let_go in when_alone:
+                let_go()
+        if what:
+            collect(what)
+            last, size = time.monotonic(), unaccounted()
+            last_all = last if what == "all" else last_all

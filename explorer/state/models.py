@@ -1,0 +1,570 @@
+"""Models in memory, loaded once for everyone, with what each says and shows of itself."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
+
+from explorer.state import event_log, garbage_collection
+from explorer.state.settings import settings
+from explorer.text import capability_messages
+from models import buffer_pool, live_training, registry
+from models.capabilities import Capabilities
+from models.edits import NORMS
+from models.recording import Recording
+
+# Which models a visitor may choose. On a public server those that come with it and those that its
+# operator lists; else any, and what one visitor opened stands on no other's list.
+
+OPENED = "opened models"  # in a visit's state: the borrowed models that this visitor opened
+COOKIE = "_streamlit_xsrf"  # a random word that Streamlit gives to each browser
+MOST_BROWSERS, MOST_MODELS = 1000, 20  # of which it is remembered what they opened, and how much
+
+_salt = secrets.token_bytes(16)
+# What each browser opened in this process, the latest last: a page loaded anew is another visit.
+_of_browser: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+
+
+def here() -> tuple[str, ...]:
+    """The models that come with this server: the shipped ones, MiniLM in both ways, and what the
+    operator lists."""
+    shipped = registry.names()
+    minilm = (f"{registry.IN_ITS_OWN_CODE}{registry.MINILM}",) if registry.MINILM in shipped else ()
+    return tuple(dict.fromkeys((*shipped, *minilm, *settings().models)))
+
+
+def is_allowed(name: str) -> bool:
+    """True for a model that may be opened on this server. It says nothing of whether there is
+    one."""
+    base = name.partition("@")[0]
+    if live_training.is_live(name):
+        return base in opened()  # of this visit alone
+    return (
+        name in here()
+        or base in registry.names()
+        or (not settings().public and registry.knows(name))
+    )
+
+
+def opened() -> tuple[str, ...]:
+    """The borrowed models that this visitor opened, in order."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return ()
+    return tuple(st.session_state.get(OPENED, ()))
+
+
+def remember(name: str) -> None:
+    """This visitor has opened a model."""
+    if live_training.is_live(name):
+        name = name.partition("@")[0]
+    if name not in here() and name.partition("@")[0] not in registry.names():
+        st.session_state[OPENED] = tuple(dict.fromkeys((*opened(), name)))
+        if (mine := _browser()) and not live_training.is_live(name):
+            names = (*(each for each in _of_browser.pop(mine, ()) if each != name), name)
+            _of_browser[mine] = names[-MOST_MODELS:]
+            while len(_of_browser) > MOST_BROWSERS:
+                _of_browser.popitem(last=False)
+
+
+def is_of_this_browser(name: str) -> bool:
+    """True for a model that this browser has opened in this process, in whatever visit, and still
+    may."""
+    return is_allowed(name) and name in _of_browser.get(_browser(), ())
+
+
+def _browser() -> str:
+    """The browser of this visit, under a name that tells nothing of it; "" where it is unknown."""
+    word, _ = decode_xsrf_token_string(st.context.cookies.get(COOKIE, ""))
+    return blake2b(word, key=_salt, digest_size=16).hexdigest() if word else ""
+
+
+def forget_allowed(names: tuple[str, ...]) -> None:
+    """Models that are gone stand on this visitor's list no more."""
+    st.session_state[OPENED] = tuple(name for name in opened() if name not in names)
+
+
+def needs_asking(name: str) -> bool:
+    """True for a model that a link alone does not open: it does not come with this server, and this
+    visitor has not opened it."""
+    base = name.partition("@")[0]
+    known = name in opened() or (live_training.is_live(name) and base in opened())
+    return name not in here() and base not in registry.names() and not known
+
+
+def choices() -> tuple[str, ...]:
+    """The models for this visitor to choose from."""
+    return (*here(), *(name for name in opened() if is_allowed(name)))
+
+
+# Which borrowed models went through a trial in this process, and with which files.
+
+TRIALS = 2  # of one loading, where files change meanwhile
+_tried: dict[str, object] = {}  # by name, the stamp of the files that were tried
+
+
+def passed(name: str) -> bool:
+    """True for a model that went through a trial, and whose files are as they were then."""
+    return name in _tried and _tried[name] == registry.stamp(name)
+
+
+def note(name: str, stamp: object) -> bool:
+    """A model went through a trial with the files of this stamp. True where other files of it did
+    before."""
+    before = _tried.get(name, stamp)
+    _tried[name] = stamp
+    return before != stamp
+
+
+def load(
+    name: str, base: str, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
+) -> Any:
+    """A borrowed model, loaded from files that went through a trial; `base`: the model that it is
+    made of. Raises ValueError as `registry.tried`, and where the files change meanwhile."""
+    for _ in range(TRIALS):
+        if not passed(base):
+            note(*registry.tried(base, progress, cancelled))
+        made = registry.load(name, progress)
+        if passed(base):
+            return made
+    raise ValueError(
+        f"The files of {base.partition(':')[2]} changed while they were read; open it again."
+    )
+
+
+DEFAULT_MODEL = "encoder"
+PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
+
+COPIES = 2**27  # bytes of weights made of other models in a moment: earlier and permuted ones
+NUMBER = 4  # bytes of a weight
+IN_USE = 300.0  # seconds for which a model that a reader has asked for is that reader's
+
+_handles: OrderedDict[str, Any] = OrderedDict()
+
+_handles_lock = threading.Lock()
+_asked: dict[tuple[str, str], float] = {}  # when a session last asked for a pretrained model
+
+
+def handle(name: str) -> Any:
+    """The loaded model of that name, loaded once for everyone. Raises ValueError, saying why, for
+    one that cannot be used."""
+    with _handles_lock:
+        _note(name)
+        if name in _handles:
+            _handles.move_to_end(name)
+            return _handles[name]
+    if not live_training.is_live(name) and not is_allowed(name):
+        raise ValueError("This model is not offered on this server.")
+    if problem := no_room(name):
+        raise ValueError(problem)
+    loading = Loading.of(name)
+    loading.wait(None)
+    if loading.problem:
+        raise ValueError(loading.problem)
+    return loading.result
+
+
+def is_loaded(name: str) -> bool:
+    """True for a model in memory."""
+    return name in _handles
+
+
+def is_borrowed(name: str) -> bool:
+    """True for a model that does not come with the app, and may have to be fetched."""
+    return (
+        name.partition("@")[0] not in registry.names()
+        and name != f"{registry.IN_ITS_OWN_CODE}{registry.MINILM}"
+        and not live_training.is_live(name)
+    )
+
+
+def is_light(name: str) -> bool:
+    """True for a model that is read from this project's own files or from memory."""
+    return name.partition("@")[0] in registry.names() or live_training.is_live(name)
+
+
+def forget(base: str) -> None:
+    """Let a model and its earlier weights go from memory."""
+    with _handles_lock:
+        for name in [name for name in _handles if name.partition("@")[0] == base]:
+            del _handles[name]
+
+
+def let_go() -> None:
+    """Let go of what is made of other models in a moment: copies with permuted weights, and earlier
+    weights. For when nobody is there."""
+    with _handles_lock:
+        for name in list(_handles):
+            if _is_copy(name):
+                del _handles[name]
+
+
+garbage_collection.when_alone.append(let_go)
+
+
+class Loading:
+    """Something that is fetched or read in the background: `share` of it is here, from 0 to 1; then
+    its `result`, or a `problem` in a sentence.
+
+    Everyone who asks for the same model waits for the same loading. Borrowed models come one after
+    the other, since each looks at what memory is free.
+    """
+
+    _under_way: dict[Hashable, Loading] = {}
+    _asking, _turn = threading.Lock(), threading.Lock()
+
+    def __init__(
+        self,
+        key: tuple[str, str],
+        begin: Callable[[Loading], Any],
+        done: Callable[[Any], None],
+    ) -> None:
+        self.share, self.result, self.problem = 0.0, None, ""
+        self._key, self._begin, self._done = key, begin, done
+        self._wanted, self._stopped = 0, threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def of(cls, name: str) -> Loading:
+        """The loading of a model; of a borrowed one after a trial in a process of its own."""
+
+        def begin(self: Loading) -> Any:
+            base = name.removesuffix(registry.PERMUTED)
+            if name != base and is_loaded(base):
+                buffer_pool.make_room(2 * _size(base))  # the copy, and what its making takes
+            if not is_borrowed(base):
+                return registry.load(name, self._told)
+            return load(name, base, self._told, self._stopped.is_set)
+
+        return cls._only(("model", name), begin, lambda made: _keep(name, made))
+
+    @classmethod
+    def found(cls, where: str) -> Loading:
+        """A Hugging Face model's files on their way, and its trial; the result is its name for
+        `handle`."""
+
+        def begin(self: Loading) -> str:
+            if settings().public:
+                raise ValueError("This server opens no other models.")
+            name, stamp = registry.tried(where, self._told, self._stopped.is_set)
+            if note(name, stamp):
+                forget(name)  # what is in memory was made of other files
+            return name
+
+        return cls._only(("files", where), begin)
+
+    def stop(self) -> None:
+        """One who asked for it wants it no more; it ends with the last of them."""
+        self._wanted -= 1
+        if self._wanted <= 0:
+            self._stopped.set()
+
+    def wait(self, seconds: float | None) -> bool:
+        """True once it has ended, within so many seconds; None: however long it takes."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    @classmethod
+    def _only(
+        cls,
+        key: tuple[str, str],
+        begin: Callable[[Loading], Any],
+        done: Callable[[Any], None] = lambda result: None,
+    ) -> Loading:
+        with cls._asking:
+            if key not in cls._under_way:
+                cls._under_way[key] = cls(key, begin, done)
+            cls._under_way[key]._wanted += 1
+            return cls._under_way[key]
+
+    def _told(self, done: int, total: int) -> None:
+        self.share = min(1.0, done / total) if total else 0.0
+
+    def _work(self) -> None:
+        kind, name = self._key
+        try:
+            with nullcontext() if kind == "model" and is_light(name) else self._turn:
+                self.result = self._begin(self)
+                self._done(self.result)
+        except ValueError as error:
+            self.problem = str(error) or "The model cannot be read; choose another."
+        # Files from anywhere, read by code of many families: they fail in any way.
+        except Exception as error:
+            self.problem = "The model cannot be read; choose another."
+            event_log.raised(error)
+        finally:
+            with self._asking:
+                self._under_way.pop(self._key, None)
+
+
+def _keep(name: str, made: Any) -> None:
+    """Put a model among those in memory; where there are too many pretrained ones, the least used
+    that nobody looks at goes."""
+    with _handles_lock:
+        _handles[name] = made
+        copies = [each for each in _handles if _is_copy(each)]
+        while len(copies) > 1 and sum(map(_size, copies)) > COPIES:
+            del _handles[copies.pop(0)]
+        while len(held := _pretrained()) > settings().max_models:
+            free = [each for each in held if each != name and not _readers(each)]
+            del _handles[free[0] if free else next(each for each in held if each != name)]
+    garbage_collection.settle()
+
+
+def _is_copy(name: str) -> bool:
+    """True for permuted weights, and those of one of our own models after so many steps."""
+    step = name.rpartition("@")[2] if "@" in name else ""
+    return name.endswith(registry.PERMUTED) or (is_light(name) and step.isdecimal())
+
+
+def _size(name: str) -> int:
+    """Bytes that a model in memory takes."""
+    return _handles[name].card.n_parameters * NUMBER
+
+
+def _pretrained() -> list[str]:
+    """The pretrained models in memory, the least used first."""
+    return [name for name in _handles if _is_pretrained(name)]
+
+
+def _is_pretrained(name: str) -> bool:
+    return not is_light(name) or name in registry.PACKAGED
+
+
+def _note(name: str) -> None:
+    """This session has asked for a model now; what was asked for long ago is forgotten."""
+    run = get_script_run_ctx(suppress_warning=True)
+    if run is not None and _is_pretrained(name):
+        now = time.monotonic()
+        _asked[run.session_id, name] = now
+        for key in [key for key, when in _asked.items() if now - when > IN_USE]:
+            del _asked[key]
+
+
+def _readers(name: str) -> set[str]:
+    """The sessions that a model in memory serves."""
+    return {session for session, model in _asked if model == name}
+
+
+def no_room(name: str) -> str:
+    """Why a pretrained model cannot be taken into memory now, "" where it can: each one there is
+    looked at by another reader."""
+    run = get_script_run_ctx(suppress_warning=True)
+    mine = run.session_id if run is not None else ""
+    with _handles_lock:
+        held = _pretrained()
+        if not _is_pretrained(name) or name in _handles or len(held) < settings().max_models:
+            return ""
+        if any(not _readers(each) - {mine} for each in held):
+            return ""
+    shown = [title(each) for each in held if not needs_asking(each)]
+    instead = f"Choose one of these: {', '.join(shown)}, or try" if shown else "Try"
+    return (
+        f"This server holds {len(held)} pretrained models at a time, and other readers are "
+        f"looking at each of them. {instead} again in a few minutes."
+    )
+
+
+def title(model: str) -> str:
+    """A model's name as a person reads it."""
+    if live_training.is_live(model):
+        return live_training.title(model)
+    if model.startswith(registry.IN_ITS_OWN_CODE):
+        return f"{model.removeprefix(registry.IN_ITS_OWN_CODE)}, in its own code"
+    if model.startswith(registry.ON_THE_CLUSTER):
+        return f"{model.removeprefix(registry.ON_THE_CLUSTER)}, on the cluster"
+    return model.removeprefix(registry.IN_OURS)
+
+
+def named(model: str) -> str:
+    """A model as what a sentence of Markdown is about."""
+    return capability_messages.named(title(model))
+
+
+def facts(model: str) -> dict:
+    """A model's card; of a borrowed one what it shows of itself, under the same names."""
+    if is_light(model):
+        return registry.card(model.partition("@")[0])
+    loaded = handle(model)
+    card, offered = loaded.card, registry.offers(loaded)
+    ways = {registry.IN_ITS_OWN_CODE: "in its own code", registry.ON_THE_CLUSTER: "on the cluster"}
+    here = "its weights in Headlight’s own classes"
+    way = ways.get(model[: model.find(":") + 1], here)
+    return {
+        "kind": card.kind,
+        "readout": bool(offered.logits),
+        "n_parameters": card.n_parameters,
+        "headline": "",
+        "summary": f"A pretrained model, {way}.",
+        "config": {"n_layer": card.n_layer, "n_head": card.n_head},
+        "limits": [
+            f"weights: {card.weights}",
+            f"attention: {', '.join(offered.attention)}",
+            f"positions: {offered.positions}",
+            *_parts(offered, card.n_head),
+        ],
+    }
+
+
+def _parts(offered: Capabilities, n_head: int) -> Iterator[str]:
+    """What a model has in the place of the paper's parts, a line each."""
+    places = {"post": "after each sum", "pre": "before each sub-layer"}
+    if offered.norm in places:
+        yield f"norm: {NORMS['rms' if offered.rms else 'layer']}, {places[offered.norm]}"
+    if offered.gate:
+        yield f"feed-forward network: gated ({offered.gate})"
+    if offered.key_heads and offered.key_heads < n_head:
+        yield f"keys and values: {offered.key_heads}, shared by {n_head} heads"
+    if offered.window:
+        yield f"window: each token sees the last {offered.window} tokens"
+    if offered.parallel:
+        yield "attention and feed-forward network: side by side"
+
+
+def shows_writes(recording: Recording) -> bool:
+    """True where what each head writes can be known: the model hands out its values, and W_O can be
+    had."""
+    return all(attention.opens for attention in recording.attention) and bool(
+        offers(recording.model.name).weights
+    )
+
+
+def offers(model: str) -> Capabilities:
+    """What a model shows of itself, see `registry.offers`."""
+    return registry.offers(handle(model))
+
+
+def cards() -> dict[str, dict]:
+    """What people should know of every model, by name, see `registry.card`."""
+    return {name: registry.card(name) for name in registry.names()}
+
+
+def embedding_scale(model: str) -> float | None:
+    """By what a model multiplies a word's embedding before anything is added: √d_model in the
+    paper, 1 in models that leave it as it is; None where a model in its own code does not say."""
+    return float(_embedding(model).scale) if offers(model).weights else None
+
+
+def word_vector(model: str) -> str:
+    """What a model's stream begins with for a word, in a few signs."""
+    if not offers(model).weights:
+        return "embedding"
+    return (
+        ("√d × " if embedding_scale(model) != 1 else "")
+        + "embedding"
+        + ("" if _embedding(model).segment is None else " + segment")
+    )
+
+
+def _embedding(model: str) -> Any:
+    return handle(model).model.embedding
+
+
+def readout(model: str) -> str | None:
+    """How a model says its words: "tied" to its embedding, "untied" by a matrix of its own, by a
+    "transform" before the embedding, by its "own code", or None where it says none."""
+    offered = offers(model)
+    if not offered.logits:
+        return None
+    linear = "untied" if offered.untied else "tied"
+    return "own code" if not offered.weights else linear if offered.linear_readout else "transform"
+
+
+def position_table(model: str) -> np.ndarray | None:
+    """The table of positions that a model has learned, (position, d_model); None for one that adds
+    sinusoids or nothing, or does not show it."""
+    offered = offers(model)
+    return (
+        np.array(_embedding(model).position.detach().numpy())
+        if offered.weights and offered.positions == "learned"
+        else None
+    )
+
+
+def embeddings(model: str) -> np.ndarray:
+    """Every word's embedding as a model's stream begins with it, (id, d_model). Large, and so not
+    kept."""
+    return registry.embeddings(handle(model))
+
+
+def spelled(model: str, ids: Iterable[int]) -> str:
+    """The text that tokens of a model's vocabulary spell, special ones left out."""
+    return handle(model).tokenizer.text(ids)
+
+
+def end(model: str) -> tuple[int, str] | None:
+    """The token that ends what a model writes, and its label; None where it has none."""
+    tokenizer = handle(model).tokenizer
+    token = getattr(tokenizer, "eos", None)
+    return None if token is None else (token, tokenizer.label(token))
+
+
+def first_token(model: str, text: str) -> tuple[int, int] | None:
+    """The id of the first token that a text is split into when it stands alone, and how many there
+    are. None where there are none."""
+    ids = handle(model).tokenizer.ids([text.encode("utf-8", "replace").decode("utf-8")])[0]
+    return (ids[0], len(ids)) if ids else None
+
+
+def labels(model: str, ids: Iterable[int]) -> list[str]:
+    """Tokens of a model's vocabulary as a person reads them."""
+    return registry.labels(handle(model), ids)
+
+
+# A model's checkpoints, from its first step to the model itself.
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Weights of a model after so many steps, under the name that `handle` takes; the last ones are
+    the model itself."""
+
+    step: int
+    model: str
+
+
+def checkpoints(model: str) -> tuple[Checkpoint, ...]:
+    """A model's checkpoints in the order of their steps; none for a model that has no earlier
+    weights. `model` may be one of them."""
+    base = model.partition("@")[0]
+    early = registry.checkpoints(base)
+    if not early:
+        return ()
+    found = [Checkpoint(int(name.partition("@")[2]), name) for name in early]
+    return (*found, Checkpoint(int(facts(base)["steps"]), base))
+
+
+def curve(model: str) -> tuple[tuple[float, float], ...]:
+    """A model's loss over its training, (step, nats); empty where its card keeps none."""
+    base = model.partition("@")[0]
+    found = facts(base).get("curve", ()) if is_light(base) else ()
+    return tuple((float(step), float(loss)) for step, loss in found)
+
+
+def course(model: str) -> str:
+    """What is to be known of that curve, in a sentence; "" where there is nothing."""
+    base = model.partition("@")[0]
+    return str(facts(base).get("course", "")) if is_light(base) else ""
+
+
+def missing(model: str = "") -> str:
+    """Why there are no earlier weights to be seen, in a sentence; "" where a shipped model has
+    some, or this one."""
+    return "" if model and checkpoints(model) else registry.without_earlier()
+
+
+def with_checkpoints() -> tuple[str, ...]:
+    """The models here that have earlier weights."""
+    return tuple(name for name in registry.names() if registry.checkpoints(name))

@@ -1,0 +1,428 @@
+"""One fair queue for everything that keeps torch busy: short passes in the order of asking, long
+computations slice by slice.
+
+Passes are fastest one by one. A long computation gives its place away between two slices
+(`models.cancellation`): it waits behind the short ones, so that no reader's sentence waits for
+more than one slice of another's. It ends there when its reader has gone, has asked for something
+else, or has used up what one computation may take.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from itertools import count
+from math import inf
+from typing import Any
+
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from explorer.state.settings import settings
+from models.cancellation import interruptible
+
+LOOK = 0.1  # seconds between two looks at whether the reader is still there
+# So many short passes may go before a long computation that waits; then it has a slice, however
+# many there are.
+PATIENCE = 8
+
+
+class TimeLimit(ValueError):
+    """A computation has taken more time than this server gives to one."""
+
+
+class Cancelled(BaseException):
+    """Nobody is there any more for whom this is worked out. No Exception: what is measured tells a
+    reader of those, and goes on."""
+
+
+_look: ContextVar[Callable[[], None] | None] = ContextVar("look", default=None)
+
+
+@contextmanager
+def looked_after(look: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """What is worked out inside, in no reader's run, calls `look` now and then, which raises
+    Unwanted where it is to end. Given is what was called outside."""
+    outside = _look.get() or (lambda: None)
+    before = _look.set(look)
+    try:
+        yield outside
+    finally:
+        _look.reset(before)
+
+
+def still_wanted() -> None:
+    """Raises what ends a run, where its reader has gone or asked for another, or those for whom
+    this is worked out have gone."""
+    run = get_script_run_ctx(suppress_warning=True)
+    if run is not None:
+        run.yield_check()
+    elif (look := _look.get()) is not None:
+        look()
+
+
+class Turns:
+    """A queue of threads of which one has the turn. `seconds`: how long a computation in slices may
+    work in all."""
+
+    def __init__(self, seconds: Callable[[], float], wanted: Callable[[], None] = still_wanted):
+        self._seconds, self._wanted = seconds, wanted
+        self._moved = threading.Condition()
+        self._short: deque[object] = deque()
+        self._long: deque[object] = deque()
+        self._has: object | None = None
+        self._owner: int | None = None
+        self._passed = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """The turn, after those who asked before. Inside it a long computation breathes. A turn
+        within a turn is the same one.
+
+        Raises TooLong out of a computation that has used up its seconds.
+        """
+        if self._owner == threading.get_ident():
+            yield
+            return
+        ticket, worked = object(), _Stopwatch()
+        self._take(ticket, self._short)
+        worked.go()
+        try:
+            with interruptible(lambda: self._breathe(ticket, worked), self.aside):
+                yield
+        finally:
+            self._give(ticket)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Whoever has the turn gives it away for as long as it waits for another thread, which may
+        need the turn for what it makes."""
+        ticket = self._has if self._owner == threading.get_ident() else None
+        if ticket is None:
+            yield
+            return
+        self._give(ticket)
+        try:
+            yield
+        finally:
+            self._take(ticket, self._long)
+
+    def waiting(self) -> int:
+        """How many wait for their turn."""
+        return len(self._short) + len(self._long)
+
+    def _breathe(self, ticket: object, worked: _Stopwatch) -> None:
+        self._wanted()
+        worked.stop()
+        if worked.seconds > self._seconds():
+            raise TimeLimit(
+                f"This takes more than the {self._seconds():g} seconds that one computation may "
+                "have here. A shorter text takes less."
+            )
+        if self._short or self._long:
+            self._give(ticket)
+            self._take(ticket, self._long)
+        worked.go()
+
+    def _take(self, ticket: object, line: deque[object]) -> None:
+        with self._moved:
+            line.append(ticket)
+            try:
+                while not self._is_next(ticket):
+                    self._moved.wait(LOOK)
+                    self._wanted()
+            except BaseException:  # a reader who has gone is told by one: whatever it is goes on
+                line.remove(ticket)
+                self._moved.notify_all()
+                raise
+            line.popleft()
+            self._passed = 0 if line is self._long else self._passed + bool(self._long)
+            self._has, self._owner = ticket, threading.get_ident()
+
+    def _is_next(self, ticket: object) -> bool:
+        if self._has is not None:
+            return False
+        long_is_due = self._long and (not self._short or self._passed >= PATIENCE)
+        return (self._long if long_is_due else self._short)[0] is ticket
+
+    def _give(self, ticket: object) -> None:
+        with self._moved:
+            if self._has is ticket:
+                self._has = self._owner = None
+                self._moved.notify_all()
+
+
+class _Stopwatch:
+    """Seconds of work, without those of waiting."""
+
+    def __init__(self) -> None:
+        self.seconds, self._since = 0.0, 0.0
+
+    def go(self) -> None:
+        self._since = time.monotonic()
+
+    def stop(self) -> None:
+        self.seconds += time.monotonic() - self._since
+
+
+turns = Turns(lambda: settings().max_seconds)
+turn, aside = turns.turn, turns.aside
+
+
+# Room for long texts: who may take much memory now, and who waits until another has let go.
+
+HELD = 2  # things that a run holds: most pages read a text twice
+LONG = 2**24  # bytes; who wants less waits for nothing
+LONGEST = 30.0  # seconds that anyone waits for others to end
+LONGEST_BEHIND = 60.0  # seconds that work in the background waits
+
+
+class Preempted(BaseException):
+    """Work in the background has ended for a reader's sake, and is to be done again later. No
+    Exception: what is measured tells a reader of those, and goes on."""
+
+
+@dataclass(eq=False)
+class Work:
+    """A run or a step. behind: it is in the background. number: its place among those who hold
+    something or wait to, None for one that does neither. most: bytes of the largest thing that it
+    holds; held: the last ones. asks: it waits for room; waits: for anything."""
+
+    behind: bool
+    number: int | None = None
+    most: int = 0
+    held: list[Any] = field(default_factory=list)
+    asks: bool = False
+    waits: bool = False
+
+
+class MemoryBudget:
+    """Who holds something long, and who waits for room."""
+
+    def __init__(self, longest: float = LONGEST, behind: float = LONGEST_BEHIND) -> None:
+        self._longest = {False: longest, True: behind}
+        self._moved = threading.Condition()
+        self._works: dict[int, Work] = {}  # by thread
+        self._numbers = count()
+
+    @contextmanager
+    def work(self, behind: bool = False) -> Iterator[None]:
+        """A run or a step: what it holds of the shelf it holds to its end. One within another is
+        the same."""
+        me = threading.get_ident()
+        if me in self._works:
+            yield
+            return
+        self._works[me] = Work(behind)
+        try:
+            yield
+        finally:
+            with self._moved:
+                self._works.pop(me).held = []  # whoever looks at all works just now holds it too
+                self._moved.notify_all()
+
+    @contextmanager
+    def giving_way(self) -> Iterator[None]:
+        """Inside, the work of this thread ends with GaveWay as soon as a reader waits for what it
+        holds."""
+        work = self._works.get(threading.get_ident(), Work(True))
+
+        def look() -> None:
+            outside()
+            if work.most and self._readers_ask():
+                raise Preempted
+
+        with looked_after(look) as outside:
+            yield
+
+    def let_pass(self) -> None:
+        """Wait until no reader waits for room, for as long as anyone waits at most: the work of
+        this thread holds nothing."""
+        if (work := self._works.get(threading.get_ident())) is not None:
+            work.number, work.most = None, 0
+        until = time.monotonic() + self._longest[True]
+        while self._readers_ask() and time.monotonic() < until:
+            self._wait()
+
+    def holds(self, size: int, value: Any = None) -> None:
+        """The work of this thread holds something long from now on, of so many bytes; a run holds
+        the last ones of them itself, so that none is made twice in it."""
+        if (work := self._works.get(threading.get_ident())) is not None:
+            work.number = next(self._numbers) if work.number is None else work.number
+            work.most = max(work.most, size)
+            if value is not None and not work.behind:
+                work.held = [*(each for each in work.held if each is not value), value][-HELD:]
+
+    def lets_go(self) -> None:
+        """The run of this thread takes another long thing: the first of those that it holds goes
+        where there are as many as a run holds."""
+        if (work := self._works.get(threading.get_ident())) is not None:
+            work.held = work.held[1 - HELD :]
+
+    def has_place(self, size: int, limit: int) -> bool:
+        """True where the work of this thread may take so many bytes beside all others, each of
+        which may want its largest twice: most pages read a text twice. One that holds something
+        has its place, others do not overtake; the background has none while a reader waits."""
+        work = self._works.get(threading.get_ident())
+        if work is None or work.most:
+            return work is None or not (work.behind and self._readers_ask())
+        others = [each for each in tuple(self._works.values()) if each is not work]
+        if any(each.asks and _order(each) < _order(work) for each in others):
+            return False
+        most = sum(each.most for each in others)
+        return not most or 2 * (size + most) <= limit
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The work of this thread waits for what another thread makes, which may need room."""
+        work = self._works.get(threading.get_ident(), Work(False))
+        before, work.waits = work.waits, True
+        try:
+            yield
+        finally:
+            work.waits = before
+
+    def wait_for(self, size: int, fits: Callable[[], bool]) -> bool:
+        """Wait until so many bytes fit. False where they do not, and this thread's work goes on all
+        the same: it is the first of those who all wait, or has waited long enough, or is no run and
+        no step."""
+        if (work := self._works.get(threading.get_ident())) is None:
+            return False
+        until = time.monotonic() + self._longest[work.behind]
+        work.number = next(self._numbers) if work.number is None else work.number
+        work.asks = True
+        try:
+            with self.waiting():
+                while not fits():
+                    if self._is_first(work) or time.monotonic() > until:
+                        work.most = max(work.most, size)  # before the next one asks
+                        return False
+                    self._wait()
+                return True
+        finally:
+            work.asks = False
+
+    def _wait(self) -> None:
+        with self._moved:
+            self._moved.wait(LOOK)
+        still_wanted()
+
+    def _readers_ask(self) -> bool:
+        return any(each.asks and not each.behind for each in tuple(self._works.values()))
+
+    def _is_first(self, work: Work) -> bool:
+        """True where all who hold something wait, and of those who ask for room this one is the
+        first: readers before the background, and who holds something, since it ends with it,
+        before who does not."""
+        holding = [each for each in tuple(self._works.values()) if each.number is not None]
+        if not all(each.waits for each in holding):
+            return False
+        return work is min((each for each in holding if each.asks), key=_order)
+
+
+def _order(work: Work) -> tuple[bool, bool, float]:
+    """Readers before the background, who holds something before who does not, then as they came."""
+    return work.behind, not work.most, inf if work.number is None else work.number
+
+
+room = MemoryBudget()
+
+
+# Readers' runs of the script, one after another in the order of asking.
+
+LATELY = 1.0  # seconds
+MOMENT = 0.25  # seconds that a run has to itself; an ordinary one takes a third of that
+AHEAD = 0.08  # seconds that a run waits for what is made ahead of runs, whosever it is
+OWN_AHEAD = 0.6  # seconds that it waits for what is made ahead of it of its own text
+TURN = 0.0005  # seconds
+
+
+class ScriptQueue:
+    """A queue of runs, of which one has its `moment`, once it has waited for what is made ahead of
+    it, `ahead` at most (seconds)."""
+
+    def __init__(self, moment: float = MOMENT, ahead: float = AHEAD) -> None:
+        self._moment, self._longest_ahead = moment, ahead
+        self._lock = threading.Lock()
+        self._ahead: list[Hashable] = []
+        self._one_less = threading.Condition(self._lock)
+        self._waiting: deque[threading.Condition] = deque()
+        self._first: object | None = None
+        self._since = 0.0
+        self._begun: deque[float] = deque(maxlen=64)  # when runs began, the last ones
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """A run of one's own, after those that asked before have ended or had their moment."""
+        ticket = threading.Condition(self._lock)
+        with self._lock:
+            self._waiting.append(ticket)
+            while self._waiting[0] is not ticket or self._left() > 0:
+                ticket.wait(self._left() if self._waiting[0] is ticket else None)
+            self._waiting.popleft()
+            self._first, self._since = ticket, time.monotonic()
+            self._one_less.wait_for(lambda: not self._ahead, self._longest_ahead)
+            self._begun.append(self._since)
+            self._wake()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._first is ticket:
+                    self._first = None
+                    self._wake()
+
+    @contextmanager
+    def before(self, what: Hashable = None) -> Iterator[None]:
+        """Something that a run to come will need is made, known as `what`: the run waits for it."""
+        with self._lock:
+            self._ahead.append(what)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._ahead.remove(what)
+                self._one_less.notify_all()
+
+    def ahead(self) -> int:
+        """How much is being made ahead of runs."""
+        return len(self._ahead)
+
+    def wait_for(self, what: Hashable, seconds: float = OWN_AHEAD) -> None:
+        """Let what is made ahead of this run be made, in so many seconds: both at once take longer
+        than one after the other."""
+        with self._lock:
+            self._one_less.wait_for(lambda: what not in self._ahead, seconds)
+
+    def waiting(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def begun_lately(self) -> int:
+        """How many runs have begun within a second."""
+        since = time.monotonic() - LATELY
+        with self._lock:
+            return sum(each > since for each in self._begun)
+
+    def _left(self) -> float:
+        """Seconds until the next may run, whether or not the one that runs has ended."""
+        if self._first is None:
+            return 0.0
+        return self._since + self._moment - time.monotonic()
+
+    def _wake(self) -> None:
+        if self._waiting:
+            self._waiting[0].notify()
+
+
+def begin() -> None:
+    """Let threads take turns more often, once in a process."""
+    sys.setswitchinterval(TURN)
+
+
+line = ScriptQueue()

@@ -1,0 +1,539 @@
+"""What is on screen and what the address bar says of it: the choices of all pages, by the same
+names in both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import streamlit as st
+
+from explorer.state import garbage_collection, models
+from explorer.state.models import DEFAULT_MODEL, PREFERRED, facts, is_loaded
+from explorer.state.settings import LONGEST_FIELD, well_formed
+from explorer.text.markdown_escape import literal
+from models import registry
+from models.example_texts import DEFAULT_TEXT, EXAMPLES
+
+# What a reader can choose, page by page: what each choice is when an address does not say, and
+# what it depends on.
+
+ANCHORS = "fruit, tree, juice / mac, os, app"  # the lecture notes' own, for a word of two senses
+
+
+@dataclass(frozen=True)
+class UrlParameter:
+    """What it is at first, and of what it is a choice: of a "text", of a "model", or of neither,
+    which stays whatever is shown."""
+
+    default: str = ""
+    of: str = ""
+
+
+class PageParameters:
+    """The choices of one page. Raises ValueError for a name that another page has: in an address it
+    would mean two things."""
+
+    every: dict[str, UrlParameter] = {}
+
+    def __init__(self, page: str, **named: UrlParameter | str) -> None:
+        self.page = page
+        self.named = {
+            name: each if isinstance(each, UrlParameter) else UrlParameter(each)
+            for name, each in named.items()
+        }
+        if twice := sorted(self.named.keys() & self.every.keys()):
+            raise ValueError(f"{page} declares what another page has declared: {', '.join(twice)}")
+        self.every.update(self.named)
+
+
+def names() -> tuple[str, ...]:
+    """The names of all choices."""
+    return tuple(PageParameters.every)
+
+
+def default(name: str) -> str:
+    """What a choice is when the address does not say."""
+    return PageParameters.every[name].default
+
+
+def of(*whats: str) -> tuple[str, ...]:
+    """The names of the choices that depend on any of these, "text" or "model"."""
+    return tuple(name for name, each in PageParameters.every.items() if each.of in whats)
+
+
+OF_TEXT, OF_MODEL = UrlParameter(of="text"), UrlParameter(of="model")
+
+shared = PageParameters(
+    "every page",
+    attention=OF_MODEL,
+    layer=OF_MODEL,
+    head=OF_MODEL,
+    token=OF_TEXT,
+    source=OF_TEXT,  # the other side's token, between two texts
+    stream=OF_MODEL,
+    target=OF_MODEL,  # what a decoder is to read
+    edits="",
+)
+attention = PageParameters(
+    "attention",
+    view="Lines",
+    scale="Head",
+    tone="Linear",
+    att_unit="Tokens",
+    att_keep="All",
+    att_sum="As they are",
+    att_right="",
+    att_word=OF_TEXT,  # "none": the reader let go of the word that the page opens on
+)
+anatomy = PageParameters("anatomy", anatomy_cell="")  # query and key with a dot between them
+positions = PageParameters(
+    "positions",
+    ask="Waves",  # the screen
+    width="",
+    places="",
+    pair="",
+    place="",
+    shift="",
+    order="Shuffle",
+    shuffle="1",
+    retyped=OF_TEXT,
+    positions="Without",
+)
+residual = PageParameters(
+    "residual",
+    flow="Writes",
+    write="Turned",
+    norm="Sigma before",
+    writer="Length",
+    block="0.attn",
+    spread="Linear",
+    times="3",
+    lag="8",
+)
+embeddings = PageParameters(
+    "embeddings",
+    contexts="Two",  # or "One": one text alone
+    second="",
+    mate=OF_TEXT,
+    anchors=ANCHORS,
+    stage=OF_MODEL,
+    plane="PCA",
+    length="Kept",
+    sums="States",
+    specials="Hidden",
+    space="2-D",
+    curve="Cosine",
+    trails="Chosen",
+    frame="All",
+)
+summaries = PageParameters(
+    "summaries", sum_what="Mean", sum_layer="", sum_head="", sum_measure="Length"
+)
+lookup = PageParameters(
+    "lookup",
+    look_at="Hard",
+    look_temperature="1",
+    look_rule="2",
+    look_layout="Arcs",
+    look_heads="One",
+    look_before="Weights",
+    look_as="Bare",
+    look_key=OF_TEXT,
+    look_word=OF_MODEL,
+)
+predictions = PageParameters(
+    "predictions",
+    site="",
+    lens="Top word",
+    word=OF_MODEL,
+    against=OF_MODEL,
+    part=OF_MODEL,
+    ffn=OF_MODEL,  # the layer whose FFN is opened
+    neuron=OF_MODEL,
+    hidden=OF_TEXT,
+    said=OF_TEXT,
+    temperature="0.5",  # at 1 a small model writes words that are none
+    top_k="0",
+    top_p="1",
+    seed="0",
+)
+translation = PageParameters("translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="")
+switches = PageParameters(
+    "switches",
+    donor="",
+    only="",
+    brush="Zero",
+    seen="",
+    experiment="",  # "off": opened with nothing switched
+    effects="Attention",
+    patch="Heads",
+    fair="",
+)
+compare = PageParameters(
+    "compare",
+    other_what="Edit",
+    other_edits="WithoutPositions",
+    other_text="",
+    other_model="",
+    other_swap="",
+    other_of="",
+    other_to="",
+    other_view="Heads",
+    other_tone="Linear",
+    other_pair="",
+    other_word="",
+)
+tour = PageParameters("tour", tour=OF_MODEL)  # the step, by its id
+claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
+training = PageParameters(
+    "training",
+    train_view="Checkpoints",
+    train_step=OF_MODEL,
+    train_habit=OF_MODEL,
+    train_of=OF_MODEL,
+    train_pair="",
+    live_task="induction",
+    live_unit="characters",
+)
+sentences = PageParameters("sentences", many_by="far word")
+
+
+# A page that the chosen model does not fit runs another. While the reader is there, that one is
+# the model on screen, in the frame, in the map and in the address; the chosen one comes back on
+# the next page, with what was chosen of it.
+
+REPLACED_MODEL = "set aside"  # in a visit's state
+
+
+@dataclass(frozen=True)
+class ReplacedModel:
+    """The model that was chosen, the one shown on `page` instead, and what was chosen of a text and
+    of the chosen model, (name, value)."""
+
+    model: str
+    instead: str
+    page: str
+    text: str
+    chosen: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a page needs: whether a model has it, which models do, the first to be shown, and why
+    another has not, in words that go on with "so this page shows"."""
+
+    fits: Callable[[str], bool]
+    fitting: Callable[[], tuple[str, ...]]
+    first: Callable[[str], str]
+    why: Callable[[str], str]
+
+
+def _translates(model: str) -> bool:
+    return facts(model)["kind"] == "encoder-decoder"
+
+
+def _writes(model: str) -> bool:
+    return _translates(model) and models.offers(model).writes
+
+
+def _speaks(model: str) -> bool:
+    return bool(facts(model).get("readout", True))
+
+
+def _has_early(model: str) -> bool:
+    live = st.session_state.train_view == "Live"
+    return live or bool(models.checkpoints(model)) or not models.with_checkpoints()
+
+
+def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
+    names = dict.fromkeys((*PREFERRED, *registry.names()))
+    return tuple(name for name in names if name in registry.names() and fits(name))
+
+
+def _why_not_written(model: str) -> str:
+    if _translates(model):
+        speaks = bool(models.offers(model).logits)
+        why = (
+            "runs on the cluster, which" if speaks else f"{models.offers(model).no_readout}, so it"
+        )
+        return f"{why} writes no text here (its cross-attention is on Attention)"
+    return "writes no translation"
+
+
+NEEDS = {
+    "translation": Need(
+        _writes, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
+    ),
+    "predictions": Need(
+        _speaks,
+        lambda: _shipped(_speaks),
+        lambda _: "encoder",
+        lambda model: f"{models.offers(model).no_readout} and predicts no words",
+    ),
+    # A model that reads the same text where the chosen one fills in words, else the one whose head
+    # forms at a jump.
+    "training": Need(
+        _has_early,
+        models.with_checkpoints,
+        lambda model: "twin-post" if facts(model)["kind"] == "encoder" else "induction",
+        lambda _: "comes without earlier weights",
+    ),
+}
+
+
+def settle() -> bool:
+    """Put a model that fits the page on screen where the chosen one does not, and say whether it
+    was; one that is not in memory yet is judged when it is."""
+    state = st.session_state
+    aside = state.get(REPLACED_MODEL)
+    if aside is not None and (state.model, state.page) != (aside.instead, aside.page):
+        del state[REPLACED_MODEL]  # the reader, or a link, asked for another
+    need = NEEDS.get(state.page)
+    known = models.is_light(state.model) or models.is_loaded(state.model)
+    if need is None or not known or need.fits(state.model):
+        return False
+    chosen = tuple((name, str(state[name])) for name in of("text", "model"))
+    instead = need.first(state.model)
+    state[REPLACED_MODEL] = ReplacedModel(state.model, instead, state.page, state.text, chosen)
+    state.model = instead
+    return True
+
+
+def bring_back() -> bool:
+    """The reader goes to another page by its tab: the chosen model is on screen again, with what
+    was chosen of it. True where there was one."""
+    state = st.session_state
+    aside = state.pop(REPLACED_MODEL, None)
+    if aside is None or state.model != aside.instead:
+        return False
+    state.model = aside.model
+    kept = of("model") if state.text != aside.text else of("text", "model")
+    for name, value in aside.chosen:
+        state[name] = value if name in kept else ""
+    return True
+
+
+def keep() -> None:
+    """What the reader pressed is of the model on screen: it stays."""
+    st.session_state.pop(REPLACED_MODEL, None)
+
+
+def said() -> tuple[str, str]:
+    """Which model the page shows instead of the chosen one and why, and which others fit; ("", "")
+    where it shows the chosen one."""
+    aside = st.session_state.get(REPLACED_MODEL)
+    if aside is None:
+        return "", ""
+    need, name = NEEDS[aside.page], literal(models.title(aside.model))
+    why = f"{models.named(aside.model)} {need.why(aside.model)}"
+    return (
+        f"{why}, so this page shows **{aside.instead}**; the other pages keep {name}.",
+        f"Models that fit this page: {', '.join(need.fitting())}.",
+    )
+
+
+LONGEST_ADDRESS = (
+    4000  # characters of encoded text that browsers, servers and chat programs all pass on
+)
+
+# What a page opens on where no text is asked for: Translation on one that its small model gets
+# right.
+FIRST_TEXTS = {"translation": EXAMPLES["Red car"]}
+# Pages that a button of the frame leads to: it takes nothing along.
+ASIDE = ("classroom", "sentences")
+MOST_NUMBERS = 8000  # characters of a list of numbers
+
+
+def shown() -> dict[str, str]:
+    """What the address bar says."""
+    said = st.query_params.to_dict()
+    return {well_formed(name): well_formed(value) for name, value in said.items()}
+
+
+def first_text(page: str) -> str:
+    """The text that a page opens on."""
+    return FIRST_TEXTS.get(page, DEFAULT_TEXT)
+
+
+def begin(page: str) -> None:
+    """Take what the address says into the session, before any widget is made: at the start, and
+    when the reader went back or forward.
+
+    An address that is not the one last written, in a run that no widget of the frame began, is the
+    reader's own doing. A bare address on another `page` than before is a step through the app's own
+    navigation: text and choices go along. The bare address stays in the browser's history; going
+    back to it later means what it meant then (`bare`).
+    """
+    garbage_collection.served()
+    state = st.session_state
+    asked = shown()
+    acted = state.pop("acted", False)
+    if state.get("wanted_page") not in (None, *ASIDE):
+        keep()
+    if "wanted_text" in state:
+        state.text = well_formed(state.pop("wanted_text"))
+        forget_token()
+        acted = state.pop("acted")
+    if "wanted_model" in state:
+        state.model, link = state.pop("wanted_model"), state.get("offered_link", {})
+        forget_head()
+        if state.model == registry.spelled(link.get("model", "")) and _is_text_of(link, page):
+            _choose(link)  # the model that a link asked for is here: its choices are of that model
+        state.pop("acted")
+        acted = True
+    before = state.get("page", page)
+    moved, state.page = "page" not in state or before != page, page
+    if "written" in state and moved and not asked:
+        if state.text == first_text(before) != first_text(page):  # nobody has chosen it
+            state.text = first_text(page)
+            forget_token()
+            del state.acted
+        state.bare = wanted() if bring_back() else state.written
+        return
+    if "written" in state and (acted or asked == state.written):
+        return
+    if not asked:
+        asked = state.back = state.get("bare", asked)
+    state.written = asked
+    state.text = asked.get("text", first_text(page))[:LONGEST_FIELD]
+    state.model = asked.get("model", DEFAULT_MODEL)
+    state.model = registry.spelled(state.model)
+    if not models.is_allowed(state.model):
+        state.unknown_model = state.model
+        state.model = DEFAULT_MODEL
+    # A link alone fetches nothing: the reader is asked first. A page loaded anew fetches nothing.
+    is_mine = models.is_of_this_browser(state.model) and is_loaded(state.model)
+    if models.needs_asking(state.model) and not is_mine:
+        state.offered_model, state.model = state.model, DEFAULT_MODEL
+        state.offered_link = dict(asked)
+    _choose(asked)
+
+
+def _choose(asked: dict[str, str]) -> None:
+    """Take every choice as a link has it."""
+    held = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
+    for name in names():
+        value = asked.get(name, default(name))
+        if name not in held or held[name] != value:
+            st.session_state[name] = value
+    st.session_state.linked = dict(asked)
+
+
+def _is_text_of(link: dict[str, str], page: str) -> bool:
+    """True where the text on screen is still the one that a link to `page` asked for."""
+    return link.get("text", first_text(page))[:LONGEST_FIELD] == st.session_state.text
+
+
+def forget_token() -> None:
+    """Another text: what was chosen of the last one means nothing there."""
+    st.session_state.acted = True
+    for name in of("text"):
+        st.session_state[name] = ""
+
+
+def forget_head() -> None:
+    """Another model: what was chosen of the last one means nothing there."""
+    for offer in ("offered_model", "offered_link"):
+        st.session_state.pop(offer, None)
+    st.session_state.acted = True
+    for name in of("text", "model"):
+        st.session_state[name] = ""
+
+
+def whole(name: str, below: int) -> int | None:
+    """A choice as a whole number from 0 to `below` - 1. One that is no such number is forgotten:
+    None."""
+    value = str(st.session_state.get(name, ""))
+    if value.isdecimal() and len(value) < 6 and int(value) < below:
+        _follow(name)
+        return int(value)
+    _refuse(name, value, "")
+    return None
+
+
+def numbers(name: str, below: int) -> tuple[int, ...]:
+    """A choice as whole numbers from 0 to `below` - 1, with dots between them. One that is no such
+    list is forgotten: ()."""
+    value = str(st.session_state.get(name, ""))
+    parts = value.split(".") if value else []
+    if len(value) <= MOST_NUMBERS and all(
+        part.isdecimal() and len(part) < 7 and int(part) < below for part in parts
+    ):
+        _follow(name)
+        return tuple(map(int, parts))
+    _refuse(name, value, "")
+    return ()
+
+
+def one_of(name: str, options: tuple[str, ...]) -> str:
+    """A choice that must be one of some words; the first where it is none of them."""
+    value = st.session_state.get(name)
+    if value not in options:
+        first = default(name)
+        _refuse(name, str(value or ""), first if first in options else options[0])
+    _follow(name)
+    return st.session_state[name]
+
+
+def _follow(name: str) -> None:
+    """What a link asked for here could be followed: what becomes of it later is the reader's
+    doing."""
+    st.session_state.get("linked", {}).pop(name, None)
+
+
+def _refuse(name: str, value: str, instead: str) -> None:
+    """Put another value in the place of one that cannot be; what a link asked for is told to the
+    reader when the page stands."""
+    st.session_state[name] = instead
+    if value and st.session_state.get("linked", {}).pop(name, None) == value:
+        st.session_state.setdefault("refusals", {})[name] = value
+
+
+def _tell() -> None:
+    """Say in one sentence what of a link could not be followed."""
+    refusals = st.session_state.pop("refusals", {})
+    if refusals:
+        asked = ", ".join(
+            f"{name} “{literal(value[:40])}{'…' if len(value) > 40 else ''}”"
+            for name, value in refusals.items()
+        )
+        st.toast(
+            f"The link asks for {asked}, which this text and model do not have; the page is "
+            "shown without.",
+            icon=":material/link_off:",
+            duration="long",
+        )
+
+
+def fits_address(text: str) -> bool:
+    """True for a text that an address can carry."""
+    return len(quote(text.encode("utf-8", "replace"))) <= LONGEST_ADDRESS
+
+
+def wanted() -> dict[str, str]:
+    """What an address has to say, so that it opens what is on screen: all that is not as it is by
+    itself."""
+    state = st.session_state.to_dict()
+    chosen = ((name, well_formed(str(state[name]))) for name in names())
+    asked = {
+        name: value for name, value in chosen if value != default(name) and fits_address(value)
+    }
+    text = well_formed(state["text"])
+    if text != first_text(state["page"]) and fits_address(text):
+        asked["text"] = text
+    if state["model"] != DEFAULT_MODEL:
+        asked["model"] = state["model"]
+    return asked
+
+
+def write() -> None:
+    """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
+    garbage_collection.served()
+    state = st.session_state
+    asked, now = wanted(), st.query_params.to_dict()
+    if asked != now and (now or asked != state.get("back")):
+        st.query_params.from_dict(asked)
+    state.written = asked
+    _tell()

@@ -1,0 +1,192 @@
+"""Claims: what lecture notes say of the Transformer, read from claims.toml, each with its measure;
+the verdicts in order, counted, as a table."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from explorer.analysis.claims import MEASURES
+from explorer.analysis.evidence import (
+    CONSTRUCTION,
+    FAILS,
+    HOLDS,
+    KINDS,
+    MEASURED,
+    RANDOM,
+    SHORT,
+    UNTESTABLE,
+    VERDICTS,
+    Claim,
+    Verdict,
+    with_unit,
+)
+
+# A note by its theme: its short name and what it is about.
+NOTES = {
+    "The layer derived": "a note that derives the layer: attention, heads, positions, add & norm",
+    "A graph of messages": "a note that reads attention as messages on a graph",
+    "Lookups and rotations": (
+        "a note that asks why it works: soft lookups, and rotations on a sphere"
+    ),
+    "From first principles": "a note that starts from recurrent networks and their limits",
+    "Heads, norm, two stacks": (
+        "a note on heads by reshaping, the scale, LayerNorm, encoder and decoder"
+    ),
+}
+# Files of the app's pages where a claim can be seen, and what they are called there.
+PAGES = {
+    "attention": "Attention",
+    "positions": "Positions",
+    "residual": "Residual stream",
+    "embeddings": "Embeddings",
+    "predictions": "Predictions",
+    "translation": "Translation",
+    "lookup": "Lookup",
+}
+MARKS = {HOLDS: "✓", FAILS: "✗", SHORT: "–", UNTESTABLE: "–"}
+# What the kinds mean, for the reader.
+MEANING = {
+    MEASURED: (
+        "About what this model learned: the figure must also lie beyond that of the same model "
+        "with its weights permuted."
+    ),
+    RANDOM: "It holds before anything is learned; what this model learned may undo it.",
+    CONSTRUCTION: "It follows from how the model is built, trained or not.",
+}
+
+
+def read() -> tuple[Claim, ...]:
+    """All claims in the order of the file. Raises KeyError where one has no measure, ValueError
+    where one is not complete."""
+    with (Path(__file__).parent / "claims.toml").open("rb") as file:
+        written = tomllib.load(file)["claim"]
+    return tuple(Claim(**each, measure=MEASURES[each["id"]]) for each in written)
+
+
+CLAIMS = read()
+BY_ID = {claim.id: claim for claim in CLAIMS}
+IN_TURN = tuple(
+    sorted(CLAIMS, key=lambda claim: claim.slow)
+)  # as they are tested: quick ones first
+
+Findings = Mapping[str, Verdict]  # by claim, of those that are tested
+
+
+def counts(findings: Findings, kind: str) -> dict[str, int]:
+    """How many claims of a kind have each verdict; one that is still to come has none."""
+    own = [
+        findings[claim.id].verdict
+        for claim in CLAIMS
+        if claim.kind == kind and claim.id in findings
+    ]
+    return {verdict: own.count(verdict) for verdict in VERDICTS}
+
+
+def groups(
+    findings: Findings, note: str = "", verdict: str = ""
+) -> list[tuple[str, str, list[Claim]]]:
+    """The claims of a note ("" for all) with a verdict ("" for any), as (heading, line under it,
+    claims): those that do not hold first, then those that hold, measured ones before those by
+    construction, then those that nothing can be said of, and those still to be tested."""
+    chosen = [
+        claim
+        for claim in CLAIMS
+        if note in ("", claim.note)
+        and (not verdict or claim.id in findings and findings[claim.id].verdict == verdict)
+    ]
+    made = [
+        (
+            f"{claim_verdict} · {kind}",
+            MEANING[kind],
+            [
+                claim
+                for claim in chosen
+                if claim.kind == kind
+                and claim.id in findings
+                and findings[claim.id].verdict == claim_verdict
+            ],
+        )
+        for claim_verdict in VERDICTS
+        for kind in KINDS
+    ]
+    waiting = [claim for claim in chosen if claim.id not in findings]
+    named = [(name[0].upper() + name[1:], under, claims) for name, under, claims in made]
+    return [each for each in (*named, ("Being tested", "", waiting)) if each[2]]
+
+
+def ordered(findings: Findings) -> list[Claim]:
+    """All claims that are tested, in the order of `groups`."""
+    return [claim for _, _, claims in groups(findings) for claim in claims if claim.id in findings]
+
+
+def said(found: Mapping[str, int]) -> str:
+    """Counts in words: "3 do not hold here, 27 hold, 4 cannot be tested here"."""
+    fails, holds, short, none = (found[verdict] for verdict in VERDICTS)
+    parts = [
+        f"{fails} do{'es' if fails == 1 else ''} not hold here",
+        f"{holds} hold{'s' if holds == 1 else ''}",
+        *([f"{short} {'is' if short == 1 else 'are'} too short to tell"] if short else []),
+        *([f"{none} cannot be tested here"] if none else []),
+    ]
+    return ", ".join(parts)
+
+
+def rule(claim: Claim) -> str:
+    """Where a claim holds, in words: "at most 10⁻⁵", and how far beyond chance."""
+    beyond = f", and {claim.margin} with permuted weights" if claim.kind == MEASURED else ""
+    return claim.rule + beyond
+
+
+def bound(claim: Claim) -> str:
+    """The number's own bound, as a line."""
+    return f"holds: {claim.rule}"
+
+
+def beside(claim: Claim, finding: Verdict | None) -> str:
+    """The same figure with permuted weights, as a line, and the bound that follows from it where it
+    is the stricter one; "" for a claim that has none."""
+    if finding is None or finding.chance is None or finding.bound is None:
+        return ""
+    stricter = finding.bound != claim.tolerance
+    asked = f", so {claim.bound} {with_unit(finding.bound, claim.unit)}" if stricter else ""
+    return f"permuted weights: {finding.by_chance}{asked}"
+
+
+def table(findings: Findings) -> dict[str, list]:
+    """All claims that are tested as named columns, a row each, those that do not hold first."""
+    rows = [(claim, findings[claim.id]) for claim in ordered(findings)]
+    return {
+        "claim": [claim.id for claim, _ in rows],
+        "kind": [claim.kind for claim, _ in rows],
+        "note": [claim.note for claim, _ in rows],
+        "statement": [claim.statement for claim, _ in rows],
+        "verdict": [finding.verdict for _, finding in rows],
+        "value": [finding.value for _, finding in rows],
+        "what it is": [claim.noun for claim, _ in rows],
+        "with permuted weights": [finding.chance for _, finding in rows],
+        "bound": [finding.bound for _, finding in rows],
+        "holds where": [rule(claim) for claim, _ in rows],
+        "measured": [claim.how for claim, _ in rows],
+        "formula": [claim.formula for claim, _ in rows],
+        "why": [finding.why for _, finding in rows],
+    }
+
+
+def parts(finding: Verdict) -> Sequence[tuple[str, str]]:
+    """The small table of a claim: its own figure beside that of permuted weights, where it has one,
+    and then its parts."""
+    if finding.chance is None:
+        return finding.rows
+    return (
+        ("this model", finding.shown),
+        ("the same, its weights permuted", finding.by_chance),
+        *finding.rows,
+    )
+
+
+def kind_said(claim: Claim) -> str:
+    """What kind of claim it is and what follows from that."""
+    why = claim.because or MEANING[claim.kind]
+    return f"{claim.kind.capitalize()}. {why}"

@@ -1,0 +1,253 @@
+"""Findings in words: a headline that is one short sentence, and a longer one with the evidence and
+what chance gives.
+
+They say what was measured and nothing of grammar: a word attends to another, it does not stand
+for it. In Markdown, words of the text escaped; `plain` gives the same for a place that takes no
+Markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+
+from explorer.analysis import findings
+from explorer.analysis.findings import Finding
+from explorer.analysis.formatting import fixed, percent, plural, signed
+from explorer.analysis.head_naming import PRONOUN, RESTED, Head
+from explorer.text.markdown_escape import literal
+
+Mark = Callable[[str], str]
+LONGEST = 24  # characters of a word that are said
+# What heads do by their names: of several heads, of one.
+DOES = {
+    "sink": ("are sinks on {0}", "is a sink on {0}"),
+    "previous": ("attend to the previous token", "attends to the previous token"),
+    "next": ("attend to the next token", "attends to the next token"),
+    "self": ("attend to the token itself", "attends to the token itself"),
+    "diagonal": ("follow the source in its order", "follows the source in its order"),
+    "anti-diagonal": ("follow the source backwards", "follows the source backwards"),
+}
+SHORT = {"attn": "attention", "ffn": "FFN"}  # a sub-layer on a button
+FEW = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def marked(word: str) -> str:
+    """A word of the text in a sentence of Markdown: slanted, as it was typed."""
+    return f"*{literal(_short(word))}*"
+
+
+def quoted(word: str) -> str:
+    """A word of the text in a sentence without marks."""
+    return f"“{_short(word)}”"
+
+
+def _short(word: str) -> str:
+    word = " ".join(word.split()) or "␣"
+    return word if len(word) <= LONGEST else word[: LONGEST - 1] + "…"
+
+
+def headline(one: Finding, mark: Mark = marked) -> str:
+    """A finding in one short sentence."""
+    said = tuple(mark(word) for word in one.words)
+    value = fixed(one.value)
+    if one.kind in (findings.LINK, findings.NEAR_LINK, findings.ALIGNED):
+        return f"{where(one)}: {said[0]} attends to {said[1]} ({value})"
+    if one.kind == findings.INDUCTION:
+        return (
+            f"{where(one)}: a repeated word attends to what followed it before, as {said[0]} to "
+            f"{said[1]} ({value})"
+        )
+    if one.kind == findings.SAME_WORD:
+        return (
+            f"{where(one)}: a repeated word attends to its other places, as {said[0]} does "
+            f"({value})"
+        )
+    if one.kind == findings.CROSSED:
+        return (
+            f"{where(one)}: {said[0]} attends to {said[2]}, {said[1]} to {said[3]}: they cross "
+            f"({value})"
+        )
+    if one.kind == findings.SAID_BY_TWO:
+        return f"{where(one)}: {said[0]} and {said[1]} both attend to {said[2]} ({value})"
+    if one.kind == findings.LEFT_OUT:
+        return (
+            f"Hardly any word of the translation attends to {said[0]} (at most {value} in layer "
+            f"{one.layer})"
+        )
+    if one.kind == findings.REGULARITY:
+        return f"{where(one)} {DOES[one.words[0]][1]}: {percent(one.value)}"
+    if one.kind == findings.SHORT:
+        return f"{int(one.value)} tokens are too few to show a pattern"
+    if one.kind == findings.CROWD:
+        return crowd(one, mark)
+    if one.kind == findings.SETTLED:
+        return f"The answer {said[0]} comes first from {site(one.site)} on"
+    if one.kind == findings.PUSHED:
+        return f"{_part(one)} pushed the answer {said[0]} most ({signed(one.value)})"
+    if one.kind == findings.TURNED:
+        return f"In {site(one.site)} {said[0]} turned most: by {one.value:.0f}°"
+    return f"Attention wrote most into {said[0]}: {percent(one.value)} of what stood there after it"
+
+
+def short(one: Finding) -> str:
+    """A finding on a button."""
+    said = tuple(marked(word) for word in one.words)
+    if one.kind in (findings.LINK, findings.NEAR_LINK, findings.ALIGNED):
+        return f"{said[0]} → {said[1]} {fixed(one.value)}"
+    if one.kind in (findings.INDUCTION, findings.SAME_WORD):
+        return "Said before" if one.kind == findings.INDUCTION else "Said twice"
+    if one.kind == findings.REGULARITY:
+        return f"L{one.layer} H{one.head} {DOES[one.words[0]][1]}"
+    if one.kind == findings.SHORT:
+        return headline(one)
+    if one.kind == findings.CROSSED:
+        return f"{said[0]} and {said[1]} cross"
+    if one.kind == findings.SAID_BY_TWO:
+        return f"{said[0]}, {said[1]} → {said[2]}"
+    if one.kind == findings.LEFT_OUT:
+        return f"{said[0]} is left out"
+    if one.kind == findings.CROWD:
+        return crowd(one).partition("; ")[0]
+    if one.kind == findings.SETTLED:
+        return f"Next: {said[0]}, from {site(one.site)} on"
+    if one.kind == findings.PUSHED:
+        return f"What pushed {said[0]}"
+    if one.kind == findings.TURNED:
+        layer, place, *_ = one.site.split(".")
+        return f"{said[0]} turns most in L{layer} {SHORT.get(place, place)}"
+    return f"Most from attention: {said[0]}"
+
+
+def evidence(one: Finding, mark: Mark = marked) -> str:
+    """A finding with what speaks for it: the number, and the same where nothing is to be found. One
+    or two sentences."""
+    said = tuple(mark(word) for word in one.words)
+    value, chance = fixed(one.value), fixed(one.chance)
+    more = _also(one)
+    if one.kind in (findings.LINK, findings.NEAR_LINK, findings.ALIGNED):
+        return (
+            f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention. "
+            f"No other row of this head gives {said[1]} more than {chance}.{more}"
+        )
+    if one.kind in (findings.INDUCTION, findings.SAME_WORD):
+        rows = dict(one.counts)["rows"]
+        what = (
+            "what followed them the first time"
+            if one.kind == findings.INDUCTION
+            else "their other places"
+        )
+        return (
+            f"{plural(rows, 'repeated word')} give {what} {value} of their attention on average; "
+            f"uniform attention would give {chance}.{more}"
+        )
+    if one.kind == findings.CROSSED:
+        return (
+            f"Both give at least {value} of their attention there. No other row of this head gives "
+            f"either word more than {chance}.{more}"
+        )
+    if one.kind == findings.SAID_BY_TWO:
+        return (
+            f"Both give it at least {value} of their attention. No other row of this head gives it "
+            f"more than {chance}.{more}"
+        )
+    if one.kind == findings.LEFT_OUT:
+        return (
+            f"No head of layer {one.layer} gives it more than {value} in any row; half of the "
+            f"source’s words get {chance} and more from some row."
+        )
+    if one.kind in (findings.CROWD, findings.REGULARITY, findings.SHORT):
+        return _by_name(one) + more
+    if one.kind == findings.SETTLED:
+        return (
+            f"That is place {int(one.value) + 1} of {dict(one.counts)['sites']} on the way; at "
+            f"the other tokens the answer comes first from place {fixed(one.chance + 1, 1)} on "
+            "average."
+        )
+    if one.kind == findings.PUSHED:
+        return (
+            f"It added {signed(one.value)} to the word’s logit; heads and feed-forward networks "
+            f"add or take {chance} on average."
+        )
+    if one.kind == findings.TURNED:
+        return f"The other words turn there by {one.chance:.0f}° on average."
+    return f"On average over the layers; {percent(one.chance)} at the other words."
+
+
+def _by_name(one: Finding) -> str:
+    """What speaks for a finding that tells heads' names."""
+    if one.kind == findings.CROWD:
+        return (
+            "Each head is counted under its name. A sink gives the first and the special tokens at "
+            f"least {RESTED} times what uniform attention would give."
+        )
+    if one.kind == findings.SHORT:
+        return f"A head can be named from {int(one.chance)} tokens on. Type a longer sentence."
+    counts = dict(one.counts)
+    return (
+        f"Uniform attention would give {percent(one.chance)}. The pattern holds for "
+        f"{counts['shown']} of {counts['rows']} tokens."
+    )
+
+
+def where(one: Finding, start: bool = True) -> str:
+    """The head a finding is seen in."""
+    return f"{'L' if start else 'l'}ayer {one.layer}, head {one.head}"
+
+
+def named(head: Head) -> str:
+    """A head by what it does on this text, as a headline."""
+    score = f" ({fixed(head.score)})" if isfinite(head.score) else ""
+    if head.name == PRONOUN:
+        score = f" (in {head.n_shown} of {head.n_queries} test sentences)"
+    return f"Layer {head.layer}, head {head.head}: {head.name}{score}"
+
+
+def row(head: Head, query: str, key: str, weight: float, mark: Mark = marked) -> str:
+    """What one token of a head looks at most, as a headline."""
+    where = f"Layer {head.layer}, head {head.head}"
+    return f"{where}: {mark(query)} attends most to {mark(key)} ({fixed(weight)})"
+
+
+def crowd(one: Finding, mark: Mark = marked) -> str:
+    """What the heads of an attention are called: "22 of 32 heads are sinks on [CLS] or [SEP]; two
+    attend to the previous token, one attends to the next token"."""
+    special = " or ".join(literal(token) if mark is marked else token for token in one.words[:2])
+    parts = []
+    for at, (name, number) in enumerate(sorted(one.counts, key=lambda each: -each[1])):
+        many = str(number) if at == 0 or number >= len(FEW) else FEW[number]
+        does = DOES[name][number == 1].format(special or "the first token")
+        parts.append(f"{many} of {one.of} heads {does}" if at == 0 else f"{many} {does}")
+    said = "; ".join((parts[0], ", ".join(parts[1:]))) if len(parts) > 1 else parts[0]
+    return said.replace("1 of 1 heads", "The one head")
+
+
+def question(one: Finding, mark: Mark = marked) -> str:
+    """What to compare when a word is retyped; "" where none offers itself."""
+    old, new = one.retype
+    return (
+        f"Change {mark(old)} to {mark(new)}: does the weight {fixed(one.value)} on "
+        f"{mark(one.words[1])} change?"
+        if old
+        else ""
+    )
+
+
+def site(name: str) -> str:
+    """A site of the residual stream in words: "1.attn.normed" is "layer 1’s attention"."""
+    number, _, rest = name.partition(".")
+    if not number.isdecimal():
+        return {"embed": "the embedding", "embed+pos": "the embedding"}.get(name, "the last layer")
+    place = {"attn": "attention", "cross": "cross-attention", "ffn": "feed-forward network"}
+    return f"layer {number}’s {place.get(rest.partition('.')[0], 'end')}"
+
+
+def _part(one: Finding) -> str:
+    return where(one) if one.site == "head" else f"Layer {one.layer}’s feed-forward network"
+
+
+def _also(one: Finding) -> str:
+    if one.also <= 0:
+        return ""
+    many = FEW[one.also] if one.also < len(FEW) else str(one.also)
+    return f" {many.capitalize()} more {'head shows' if one.also == 1 else 'heads show'} it too."

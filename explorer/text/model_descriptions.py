@@ -1,0 +1,30 @@
+"""What each model is for, and the texts that suit it, from models.toml beside this file."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+LACKING = "-no-"  # stands in the names of models that were trained without a part
+
+
+@cache
+def _told() -> dict[str, dict]:
+    return tomllib.loads(Path(__file__).with_name("model_descriptions.toml").read_text("utf-8"))
+
+
+def purpose(name: str) -> str:
+    """What a model is for, in a few words; "" where nobody has said. `name` may be an earlier
+    stage, `model@step`."""
+    base, _, step = name.partition("@")
+    whole, lacking, part = base.partition(LACKING)
+    if lacking and whole in _told():
+        return f"{whole}, trained without {part}"
+    said = _told().get(base, {}).get("purpose", "")
+    return f"after {int(step):,} steps" if step.isdecimal() else said
+
+
+def examples(name: str) -> dict[str, str]:
+    """Texts that suit a model, each under a short name; none where the app's own do."""
+    return _told().get(name.partition("@")[0].partition(LACKING)[0], {}).get("examples", {})

@@ -1,0 +1,204 @@
+"""The Predictions page in words: how a probability is made, how sure the model is, the draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import truediv
+
+from explorer.analysis import predictions
+from explorer.analysis.formatting import chance, enough, fixed, plural, power, softmax_told
+from explorer.text.markdown_escape import literal
+
+GREEDY = (
+    "**How the numbers are made.** Temperature 0 stands for the limit of softmax(z / T) as T goes "
+    "to 0: all probability falls to the likeliest token, whatever top-k and top-p say."
+)
+TEMPERATURE = (
+    "Every score is divided by it. Under 1 the likely get likelier, over 1 the unlikely do. 0 "
+    "takes the likeliest token, always."
+)
+TOP_P = "The likeliest tokens are kept until together they reach p; the others are cut."
+SEED = "Where the random numbers start. The same seed and text give the same words."
+ENDS_WITH_SPACE = (
+    "Your text ends with a space, and this space is a token of its own (␣). Words bring their own "
+    "space with them, so take it away for the continuation you probably mean."
+)
+PIECE = (
+    "This token is only a piece of a word. The other pieces tell what it was: hide them too for a "
+    "harder question."
+)
+
+
+def formula(of: predictions.Distribution, word: str, id: int, fills: bool) -> str:
+    """How a word's probability is made, with this text's numbers. `fills`: of a model that fills
+    gaps, whose scores are not divided."""
+    if of.sampling.temperature == 0:
+        return GREEDY
+    steps, things = predictions.steps(of, id), counted(fills)
+    temperature = 1 if fills else of.sampling.temperature
+    shown = chance(steps.tempered)
+    over_t, part, total = softmax_told(steps.divided, steps.log_total, shown)
+    (score,) = enough(over_t, lambda z: z / temperature, steps.score)
+    divided = (
+        ""
+        if temperature == 1
+        else f"; divided by the temperature T = {temperature:g} it is {over_t}"
+    )
+    softmax = "e^z / Σ e^z" if fills else "e^(z/T) / Σ e^(z/T)"
+    told = (
+        f"**How the numbers are made.** The model gives each of {len(of.order):,} {things} a score "
+        f"z (a logit), and a softmax makes probabilities of them: p = {softmax}.  \n"
+        f"For **{literal(word)}** z = {score}{divided}. e^{over_t} = {part}, the sum over all "
+        f"{things} is {total}, so p = {part} / {total} = **{shown}**."
+    )
+    return told + (kept(steps) if steps.n_kept < len(of.order) else "")
+
+
+def kept(steps: predictions.Steps) -> str:
+    """What the cut makes of a probability."""
+    drawn = chance(steps.drawn)
+    own, held = enough(drawn, truediv, steps.tempered, steps.held, least=4, write=power)
+    return (
+        f" The {steps.n_kept:,} that are kept hold {held} together, so it is drawn with "
+        f"{own} / {held} = **{drawn}**."
+    )
+
+
+def how_sure(of: predictions.Distribution, fills: bool) -> str:
+    """The entropy, in three units."""
+    entropy = predictions.entropy(of.own)
+    bits = fixed(predictions.bits(entropy))
+    (nats,) = enough(bits, predictions.bits, entropy)
+    return (
+        f"Entropy of the model’s own probabilities: {plural(nats, 'nat')} = {plural(bits, 'bit')}, "
+        f"as unsure as among {predictions.as_many(entropy):,.1f} equally likely {counted(fills)}."
+    )
+
+
+def counted(fills: bool) -> str:
+    """What the vocabulary's entries are called: a gap is filled by words, a text is written in
+    tokens."""
+    return "words" if fills else "tokens"
+
+
+def stood(own: predictions.Word, label: str, hidden: bool, n: int) -> str:
+    """The word that stands in the text, its probability and rank among n."""
+    tells = "The model does not see it, and gives it"
+    if not hidden:
+        tells = "The model sees it, so this is no guess; it gives it"
+    return (
+        f"**{literal(label)}** stands in the text. {tells} probability **{chance(own.own)}**, "
+        f"rank {own.rank + 1:,} of {n:,}."
+    )
+
+
+def typed(label: str, n: int, others: int) -> str:
+    """That the reader typed the mask token looked at, one of n; others: how many other tokens the
+    text has."""
+    one = f"**{literal(label)}** is the model’s mask token"
+    if not others:
+        return f"{one}. No other word stands in the text, so the model predicts without any."
+    if n == 1:
+        return f"{one}. The model predicts a word for it from all other words."
+    return f"{one}, one of {n} in the text. The model predicts each by itself, without the others."
+
+
+def mask_is_text(model: str, spelled: str, writes: bool) -> str:
+    """That a typed mask is plain text to a model, and what to do; writes: it predicts the next
+    token."""
+    here = "; here, end the text where the word is missing" if writes else ""
+    return (
+        f"{literal(model)} has no mask token and reads {literal(spelled)} as plain text. Choose "
+        f"encoder to fill a gap{here}."
+    )
+
+
+def whole_word(of: predictions.Whole) -> str:
+    """Whose probability stands beside a word of several pieces, and what the word's own is."""
+    first, *rest = of.pieces
+    then = ", ".join(f"“{literal(piece)}”" for piece in rest)
+    least = "at most " * of.cut
+    return (
+        f"“{literal(of.word)}”: the number and bar are its first piece, “{literal(first)}”. With "
+        f"{then} likeliest after it, the whole word has {least}{chance(of.own)}."
+    )
+
+
+def how_drawn(drawn: predictions.Draw, word: str, seed: int, place: int) -> str:
+    """What Step will write, and why."""
+    word = literal(word)
+    if drawn.number is None:
+        return (
+            f"**Step writes “{word}”**, the likeliest token: at temperature 0 nothing is left to "
+            "chance."
+        )
+    return (
+        f"**Step writes “{word}”.** The random number of seed {seed} for token {place} is "
+        f"{drawn.number:.4f}. With all kept tokens end to end on a line from 0 to 1, the likeliest "
+        f"first, it falls on “{word}”, which reaches from {drawn.start:.4f} to {drawn.end:.4f}."
+    )
+
+
+def sums(others: predictions.Rest, words: Sequence[predictions.Word], n: int, writes: bool) -> str:
+    """How many tokens may be drawn, the sums of both columns, and how the bars are read."""
+    n_kept = others.n_kept + sum(word.kept for word in words)
+    return (
+        f"Kept: {n_kept:,} of {n:,} tokens. Sums: model {others.all_own:.4f}, drawn from "
+        f"{others.all_drawn:.4f}. Pale: the model’s own probability. Solid: what is drawn from. "
+        "Hatched: cut. A bar with a break is longer than drawn."
+        + (" Choose a bar to write its token." if writes else "")
+    )
+
+
+def cut(others: predictions.Rest) -> str:
+    """How many of the tokens that are not listed are cut, after their number."""
+    if others.n_kept == others.n:
+        return ""
+    return ", all cut" if not others.n_kept else f", {others.n - others.n_kept:,} cut"
+
+
+def where_it_stands(own: float, rank: int, label: str, n: int, ended: bool, full: int) -> str:
+    """What was written last of n tokens, with the model's own probability and its rank from 0, and
+    whether there is more to come. full: how many tokens the text has, where the model reads no
+    more."""
+    told = (
+        f"{n} written; under each its probability and rank. The last: “{label}”, "
+        f"{chance(own)}, rank {rank + 1:,}."
+    )
+    if ended:
+        return (
+            f"{told} Here the model says that the text has ended ({label}). "
+            "Press Back to try another way."
+        )
+    if full:
+        return (
+            f"{told} The text now has {full} tokens, all that this model reads. "
+            "Press Back to try another way."
+        )
+    return told
+
+
+NO_CACHE = (
+    "Nothing: this model’s own code hands out no keys and values that could be gone on from, so "
+    "every step reads the whole text again."
+)
+
+
+def shared_keys(n_head: int, n_kept: int) -> str:
+    """That several heads share their keys and values, "" where each has its own."""
+    return f" ({n_head} heads share {n_kept} keys)" if n_kept < n_head else ""
+
+
+def cache(n: int, n_prompt: int, steps: int) -> str:
+    """What keeping keys and values has saved after so many steps; n tokens stand now."""
+    if not steps:
+        return (
+            f"The model read your {n} tokens at once. With their keys and values kept, the next "
+            f"step reads **1** token; without, it would read all **{n + 1}** again."
+        )
+    again = sum(range(n_prompt + 1, n + 1))
+    since = f" All {steps} steps read {steps} tokens instead of {again:,}." if steps > 1 else ""
+    return (
+        "The last step read **1** token; without the cache it would have read all "
+        f"**{n}** again.{since}"
+    )

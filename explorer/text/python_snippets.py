@@ -1,0 +1,117 @@
+"""The lines of Python that make again what is on screen. Whatever a reader typed stands in them as
+a string and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# What an attention's numbers are, for whoever goes on from them.
+NUMBERS = "recording.attention[0].pattern  # (layer, head, query, key)"
+MANY = ("explorer.analysis import corpus", "models import registry")
+
+
+Target = str | tuple[int, ...] | None
+Source = tuple[str, str, str, Target]  # model, text, edits in one line, and target
+More = tuple[Sequence[str], Sequence[str]]
+
+
+def recording(name: str, model: str, text: str, edits: str, target: Target) -> list[str]:
+    """The lines that make a recording called `name`, of the model that the name `model` in the
+    lines holds."""
+    asked = [model, repr(text)]
+    if edits:
+        asked.append(f"from_line({edits!r})")
+    if target is not None:
+        asked.append(f"target={target!r}")
+    return [f"{name} = registry.record({', '.join(asked)})"]
+
+
+def recipe(
+    view: str,
+    source: Source,
+    other: Source | None,
+    choices: Sequence[tuple[str, str]],
+    file: str,
+    more: More = ((), ()),
+) -> str:
+    """The lines that write a view as the HTML file `file`. more: what lines after them import, and
+    these lines."""
+    asked = ["recording", repr(view), "model=model"]
+    if other is not None:
+        asked.append("other=other")
+    if isinstance(source[3], str):
+        asked.append(f"target={source[3]!r}")
+    asked += [f"{name}={value!r}" for name, value in choices]
+    lines = [
+        f"page = export.page({', '.join(asked)})",
+        f'open({file!r}, "w", encoding="utf-8").write(page)',
+        NUMBERS,
+    ]
+    of = (source,) if other is None else (source, other)
+    return numbers(of, ("explorer import export", *more[0]), [*lines, *more[1]])
+
+
+def numbers(of: Sequence[Source], needs: Sequence[str], lines: Sequence[str]) -> str:
+    """Lines that go on from recordings, with what comes before them. of: what `recording` is made
+    from, and `other` after it; () where no model is asked. The models of both are `model` and what
+    `beside` says. needs: what the lines import, such as "explorer.analysis import residual"."""
+    needed = set(needs)
+    if of:
+        needed.add("models import registry")
+    if any(edits for _, _, edits, _ in of):
+        needed.add("models.edits import from_line")
+    made: list[str] = []
+    for at, (name, text, edits, target) in enumerate(of):
+        called = beside(of) if at else "model"
+        if not at or called != "model":
+            made.append(f"{called} = registry.load({name!r})")
+        made += recording("other" if at else "recording", called, text, edits, target)
+    return "\n".join([*(f"from {each}" for each in sorted(needed)), "", *made, *lines])
+
+
+def beside(of: Sequence[Source]) -> str:
+    """What the lines call the model of the second recording."""
+    return "model" if of[1][0] == of[0][0] else "beside"
+
+
+def axes_of(across: bool) -> list[str]:
+    """The lines that name the rows and columns of the attention `of`: between two texts, `across`,
+    the last row has the name of the token that comes next."""
+    if not across:
+        return ["axes = attention.axes(recording, of)"]
+    return [
+        "last = len(recording.stream(of.query).tokens) - 1",
+        "scores = registry.logits(model, recording, of.query, last)",
+        "following = registry.labels(model, [attention.likeliest(scores)])",
+        "axes = attention.axes(recording, of, *following)",
+    ]
+
+
+def many(model: str, texts: Sequence[str], attention: str, more: More = ((), ())) -> str:
+    """The lines that read many sentences in one attention, and give the two tables of them all.
+    more: as in `recipe`."""
+    return "\n".join(
+        [
+            *(f"from {each}" for each in sorted({*MANY, *more[0]})),
+            "",
+            f"model = registry.load({model!r})",
+            f"texts = {list(texts)!r}",
+            f"read = [corpus.read(registry.record(model, text))[{attention!r}] for text in texts]",
+            "found = [each for each in read if isinstance(each, corpus.Sentence)]",
+            "shares, habits = corpus.share_columns(found), corpus.habit_columns(found)",
+            *more[1],
+        ]
+    )
+
+
+def claims(model: str, text: str, target: str | None) -> str:
+    """The lines that test every claim."""
+    return "\n".join(
+        [
+            "from explorer.text import claims",
+            "from explorer.views.claims import claim_jobs",
+            "",
+            f"found = testing.finished({model!r}, {text!r}, {target!r})",
+            "table = claims.table(found)",
+        ]
+    )

@@ -1,0 +1,91 @@
+"""Questions in words: what is asked, what is said when the answer is shown, and what was measured
+of each answer. Plain text, words of the readers' own in quotation marks; whoever shows it escapes
+it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from explorer.analysis import quiz
+from explorer.analysis.quiz import AnswerOption, Question
+from explorer.text.findings import LONGEST, quoted, site
+
+HERE = Path(__file__).parent
+# Attentions that a text of its own does not name.
+SIDES = {
+    "cross": "in the cross-attention",
+    "decoder self": "in the decoder",
+    "encoder self": "in the encoder",
+}
+UNKNOWN = re.compile(r" = \[UNK\](?=$| \(\d+\)$)")  # after a word that a vocabulary lacks
+HIDDEN = re.compile(r"(?<=\S)U\+(200D|FE0F)")  # what joins the parts of one sign
+
+
+@cache
+def patterns() -> dict[str, dict[str, str]]:
+    """Each kind's `ask` and `says`."""
+    return tomllib.loads((HERE / "quiz.toml").read_text("utf-8"))
+
+
+def ask(one: Question) -> str:
+    """The question."""
+    said = patterns()[one.kind]["ask"].format(**_parts(one))
+    side = SIDES.get(one.attention) or {
+        "encoder": "in the encoder",
+        "decoder": "in the decoder",
+    }.get(one.stream, "")
+    return (
+        f"{said[:-1]}, {side}?"
+        if side and not said.startswith("Which word does the model")
+        else said
+    )
+
+
+def says(one: Question) -> str:
+    """What is said when the answer is shown: the number, and the next."""
+    return patterns()[one.kind]["says"].format(**_parts(one))
+
+
+def choice(one: AnswerOption) -> str:
+    """An answer as it is read."""
+    return " ".join(_plain(one.name).split())[: LONGEST + 6] or "␣"
+
+
+def _plain(word: str) -> str:
+    """A word as the text has it, without what a model's vocabulary lacks of it."""
+    return HIDDEN.sub(lambda found: chr(int(found[1], 16)), UNKNOWN.sub("", word))
+
+
+def measured(one: Question, of: AnswerOption) -> str:
+    """What was measured of an answer; "" where the answer is that number."""
+    return _number(one, of.value) if of.word or of.head >= 0 else ""
+
+
+def _parts(one: Question) -> dict[str, str]:
+    ranked = sorted(one.choices, key=lambda each: -each.value)
+    second = next(each for each in ranked if each is not one.answer)
+    words = [quoted(_plain(word)) for word in one.words]
+    return {
+        "layer": str(one.layer),
+        "head": str(one.head),
+        "word": words[0] if words else "",
+        "other": words[1] if len(words) > 1 else "",
+        "answer": quoted(_plain(one.answer.word)),
+        "value": _number(one, one.answer.value),
+        "second": quoted(_plain(second.word)),
+        "next": _number(one, second.value),
+        "next_head": str(second.head),
+        "right_layer": str(one.answer.layer),
+        "right_head": str(one.answer.head),
+        "now": f"{one.value:.2f}",
+        "site": site(one.site) if one.site else "",
+    }
+
+
+def _number(one: Question, value: float) -> str:
+    if one.kind == quiz.TURNED:
+        return f"{value:.1f}°"
+    return f"{value:.1f}" if one.kind == quiz.SPREAD else f"{value:.2f}"

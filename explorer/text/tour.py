@@ -1,0 +1,99 @@
+"""The tour's steps as they are told: read from tour.toml, each with what it computes."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from explorer.analysis.terminology import ffn
+from explorer.analysis.tour import TourContext
+from explorer.analysis.tour_figures import StepResult
+
+PAGES = {
+    "attention": "Attention",
+    "anatomy": "Anatomy",
+    "positions": "Positions",
+    "residual": "Residual",
+    "embeddings": "Embeddings",
+    "lookup": "Lookup",
+    "predictions": "Predict",
+    "translation": "Translate",
+    "switches": "Switches",
+}
+
+
+@dataclass(frozen=True)
+class TourStep:
+    """One step: its id, which is its address, what it is called and says, where more is seen, whose
+    way goes by, and what of the notes it shows. also: what it says instead, by `Shown.variant`."""
+
+    id: str
+    title: str
+    says: str
+    more: str
+    page: str
+    kinds: tuple[str, ...]
+    systems: tuple[str, ...]
+    address: tuple[tuple[str, str], ...] = ()
+    also: tuple[tuple[str, str], ...] = ()
+
+
+def read() -> tuple[TourStep, ...]:
+    """All steps in the order of the file."""
+    with (Path(__file__).parent / "tour.toml").open("rb") as file:
+        written = tomllib.load(file)["step"]
+    return tuple(_step(**each) for each in written)
+
+
+def _step(
+    kinds: list[str],
+    systems: list[str],
+    choices: dict[str, str] | None = None,
+    also: dict[str, str] | None = None,
+    **more: str,
+) -> TourStep:
+    return TourStep(
+        **more,
+        kinds=tuple(kinds),
+        systems=tuple(systems),
+        address=tuple((choices or {}).items()),
+        also=tuple((also or {}).items()),
+    )
+
+
+STEPS = read()
+
+
+def way(kind: str) -> tuple[TourStep, ...]:
+    """The steps of a model's way, by its kind."""
+    return tuple(step for step in STEPS if kind in step.kinds)
+
+
+def more(step: TourStep, seen: TourContext) -> str:
+    """What is told of a step beside its sentence, as it is in this model."""
+    heads = seen.recording.model.n_head
+    matrices = (
+        f"Each of {heads} heads has its own small W_Q, and {heads // seen.key_heads} of them share "
+        "a W_K and a W_V"
+        if seen.key_heads and seen.key_heads < heads
+        else "Each head has its own small W_Q, W_K, W_V"
+    )
+    return step.more.format(
+        norm=seen.norm,
+        matrices=matrices,
+        ffn=ffn(seen.gate, seen.ffn_biases),
+        unit="A unit and its gate decide" if seen.gate else "A unit's row of W₁ decides",
+        turned="Rotary positions then turn q and k by their places. " if seen.turns else "",
+        turns="three times, by its own text, by the source and by the FFN"
+        if len(seen.recording.streams) > 1
+        else "twice, by the context and by the FFN",
+    )
+
+
+def said(step: TourStep, shown: StepResult) -> tuple[str, str, str]:
+    """The sentence with this text's words in it: what stands before its number, the number, and
+    what stands after it."""
+    says = dict(step.also)[shown.variant] if shown.variant else step.says
+    before, _, after = says.partition("{number}")
+    return before.format(**shown.words), shown.number, after.format(**shown.words)

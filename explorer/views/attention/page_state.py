@@ -1,0 +1,127 @@
+"""What of the Attention page is on screen: the recording, one of its attentions, what its axes are
+called, and what the reader chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import head_naming
+from explorer.analysis.attention import Axes, DisplayOptions, HeadSelection, HeadView, head_view
+from explorer.analysis.findings import Finding
+from explorer.layout import controls
+from explorer.layout.controls import attention_names, axes_of
+from explorer.state import url_state
+from explorer.state.cache import Run
+from models.recording import Attention, Recording
+
+OF_A_HEAD = (
+    "layer",
+    "head",
+    "token",
+    "source",
+    "anatomy_cell",
+)  # choices that mean nothing in another attention
+
+
+WORDS = ("", "none")  # what a page without a chosen word holds: the telling one, or none
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionState:
+    """One attention of a recording with its heads and its axes. It is made anew in every run and
+    nowhere kept."""
+
+    source: Run
+    recording: Recording
+    attention: Attention
+    axes: Axes
+    heads: tuple[head_naming.Head, ...]
+
+    def head(self, at: tuple[int, int]) -> head_naming.Head:
+        """A head by (layer, head)."""
+        return self.heads[at[0] * self.attention.pattern.shape[1] + at[1]]
+
+    def view(self, at: tuple[int, int], asked: HeadSelection, chosen: DisplayOptions) -> HeadView:
+        """The panel of a head under what the reader chose."""
+        return head_view(
+            self.recording,
+            self.attention,
+            self.head(at),
+            self.axes,
+            chosen,
+            asked,
+            self.source.target,
+        )
+
+
+def screen(source: Run, name: str) -> AttentionState:
+    """The attention of that name, "" for the first, on the screen."""
+    recording = source.recording()
+    attention = recording.attention[attention_names(recording).index(name)]
+    axes = axes_of(recording, attention)
+    return AttentionState(
+        source, recording, attention, axes, controls.named_heads(recording, attention)
+    )
+
+
+def choices() -> DisplayOptions:
+    """How the reader looks at a matrix."""
+    state = st.session_state
+    return DisplayOptions(state.att_unit, state.att_keep, state.att_sum, state.scale, state.tone)
+
+
+def chosen_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
+    """The head on screen: the one chosen, or else the one that the strongest finding is seen in, or
+    else the one whose name stands out most."""
+    layers, heads = on.attention.pattern.shape[:2]
+    layer, head = url_state.whole("layer", layers), url_state.whole("head", heads)
+    if layer is not None and head is not None:
+        return layer, head
+    return telling_head(on, first)
+
+
+def telling_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
+    """The head that the strongest finding is seen in, or else the one whose name stands out
+    most."""
+    if first is not None:
+        return first.at
+    best = max(on.heads, key=head_naming.clarity)
+    return best.layer, best.head
+
+
+def told_row(on: AttentionState, at: tuple[int, int]) -> int | None:
+    """The word that the strongest finding of a head is about."""
+    found = controls.found(on.recording)
+    of_head = (one for one in found if (one.attention, one.at) == (on.attention.name, at))
+    return next((one.query for one in of_head if one.query >= 0), None)
+
+
+def held_tokens(on: AttentionState, first: Finding | None) -> tuple[int | None, int | None]:
+    """The row and the column that are held: of one text the chosen token's, between two texts the
+    one or the other. Until the reader chooses a token or lets go of one, the word is held that the
+    head's strongest finding is about."""
+    row = url_state.whole("token", len(on.axes.rows))
+    column = url_state.whole("source", len(on.axes.keys) if row is None and on.axes.said else 0)
+    if row is None and column is None and url_state.one_of("att_word", WORDS) != "none":
+        row = told_row(on, chosen_head(on, first))
+    return (row, row) if on.axes.said is None else (row, column)
+
+
+def keep_head(at: tuple[int, int]) -> None:
+    """From here on the head on screen is the reader's choice and no longer the app's."""
+    st.session_state.layer, st.session_state.head = map(str, at)
+
+
+def take_attention(source: Run) -> None:
+    """Another attention has other heads and other tokens: it is opened on its own strongest
+    finding, and stays chosen from here on."""
+    state = st.session_state
+    for choice in OF_A_HEAD:
+        state[choice] = ""
+    on = screen(source, state.attention)
+    if (first := controls.first(on.recording, on.attention)) is not None:
+        controls.take(first)
+    else:
+        keep_head(chosen_head(on, None))

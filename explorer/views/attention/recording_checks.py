@@ -1,0 +1,59 @@
+"""How a weight is made, and whether the recording is right: what a doubting reader looks at."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import consistency
+from explorer.analysis.attention import HeadView
+from explorer.layout import output
+from explorer.state import cache, models
+from explorer.text import attention
+from explorer.views.attention.page_state import AttentionState
+from models.recording import Attention, Recording
+
+
+def formula(on: AttentionState, view: HeadView) -> None:
+    """The formula of a weight, with this sentence's numbers in it."""
+    if not on.attention.opens:  # without scores there is nothing to say how they are made
+        st.markdown(attention.CLOSED.format(models.named(on.source.model)))
+        return
+    made = scoring(on.recording, on.attention, view.head.layer)
+    told = attention.formula(view, made, typed=on.source.target is not None)
+    output.markdown(told, "query", "key", "value", "score", "softmax")
+
+
+def scoring(recording: Recording, attention: Attention, layer: int) -> str:
+    """How this model makes a score of q and k."""
+    biased = models.offers(recording.model.name).biased
+    return f"q · k{consistency.scaling(attention, layer)}{' plus a bias' if biased else ''}"
+
+
+def is_it_right(recording: Recording) -> None:
+    """The laws of the recording, checked when the reader asks."""
+    state = st.session_state
+    with st.expander(
+        "Is it right?",
+        icon=":material/fact_check:",
+        key="att right",
+        expanded=state.att_right == "Open",
+        on_change="rerun",
+    ) as panel:
+        state.att_right = "Open" if panel.open else ""
+        if panel.open:
+            checks = cache.derived(
+                recording, "right", lambda: consistency.checks(recording, *parameters(recording))
+            )
+            st.markdown(attention.verdicts(checks))
+
+
+def parameters(recording: Recording) -> tuple:
+    """What the laws are checked with: W_O, the norms by stream, and how the model was built; None
+    for what a model does not show."""
+    built = models.cards().get(recording.model.name, {}).get("config") or {}
+    built = built | {"biased": models.offers(recording.model.name).biased}
+    try:
+        norms = {stream.name: cache.norms(recording, stream.name) for stream in recording.streams}
+        return cache.outputs(recording), norms, built
+    except (ValueError, AttributeError):
+        return None, None, built

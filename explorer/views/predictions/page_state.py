@@ -1,0 +1,72 @@
+"""What panels of the Predictions page share: labels, links, the whole vocabulary as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import predictions
+from explorer.analysis.caption import caption
+from explorer.analysis.csv import Columns
+from explorer.layout import export_menu
+from explorer.layout.output import with_table
+from explorer.state import models, url_state
+from explorer.text.predictions import counted
+from models.recording import Recording
+
+
+def labels_of(recording: Recording, words: Iterable) -> list[str]:
+    """What the words are called that have these ids."""
+    return models.labels(recording.model.name, [word.id for word in words])
+
+
+def fills(recording: Recording) -> bool:
+    """True for a model that fills gaps, False for one that writes."""
+    return recording.model.kind == "encoder"
+
+
+def whole_vocabulary(
+    recording: Recording, of: predictions.Distribution, about: Sequence[str], file: str, scores: str
+) -> None:
+    """The whole distribution as a table, made when it is opened, and as a file. scores: what gives
+    them in lines of Python."""
+    name, n = recording.model.name, recording.model.n_vocab
+    export_menu.more(
+        ("explorer.analysis import predictions", "models.results import Sampling"),
+        f"says = predictions.distribution({scores}, {of.sampling})",
+        f"words = predictions.columns(says, registry.labels(model, range({n})))",
+    )
+    with_table(
+        partial(_columns, name, n, of),
+        caption(recording, *about),
+        f"headlight-{name}-{file}",
+        f"All {n:,} {counted(fills(recording))} as a table",
+        form="%.6f",
+    )
+
+
+def _columns(model: str, n: int, of: predictions.Distribution) -> Columns:
+    return predictions.columns(of, models.labels(model, range(n)))
+
+
+def way_to(page: str, label: str, recording: Recording, **choices: object) -> None:
+    """A link to another page with these choices. A text too long for an address goes along in the
+    session, and so do they."""
+    state, query = st.session_state, None
+    if url_state.fits_address(recording.text):
+        asked = {"model": recording.model.name, "text": recording.text, **choices}
+        if state.target:
+            asked["target"] = state.target
+        query = {name: str(value) for name, value in asked.items()}
+    else:
+        for name, value in choices.items():
+            if state.get(name) != str(value):  # what a widget holds may not be set again
+                state[name] = str(value)
+    file, icon = f"../pages/{page}.py", ":material/arrow_forward:"
+    st.page_link(file, label=label, icon=icon, query_params=query)
+
+
+def nothing() -> None:
+    """For a picture that is only looked at."""

@@ -1,0 +1,105 @@
+"""The fair comparison: models that learned without a part."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import interventions
+from explorer.analysis.terminology import TAKEN
+from explorer.layout import export_menu, output
+from explorer.state import models
+from explorer.state.cache import shown_of
+from explorer.text.interventions import FAIR
+from explorer.text.markdown_escape import literal
+from explorer.views.switches.edit_actions import open_model, shown
+from explorer.views.switches.run_pair import Runs
+
+
+def show(on: Runs) -> None:
+    """Learning curves and results of one family of models, and the way to each of them."""
+    st.subheader("Trained without it", anchor=False)
+    st.markdown(FAIR)
+    found = interventions.trained_without(models.cards())
+    if not found:
+        st.info("No model here was trained without a part, so there is none to compare with.")
+        return
+    family = pick_family(found, on.model)
+    found = tuple(of for of in found if of.full == family)
+    curves = [(family, found[0].full_curve), *((of.name, of.curve) for of in found)]
+    series = [(name, curve) for name, curve in curves if len(curve)]
+    about = (
+        f"Loss while they learned: {family}",
+        "trained with every part, and without one; all else as their cards say",
+    )
+    left, right = st.columns([1.1, 1], gap="medium")
+    with left:
+        if series:
+            from explorer.figures.interventions import curves as drawn
+
+            output.plotly_chart(drawn(series, about), "learning", about[0])
+    with right:
+        output.data_table(interventions.result_columns(found), "What the models came to", "%.4g")
+        st.caption(
+            "Losses are the last ones measured in training; the other numbers come from each "
+            "model’s card, on data it never saw."
+        )
+    export_menu.numbers(
+        "these models’ training",
+        (shown_of(on.plain),),
+        ("explorer.analysis import interventions",),
+        (
+            "cards = {name: registry.card(name) for name in registry.names()}",
+            f"found = [of for of in interventions.trained_without(cards) if of.full == {family!r}]",
+            f"curves = [({family!r}, found[0].full_curve), *((of.name, of.curve) for of in found)]",
+            "results = interventions.result_columns(found)",
+            "table = interventions.curve_columns([each for each in curves if len(each[1])])",
+        ),
+    )
+    for of in found:
+        doors(of, on.model)
+    if series:
+        columns, file = interventions.curve_columns(series), f"headlight-trained-without-{family}"
+        output.with_table(columns, about, file, "The curves as a table")
+
+
+def doors(of: interventions.Trained, model: str) -> None:
+    """The model that was trained without a part, and the full one with the part switched off."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**Without {literal(of.without)}**", width=160)
+        pressed = st.button(
+            "Trained without it",
+            key=f"open {of.name}",
+            on_click=open_model,
+            args=(of.name, ()),
+            disabled=of.name == model,
+            help=f"Open {of.name}",
+        )
+        taken = TAKEN.get(of.without)
+        if taken:
+            pressed |= st.button(
+                "Trained with it, switched off",
+                key=f"open {of.full} {of.without}",
+                on_click=open_model,
+                args=(of.full, taken),
+                help=f"Open {of.full} under this switch",
+            )
+        if pressed:
+            st.rerun(scope="app")  # the sentence bar above names the model
+
+
+def pick_family(found: tuple[interventions.Trained, ...], model: str) -> str:
+    """The full model that others are compared with, chosen where there are several."""
+    families = tuple(dict.fromkeys(of.full for of in found))
+    own = next((of.full for of in found if model in (of.name, of.full)), families[0])
+    family = st.session_state.fair if st.session_state.fair in families else own
+    if len(families) > 1:
+        shown("family", family)
+        st.segmented_control(
+            "The full model", families, key="family", required=True, on_change=take_family
+        )
+    return family
+
+
+def take_family() -> None:
+    """The full model chosen."""
+    st.session_state.fair = st.session_state["family"]

@@ -1,0 +1,64 @@
+"""The board of heads to be silenced, replaced by their mean, or made to look everywhere alike."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.components import interventions
+from explorer.layout.controls import pick
+from explorer.state import cache, url_state
+from explorer.views.switches.edit_actions import put
+from explorer.views.switches.run_pair import Runs
+from models.edits import Edit, MeanHead, OfHead, PatchHead, UniformHead, ZeroHead
+
+BRUSHES: dict[str, type[OfHead]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
+SHOWN = ZeroHead, MeanHead, UniformHead, PatchHead
+STATES = {ZeroHead: "zero", MeanHead: "mean", UniformHead: "even", PatchHead: "patch"}
+LABELS = {"Zero": "×  silent", "Mean": "μ  mean", "Even": "≡  even"}
+
+
+def show(on: Runs) -> None:
+    """The board and what a press on it does."""
+    brush = url_state.one_of("brush", tuple(BRUSHES))
+    pick(
+        "What a click on a head does to it",
+        LABELS,
+        "brush",
+        help="Silent: the head writes nothing. Mean: at every token it writes its mean over this "
+        "text. Even: it gives every key the same weight. Press a head, or L for its layer; "
+        "once more to undo.",
+    )
+    of = on.which()
+    off = {
+        (edit.layer, edit.head): STATES[type(edit)]
+        for edit in on.edits
+        if isinstance(edit, SHOWN) and edit.attention == of.name
+    }
+    name = cache.name_of(on.plain, "board", of.name, repr(sorted(off.items())), brush)
+    size = of.pattern.shape[:2]
+    interventions.show(
+        interventions.board(size, off, brush=LABELS[brush].split()[1], token=name),
+        "board",
+        partial(take, on.edits, of.name, size),
+    )
+
+
+def take(edits: tuple[Edit, ...], attention: str, size: tuple[int, int]) -> None:
+    """A press on the board: the head, or all of a layer, becomes what the brush says; where all are
+    that already, as they were."""
+    layer, _, head = str(st.session_state["board"].get("head") or "").partition(".")
+    if not layer.isdecimal():
+        return
+    pressed = [int(head)] if head.isdecimal() else list(range(size[1]))
+    kind = BRUSHES[st.session_state.brush]
+    wanted = [kind(int(layer), each, attention) for each in pressed]
+    rest = tuple(
+        edit
+        for edit in edits
+        if not isinstance(edit, SHOWN)
+        or (edit.attention, edit.layer) != (attention, int(layer))
+        or edit.head not in pressed
+    )
+    put(rest if all(edit in edits for edit in wanted) else (*rest, *wanted))

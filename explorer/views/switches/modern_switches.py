@@ -1,0 +1,119 @@
+"""The switches of what changed since the paper: a window, shared keys, the other norm, attention
+and FFN side by side; and what every switch of a layer shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis.terminology import BESIDE, ByLayer, kind_of_norm, without
+from explorer.state import models
+from explorer.views.switches.edit_actions import put, shown
+from explorer.views.switches.run_pair import Runs
+from models.edits import NORMS, Edit, SharedKeys, Window, groups_of, last
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which layers the switches of a layer are set in: `only` one of them, None for all."""
+
+    edits: tuple[Edit, ...]
+    layers: int
+    only: int | None
+
+    @property
+    def here(self) -> int:
+        """The layer whose setting is shown."""
+        return self.only or 0
+
+
+def show(on: Runs, scope: Scope, has_norm: bool) -> dict[str, list]:
+    """The switches, and what each is set to, layer by layer."""
+    shows = models.offers(on.plain.model.name)
+    kind = kind_of_norm("rms" if shows.rms else "layer")
+    values = {}
+    if has_norm:
+        values["kind of norm"] = kind.values(scope.edits, scope.layers)
+        shown("norm kind", values["kind of norm"][scope.here])
+        st.segmented_control(
+            "Kind of norm",
+            tuple(NORMS),
+            key="norm kind",
+            format_func=NORMS.__getitem__,
+            required=True,
+            help="RMSNorm divides by the root of the mean square and subtracts no mean. Gain and "
+            "bias stay those the model has.",
+            on_change=lambda: take_layered(kind, scope, st.session_state["norm kind"]),
+        )
+    if shows.parallel:
+        st.caption("Attention and FFN stand side by side in this model: both read the same state.")
+        return values
+    values["side by side"] = BESIDE.values(scope.edits, scope.layers)
+    shown("side by side", values["side by side"][scope.here])
+    st.toggle(
+        "Attention and FFN side by side",
+        key="side by side",
+        help="The FFN reads what attention reads, as in GPT-J and Pythia, and not what attention "
+        "left.",
+        on_change=lambda: take_layered(BESIDE, scope, bool(st.session_state["side by side"])),
+    )
+    return values
+
+
+def window(on: Runs) -> None:
+    """How many tokens each sees, 0 for as many as in training."""
+    edit, most = last(on.edits, Window), on.plain.model.n_positions
+    shown("window", min(edit.size, most) if edit else 0)
+    st.number_input(
+        "Window in tokens, 0 for as trained",
+        0,
+        most,
+        step=1,
+        key="window",
+        help="A token sees those fewer places away alone: in a decoder itself and those before it, "
+        "as in Mistral; in an encoder as many on either side.",
+        on_change=take_window,
+        args=(on.edits,),
+    )
+
+
+def take_window(edits: tuple[Edit, ...]) -> None:
+    """The window chosen."""
+    size = int(st.session_state["window"] or 0)
+    put((*without(edits, Window), *((Window(size),) if size else ())))
+
+
+def shared_keys(on: Runs) -> None:
+    """In how many groups heads share keys and values, as many as there are heads for none."""
+    heads, own = on.plain.model.n_head, models.offers(on.model).key_heads
+    if own is not None and own < heads:
+        st.caption(
+            f"Keys and values are shared in this model: its {heads} heads read those of {own}."
+        )
+        return
+    if heads == 1:
+        return
+    edit = last(on.edits, SharedKeys)
+    shown("shared keys", heads if edit is None else edit.groups)
+    st.select_slider(
+        "Heads with keys and values of their own",
+        groups_of(heads),
+        key="shared keys",
+        help="With fewer, heads that stand together share keys and values, the mean of what theirs "
+        "were (grouped-query attention, as in Llama 3 and Mistral; with 1, multi-query): less is "
+        "stored while writing. Each head keeps its queries, so weights still differ.",
+        on_change=take_shared_keys,
+        args=(on.edits, heads),
+    )
+
+
+def take_shared_keys(edits: tuple[Edit, ...], heads: int) -> None:
+    """The number of groups chosen."""
+    groups = int(st.session_state["shared keys"])
+    put((*without(edits, SharedKeys), *((SharedKeys(groups),) if groups < heads else ())))
+
+
+def take_layered(switch: ByLayer, scope: Scope, value: object) -> None:
+    """A switch of a layer, set in the layers of the scope."""
+    put(switch.put(scope.edits, scope.layers, scope.only, value))

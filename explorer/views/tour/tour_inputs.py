@@ -1,0 +1,38 @@
+"""What the tour's steps look at, behind the memory's own doors."""
+
+from __future__ import annotations
+
+from explorer.analysis.terminology import norm_of
+from explorer.analysis.tour import TourContext
+from explorer.layout import controls
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.views.claims.claim_jobs import material
+
+
+def seen_of(source: Run) -> TourContext:
+    """The recording on screen as the steps see it. It is made anew in every run and nowhere
+    kept."""
+    recording = source.recording()
+    model = recording.model.name
+    first = next(
+        (one for one in controls.found(recording) if one.page == "attention" and one.query >= 0),
+        None,
+    )
+    shows = models.offers(model)
+    return TourContext(
+        material(recording, source.text),
+        first,
+        labels=lambda ids: models.labels(model, ids),
+        inside=lambda stream, layer, token: cache.inside(recording, stream, layer, token),
+        nearest=lambda vectors, top: cache.nearest_to(model, vectors, top),
+        lens=cache.lens,
+        edits=shows.edits,
+        logits=shows.logits,
+        scale=models.embedding_scale(model),
+        norm=norm_of(recording, shows.rms),
+        key_heads=shows.key_heads,
+        gate=shows.gate,
+        ffn_biases=shows.ffn_biases,
+        turns=shows.positions == "rotary",
+    )

@@ -1,0 +1,152 @@
+"""What a loaded model shows of itself, and what a source of models must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from models.edits import Edit
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from models.recording import Recording
+    from models.results import Attribution, Beam, Lens, SeededSampling
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a loaded model shows. As it stands, everything that a model in our own classes does.
+
+    kind: "encoder", "decoder" or "encoder-decoder". attention: the names of its attentions.
+    opens: True where q, k, v and scores are there. scale: what q . k is multiplied by, None where
+    layers differ or it is not known. biased: something is added to the scores before the mask, so
+    that q . k * scale alone is not the score. law: every sub-layer's output is there. norm: "post",
+    "pre" or None. positions: "learned", "sinusoids", "rotary", "distance", "buckets", "relative",
+    "unknown" or None. logits: the stream with a readout, "" for none. edits: the kinds that
+    `record` honours. weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a
+    survey found them.
+    scaled_embedding: times sqrt(d_model). linear_readout: one matrix, nothing before it. rms:
+    RMSNorm in LayerNorm's place. parallel: attention and FFN side by side. gate: what a gated FFN
+    is called, "" for one without. ffn_biases: the FFN's matrices have some. key_heads: how many
+    heads have keys and values of their own, None where each has. window: how many tokens a token
+    sees, None where all. untied: words are read by a matrix of its own. readout_bias: something
+    is added then. Those from gate on are known of models in our own classes alone.
+    no_parts: why no logit can be taken apart into a sum, as the end of a sentence, "" where it can.
+    no_readout: why it predicts no words, as the predicate of a sentence, "" where it does.
+    mask: what the token is called that a typed "[MASK]" stands for, "" where that is plain text.
+    writes: `registry.writing` writes a text with it, a token at a time.
+    """
+
+    kind: str
+    attention: tuple[str, ...]
+    scale: float | None
+    norm: str | None
+    positions: str | None
+    logits: str
+    edits: tuple[type[Edit], ...]
+    opens: bool = True
+    biased: bool = False
+    law: bool = True
+    weights: bool = True
+    scaled_embedding: bool = False
+    linear_readout: bool = False
+    rms: bool = False
+    parallel: bool = False
+    gate: str = ""
+    ffn_biases: bool = True
+    key_heads: int | None = None
+    window: int | None = None
+    untied: bool = False
+    readout_bias: bool = True
+    no_parts: str = ""
+    no_readout: str = ""
+    mask: str = ""
+    writes: bool = True
+    sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def without_readout(head: str) -> str:
+    """The predicate that says why a model predicts no words. head: what it was trained with in the
+    place of a readout, "" for nothing."""
+    return f"has {head and f'a {head} and '}no readout over the vocabulary"
+
+
+class TextGenerator(Protocol):
+    """A text in the making, a token at a time.
+
+    ids (token); logits (id) of the next token; rows: by an attention's place what the newest token
+    looks at, (layer, head, key); n_positions: how many tokens there may be; stored: keys and values
+    that are kept.
+    """
+
+    ids: list[int]
+    logits: np.ndarray
+    rows: dict[str, np.ndarray]
+    n_positions: int
+
+    @property
+    def stored(self) -> Any:
+        """What is kept, with its `nbytes`, `n_head` and `d_head`."""
+
+    @property
+    def is_full(self) -> bool:
+        """True where the model takes no further token."""
+
+    def add(self, token: int) -> None:
+        """Take a token as the next one."""
+
+    def back(self) -> None:
+        """Take the newest token back."""
+
+
+class Source(Protocol):
+    """Where models come from: a module with these functions, named by the `source` of its handles.
+
+    Each takes a handle that the source itself has loaded.
+    """
+
+    def offers(self, handle: Any) -> Capabilities:
+        """What the model shows of itself."""
+
+    def record(
+        self,
+        handle: Any,
+        text: str,
+        edits: tuple[Edit, ...] = (),
+        target: str | tuple[int, ...] | None = None,
+    ) -> Recording:
+        """One forward pass, recorded."""
+
+    def lens(self, handle: Any, recording: Recording, stream: str, top: int = 10) -> Lens:
+        """What every state of a stream would say if it were the last."""
+
+    def logits(self, handle: Any, recording: Recording, stream: str, token: int) -> np.ndarray:
+        """Scores over the vocabulary, (id), at one token of a stream."""
+
+    def nearest(self, handle: Any, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+        """The words nearest to vectors (row, d_model): ids and cosines, each (row, rank)."""
+
+    def writing(self, handle: Any, text: str, then: tuple[int, ...] = ()) -> TextGenerator:
+        """A text in the making, going on from `text` and what was written after it."""
+
+    def beams(
+        self, handle: Any, text: str, how: int | SeededSampling
+    ) -> Iterator[tuple[Beam, ...]]:
+        """The translation of `text`, with so many beams or drawn, a step at a time."""
+
+    def attribute(
+        self,
+        handle: Any,
+        recording: Recording,
+        stream: str,
+        token: int,
+        id: int,
+        against: int | None = None,
+    ) -> Attribution:
+        """A word's logit at a token as a sum of parts."""
+
+    def highway(self, handle: Any, recording: Recording, stream: str, token: int) -> Any:
+        """The gradient of the likeliest word's logit back to every state of a stream, as
+        `models.readouts.gradients.Highway`."""

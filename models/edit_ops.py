@@ -1,0 +1,118 @@
+"""What edits do inside an attention, in tensors: the same for our own classes and for models in
+their own code.
+
+Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models.edits import (
+    Edit,
+    HideToken,
+    MeanHead,
+    OfHead,
+    ScaledBy,
+    ShuffleTokens,
+    UniformHead,
+    WithoutScale,
+    ZeroHead,
+    applies,
+    last,
+)
+from models.tokenizer import Tokens
+
+# The edits that change the text a model reads, and not the model: they work on tokens, whichever
+# code reads them.
+
+
+def shuffled(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
+    """The tokens in the order that the edits ask for; everything that belongs to a token goes with
+    it, its place in the text too."""
+    for edit in edits:
+        if isinstance(edit, ShuffleTokens):
+            order = edit.order(tokens.special)
+            tokens = Tokens(
+                tuple(tokens.ids[at] for at in order),
+                tuple(tokens.labels[at] for at in order),
+                tuple(tokens.spans[at] for at in order),
+                tuple(tokens.special[at] for at in order),
+            )
+    return tokens
+
+
+def that_fit(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """The edits without those that hide a token which these tokens have not: a text that lends its
+    vectors may be the shorter one."""
+    return tuple(
+        edit
+        for edit in edits
+        if not isinstance(edit, HideToken)
+        or (0 <= edit.token < len(tokens.ids) and not tokens.special[edit.token])
+    )
+
+
+def hidden(tokens: Tokens, edits: tuple[Edit, ...], mask: int | None, label: str) -> Tokens:
+    """The tokens, those that an edit hides replaced by the token `mask`, called `label`.
+
+    Raises ValueError for a token that is not there or is none of the text's.
+    """
+    ids, labels = list(tokens.ids), list(tokens.labels)
+    for edit in edits:
+        if isinstance(edit, HideToken):
+            if mask is None or not 0 <= edit.token < len(ids) or tokens.special[edit.token]:
+                raise ValueError(f"“{edit}” names no token of the text")
+            ids[edit.token], labels[edit.token] = mask, label
+    return Tokens(tuple(ids), tuple(labels), tokens.spans, tokens.special)
+
+
+@dataclass(frozen=True)
+class AttentionAddress:
+    """An attention as edits name it: by its label in a Recording and its layer."""
+
+    attention: str
+    layer: int
+
+    def heads(self, edits: tuple[Edit, ...], kind: type[OfHead]) -> list[int]:
+        """The heads of this attention that edits of one kind name, in order."""
+        here = {
+            edit.head
+            for edit in edits
+            if isinstance(edit, kind)
+            and (edit.attention, edit.layer) == (self.attention, self.layer)
+        }
+        return sorted(here)
+
+
+def divisor(edits: tuple[Edit, ...], layer: int, own: float) -> float:
+    """What scores are divided by: the model's `own` number, 1 or another one by an edit."""
+    if (scaled := last(edits, ScaledBy, layer)) is not None:
+        return scaled.divisor
+    return 1.0 if applies(edits, WithoutScale, layer) else own
+
+
+def evened(
+    pattern: Tensor, allowed: Tensor | None, edits: tuple[Edit, ...], place: AttentionAddress
+) -> Tensor:
+    """The pattern with even rows over `allowed` keys in the heads that a UniformHead names."""
+    heads = place.heads(edits, UniformHead)
+    if not heads:
+        return pattern
+    ones = torch.ones_like(pattern)
+    even = ones if allowed is None else ones.masked_fill(~allowed, 0.0)
+    even = even / even.sum(dim=-1, keepdim=True)
+    return pattern.index_copy(1, torch.tensor(heads), even[:, heads])
+
+
+def silenced(z: Tensor, edits: tuple[Edit, ...], place: AttentionAddress) -> Tensor:
+    """z with its mean over the queries, or 0, in the heads that a MeanHead or ZeroHead names."""
+    if heads := place.heads(edits, MeanHead):
+        mean = z[:, heads].mean(dim=2, keepdim=True)
+        z = z.index_copy(1, torch.tensor(heads), mean.expand(-1, -1, z.shape[2], -1))
+    if heads := place.heads(edits, ZeroHead):
+        z = z.index_fill(1, torch.tensor(heads), 0.0)
+    return z

@@ -1,0 +1,315 @@
+"""What changed since the paper: the parts that models of today put in the place of the paper's.
+
+    RMSNorm           x / rms(x) in LayerNorm's place: no mean is subtracted (Zhang, Sennrich 2019)
+    rotary positions  q and k are turned by their place; nothing is added (Su et al. 2021)
+    shared keys       several heads read one head's keys and values (Ainslie et al. 2023)
+    gated FFN         an activated gate multiplies each unit (Shazeer 2020)
+    a window          a token sees the last so many tokens alone (Child et al. 2019)
+    stretched angles  rotary angles made slower, for texts longer than those of training: all of
+                      them (Chen et al. 2023), or the slow ones alone (Llama 3.1)
+
+And where it departs in a line or two, in the file that has that part:
+
+    side by side      attention and FFN read the same state (Wang, Komatsuzaki 2021): `Layer` in
+                      models/transformer.py
+    untied readout    words are read by a matrix of their own, not by the embedding: `Model` there
+    norm of q and k   both pass an RMSNorm before their product (Henry et al. 2020; Qwen3):
+                      models/attention.py
+    no biases         matrices without them (Chowdhery et al. 2022): wherever one is made
+
+Axes as in models/transformer.py; which of these a model has is told by its `Config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import pi
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.config import ACTIVATIONS, Config
+from models.edits import Edit, OtherNorm, SharedKeys, last
+
+# The named places of a forward pass: what listens there, and what an edit puts there.
+
+Tape = Callable[[str, Tensor], None]
+
+
+def no_tape(name: str, tensor: Tensor) -> None:
+    """The tape that records nothing."""
+
+
+def output_buffer(tape: Tape, name: str, shape: tuple[int, ...]) -> Tensor | None:
+    """Memory that a tape wants a tensor computed into, where it has a method `room`: what is large
+    is then written once and not copied."""
+    wanted = getattr(tape, "room", None)
+    return None if wanted is None else wanted(name, shape)
+
+
+def written(linear: nn.Linear, x: Tensor, out: Tensor | None) -> Tensor:
+    """x (..., in) through a linear layer, (..., out), computed where it is to lie."""
+    if out is None:
+        return linear(x)
+    rows, flat = x.flatten(0, -2), out.view(-1, out.shape[-1])
+    if linear.bias is None:
+        torch.mm(rows, linear.weight.T, out=flat)
+    else:
+        torch.addmm(linear.bias, rows, linear.weight.T, out=flat)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Patch(Edit):
+    """Vectors of another run, put in at a named place: what a PatchHead or PatchSite becomes when a
+    pass begins.
+
+    values (token, width) replace as many tokens as there are; `head`: of that head alone; `token`:
+    at that place alone.
+    """
+
+    name: str
+    values: Tensor
+    head: int | None = None
+    token: int | None = None
+
+    def into(self, x: Tensor) -> Tensor:
+        """x (batch, token, width) or (batch, head, token, width), changed."""
+        x = x.clone()
+        here = x if self.head is None else x[:, self.head]
+        n = min(here.shape[-2], len(self.values))
+        if self.token is None:
+            here[..., :n, :] = self.values[:n]
+        elif self.token < n:
+            here[..., self.token, :] = self.values[self.token]
+        return x
+
+
+def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
+    """What goes on from a named place: x, or what an edit puts there; the tape hears of it."""
+    for edit in edits:
+        if isinstance(edit, Patch) and edit.name == name:
+            x = edit.into(x if x.dim() > 2 else x[None])
+    tape(name, x)
+    return x
+
+
+# Products of a text's vectors with a large matrix, by oneDNN, which torch asks by itself only for
+# lower precision: on AMD's AVX-512 a tenth to a quarter faster than torch's own choice, and with
+# the activation in the same step. Torch's own choice, Intel's MKL, is the faster one on Intel's.
+
+LARGE = 400_000  # numbers of a matrix that it pays for, its code included
+FEWEST_ROWS, MOST_ROWS = 4, 256
+CPUS = Path("/proc/cpuinfo")
+# What oneDNN calls an activation, and how it is to compute it. Its relu makes 0 of what is no
+# number, and would hide an overflow: that one is torch's.
+FUSED_ACTIVATIONS = {
+    "gelu": ("gelu", "none"),
+    "gelu_tanh": ("gelu", "tanh"),
+    "silu": ("swish", ""),
+}
+
+
+def made_by_intel() -> bool:
+    """Whether the machine says so; False where it says nothing. By name and not by a trial, so that
+    all processes of a machine choose alike: their numbers are to be the same to the last bit."""
+    return CPUS.is_file() and "GenuineIntel" in CPUS.read_text()
+
+
+# The operator is torch's own, for what it compiles; a build without oneDNN has none.
+_product = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+WIDE = torch.backends.cpu.get_cpu_capability() == "AVX512"
+# With AVX2 alone torch's choice is the faster one too.
+_asked = WIDE and not made_by_intel()
+
+
+def pays(x: Tensor, *weights: Tensor) -> bool:
+    """True where `product` is the faster one for x (..., d) and matrices whose numbers of one input
+    lie together (`models.attention.by_inputs`), and where no gradient is wanted."""
+    return (
+        not torch.is_grad_enabled()
+        and x.dtype == torch.float32
+        and FEWEST_ROWS <= x.numel() // x.shape[-1] <= MOST_ROWS
+        and all(suits(each) and each.stride(0) == 1 for each in weights)
+    )
+
+
+def suits(weight: Tensor) -> bool:
+    """True for a matrix that is large enough, on a processor for which it pays."""
+    return _asked and _product is not None and weight.numel() >= LARGE
+
+
+def made_up(x: Tensor) -> Tensor:
+    """x (..., d) as rows (n, d), rows of zeros after them until a number is reached of which there
+    are few."""
+    x = x.reshape(-1, x.shape[-1])
+    n = x.shape[0]
+    more = -n % (8 if n <= 64 else 16)
+    return F.pad(x, (0, 0, 0, more)) if more else x
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "") -> Tensor:
+    """activation(x W^T + b) of rows x (n, d) and W (out, d): (n, out). activation: a name that a
+    Config has, or none."""
+    assert _product is not None  # `pays` was asked
+    name, how = FUSED_ACTIVATIONS[activation] if activation not in ("", "relu") else ("none", "")
+    made = _product(x, weight, bias, name, [], how)
+    return made.relu_() if activation == "relu" else made
+
+
+# ---- RMSNorm for LayerNorm -------------------------------------------------------------------
+
+
+class RMSNorm(nn.Module):
+    """x / sqrt(mean(x^2) + eps) * gain, over the last axis; no mean, no bias."""
+
+    def __init__(self, width: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = None
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, x.shape[-1:], self.weight, self.eps)
+
+
+Norm = nn.LayerNorm | RMSNorm
+
+
+def norm_of(config: Config) -> Norm:
+    """The norm that a model has wherever the paper has LayerNorm, fresh."""
+    kind = RMSNorm if config.rms else nn.LayerNorm
+    return kind(config.d_model, eps=config.eps)
+
+
+def is_rms(norm: Norm, edits: tuple[Edit, ...] = (), layer: int | None = None) -> bool:
+    """True where a norm subtracts no mean, by what it is or by an edit. layer None: a norm outside
+    the layers."""
+    other = last(edits, OtherNorm, layer)
+    return isinstance(norm, RMSNorm) if other is None else other.to == "rms"
+
+
+def normed(norm: Norm, x: Tensor, edits: tuple[Edit, ...] = (), layer: int | None = None) -> Tensor:
+    """x (..., d_model) through a norm; under an OtherNorm with the gain and bias it has, in the
+    other way."""
+    rms = is_rms(norm, edits, layer)
+    if rms == isinstance(norm, RMSNorm):
+        return norm(x)
+    if not rms:
+        return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, norm.eps)
+    x = F.rms_norm(x, x.shape[-1:], norm.weight, norm.eps)
+    return x if norm.bias is None else x + norm.bias
+
+
+# ---- rotary positions ------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16)
+def turns(
+    n: int, d_head: int, base: float, share: float, scaling: tuple[float, ...] | None
+) -> tuple[Tensor, Tensor]:
+    """cos and sin of the angles of `n` places, each (place, pair): pair i of a head's first `share`
+    of dimensions, of which there are r, is turned by place x base^(-2i/r).
+
+    scaling (factor,): every angle is divided by factor. (factor, low, high, n_trained): Llama 3's,
+    which divides those that turn fewer than `low` times in n_trained places, leaves those that turn
+    more than `high` times, and blends between. In 32 bits, as models were trained.
+    """
+    with torch.inference_mode(False):  # they are kept, and gradients may pass them later
+        width = int(d_head * share) // 2 * 2  # an odd last dimension stays
+        rate = 1.0 / base ** (torch.arange(0, width, 2, dtype=torch.float32) / width)
+        if scaling is not None:
+            factor, *blend = scaling
+            slow = rate / factor
+            if blend:
+                low, high, trained = blend
+                part = ((trained * rate / (2 * pi) - low) / (high - low)).clamp(0, 1)
+                slow = (1 - part) * slow + part * rate
+            rate = slow
+        angle = torch.arange(n, dtype=torch.float32)[:, None] * rate  # (place, pair)
+        return angle.cos(), angle.sin()
+
+
+def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary positions (Su et al. 2021, RoFormer, eq. 34): dimensions (i, i + half) of x (batch,
+    head, token, d_head) turned by the angle of their token and pair, cos and sin (token, half); the
+    rest stays."""
+    half = cos.shape[-1]
+    a, b, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
+    return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), dim=-1)
+
+
+# ---- shared keys, a window -------------------------------------------------------------------
+
+
+def pooled(x: Tensor, edits: tuple[Edit, ...]) -> Tensor:
+    """Keys or values (batch, key head, key, d_head), each projected by its head, as heads share
+    them: under a SharedKeys each group's mean, (batch, group, key, d_head). That is what the mean
+    of the group's matrices makes (Ainslie et al. 2023, section 2.1)."""
+    shared = last(edits, SharedKeys)
+    if shared is None or shared.groups == x.shape[1]:
+        return x
+    return x.unflatten(1, (shared.groups, -1)).mean(dim=2)
+
+
+def for_every_head(x: Tensor, n_head: int) -> Tensor:
+    """Keys or values (batch, key head, key, d_head) as each head reads them, (batch, head, key,
+    d_head): those of the first head of its group."""
+    each = n_head // x.shape[1]
+    return x if each == 1 else x.repeat_interleave(each, dim=1)
+
+
+def within(allowed: Tensor, window: int | None) -> Tensor:
+    """`allowed` (query, key), the last query being the last key, without keys that are `window` or
+    more places away."""
+    if window is None:
+        return allowed
+    past, all_of = allowed.shape[1] - len(allowed), torch.ones_like(allowed)
+    return allowed & all_of.triu(past - window + 1) & all_of.tril(past + window - 1)
+
+
+def sharing(config: Config, edits: tuple[Edit, ...]) -> Config:
+    """The config with as many key heads as there are under edits."""
+    shared = last(edits, SharedKeys)
+    return config if shared is None else replace(config, n_key_head=shared.groups)
+
+
+# ---- gated FFN -------------------------------------------------------------------------------
+
+
+class GatedFeedForward(nn.Module):
+    """FFN(x) = (act(x W_gate) * x W_1) W_2: SwiGLU where act is silu, GeGLU where it is gelu."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.w_gate = nn.Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
+        self.w_1 = nn.Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
+        self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
+        self.activation, self.named = ACTIVATIONS[config.activation], config.activation
+
+    def reading(self) -> tuple[nn.Linear, ...]:
+        """The matrices that read the stream."""
+        return self.w_gate, self.w_1
+
+    def before(self, x: Tensor) -> Tensor:
+        """What the activation is given, (..., d_ff): the gate."""
+        return self.w_gate(x)
+
+    def hidden(self, x: Tensor) -> Tensor:
+        """The units (..., d_ff) as W_2 reads them."""
+        return self.activation(self.w_gate(x)) * self.w_1(x)
+
+    def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        one, gate, two = self.w_1, self.w_gate, self.w_2
+        if not pays(x, one.weight, gate.weight, two.weight):
+            return written(two, self.hidden(x), out)
+        rows = made_up(x)
+        hidden = product(rows, gate.weight, gate.bias, self.named)
+        hidden *= product(rows, one.weight, one.bias)
+        wrote = product(hidden, two.weight, two.bias)
+        return wrote[: x.shape[:-1].numel()].view(x.shape)

@@ -1,0 +1,79 @@
+"""A model that was trained live, as it is held: its weights at each step that was kept, the model
+of any of them, and its card."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from math import isnan
+
+from safetensors.torch import load as load_safetensors
+
+from models import own_model
+from models.config import Config
+from models.encoding import from_text
+from models.live_tasks import model_of
+from models.tokenizer import Tokenizer
+from models.training_plan import TASKS, Progress, TrainingPlan
+
+SUMMARIES = dict(
+    zip(
+        TASKS,
+        (
+            "Says a list again",
+            "Says a list backwards",
+            "Goes on with a list that was said once before",
+            "Says what comes next in a text of your own",
+        ),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A training as it stood when it was kept: weights by step, and all that goes with them."""
+
+    plan: TrainingPlan
+    config: dict
+    tokenizer: str
+    weights: dict[int, bytes]
+    progress: Progress
+
+    def handle(self, name: str, step: int) -> own_model.OwnModel:
+        """The model after so many steps, under a name."""
+        stored = self.weights[step]
+        model = model_of(Config(**self.config), self.plan.kind)
+        model.load_state_dict(load_safetensors(stored))
+        return own_model.handle_of(
+            model.eval(),
+            Tokenizer(from_text(self.tokenizer)),
+            name,
+            hashlib.sha256(stored).hexdigest()[:12],
+            "fp32",
+        )
+
+    def card(self, name: str) -> dict:
+        """What people should know of it, as the cards of shipped models say it."""
+        steps, progress = sorted(self.weights), self.progress
+        right = f"{progress.right:.0%} of the tokens said right on what it had not seen."
+        last = load_safetensors(self.weights[steps[-1]])
+        return {
+            "name": name,
+            "kind": self.plan.kind,
+            "config": self.config,
+            "steps": steps[-1],
+            "checkpoints": steps[:-1],
+            "summary": (
+                f"{SUMMARIES[self.plan.task]}: trained in this visit, {steps[-1]:,} steps in "
+                f"{progress.seconds:.0f} seconds."
+            ),
+            "headline": "" if isnan(progress.right) else right,
+            "curve": [list(point) for point in progress.curve],
+            "kept_out": [list(point) for point in progress.kept_out],
+            "n_parameters": sum(each.numel() for each in last.values()),
+            "data": [
+                "a text of your own" if self.plan.task == "text" else "random lists of tokens"
+            ],
+            "recipe": ["trained live, see the Training page"],
+            "limits": ["It has learned one thing in a minute, and is gone with this visit."],
+        }

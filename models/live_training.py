@@ -1,0 +1,269 @@
+"""The door to models that are trained while one looks on: begin a training, see the model as it is
+now, keep it, load what was kept.
+
+Kept models have names `live:NAME`, and `live:NAME@STEP` for earlier weights; they live in this
+process alone and never on disk. Importing
+this costs nothing: torch is imported when a model is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from models import training_plan
+from models.training_plan import LIVE, SHOWN, Progress, TrainingPlan
+
+if TYPE_CHECKING:
+    from models import own_model
+    from models.live_checkpoints import Learned
+    from models.recording import Recording
+
+
+# A training in a process of its own, as the app sees it: begun, followed, stopped, gone on with,
+# and gone when nobody wants it.
+
+ROOT = Path(__file__).resolve().parent.parent
+GRACE = 5.0  # seconds that a process told to stop has for its last words
+
+
+class TrainingProcess:
+    """One training. `progress` and `weights` are what it told last; `running`; `done`: it may not
+    go on; `problem`: it broke off."""
+
+    def __init__(self, plan: TrainingPlan) -> None:
+        self.plan = plan
+        self.progress = Progress()
+        self.weights: dict[int, bytes] = {}  # safetensors by step: those of SHOWN, and the newest
+        self.config: dict = {}
+        self.tokenizer = ""  # as the tokenizers library writes it
+        self.done, self.problem = False, ""
+        self._stored, self._ended = b"", False
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """True while its process learns, or hands over what it has."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def pid(self) -> int | None:
+        """The process that trains it; None where none does."""
+        return self._process.pid if self._process is not None and self.running else None
+
+    def go_on(self) -> None:
+        """Start, or go on where it was stopped; nothing where it runs or is done."""
+        with self._lock:
+            if self.running or self.done:
+                return
+            self.problem, self._ended = "", False
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "models.live_worker"],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"},
+            )
+            self._thread = threading.Thread(target=self._follow, args=(self._process,), daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Tell it to stop after the step it is at; what it has learned stays."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError, ValueError):  # it has just ended by itself
+                process.stdin.write(b"stop\n")
+                process.stdin.flush()
+
+    def end(self) -> None:
+        """End its process now, whatever it is at, and wait until it is gone."""
+        self._ended = True
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+        if self._thread is not None:
+            self._thread.join(GRACE)
+
+    def _follow(self, process: subprocess.Popen[bytes]) -> None:
+        """Give the process its plan and hear it to its end."""
+        ended = False
+        try:
+            assert process.stdin is not None and process.stdout is not None
+            training_plan.send(process.stdin, {"plan": asdict(self.plan)}, self._stored)
+            while (frame := training_plan.receive(process.stdout)) is not None:
+                ended = self.hear(*frame) or ended
+        except (BrokenPipeError, json.JSONDecodeError, KeyError):
+            pass
+        finally:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if not (ended or self._ended):
+                self.problem = "The training broke off."
+
+    def hear(self, header: dict, content: bytes) -> bool:
+        """Take in a frame; True for the last one."""
+        if header["kind"] == "made":
+            self.config, self.tokenizer = header["config"], content.decode()
+            return False
+        if header["kind"] == "end":
+            self._stored, self.done = content, header["done"]
+            return True
+        step, was = header["step"], self.progress
+        if was.step not in SHOWN:
+            self.weights.pop(was.step, None)
+        self.weights[step] = content
+        curve = (*was.curve, (float(step), header["loss"])) if "loss" in header else was.curve
+        self.progress = replace(
+            was,
+            step=step,
+            seconds=header["seconds"],
+            curve=curve,
+            kept_out=(*was.kept_out, (float(step), header["kept_out"])),
+            right=header["right"],
+            steps=tuple(sorted(self.weights)),
+        )
+        return False
+
+
+_held: dict[str, Learned] = {}
+
+
+def begin(plan: TrainingPlan) -> TrainingProcess:
+    """The training that a plan asks for, in a process of its own that its `go_on` starts."""
+
+    return TrainingProcess(plan)
+
+
+def again(plan: TrainingPlan, steps: Iterable[int]) -> TrainingProcess:
+    """The training of a plan once more, from its first step on and in this process, which tells how
+    far it is after the same `steps`: with one thread too, so that it comes to the same numbers on
+    a machine of the same kind."""
+    import torch
+
+    from models.live_worker import TrainingLoop
+
+    run, threads = TrainingProcess(plan), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            training = TrainingLoop(plan, b"")
+        run.hear(*training.made())
+        for step in steps:
+            while training.step < step:
+                training.learn()
+            run.hear(*training.told())
+    finally:
+        torch.set_num_threads(threads)
+    return run
+
+
+def read(run: TrainingProcess, text: str, step: int | None = None) -> Recording:
+    """A text as a training's model reads it, as it is now or after so many steps; where it answers
+    a list, with the right answer said.
+
+    Raises ValueError before its first weights are there, and for a step that is not.
+    """
+    from models import own_model
+
+    taken = _taken(run)
+    step = max(taken.weights) if step is None else step
+    if step not in taken.weights:
+        raise ValueError("There are no weights of this step.")
+    handle = taken.handle(f"{LIVE}{run.plan.task}", step)
+    if run.plan.kind == "decoder":
+        return own_model.record(handle, text)
+    room = handle.card.n_positions - 1
+    ids = own_model.frame(handle, own_model.clean(text))[0].ids
+    said = [token for token in ids if token != handle.tokenizer.eos][:room]
+    answer = tuple(said[::-1] if run.plan.task == "reverse" else said)
+    return own_model.record(handle, text, target=answer)
+
+
+def keep(run: TrainingProcess) -> str:
+    """Hold a training's weights as they are now under a new name that nobody can guess. Raises
+    ValueError before there are any."""
+    taken = _taken(run)
+    name = f"{LIVE}{run.plan.task}-{secrets.token_hex(6)}"
+    _held[name] = taken
+    return name
+
+
+def drop(name: str) -> None:
+    """Let a model go."""
+    _held.pop(name, None)
+
+
+def is_live(name: str) -> bool:
+    """True for the name of a model that is or was held here."""
+    return name.startswith(LIVE)
+
+
+def title(name: str) -> str:
+    """A held model's name as a person reads it, such as "my copy (740 steps)"; its earlier weights
+    as "my copy@300"."""
+    base, at, step = name.partition("@")
+    if base not in _held:
+        return "a model trained live"
+    mine = f"my {_held[base].plan.task}"
+    return f"{mine}{at}{step}" if step else f"{mine} ({max(_held[base].weights):,} steps)"
+
+
+def knows(name: str) -> bool:
+    """True for a model that is held, and for one of its earlier weights."""
+    base, _, step = name.partition("@")
+    return base in _held and (not step or step in map(str, _held[base].weights))
+
+
+def card(name: str) -> dict:
+    """A held model's card. Raises ValueError for one that is gone."""
+    return _of(name).card(name.partition("@")[0])
+
+
+def checkpoints(name: str) -> tuple[str, ...]:
+    """The names of a held model's earlier weights, earliest first; none for one that is gone."""
+    steps = sorted(_held[name].weights)[:-1] if name in _held else ()
+    return tuple(f"{name}@{step}" for step in steps)
+
+
+def load(name: str) -> own_model.OwnModel:
+    """A held model. Raises ValueError for one that is gone, and for a step that was not kept."""
+    learned, step = _of(name), name.partition("@")[2]
+    if not knows(name):
+        raise ValueError(f"{name} has no such checkpoint.")
+    return learned.handle(name, int(step) if step else max(learned.weights))
+
+
+def _of(name: str) -> Learned:
+    learned = _held.get(name.partition("@")[0])
+    if learned is None:
+        raise ValueError("This model was trained live and is gone with its visit.")
+    return learned
+
+
+def _taken(run: TrainingProcess) -> Learned:
+    from models.live_checkpoints import Learned
+
+    progress, weights = run.progress, dict(run.weights)
+    steps = {step: weights[step] for step in progress.steps if step in weights}
+    if not steps or not run.config:
+        raise ValueError("There are no weights yet.")
+    return Learned(run.plan, run.config, run.tokenizer, steps, progress)

@@ -1,0 +1,153 @@
+"""The process that trains one small model: `python -m models.live_worker`, told by frames and
+telling by frames (models/training_plan.py).
+
+The first frame is the plan, with the state of a training that was stopped where it goes on from
+one. From then on it learns, with one thread and the lowest priority, and twice a second tells how
+far it is, with its weights; a frame or the end of its input stops it, so it never outlives the app.
+The last frame holds what it takes to go on.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+import time
+from dataclasses import asdict
+from random import Random
+
+import torch
+from safetensors.torch import save
+
+from models import training_plan
+from models.encoding import from_text
+from models.live_tasks import RATE, SEED, WARM_UP, Task, config_of, model_of, tokenizer_of
+from models.oom_priority import first_to_go
+from models.tokenizer import Tokenizer
+from models.training_plan import MOST_STEPS, SECONDS, SHOWN, TrainingPlan
+
+A_REPORT = 0.5  # seconds between two reports
+A_POINT = 5  # steps that a point of the curve is the mean of
+
+
+class TrainingLoop:
+    """A model, its optimizer, and where it is."""
+
+    def __init__(self, plan: TrainingPlan, stored: bytes) -> None:
+        saved = torch.load(io.BytesIO(stored), weights_only=True) if stored else None
+        if saved:
+            self.tokenizer = Tokenizer(from_text(saved["tokenizer"]))
+        else:
+            self.tokenizer = tokenizer_of(plan)
+        self.task = Task(plan, self.tokenizer)
+        torch.manual_seed(SEED)
+        self.config = config_of(plan, self.tokenizer)
+        self.model = model_of(self.config, plan.kind)
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+        )
+        self.step, self.before = 0, 0.0
+        self.points: list[float] = list(saved["points"]) if saved else []
+        self.began = time.process_time()  # what it takes to begin is not learning
+        if saved:
+            self.model.load_state_dict(saved["model"])
+            self.optimizer.load_state_dict(saved["optimizer"])
+            self.step, self.before = saved["place"]
+
+    @property
+    def seconds(self) -> float:
+        """Of the processor, in this process and those before it."""
+        return self.before + time.process_time() - self.began
+
+    def learn(self) -> None:
+        """One step of gradient descent."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = RATE * min(1.0, (self.step + 1) / WARM_UP)
+        loss = self.task.loss(self.model, self.task.batch(Random(f"{SEED}.{self.step}")))
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.step += 1
+        self.points.append(loss.item())
+
+    def made(self) -> tuple[dict, bytes]:
+        """What model it is, as a frame: its sizes, and its vocabulary."""
+        header = {"kind": "made", "config": asdict(self.config)}
+        return header, self.tokenizer.bpe.to_str().encode()
+
+    def told(self) -> tuple[dict, bytes]:
+        """How far it is, as a frame: new points of the curve, what is kept out, and the weights."""
+        kept_out, right = self.task.measured(self.model)
+        header = {
+            "kind": "at",
+            "step": self.step,
+            "seconds": self.seconds,
+            "kept_out": kept_out,
+            "right": right,
+            "shown": self.step in SHOWN,
+        }
+        if len(self.points) >= A_POINT:
+            header["loss"] = sum(self.points) / len(self.points)
+            self.points.clear()
+        weights = {name: each.detach() for name, each in self.model.state_dict().items()}
+        return header, save(weights)
+
+    def stored(self) -> bytes:
+        """All that it takes to go on."""
+        into = io.BytesIO()
+        torch.save(
+            {
+                "model": self.model.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "place": (self.step, self.seconds),
+                "points": self.points,
+                "tokenizer": self.tokenizer.bpe.to_str(),
+            },
+            into,
+        )
+        return into.getvalue()
+
+
+def main() -> None:
+    """Read the plan, learn until told to stop or done, and hand over what it takes to go on."""
+    os.nice(19)
+    first_to_go()
+    torch.set_num_threads(1)
+    source, to = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # nothing else may write between frames
+    asked = training_plan.receive(source)
+    if asked is None:
+        return
+    training = TrainingLoop(TrainingPlan(**asked[0]["plan"]), asked[1])
+    stop = threading.Event()
+    threading.Thread(target=_heard, args=(source, stop), daemon=True).start()
+    training_plan.send(to, *training.made())
+    work(training, stop, lambda frame: training_plan.send(to, *frame))
+    done = training.step >= MOST_STEPS or training.seconds >= SECONDS
+    training_plan.send(to, {"kind": "end", "done": done}, training.stored())
+
+
+def work(training: TrainingLoop, stop: threading.Event, tell) -> None:
+    """Learn and tell, until stopped or out of steps or seconds."""
+    if training.step == 0:
+        tell(training.told())
+    last = time.monotonic()
+    while not stop.is_set() and training.step < MOST_STEPS and training.seconds < SECONDS:
+        training.learn()
+        now = time.monotonic()
+        if training.step in SHOWN or now - last > A_REPORT:
+            tell(training.told())
+            last = now
+    tell(training.told())
+
+
+def _heard(source, stop: threading.Event) -> None:
+    """Any frame means stop, and so does the end of the app."""
+    source.read(1)
+    stop.set()
+
+
+if __name__ == "__main__":
+    main()

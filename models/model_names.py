@@ -1,0 +1,119 @@
+"""Which models there are, and how a name is spelled.
+
+The names: those in `names()`; `hub:WHERE`, a Hugging Face model by its name on the hub or its
+folder, in its own code; `ours:WHERE`, its weights in Headlight's own classes, for the families that
+they cover. `hub:minilm` and `minilm` are the same weights in both ways. `cluster:NAME`: one that
+replicas on a cluster serve, see `models.cluster`. `live:NAME`: one held by `models.live_training`.
+Any that is in this process with `@permuted` behind it is that model with its weights in random
+order, see `models.weight_shuffle`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from models import live_training, shipped_models, smollm2
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MINILM, SMOLLM2 = "minilm", smollm2.NAME
+PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
+IN_ITS_OWN_CODE, IN_OURS, ON_THE_CLUSTER = "hub:", "ours:", "cluster:"
+PERMUTED = "@permuted"
+MINILM_CARD = {
+    "name": MINILM,
+    "kind": "encoder",
+    "summary": (
+        "all-MiniLM-L6-v2, a pretrained BERT made to give sentences vectors; here in Headlight’s "
+        "own classes."
+    ),
+    "headline": "Heads of a model in real use.",
+    "n_parameters": 22_564_992,
+    "config": {
+        "n_layer": 6,
+        "n_head": 12,
+        "d_model": 384,
+        "d_head": 32,
+        "n_vocab": 30522,
+        "n_positions": 512,
+    },
+    "readout": False,
+    "data": ["see the model’s own card: a billion English sentence pairs"],
+    "recipe": ["pretrained by others (Apache 2.0); the weights’ hash is checked before use"],
+    "limits": [
+        "It has no readout: it gives a vector for each token and predicts no words.",
+        "English, in lower case; a character that its vocabulary lacks becomes one unknown token.",
+    ],
+    "checkpoints": [],
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names of the models that are here: our own, and MiniLM and SmolLM2 where their packages
+    are installed."""
+    own, here = shipped_models.names(), (shipped_models.packaged(), smollm2.file())
+    packaged = (name for name, where in zip(PACKAGED, here) if where is not None)
+    return (*own[:3], *packaged, *own[3:])
+
+
+def knows(name: str) -> bool:
+    """True for a name that `load` takes; whether there is such a model on the hub shows when it is
+    loaded."""
+    base = name.partition("@")[0]
+    ways = IN_ITS_OWN_CODE, IN_OURS, ON_THE_CLUSTER
+    borrowed = name.startswith(ways) and name.partition(":")[2].strip()
+    return live_training.knows(name) or base in names() or bool(borrowed)
+
+
+def card(name: str) -> dict:
+    """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a
+    name that is not here."""
+    of = live_training.card if live_training.is_live(name) else shipped_models.card
+    packaged = {MINILM: MINILM_CARD, SMOLLM2: smollm2.CARD}
+    return packaged[name] if name in packaged else of(name)
+
+
+def checkpoints(name: str) -> tuple[str, ...]:
+    """The names of a model's earlier weights, which `load` knows too, earliest first; none for a
+    model that is not ours."""
+    return (
+        shipped_models.checkpoints(name)
+        if name in shipped_models.names()
+        else live_training.checkpoints(name)
+    )
+
+
+def packaged_folder() -> Path:
+    """Where MiniLM's files lie, checked. Raises ValueError where its package is not installed or
+    holds other weights."""
+    folder = shipped_models.packaged()
+    if folder is None:
+        raise ValueError(f"the package {shipped_models.PACKAGE} is not installed")
+    return shipped_models.checked(folder)
+
+
+def spelled(name: str) -> str:
+    """A name in the one way that `load` and lists use: no white space, no slash at its end, a
+    folder by its whole path."""
+    way, where = way_of(name.strip())
+    return f"{way}{whole(where)}" if way else name.strip()
+
+
+def way_of(where: str) -> tuple[str, str]:
+    """ "hub:" or "ours:" where a name begins with it, else "", and the rest."""
+    way = next((each for each in (IN_ITS_OWN_CODE, IN_OURS) if where.startswith(each)), "")
+    return way, where.removeprefix(way).strip()
+
+
+def whole(where: str) -> str:
+    """A folder by its whole path; a name on the hub as it is, no slash at its end."""
+    path = os.path.expanduser(where)
+    here = path.startswith(("/", ".")) or (path.endswith(".gguf") and os.path.isfile(path))
+    return os.path.abspath(path) if here else where.rstrip("/")
+
+
+def absent() -> str:
+    """How to get the pretrained model that is not installed, in one sentence; "" where it is."""
+    return "" if smollm2.file() is not None else smollm2.absent()

@@ -1,0 +1,415 @@
+"""Models of our own: weights from disk, a forward pass on a text, and the Recording of it.
+
+A model's folder under `models/weights` holds `model.safetensors` (fp16), `tokenizer.json` and
+`card.json`, whose `kind` and `config` give the architecture and whose other entries (data, recipe,
+scores, limits) are for people. `checkpoints.safetensors`, where there is one, holds earlier weights
+of the same model as `STEP/name`, in fp16 or coarser (models/quantization.py); such a one is called
+`model@STEP`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import ClassVar
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import load as load_safetensors
+from torch import Tensor, nn
+
+from models import generation, quantization, shipped_models
+from models.activation_cache import ActivationStore, Recorder
+from models.attention import MultiHeadAttention, by_inputs, looking
+from models.config import Config
+from models.edit_ops import divisor, hidden, shuffled, that_fit
+from models.edit_validation import check, check_length
+from models.edits import Edit, PatchHead, PatchSite
+from models.layers import WIDE, GatedFeedForward, Patch, sharing
+from models.recording import Attention, Card, NotFinite, Recording
+from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
+from models.transformer import Decoder, Encoder, EncoderDecoder, FeedForward, Transformer
+
+# How weights lie in memory while a model is read: the numbers stay what they are, and a pass is
+# faster.
+
+
+def lay_out(model: nn.Module) -> None:
+    """Lay out what reads the stream: q, k and v beside each other, and the units of the
+    feed-forward networks; with AVX-512, what both write with too."""
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.fuse()
+            writing = module.w_o
+        elif isinstance(module, (FeedForward, GatedFeedForward)):
+            for matrix in module.reading():
+                matrix.weight.data = by_inputs(matrix.weight)
+            writing = module.w_2
+        else:
+            continue
+        if WIDE:
+            writing.weight.data = by_inputs(writing.weight)
+
+
+KINDS: dict[str, type[Transformer]] = {
+    "encoder": Encoder,
+    "decoder": Decoder,
+    "encoder-decoder": EncoderDecoder,
+}
+
+
+# The special tokens around a text, before and after it.
+ENDS = {"encoder": ((CLS,), (SEP,)), "decoder": ((BOS,), ()), "encoder-decoder": ((), (EOS,))}
+
+
+@dataclass(frozen=True)
+class OwnModel:
+    """A loaded model, ready to record. It is shared by everyone and never changes. `ends`: the
+    special tokens before and after a text."""
+
+    source: ClassVar[str] = "models.own_source"
+    card: Card
+    tokenizer: Tokenizer
+    model: Transformer = field(repr=False)
+    ends: tuple[tuple[str, ...], tuple[str, ...]]
+
+    @cached_property
+    def attentions(self) -> dict[str, list[MultiHeadAttention]]:
+        """Every attention of the model by its label, its layers in order."""
+        return self.model.attentions()
+
+    @cached_property
+    def has_readout_bias(self) -> bool:
+        """True where the readout adds something to some word's score."""
+        bias = self.model.readout_bias
+        return bias is not None and bool(bias.any())
+
+
+def load(name: str) -> OwnModel:
+    """The shipped model of that name, in fp32 on the CPU. Raises ValueError for a name that is not
+    shipped."""
+    base, _, step = name.partition("@")
+    folder, card = shipped_models.folder(base), shipped_models.card(base)
+    if step:
+        shipped_models.expect_checkpoint(name)
+        with safe_open(folder / shipped_models.EARLIER, framework="pt") as file:
+            tensors = {
+                key.partition("/")[2]: file.get_tensor(key)
+                for key in file.keys()
+                if key.startswith(f"{step}/")
+            }
+        stored = b"".join(tensors[key].numpy().tobytes() for key in sorted(tensors))
+        tensors = quantization.restored(tensors)
+    else:
+        stored = (folder / "model.safetensors").read_bytes()
+        tensors = load_safetensors(stored)
+    model = KINDS[card["kind"]](Config(**card["config"]))
+    model.load_state_dict({key: tensor.float() for key, tensor in tensors.items()})
+    return handle_of(
+        model.eval(),
+        Tokenizer.load(folder / "tokenizer.json"),
+        name,
+        hashlib.sha256(stored).hexdigest()[:12],
+        f"{'8 to 12 bits' if step and quantization.is_coarse(folder) else 'fp16'}, computed in "
+        f"fp32",
+    )
+
+
+def handle_of(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    name: str,
+    fingerprint: str,
+    weights: str = "fp16, computed in fp32",
+    ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+) -> OwnModel:
+    """A handle around a model in memory, as training and tests have it. `ends` as in Handle; None
+    for those of our own models."""
+    config = model.config
+    lay_out(model)
+    card = Card(
+        name=name,
+        kind=next(kind for kind, cls in KINDS.items() if type(model) is cls),
+        n_layer=config.n_layer,
+        n_head=config.n_head,
+        d_model=config.d_model,
+        d_head=config.d_head,
+        n_vocab=config.n_vocab,
+        n_positions=config.n_positions,
+        n_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        fingerprint=fingerprint,
+        weights=weights,
+    )
+    return OwnModel(card, tokenizer, model, ENDS[card.kind] if ends is None else ends)
+
+
+@torch.inference_mode()
+def record(
+    handle: OwnModel,
+    text: str,
+    edits: tuple[Edit, ...] = (),
+    target: str | tuple[int, ...] | None = None,
+) -> Recording:
+    """One forward pass over the text, recorded. A text over the model's length is cut at its end;
+    `dropped` says by how much.
+
+    For a model that reads one text and writes another, `target` is what its decoder reads (teacher
+    forcing), as a text or as bare token ids; None stands for what the model itself says, the
+    likeliest token each time. Raises ValueError for an edit that the model or text cannot follow,
+    and for a target where the model has no second text; NotFinite where an edit makes numbers
+    overflow.
+    """
+    if edits:
+        masks = handle.tokenizer.mask is not None
+        check(edits, handle.card, handle.model.config, tuple(handle.attentions), masks)
+    text = clean(text)
+    puts = _puts(handle, edits)
+    if isinstance(handle.model, EncoderDecoder):
+        return _record_two(handle, text, edits, puts, target)
+    if target is not None:
+        raise ValueError(
+            f"{handle.card.name} reads one text alone, so there is no target to give it"
+        )
+    causal = isinstance(handle.model, Decoder)
+    tokens, dropped = frame(handle, text)
+    tokens = hidden(shuffled(tokens, edits), edits, handle.tokenizer.mask, MASK)
+    n = len(tokens.ids)
+    check_length(edits, n, handle.card)
+    name = "decoder" if causal else "encoder"
+    tape = Recorder(sharing(handle.model.config, edits), n)
+    handle.model(torch.tensor([tokens.ids]), tape=tape, edits=(*edits, *puts[name]))
+    _finite(tape)
+    attention = Attention(
+        name="self",
+        query=name,
+        key=name,
+        allowed=looking(0, n, causal, edits, handle.model.config.window).numpy(),
+        scale=_scale(handle, "self", edits),
+        **tape.heads["attn"],
+    )
+    return Recording(
+        handle.card, text, tuple(edits), (tape.stream(name, tokens),), (attention,), dropped
+    )
+
+
+def _record_two(
+    handle: OwnModel,
+    text: str,
+    edits: tuple[Edit, ...],
+    puts: dict[str, tuple[Patch, ...]],
+    target: str | tuple[int, ...] | None,
+) -> Recording:
+    source, dropped = frame(handle, text)
+    source = shuffled(source, edits)
+    check_length(edits, n := len(source.ids), handle.card)
+    reading, writing = (*edits, *puts["encoder"]), (*edits, *puts["decoder"])
+    model = handle.model
+    memory_tape = Recorder(config := sharing(model.config, edits), n)
+    assert isinstance(model, EncoderDecoder)  # record has looked
+    memory = model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=reading)
+    _finite(memory_tape, "encoder ")
+    tokens, target, target_dropped = _target(handle, memory, writing, target)
+    check_length(edits, m := len(tokens.ids), handle.card)
+    tape = Recorder(config, m, n)
+    model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=writing)
+    _finite(tape, "decoder ")
+    attention = (
+        Attention(
+            name="encoder self",
+            query="encoder",
+            key="encoder",
+            allowed=looking(0, n, False, edits).numpy(),
+            scale=_scale(handle, "encoder self", edits),
+            **memory_tape.heads["attn"],
+        ),
+        Attention(
+            name="decoder self",
+            query="decoder",
+            key="decoder",
+            allowed=looking(0, m, True, edits).numpy(),
+            scale=_scale(handle, "decoder self", edits),
+            **tape.heads["attn"],
+        ),
+        Attention(
+            name="cross",
+            query="decoder",
+            key="encoder",
+            allowed=np.ones((m, n), dtype=bool),
+            scale=_scale(handle, "cross", edits),
+            **tape.heads["cross"],
+        ),
+    )
+    streams = (memory_tape.stream("encoder", source), tape.stream("decoder", tokens))
+    return Recording(
+        handle.card, text, tuple(edits), streams, attention, dropped, target, target_dropped
+    )
+
+
+def _target(
+    handle: OwnModel, memory: Tensor, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+) -> tuple[Tokens, str, int]:
+    """What the decoder reads, as tokens and as text, and how many of its tokens did not fit."""
+    if isinstance(target, str):
+        tokens, dropped = frame_target(handle, clean(target))
+        return tokens, clean(target), dropped
+    assert isinstance(handle.model, EncoderDecoder)
+    said = (
+        list(target)
+        if target is not None
+        else generation.greedy(handle.model, handle.tokenizer, memory, edits)
+    )
+    text = handle.tokenizer.text(said)
+    tokens, dropped = frame_target(handle, text)
+    if tokens.ids[1:] != tuple(said):  # another spelling of the same text; what was said counts
+        return spelled(handle.tokenizer, said), text, 0
+    return tokens, text, dropped
+
+
+def _scale(handle: OwnModel, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:
+    """What each layer of an attention multiplies q . k by, (layer)."""
+    layers = handle.attentions[attention]
+    return np.array([1 / divisor(edits, each.layer, each.scale) for each in layers])
+
+
+def _finite(tape: Recorder, stream: str = "") -> None:
+    """Raises NotFinite where the pass ended in numbers that are none."""
+    if not tape.is_finite():
+        raise NotFinite(f"{stream}{tape.first_bad()}")
+
+
+@torch.inference_mode()
+def kept(
+    handle: OwnModel,
+    text: str,
+    edits: tuple[Edit, ...] = (),
+    wanted: set[str] | None = None,
+    written: bool = True,
+) -> dict[str, dict[str, Tensor]]:
+    """Vectors of a pass over a text, by stream and name: sites (token, d_model) and heads' outputs
+    "0.attn.z" (head, token, d_head).
+
+    Patches among the edits are left out. `wanted`: the names to keep, None for all. `written`:
+    whether a translator writes its text too; reading takes a fraction of the time.
+    """
+    edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
+    tokens, _ = frame(handle, clean(text))
+    tokens = shuffled(tokens, edits)
+    edits = that_fit(tokens, edits)
+    tokens = hidden(tokens, edits, handle.tokenizer.mask, MASK)
+    check_length(edits, len(tokens.ids), handle.card)
+    ids = torch.tensor([tokens.ids])
+    first, second = ActivationStore(wanted), ActivationStore(wanted)
+    if not isinstance(handle.model, EncoderDecoder):
+        handle.model(ids, tape=first, edits=edits)
+        return {handle.card.kind: first.held}
+    memory = handle.model.encode(ids, tape=first, edits=edits)
+    if not written:
+        return {"encoder": first.held}
+    said = [
+        handle.tokenizer.ends[0],
+        *generation.greedy(handle.model, handle.tokenizer, memory, edits),
+    ]
+    handle.model.decode(torch.tensor([said]), memory, tape=second, edits=edits)
+    return {"encoder": first.held, "decoder": second.held}
+
+
+def _puts(handle: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch, ...]]:
+    """What patches put in, by stream; a text that several of them name is read once."""
+    written = any(
+        place_of(handle, each.attention, each.layer)[0] == "decoder"
+        if isinstance(each, PatchHead)
+        else isinstance(each, PatchSite) and each.stream == "decoder"
+        for each in edits
+    )
+    donor = cache(lambda text: kept(handle, text, edits, written=written))
+    found: dict[str, list[Patch]] = {"encoder": [], "decoder": []}
+    for edit in edits:
+        if isinstance(edit, PatchHead):
+            stream, name = place_of(handle, edit.attention, edit.layer)
+            found[stream].append(
+                Patch(name, donor(edit.text)[stream][name][edit.head], head=edit.head)
+            )
+        elif isinstance(edit, PatchSite):
+            held = donor(edit.text)
+            stream = edit.stream or next(iter(held))
+            sites = [site for site in held.get(stream, {}) if not site.endswith(".z")]
+            if edit.site not in sites:
+                there = f"has {', '.join(sites)}" if sites else f"is none of {', '.join(held)}"
+                raise ValueError(f"{edit}: no site {edit.site!r}; stream {stream} {there}")
+            n = len(held[stream][edit.site])
+            if edit.token is not None and not 0 <= edit.token < n:
+                raise ValueError(f"{edit}: the other text has tokens 0 to {n - 1} there")
+            found[stream].append(Patch(edit.site, held[stream][edit.site], token=edit.token))
+    return {stream: tuple(puts) for stream, puts in found.items()}
+
+
+def place_of(handle: OwnModel, attention: str, layer: int) -> tuple[str, str]:
+    """The stream that an attention's heads write into, and the name that their outputs have on the
+    tape."""
+    stream = (
+        "decoder"
+        if attention == "cross"
+        else attention.removesuffix(" self")
+        if " " in attention
+        else handle.card.kind
+    )
+    return stream, f"{layer}.{'cross' if attention == 'cross' else 'attn'}.z"
+
+
+def clean(text: str) -> str:
+    """The text without half surrogate pairs, which are no text: each becomes "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def frame(handle: OwnModel, text: str) -> tuple[Tokens, int]:
+    """The text as the model reads it, with its special tokens, and how many tokens were dropped:
+    [CLS] text [SEP] for an encoder, [BOS] text for a decoder, text [EOS] for the source of an
+    encoder-decoder. A model that puts nothing around a text reads its end mark where there is
+    none."""
+    limit, masks = handle.card.n_positions, handle.card.kind == "encoder"
+    tokens, dropped = handle.tokenizer.tokens(text, limit, *handle.ends, masks=masks)
+    if not tokens.ids:
+        if handle.tokenizer.eos is None:
+            raise ValueError(
+                f"{handle.card.name} reads nothing where there is no text; write a word"
+            )
+        return handle.tokenizer.tokens(
+            text,
+            handle.card.n_positions,
+            (handle.tokenizer.bpe.id_to_token(handle.tokenizer.eos) or EOS,),
+            (),
+        )
+    return tokens, dropped
+
+
+def frame_target(handle: OwnModel, text: str) -> tuple[Tokens, int]:
+    """A target as the decoder reads it, [BOS] text, and how many tokens were dropped."""
+    return handle.tokenizer.tokens(text, handle.card.n_positions, (BOS,), ())
+
+
+@torch.inference_mode()
+def embeddings(handle: OwnModel) -> np.ndarray:
+    """Every word's embedding as the stream begins with it, times sqrt(d_model): (id, d_model)."""
+    embedding = handle.model.embedding
+    return embedding.words(embedding.token.weight).numpy()
+
+
+@torch.inference_mode()
+def memory_of(handle: OwnModel, tokens: Tokens) -> Tensor:
+    """What the encoder makes of a source: (1, key, d_model)."""
+    assert isinstance(handle.model, EncoderDecoder), f"{handle.card.name} has no encoder beside it"
+    return handle.model.encode(torch.tensor([tokens.ids]))
+
+
+def spelled(tokenizer: Tokenizer, said: list[int]) -> Tokens:
+    """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together
+    that no text would be split into."""
+    n = len(said)
+    return Tokens(
+        (tokenizer.ends[0], *said),
+        (BOS, *map(tokenizer.label, said)),
+        ((-1, -1),) * (n + 1),
+        (True, *(token in tokenizer.special for token in said)),
+    )

@@ -1,0 +1,128 @@
+"""What a config.json says of an architecture, in the terms of our own `Config`: what our classes do
+not compute is refused with its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, isqrt
+from typing import cast
+
+from models.pretrained.model_files import NotLoaded, mend
+
+# The longest text, in tokens, whatever a model could take; and the memory that scores and patterns
+# of one recording may fill.
+LONGEST = 512
+MOST_BYTES_OF_PATTERNS = 320 << 20
+ACTIVATION = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+}
+
+
+# What a model was trained with in the place of a readout, by the end of its class's name.
+HEADS = {
+    "ForSequenceClassification": "classification head",
+    "ForTokenClassification": "token-classification head",
+    "ForQuestionAnswering": "question-answering head",
+    "ForQuestionAnsweringSimple": "question-answering head",
+    "ForMultipleChoice": "multiple-choice head",
+    "ForNextSentencePrediction": "next-sentence head",
+}
+
+
+def head_of(architectures: object) -> str:
+    """The head that a model was saved with in the place of a readout over the vocabulary, by what
+    its config.json says; "" for none that is known."""
+    names = architectures if isinstance(architectures, list) else []
+    return next(
+        (head for name in map(str, names) for end, head in HEADS.items() if name.endswith(end)), ""
+    )
+
+
+def activation(name: str) -> str:
+    """An activation by our name for it. Raises NotLoaded for one that is none of ours."""
+    if name not in ACTIVATION:
+        raise NotLoaded(f"the activation {name!r} is not among {', '.join(ACTIVATION)}")
+    return ACTIVATION[name]
+
+
+def longest(bounds: list[int], n_head: int, n_layer: int) -> int:
+    """The longest text that a model is given: within its own bounds, and what memory holds of its
+    patterns. n_layer: of all its attentions together."""
+    cells = 8 * n_head * n_layer
+    return int(max(2, min(LONGEST, *bounds, isqrt(MOST_BYTES_OF_PATTERNS // cells))))
+
+
+def rotary(described: dict, share: float = 1.0) -> dict:
+    """The fields of Config that rotary positions need. Raises NotLoaded for a way of stretching
+    them that our classes do not have.
+
+    Older files say `rope_theta` and `rope_scaling`, newer ones `rope_parameters`. "dynamic" changes
+    nothing within the length that a model was made for, and no longer text is read.
+    """
+    told = described.get("rope_parameters") or described.get("rope_scaling") or {}
+    kind = told.get("rope_type") or told.get("type") or "default"
+    named = (told.get("rope_theta"), described.get("rope_theta"), described.get("rotary_emb_base"))
+    base = next((each for each in named if each is not None), 10000.0)
+    if kind not in ("default", "dynamic", "linear", "llama3"):
+        raise NotLoaded(f"rotary positions stretched by {kind!r} do not run there")
+    scaling: tuple[float, ...] | None = None
+    if kind == "linear":
+        scaling = (float(told["factor"]),)
+    elif kind == "llama3":
+        names = ("factor", "low_freq_factor", "high_freq_factor")
+        trained = told["original_max_position_embeddings"]
+        scaling = (*(float(told[name]) for name in names), float(trained))
+    return {
+        "positions": "rotary",
+        "rotary_base": float(base),
+        "rotary_share": share,
+        "rotary_scaling": scaling,
+    }
+
+
+def check_rotary(described: dict, name: str) -> None:
+    """Raises NotLoaded where a number that rotary positions are made of is none, or not above 0."""
+    for key, value in _rotary_numbers(described):
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not (number and 0 < cast(float, value) < inf):
+            raise NotLoaded(
+                f"The config.json of {name} says {key} is {str(value)[:40]}, and rotary positions "
+                f"need a number above 0; {mend(name)}."
+            )
+
+
+def _rotary_numbers(described: dict) -> Iterator[tuple[str, object]]:
+    """What a config.json says of base and stretch of rotary positions; some say it by kind of
+    layer."""
+    for key in ("rope_theta", "rotary_emb_base", "rope_local_base_freq", "factor"):
+        if described.get(key) is not None:
+            yield key, described[key]
+    for key in ("rope_parameters", "rope_scaling"):
+        told = described.get(key)
+        if isinstance(told, dict):
+            yield from _rotary_numbers(told)
+            for each in told.values():
+                if isinstance(each, dict):
+                    yield from _rotary_numbers(each)
+
+
+def window(described: dict, n_layer: int) -> tuple[int | None, list[int]]:
+    """How many tokens every layer sees, None for all, and the bounds of a text's length: where some
+    layers have a window and others not, a text that fits it is the same to both."""
+    size = described.get("sliding_window")
+    if not size or not described.get("use_sliding_window", described["model_type"] == "mistral"):
+        return None, []
+    kinds = described.get("layer_types") or []
+    sliding = sum(kind == "sliding_attention" for kind in kinds)
+    if not kinds:
+        first = 0 if described["model_type"] == "mistral" else described.get("max_window_layers", 0)
+        sliding = max(0, n_layer - first)
+    if not sliding:
+        return None, []
+    return (size, []) if sliding == n_layer else (None, [size])

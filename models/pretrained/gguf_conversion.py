@@ -1,0 +1,337 @@
+"""What reads a `.gguf` file and writes it as Hugging Face files, in a process of its own:
+
+    python -m models.pretrained.gguf_conversion FILE FOLDER NAME
+
+Tensors are dequantised by the reference functions of the `gguf` package, some rows at a time. The
+rows of Llama's q and k are put back into the order of Hugging Face's rotary positions, and 1 is
+taken from Gemma's gains. What is stored in 16 bits stays so; all else becomes float32.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import sys
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+
+from models.oom_priority import first_to_go
+from models.pretrained import model_files
+from models.pretrained.gguf import MANIFEST
+from models.pretrained.gguf_tokenizer import write_tokenizer
+from models.pretrained.hub import DISK_TO_SPARE, check_size
+from models.pretrained.model_files import NotLoaded
+
+SPARE = 2 << 30  # bytes beside the file: the vocabulary's many small pieces, and the libraries
+SECONDS = 290
+AT_ONCE = 1 << 22  # numbers that are dequantised at a time
+ALIGNED = 64  # bytes
+TYPES = "F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K".split()
+AS_STORED = {"F16": "F16", "BF16": "BF16"}
+
+# By architecture: Hugging Face's model_type and class, and its activation.
+FAMILIES = {
+    "llama": ("llama", "LlamaForCausalLM", "silu"),
+    "mistral": ("mistral", "MistralForCausalLM", "silu"),
+    "qwen2": ("qwen2", "Qwen2ForCausalLM", "silu"),
+    "qwen3": ("qwen3", "Qwen3ForCausalLM", "silu"),
+    "gemma": ("gemma", "GemmaForCausalLM", "gelu_pytorch_tanh"),
+}
+OUTSIDE = {
+    "token_embd.weight": "model.embed_tokens.weight",
+    "output_norm.weight": "model.norm.weight",
+    "output.weight": "lm_head.weight",
+}
+INSIDE = {
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+    "attn_norm": "input_layernorm",
+    "ffn_norm": "post_attention_layernorm",
+}
+IN_A_LAYER = re.compile(r"blk\.(\d+)\.([a-z_]+)\.(weight|bias)")
+STRETCH = "rope_freqs.weight"  # what each pair's angle is divided by, as Llama 3.1 has it
+LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+
+
+class GGUFHeader:
+    """The metadata of a file, by key without the architecture before it."""
+
+    def __init__(self, reader: gguf.GGUFReader) -> None:
+        self.fields = reader.fields
+        self.architecture = str(self.field("general.architecture", ""))
+
+    def field(self, key: str, otherwise: Any = None) -> Any:
+        """The value of a key as it is spelled in the file."""
+        found = self.fields.get(key)
+        return otherwise if found is None else found.contents()
+
+    def own(self, key: str, otherwise: Any = None) -> Any:
+        """The value of a key that the architecture's name stands before."""
+        return self.field(f"{self.architecture}.{key}", otherwise)
+
+    def needed(self, key: str) -> Any:
+        """As `own`. Raises NotLoaded where there is none."""
+        value = self.own(key)
+        if value is None:
+            raise NotLoaded(f"the file does not say {self.architecture}.{key}")
+        return value
+
+
+def config_of(head: GGUFHeader, tensors: dict[str, Any]) -> dict[str, Any]:
+    """The config.json of a file. Raises NotLoaded for what our classes do not run."""
+    if head.architecture not in FAMILIES:
+        raise NotLoaded(
+            f"it is of the architecture {head.architecture[:40]!r}; {', '.join(FAMILIES)} run here"
+        )
+    if head.own("expert_count", 0):
+        raise NotLoaded("it has several experts in each layer, which does not run here")
+    if head.field("split.count", 1) > 1:
+        raise NotLoaded("it is one of several files of a model; join them to one file first")
+    if "token_embd.weight" not in tensors:
+        raise NotLoaded("it holds no embedding")
+    window = head.own("attention.sliding_window", 0)
+    known_as = "mistral" if head.architecture == "llama" and window else head.architecture
+    model_type, kind, activation = FAMILIES[known_as]
+    d_model, n_head = head.needed("embedding_length"), head.needed("attention.head_count")
+    width = head.own("attention.key_length", d_model // max(1, n_head))
+    if head.own("attention.value_length", width) != width:
+        raise NotLoaded("its values are not as wide as its keys, which does not run here")
+    if head.own("rope.dimension_count", width) != width:
+        raise NotLoaded("it turns a part of each head alone, which does not run here")
+    config = {
+        "architectures": [kind],
+        "model_type": model_type,
+        "vocab_size": tensors["token_embd.weight"].shape.tolist()[-1],
+        "hidden_size": d_model,
+        "intermediate_size": head.needed("feed_forward_length"),
+        "num_hidden_layers": head.needed("block_count"),
+        "num_attention_heads": n_head,
+        "num_key_value_heads": head.own("attention.head_count_kv", n_head),
+        "head_dim": width,
+        "hidden_act": activation,
+        "max_position_embeddings": head.needed("context_length"),
+        "rms_norm_eps": head.needed("attention.layer_norm_rms_epsilon"),
+        "rope_theta": head.own("rope.freq_base", 10000.0),
+        "attention_bias": "blk.0.attn_output.bias" in tensors,
+        "tie_word_embeddings": "output.weight" not in tensors,
+        "bos_token_id": head.field("tokenizer.ggml.bos_token_id"),
+        "eos_token_id": head.field("tokenizer.ggml.eos_token_id"),
+        "pad_token_id": head.field("tokenizer.ggml.padding_token_id"),
+    }
+    if window:
+        config |= {"sliding_window": window, "use_sliding_window": True}
+    if (scaling := _scaling(head, tensors, width)) is not None:
+        config["rope_scaling"] = scaling
+    return config
+
+
+def _scaling(head: GGUFHeader, tensors: dict[str, Any], width: int) -> dict[str, Any] | None:
+    """How rotary positions are stretched, as config.json says it. Raises NotLoaded for a way that
+    our classes do not have."""
+    if STRETCH in tensors:
+        factors = _numbers(tensors[STRETCH]).ravel()
+        found = {"rope_type": "llama3", "factor": float(factors.max()), **LLAMA3}
+        base = head.own("rope.freq_base", 10000.0)
+        if not np.allclose(_llama3(found, base, width), factors, rtol=1e-3):
+            raise NotLoaded("its rotary positions are stretched in a way that does not run here")
+        return found
+    kind = head.own("rope.scaling.type", "none")
+    factor = head.own("rope.scaling.factor") or head.own("rope.scale_linear") or 1.0
+    if kind in ("none", "linear") and factor == 1.0:
+        return None
+    if kind not in ("linear", "none"):
+        raise NotLoaded(f"its rotary positions are stretched by {kind[:20]!r}")
+    return {"rope_type": "linear", "factor": float(factor)}
+
+
+def _llama3(scaling: dict[str, Any], base: float, width: int) -> np.ndarray:
+    """What Llama 3 divides each pair's angle by."""
+    rate = 1.0 / base ** (np.arange(0, width, 2) / width)
+    low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
+    trained = scaling["original_max_position_embeddings"]
+    part = np.clip((trained * rate / (2 * np.pi) - low) / (high - low), 0, 1)
+    return 1 / ((1 - part) / scaling["factor"] + part)
+
+
+# ---- weights ---------------------------------------------------------------------------------
+
+
+def theirs(name: str) -> str | None:
+    """Hugging Face's name of a tensor; None for one that config.json stands for. Raises NotLoaded
+    for a name that no family here has."""
+    if name == STRETCH or name.endswith(".attn_rot_embd"):
+        return None
+    if name in OUTSIDE:
+        return OUTSIDE[name]
+    found = IN_A_LAYER.fullmatch(name)
+    if found is None or found[2] not in INSIDE:
+        raise NotLoaded(f"it holds a tensor {name[:60]!r}, which no model that runs here has")
+    return f"model.layers.{found[1]}.{INSIDE[found[2]]}.{found[3]}"
+
+
+def _numbers(tensor: Any) -> np.ndarray:
+    """A small tensor's numbers, float32."""
+    return gguf.dequantize(tensor.data, tensor.tensor_type)
+
+
+def order(name: str, n_rows: int, config: dict[str, Any]) -> np.ndarray:
+    """Which row of a stored tensor stands at each place: of Llama's q and k the two halves of a
+    head's dimensions take turns in the file, and follow each other at Hugging Face."""
+    at = np.arange(n_rows)
+    part = re.search(r"\.attn_([qk])\.", name)
+    if part is None or config["model_type"] not in ("llama", "mistral"):
+        return at
+    heads = config["num_attention_heads" if part[1] == "q" else "num_key_value_heads"]
+    return at.reshape(heads, -1, 2).swapaxes(1, 2).ravel()
+
+
+def pieces(tensor: Any, config: dict[str, Any]) -> Iterator[bytes]:
+    """A tensor's numbers as they lie in safetensors, some rows at a time."""
+    shape = tensor.shape.tolist()[::-1]
+    kind = tensor.tensor_type
+    shifted = config["model_type"] == "gemma" and tensor.name.endswith("_norm.weight")
+    if len(shape) == 1 and kind.name in ("F32", "F16"):
+        stored = tensor.data[order(tensor.name, shape[0], config)]
+        yield (stored - stored.dtype.type(1) if shifted else stored).tobytes()
+        return
+    rows = order(tensor.name, shape[0], config) if len(shape) > 1 else np.zeros(1, dtype=int)
+    stored = tensor.data.reshape(len(rows), -1)
+    step = max(1, AT_ONCE // shape[-1])
+    for at in range(0, len(rows), step):
+        chosen = np.ascontiguousarray(stored[rows[at : at + step]])
+        yield (
+            chosen.tobytes()
+            if kind.name in AS_STORED
+            else gguf.dequantize(chosen, kind).astype(np.float32, copy=False).tobytes()
+        )
+
+
+def write_weights(tensors: dict[str, Any], config: dict[str, Any], goal: Path) -> None:
+    """Write model.safetensors, a tensor at a time."""
+    named = {ours: each for name, each in tensors.items() if (ours := theirs(name)) is not None}
+    head: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, tensor in named.items():
+        kind = AS_STORED.get(tensor.tensor_type.name, "F32")
+        shape = tensor.shape.tolist()[::-1]
+        begin, end = end, end + prod(shape) * model_files.BYTES[kind]
+        head[name] = {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
+    written = json.dumps(head).encode()
+    written += b" " * (-(8 + len(written)) % ALIGNED)
+    with goal.open("wb") as stream:
+        stream.write(len(written).to_bytes(8, "little") + written)
+        for tensor in named.values():
+            for piece in pieces(tensor, config):
+                stream.write(piece)
+
+
+def stored_as(tensors: dict[str, Any]) -> str:
+    """The types of a file's matrices, the most used first: "Q4_1 and Q8_0"."""
+    counts: dict[str, int] = {}
+    for tensor in tensors.values():
+        if len(tensor.shape) > 1:
+            kind = tensor.tensor_type.name
+            counts[kind] = counts.get(kind, 0) + int(tensor.n_elements)
+    return " and ".join(sorted(counts, key=lambda kind: -counts[kind]))
+
+
+# ---- the process -----------------------------------------------------------------------------
+
+
+def convert(source: Path, goal: Path, name: str) -> None:
+    """Write a GGUF file into a folder as Hugging Face files. Raises NotLoaded."""
+    try:
+        reader = gguf.GGUFReader(source)
+    except MemoryError:
+        raise
+    except Exception as error:  # files from anywhere fail in any way
+        raise NotLoaded(
+            f"{name} is no GGUF file, or it is cut short or broken; check the file."
+        ) from error
+    tensors = {each.name: each for each in reader.tensors}
+    head = GGUFHeader(reader)
+    try:
+        strange = {each.tensor_type.name for each in tensors.values()} - {*TYPES}
+        if strange:
+            raise NotLoaded(f"its weights are stored as {min(strange)}")
+        config = config_of(head, tensors)
+        count = sum(int(each.n_elements) for each in tensors.values())
+        check_size(count, 0, name)
+        model_files.check_numbers(config, name)
+        _limit_files(4 * count, goal)
+        write_weights(tensors, config, goal / "model.safetensors")
+        template = write_tokenizer(source, goal, head.field("tokenizer.ggml.pre", ""))
+    except NotLoaded as error:
+        problem = str(error)
+        raise NotLoaded(
+            problem if name in problem else f"{name} cannot be opened: {problem}."
+        ) from error
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise NotLoaded(
+            f"The parts of {name} do not fit together; choose another model."
+        ) from error
+    (goal / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
+    made = sorted(path for path in goal.iterdir() if path.is_file())
+    about = {
+        "weights": f"{stored_as(tensors)} (GGUF), dequantised",
+        "chat_template": template,
+        "digests": {path.name: [model_files.digest([path]), path.stat().st_size] for path in made},
+    }
+    (goal / MANIFEST).write_text(json.dumps(about, indent=2), "utf-8")
+
+
+def _limit_files(size: int, goal: Path) -> None:
+    """Bound what this process writes to what the weights explain. Raises NotLoaded where the disk
+    has no room for it."""
+    if size + DISK_TO_SPARE > (room := shutil.disk_usage(goal).free):
+        raise NotLoaded(
+            f"it takes {size / 1e9:.1f} GB of disk once converted and {room / 1e9:.1f} GB are free"
+        )
+    most = size + model_files.MOST_VOCABULARY
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+def _limit(source: Path) -> None:
+    """Bound this process's memory and time."""
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    most = held + source.stat().st_size + SPARE
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def main(source: str, goal: str, name: str) -> None:
+    """Convert and answer in one line: {"problem": ""}, or a sentence there."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    first_to_go()
+    _limit(Path(source))
+    try:
+        convert(Path(source), Path(goal), name)
+        problem = ""
+    except NotLoaded as error:
+        problem = " ".join(str(error).split())
+    except MemoryError:
+        problem = f"Converting {name} took more memory than its weights explain; choose another."
+    print(json.dumps({"problem": problem}), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

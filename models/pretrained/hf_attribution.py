@@ -1,0 +1,260 @@
+"""A logit of a Hugging Face model in its own code as a sum of what its parts wrote, where its
+readout is a matrix, with or without a transform such as BERT's, and its stream can be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from models.cancellation import checkpoint
+from models.pretrained.hf_model import HFModel, expect_readout, no_readout, readout_of
+from models.pretrained.hooks import Pass, listening
+from models.pretrained.probing import StreamPlan, same
+from models.readouts.gradients import ResidualGradients
+from models.readouts.logit_lens import BIAS, Key
+from models.recording import Recording, Stream
+from models.results import Attribution, Part
+
+# The gradient of a logit back through a Hugging Face model's own code.
+
+AS_IT_IS = "residual on"  # the one way that a model's own code runs
+
+
+def gradients(handle: HFModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
+    """The gradient of the likeliest word's logit at a token back to every state of the stream, as
+    `models.readouts.gradients.highway`, by automatic differentiation of the model's own code. It is
+    taken in one way, as the model is.
+
+    Raises ValueError for a token that is not there, for a model without a readout, and where a
+    state is no part of what the logit was computed from.
+    """
+    output = recording.streams[-1]
+    expect_readout(handle, output.name)
+    n = len(recording.stream(stream).tokens)
+    if not 0 <= token < n:
+        raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
+    row = token if output.name == stream else 0
+    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
+    if handle.start is not None:
+        inputs["decoder_input_ids"] = torch.tensor(output.ids)[None]
+    heard = Pass(handle.plan.attentions, handle.plan.n_layer, recording.edits)
+    checkpoint()
+    with torch.enable_grad(), handle.lock, listening(heard):
+        scores = handle.model(**inputs, use_cache=False).logits[0, row]
+        checkpoint()
+        word = int(scores.argmax())
+        plan = next(each for each in handle.plan.streams if each.name == stream)
+        states = _states(plan, heard)
+        found = torch.autograd.grad(scores[word], list(states.values()), allow_unused=True)
+    if any(each is None for each in found):
+        raise ValueError(f"{handle.card.name} does not let its states be followed back")
+    norm = torch.stack([each.reshape(n, -1).norm(dim=-1) for each in found])
+    logit = scores[word].detach()
+    return ResidualGradients(
+        stream,
+        output.name,
+        row,
+        word,
+        (AS_IT_IS,),
+        tuple(states),
+        norm[None].numpy(),
+        logit[None].numpy(),
+    )
+
+
+def _states(plan: StreamPlan, heard: Pass) -> dict[str, Tensor]:
+    """The state before the first layer, as "embed+pos", and the one after every sub-layer that was
+    heard as one tensor."""
+    kept: dict[str, Tensor] = {}
+    for site, source in plan.sites:
+        place, _, what = site.rpartition(".")
+        if len(source) != 1 or source[0][1] != 1.0 or place == "final":
+            continue
+        tensor = heard.places[source[0][0].key]
+        if site in ("embed", "embed+pos", "embed.normed"):
+            kept["embed+pos"] = tensor
+        elif what in ("sum", "normed"):  # the later of the two stays
+            kept[place] = tensor
+    return kept
+
+
+# A LayerNorm of any kind, in a model's own code, held at the spread it has on one vector.
+
+Linear = Callable[[Tensor], Tensor]
+
+
+def held_still(norm: nn.Module, total: Tensor) -> tuple[Linear, Tensor] | None:
+    """What a norm does to `total` (d_model, float64) as a linear map of vectors (..., d_model), and
+    the bias it adds; None where it is no norm of a kind that is known.
+
+    LayerNorm centres and RMSNorm does not, and a gain may be stored as it is or less 1: which it is
+    here is measured, since norm(x) = gain (x - centre(x)) / sigma + bias and norm(-x) has the same
+    bias.
+    """
+    gain = getattr(norm, "weight", None)
+    if not isinstance(gain, Tensor) or gain.shape != total.shape:
+        return None
+    kind = gain.dtype
+    there, back = (norm(sign * total.to(kind)[None])[0].double() for sign in (1, -1))
+    bias, went = (there + back) / 2, (there - back) / 2
+    for centres in (True, False):
+        for one in (0.0, 1.0):
+            scaled = (gain.double() + one) * _centred(total, centres)
+            sigma = scaled.norm() / went.norm()
+            if torch.isfinite(sigma) and same(scaled / sigma, went):
+                return _map(gain.double() + one, centres, sigma), bias
+    return None
+
+
+def _map(gain: Tensor, centres: bool, sigma: Tensor) -> Linear:
+    return lambda rows: gain * _centred(rows, centres) / sigma
+
+
+def _centred(rows: Tensor, centres: bool) -> Tensor:
+    return rows - rows.mean(-1, keepdim=True) if centres else rows
+
+
+@torch.inference_mode()
+def centres(norm: nn.Module | None) -> bool:
+    """True for a norm that subtracts the mean: a number added to every component changes nothing.
+    Where there is none, True."""
+    weight = getattr(norm, "weight", None)
+    if norm is None or not isinstance(weight, Tensor):
+        return True
+    x = torch.linspace(-1, 2, len(weight), dtype=weight.dtype)[None]
+    return same(norm(x + 1), norm(x))
+
+
+def missing(handle: HFModel) -> str:
+    """Why no logit of a model can be taken apart, as the end of a sentence; "" where it can."""
+    plan = handle.plan.streams[-1]
+    if handle.plan.door is None:
+        return f"it {no_readout(handle)}"
+    if readout_of(handle) is None:
+        return (
+            "between its last vector and the words stands something that is neither linear nor a "
+            "dense layer, an activation that is known here and a LayerNorm"
+        )
+    if not plan.law and plan.norm != "pre":
+        return "its code does not show what each sub-layer writes before its LayerNorm"
+    return ""
+
+
+@torch.inference_mode()
+def attribute(
+    handle: HFModel,
+    recording: Recording,
+    stream: str,
+    token: int,
+    id: int,
+    against: int | None = None,
+) -> Attribution:
+    """The logit of a word at a token as a sum of parts, as `models.readouts.logit_lens.attribute`.
+
+    A head has a part of its own where the projection after the heads was found; else an attention
+    is one part, and so is a layer whose attention and FFN write side by side. Raises ValueError
+    where it cannot be had, and where what was heard does not add up to the model's last vector.
+    """
+    expect_readout(handle, stream)
+    of, words = recording.stream(stream), (id, *([] if against is None else [against]))
+    if not 0 <= token < len(of.tokens):
+        raise ValueError(f"stream {stream} has tokens 0 to {len(of.tokens) - 1}, not {token}")
+    if not all(0 <= word < handle.card.n_vocab for word in words):
+        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
+    reads = readout_of(handle)
+    if reads is None or missing(handle):
+        raise ValueError(f"a logit of {handle.card.name} cannot be taken apart: {missing(handle)}")
+    held = _followed(handle, recording, of, token)
+    last = _at(of, of.sites[-1], token)
+    if not same(sum(held.values(), torch.zeros_like(last)), last):
+        raise ValueError(
+            f"what {handle.card.name} was heard to write does not add up to its last vector"
+        )
+    direction, offset = reads.direction(id, against)
+    explained = 1.0
+    if reads.transform is not None:
+        bent = reads.transform.at(last)
+        explained = bent.explained(last, torch.stack(list(held.values())), direction)
+        held, last = bent.through(held), bent.whole(last)
+    values = {key: float(vector @ direction) for key, vector in held.items()}
+    values[BIAS] = values.get(BIAS, 0.0) + offset
+    parts = tuple(Part(*key, value) for key, value in values.items())
+    return Attribution(token, id, against, float(last @ direction) + offset, parts, explained)
+
+
+def _followed(handle: HFModel, recording: Recording, of: Stream, token: int) -> dict[Key, Tensor]:
+    """What each part made of a token's last vector, every norm held."""
+    plan = handle.plan.streams[-1]
+    held: dict[Key, Tensor] = {}
+    for site in of.sites:
+        checkpoint()
+        vector = _at(of, site, token)
+        number, _, place = site.partition(".")
+        if site == "embed" or site == "embed+pos" and not held:
+            held["embedding", -1, -1, ""] = vector
+        elif site == "pos.wrote":
+            held["position", -1, -1, ""] = vector
+        elif place == "ffn.wrote":
+            held["ffn", int(number), -1, ""] = vector
+        elif place.endswith(".wrote"):
+            wrote = _attention(handle, recording, (int(number), place), vector, token)
+            held |= {key: held.get(key, 0) + part for key, part in wrote.items()}
+        elif place.endswith("normed"):
+            _through(_norm_at(plan, site), held)
+        elif not plan.law and place.endswith(".sum"):
+            held["layer", int(number), -1, ""] = vector - sum(held.values())
+    return held
+
+
+def _through(norm: nn.Module, held: dict[Key, Tensor]) -> None:
+    """Every part through a norm that is held on their sum; its bias joins the part "bias"."""
+    total = torch.stack(list(held.values())).sum(0)
+    found = held_still(norm, total)
+    if found is None:
+        raise ValueError(f"its {type(norm).__name__} is no LayerNorm or RMSNorm")
+    still, bias = found
+    for key, vector in held.items():
+        held[key] = still(vector)
+    held[BIAS] = held.get(BIAS, torch.zeros_like(total)) + bias
+
+
+def _norm_at(plan: StreamPlan, site: str) -> nn.Module:
+    ((place, _),) = dict(plan.sites)[site]
+    return place.module
+
+
+def _attention(
+    handle: HFModel, recording: Recording, at: tuple[int, str], wrote: Tensor, token: int
+) -> dict[Key, Tensor]:
+    """What each head of an attention wrote at a token, and the projection's bias; the attention as
+    one part where that does not add up to what it wrote."""
+    layer, place = at
+    cross, stream = place.startswith("cross"), handle.plan.streams[-1]
+    name = next(
+        each.name
+        for each in recording.attention
+        if (each.name == "cross") is cross and each.query == stream.name
+    )
+    whole = {("attn", layer, -1, name): wrote}
+    attention = next(each for each in recording.attention if each.name == name)
+    module = dict(stream.sites)[f"{layer}.{place}"][0][0].module
+    weight = getattr(module, "weight", None)
+    if not attention.opens or not isinstance(weight, Tensor) or weight.dim() != 2:
+        return whole
+    z = torch.tensor(attention.pattern[layer, :, token, None] @ attention.v[layer])[:, 0].double()
+    matrix = (weight.T if isinstance(module, nn.Linear) else weight).double()
+    if tuple(matrix.shape) != (z.numel(), len(wrote)):
+        return whole
+    slices = matrix.unflatten(0, tuple(z.shape))
+    heads = {("head", layer, head, name): z[head] @ slices[head] for head in range(len(z))}
+    rest = wrote - sum(heads.values())
+    bias = getattr(module, "bias", None)
+    if not same(wrote - rest + (0 if bias is None else bias.double()), wrote):
+        return whole
+    return {**heads, BIAS: rest}
+
+
+def _at(stream: Stream, site: str, token: int) -> Tensor:
+    return torch.tensor(stream.at(site)[token]).double()

@@ -1,0 +1,731 @@
+"""A Hugging Face model of text in its own code, loaded and looked over, ready to record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.capabilities import without_readout
+from models.config import ACTIVATIONS
+from models.edits import Edit
+from models.generation import longest_answer, search
+from models.own_model import clean
+from models.pretrained import hub, model_files, weight_checks
+from models.pretrained.config_mapping import LONGEST, head_of, longest
+from models.pretrained.hooks import HookPoint, LayersDiffer, Pass, listening, put_hooks, register
+from models.pretrained.hub import Progress, first_line, model_of, quietly, tokenizer_of
+from models.pretrained.hub_tokenizer import NOWHERE, HubTokenizer
+from models.pretrained.model_files import NotLoaded, mend
+from models.pretrained.probing import (
+    N_SOURCE,
+    ModuleMap,
+    StreamPlan,
+    TensorEvent,
+    Unfollowed,
+    everything,
+    patterns_of,
+    same,
+    survey,
+    words_of,
+)
+from models.readouts.logit_lens import Linear, Linearization, linearize
+from models.recording import Attention, Card, NotFinite, Stream
+from models.results import Beam, SeededSampling
+from models.tokenizer import Tokens
+
+if TYPE_CHECKING:
+    from torch import FloatTensor, LongTensor
+    from transformers import LogitsProcessorList, PreTrainedModel
+    from transformers._typing import GenerativePreTrainedModel
+    from transformers.utils import ModelOutput
+
+
+# A Recording's streams and attentions from what was heard on a pass of a Hugging Face model.
+
+
+def stream_of(plan: StreamPlan, heard: Pass, tokens: Tokens) -> Stream:
+    """One stream, each site the sum of what was heard at its places."""
+    n = len(tokens.ids)
+    resid = np.empty((len(plan.sites), n, plan.d_model), dtype=np.float32)
+    for at, (_, source) in enumerate(plan.sites):
+        first, *more = (_rows(heard, place) * factor for place, factor in source)
+        torch.from_numpy(resid[at]).copy_(sum(more, first))
+    return Stream(
+        name=plan.name,
+        tokens=tokens.labels,
+        ids=np.array(tokens.ids),
+        special=np.array(tokens.special),
+        spans=np.array(tokens.spans).reshape(-1, 2),
+        sites=tuple(site for site, _ in plan.sites),
+        resid=resid,
+    )
+
+
+def expect_finite(heard: Pass, streams: tuple[Stream, ...]) -> None:
+    """Raises NotFinite where a stream ends in numbers that are none; scores come first, since edits
+    here change attention alone."""
+    if all(np.isfinite(stream.resid[-1]).all() for stream in streams):
+        return
+    for name, heads in heard.heads.items():
+        for layer, scores in enumerate(heads.arrays["scores"]):
+            if not np.isfinite(scores).all():
+                raise NotFinite(f"{layer}.{'cross' if name == 'cross' else 'attn'}.scores")
+    raise NotFinite(
+        next(
+            site
+            for stream in streams
+            for site, vectors in zip(stream.sites, stream.resid)
+            if not np.isfinite(vectors).all()
+        )
+    )
+
+
+def _rows(heard: Pass, place: HookPoint) -> Tensor:
+    x = heard.places[place.key]
+    return x[0] if x.dim() == 3 else x
+
+
+def attentions_of(
+    plan: ModuleMap, heard: Pass, output: ModelOutput, streams: tuple[Stream, ...]
+) -> tuple[Attention, ...]:
+    """The attentions in the plan's order. output: what the model gave, for one that lets nobody
+    compute its attention."""
+    one = streams[0].name
+    ends = {
+        "self": (one, one),
+        "encoder self": ("encoder", "encoder"),
+        "decoder self": ("decoder", "decoder"),
+        "cross": ("decoder", "encoder"),
+    }
+    found = []
+    for name in plan.n_layer:
+        query, key = ends[name]
+        if plan.opens:
+            heads = heard.heads[name]
+            found.append(Attention(name, query, key, allowed=heads.allowed, **heads.arrays))
+        else:
+            pattern = torch.cat(list(patterns_of(output)[name])).numpy()
+            allowed = np.ones(pattern.shape[2:], dtype=bool)
+            found.append(
+                Attention.closed(
+                    name,
+                    query,
+                    key,
+                    pattern,
+                    np.tril(allowed) if query == key == "decoder" else allowed,
+                )
+            )
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class HFModel:
+    """A loaded model, ready to record. It is shared by everyone and never changes.
+
+    `lock`: one pass at a time, because some families' code writes on its modules while it runs.
+    """
+
+    card: Card
+    tokenizer: HubTokenizer
+    model: PreTrainedModel
+    plan: ModuleMap
+    start: int | None
+    source: ClassVar[str] = "models.pretrained.hf_source"
+    lock: Lock = field(default_factory=Lock)
+
+
+def load(where: str, progress: Progress | None = None, name: str = "") -> HFModel:
+    """A model by its name on the hub, such as "distilbert/distilbert-base-uncased", or from a
+    folder; in float32 on the CPU.
+
+    `progress(done_bytes, total_bytes)` is called while it is fetched. `name` is what its card calls
+    it, `where` if empty. Raises NotLoaded, a ValueError whose one sentence says why a model cannot
+    be used and what to do.
+    """
+    name = name or where.strip()
+    folder = hub.find(where, progress, name)
+    with quietly():
+        tokenizer = tokenizer_of(folder, name)
+        model = model_of(folder, name)
+        treatment = model_files.treatment(folder, name)
+        weight_checks.check(model, name, halves="F16" in model_files.types(folder, name))
+        digest = model_files.digest(model_files.weights_of(folder, name))[:12]
+        return handle_of(model, tokenizer, name, digest, treatment)
+
+
+def handle_of(
+    model: PreTrainedModel,
+    tokenizer: HubTokenizer,
+    name: str,
+    fingerprint: str,
+    weights: str = "float32",
+) -> HFModel:
+    """A handle around a transformers model in memory, loaded with eager attention. Raises NotLoaded
+    where it shows too little."""
+    register()
+    start = _start(model) if model.config.is_encoder_decoder else None
+    try:
+        plan = survey(model.eval(), start)
+    except Unfollowed as error:
+        raise NotLoaded(
+            f"Headlight cannot show {name}: {error}; choose a model of another family."
+        ) from error
+    # a family's code, with settings from anywhere, breaks off in many ways
+    except (ValueError, TypeError, AttributeError, LookupError, RuntimeError) as error:
+        raise NotLoaded(_why_it_breaks_off(error, name)) from error
+    put_hooks([place.module for stream in plan.streams for place in stream.places()], plan.door)
+    card = Card(
+        name=name,
+        kind="encoder-decoder" if start is not None else "decoder" if plan.causal else "encoder",
+        n_layer=max(plan.n_layer.values()),
+        n_head=plan.n_head,
+        d_model=plan.streams[0].d_model,
+        d_head=plan.d_head,
+        n_vocab=len(words_of(model)),
+        n_positions=_longest(model, tokenizer, plan),
+        n_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        fingerprint=fingerprint,
+        weights=weights,
+    )
+    return HFModel(card, tokenizer, model, plan, start)
+
+
+def _why_it_breaks_off(error: Exception, name: str) -> str:
+    """What is wrong with a model whose code does not come to the end of the trial's text, and what
+    to do, by the kind of error that it ended with."""
+    if isinstance(error, LayersDiffer):
+        return (
+            f"Headlight cannot show {name}: some of its layers see a window of fewer than "
+            f"{N_SOURCE} tokens, and others do not; choose a version with a wider window."
+        )
+    if isinstance(error, IndexError):
+        return (
+            f"A token or position that the config.json of {name} names lies beyond the end of its "
+            f"tables; {mend(name)} or choose another."
+        )
+    if isinstance(error, RuntimeError) and "allocate memory" in str(error):
+        return f"{name} needs more memory than is free; close something or choose a smaller model."
+    if isinstance(error, RuntimeError):
+        return (
+            f"The sizes in the config.json of {name} do not fit together; {mend(name)} or choose "
+            "another."
+        )
+    if isinstance(error, ValueError):  # written by its authors, for who uses it
+        return (
+            f"The code of {name} refuses a text of {N_SOURCE} tokens (“{first_line(error)}”); "
+            "change its settings or choose a model of another family."
+        )
+    return (
+        f"The code of {name} breaks off on a text of {N_SOURCE} tokens with the settings of its "
+        f"config.json; {mend(name)} or choose another."
+    )
+
+
+def _start(model: PreTrainedModel) -> int:
+    """The token that a decoder begins with."""
+    for settings in (getattr(model, "generation_config", None), model.config):
+        for key in ("decoder_start_token_id", "bos_token_id", "pad_token_id"):
+            if (token := getattr(settings, key, None)) is not None:
+                return token
+    return 0
+
+
+def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap) -> int:
+    """The longest text a model is given: what it was made for, the window within which all its
+    layers see the same, and what memory holds."""
+    bounds = [LONGEST, getattr(tokenizer.own, "model_max_length", LONGEST)]
+    bounds += [
+        value
+        for key in ("max_position_embeddings", "n_positions", "max_seq_len", "sliding_window")
+        if isinstance(value := getattr(model.config, key, None), int)
+    ]
+    for stream in plan.streams:
+        weight = getattr(stream.positions, "weight", None)
+        if isinstance(weight, Tensor) and weight.dim() == 2:
+            begins = getattr(stream.positions, "offset", 0)
+            padding = getattr(stream.positions, "padding_idx", None)
+            if plan.positions == "learned" and padding is not None:
+                begins = padding + 1  # RoBERTa counts from there
+            bounds.append(len(weight) - begins)
+    return longest(bounds, plan.n_head, sum(plan.n_layer.values()))
+
+
+# How a Hugging Face model reads words off a vector: by its own code, and where that is so, as a
+# matrix, or as a matrix after a transform.
+
+# Rows of logits are computed so many bytes at a time.
+BYTES_OF_LOGITS = 256 << 20
+
+
+def readout(handle: HFModel, vectors: Tensor) -> Tensor:
+    """Vectors (row, d_model) through the model's own readout: (row, id). The stack runs on one
+    token, and these take the place of its answer."""
+    one = torch.tensor([[0 if getattr(handle.model.config, "pad_token_id", None) != 0 else 1]])
+    inputs = {"input_ids": one, **({"decoder_input_ids": one} if handle.start is not None else {})}
+    rows = max(1, BYTES_OF_LOGITS // (4 * handle.card.n_vocab))
+    said = []
+    for part in vectors.split(rows):
+        with handle.lock, listening(Pass(keeps=False, answer=part[None])):
+            said.append(handle.model(**inputs, use_cache=False).logits[0])
+    return torch.cat(said)
+
+
+def no_readout(handle: HFModel) -> str:
+    """Why a model predicts no words, as the predicate of a sentence, "" where it does."""
+    if handle.plan.door is not None:
+        return ""
+    if handle.model.get_output_embeddings() is not None:
+        return "has a readout that cannot be run on its last vector alone"
+    return without_readout(head_of(handle.model.config.architectures))
+
+
+def expect_readout(handle: HFModel, stream: str) -> None:
+    """Raises ValueError for a model without a readout, and for a stream that it does not read."""
+    if handle.plan.door is None:
+        raise ValueError(f"{handle.card.name} {no_readout(handle)}, so it predicts no words")
+    if stream != handle.plan.streams[-1].name:
+        raise ValueError(
+            f"{handle.card.name} reads words off its {handle.plan.streams[-1].name} alone"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """What stands between a BERT's last vector and its words: norm(activation(dense x))."""
+
+    dense: nn.Linear
+    activation: Linear
+    norm: nn.LayerNorm
+
+    def at(self, last: Tensor) -> Linearization:
+        """The transform at a last vector (d_model, float64)."""
+        return linearize(self.dense, self.activation, self.norm, last)
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """logits = scale x `weight` (id, width) @ vector + `offset` (id), of the last vector or of what
+    a `transform` makes of it."""
+
+    weight: Tensor
+    scale: float
+    offset: Tensor
+    transform: Transform | None = None
+
+    def direction(self, id: int, against: int | None = None) -> tuple[Tensor, float]:
+        """What a vector is multiplied with for a word's logit, (d_model), and what is added;
+        `against` another word, the difference."""
+        weight, offset = self.weight[id].double() * self.scale, float(self.offset[id])
+        if against is None:
+            return weight, offset
+        other = self.weight[against].double() * self.scale
+        return weight - other, offset - float(self.offset[against])
+
+
+_found: WeakKeyDictionary[HFModel, Readout | None] = WeakKeyDictionary()
+
+
+@torch.inference_mode()
+def readout_of(handle: HFModel) -> Readout | None:
+    """The model's readout as a matrix, after a transform such as BERT's where there is one; None
+    where it is another: tried on random vectors, and found once for a handle. What bends otherwise
+    (a bound on the logits) is found out."""
+    if handle not in _found:
+        _found[handle] = _tried(handle)
+    return _found[handle]
+
+
+def _tried(handle: HFModel) -> Readout | None:
+    module = handle.model.get_output_embeddings() if handle.plan.door is not None else None
+    weight = getattr(module, "weight", None)
+    if not isinstance(weight, Tensor) or weight.dim() != 2 or len(weight) != handle.card.n_vocab:
+        return None
+    drawn = torch.randn(3, handle.card.d_model, generator=torch.Generator().manual_seed(0))
+    drawn = drawn.to(weight.dtype) * torch.tensor([[1.0], [8.0], [0.0]], dtype=weight.dtype)
+    plain = _fitted(weight, drawn, readout(handle, drawn), None)
+    return plain or _bent(handle, weight, drawn)
+
+
+def _fitted(
+    weight: Tensor, read: Tensor, said: Tensor, transform: Transform | None
+) -> Readout | None:
+    """The readout that said these logits (row, id) of these vectors (row, width), where it is a
+    matrix times a number and something added."""
+    if weight.shape[1] != read.shape[1]:
+        return None
+    plain, bare = (read[:2] - read[2]) @ weight.T, said[:2] - said[2]
+    scale = float((bare * plain).sum() / (plain * plain).sum())
+    offset = said[2] - scale * (read[2] @ weight.T)
+    if not same(read @ weight.T * scale + offset, said):
+        return None
+    return Readout(weight.detach(), scale, offset, transform)
+
+
+def _bent(handle: HFModel, weight: Tensor, drawn: Tensor) -> Readout | None:
+    """A transform's readout: a dense layer that read these vectors (row, d_model), and a LayerNorm
+    that read one of the known activations of what it gave, and gave what the words are said of."""
+    said: list[Tensor] = []
+    log = everything(handle.model, lambda: said.append(readout(handle, drawn)))
+    moments = [each for each in log if isinstance(each, TensorEvent)]
+    values = [each.value.flatten(0, -2) for each in moments if each.value.dim() > 1]
+    moments = [each for each in moments if each.value.dim() > 1]
+    reads = {each.place.module: value for each, value in zip(moments, values) if _is_in(each)}
+    gives = {each.place.module: value for each, value in zip(moments, values) if not _is_in(each)}
+    for dense, before in reads.items():
+        if not isinstance(dense, nn.Linear) or not same(before, drawn):
+            continue
+        for norm, bent in reads.items():
+            if not isinstance(norm, nn.LayerNorm) or norm.weight is None or norm.bias is None:
+                continue
+            for activation in ACTIVATIONS.values():
+                if same(activation(gives[dense]), bent):
+                    found = Transform(dense, activation, norm)
+                    return _fitted(weight, gives[norm], said[0], found)
+    return None
+
+
+def _is_in(moment: TensorEvent) -> bool:
+    return moment.place.side == "in"
+
+
+# A model's own code reading on from what it has read, with its own stored keys and values.
+
+PROBE = 5  # tokens
+
+
+class Reading:
+    """Rows of tokens that a model has read so far, side by side.
+
+    `ids` (row, token). `source`: the ids that the encoder of a model with two streams reads, once
+    and for all rows; None for a decoder. Where nothing is kept (`keeps` False) every step reads
+    all. It belongs to one reader; the model is shared and unchanged.
+    """
+
+    def __init__(self, handle: HFModel, source: Sequence[int] | None, keeps: bool) -> None:
+        self.handle, self.keeps = handle, keeps
+        self._source = None if source is None else torch.tensor([list(source)])
+        self.ids = torch.zeros(1, 0, dtype=torch.long)
+        self.cache: Any = None
+        self._memory: Tensor | None = None
+
+    @property
+    def is_croppable(self) -> bool:
+        """True where what is stored of the newest tokens can be let go."""
+        return bool(getattr(self.cache, "is_croppable", False))
+
+    def crop(self, n: int) -> None:
+        """Forget the newest n tokens of every row."""
+        self.cache.crop(-n)
+        self.ids = self.ids[:, :-n]
+
+    @torch.inference_mode()
+    def read(self, new: Tensor, rows: Tensor | None = None, heard: Pass | None = None) -> Any:
+        """What the model's code gives for `new` (row, token), read after all before it; `rows`
+        (row): which of the rows so far each goes on from. heard: who listens."""
+        handle, past = self.handle, self.ids
+        if rows is not None:
+            past = past[rows]
+            if self.cache is not None:
+                self.cache.reorder_cache(rows)
+        self.ids = torch.cat([past, new], dim=1)
+        with handle.lock, listening(heard or Pass(keeps=False)):
+            output = handle.model(
+                **self._inputs(new if self.keeps else self.ids),
+                past_key_values=self.cache,
+                use_cache=self.keeps,
+                **({} if handle.plan.opens or heard is None else {"output_attentions": True}),
+            )
+        self.cache = output.get("past_key_values") if self.keeps else None
+        return output
+
+    def _inputs(self, new: Tensor) -> dict[str, Any]:
+        if self._source is None:
+            return {"input_ids": new}
+        if not self.keeps:
+            return {"input_ids": self._source.expand(len(new), -1), "decoder_input_ids": new}
+        from transformers.modeling_outputs import BaseModelOutput
+
+        if self._memory is None:
+            self._memory = self.handle.model.get_encoder()(input_ids=self._source)[0]
+        if self.cache is None:
+            self.cache = fresh()
+        memory = BaseModelOutput(last_hidden_state=self._memory.expand(len(new), -1, -1))
+        return {"encoder_outputs": memory, "decoder_input_ids": new}
+
+
+def fresh() -> Any:
+    """An empty cache for a decoder that looks at a source. It grows a layer when one is written:
+    the one that T5 makes itself has as many layers as its encoder."""
+    from transformers import DynamicCache, EncoderDecoderCache
+
+    return EncoderDecoderCache(DynamicCache(), DynamicCache())
+
+
+def layers_of(cache: object) -> list[Any]:
+    """The layers of a cache that hold keys; of a decoder that looks at a source its own first."""
+    both = [getattr(cache, f"{which}_attention_cache", None) for which in ("self", "cross")]
+    return [
+        layer
+        for each in (cache, *both)
+        for layer in getattr(each, "layers", ())
+        if isinstance(getattr(layer, "keys", None), Tensor)
+    ]
+
+
+_kept: WeakKeyDictionary[HFModel, bool] = WeakKeyDictionary()
+
+
+def keeps(handle: HFModel) -> bool:
+    """True for a model whose code, given the keys and values of a text that it has read, says after
+    one more token what it says after reading all. Tried once for a handle."""
+    if handle not in _kept:
+        try:
+            _kept[handle] = _tried_reading(handle)
+        except (RuntimeError, ValueError, TypeError, AttributeError, LookupError):
+            _kept[handle] = False  # a family's code may keep its past in another way, or not at all
+    return _kept[handle]
+
+
+@torch.inference_mode()
+def _tried_reading(handle: HFModel) -> bool:
+    n = handle.card.n_vocab
+    ids, source, rows = torch.arange(n // 3, n // 3 + PROBE)[None] % n, None, None
+    if handle.start is not None:  # a search goes on from one row in several
+        source, rows = ids[0].tolist(), torch.tensor([0, 0])
+        ids = torch.cat([torch.tensor([[handle.start]]), ids[:, 1:]], dim=1)
+    whole = Reading(handle, source, keeps=False).read(ids).logits[0, -1]
+    kept = Reading(handle, source, keeps=True)
+    kept.read(ids[:, :-1])
+    if not layers_of(kept.cache):
+        return False
+    last = ids[:, -1:] if rows is None else ids[:, -1:].expand(len(rows), -1)
+    return all(same(each, whole) for each in kept.read(last, rows).logits[:, -1])
+
+
+# What the decoder of a Hugging Face model reads: a text given, or the model's own answer.
+
+# A model's own answer ends after so many tokens, if it does not end itself.
+LONGEST_ANSWER = 128
+
+
+def target_of(
+    handle: HFModel, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+) -> tuple[Tokens, str, int]:
+    """What the decoder reads, as tokens and as text, and how many of its tokens did not fit."""
+    if isinstance(target, str):
+        target = clean(target)
+        tokens, dropped = _framed(handle, target)
+        return tokens, target, dropped
+    said = list(target) if target is not None else _answer(handle, source, edits)
+    text = handle.tokenizer.text(said)
+    tokens, dropped = _framed(handle, text)
+    if tokens.ids[1:] == tuple(said):
+        return tokens, text, dropped
+    # another spelling of the same text; what was said counts
+    return handle.tokenizer.said((_begin(handle), *said)), text, 0
+
+
+def _begin(handle: HFModel) -> int:
+    """The token that the decoder begins with."""
+    assert handle.start is not None  # there is a decoder
+    return handle.start
+
+
+def _framed(handle: HFModel, text: str) -> tuple[Tokens, int]:
+    """A target as the decoder reads it: the token it begins with, then the text as the model was
+    trained to say it, without the token that ends it."""
+    tokens, dropped = (
+        handle.tokenizer.tokens(text, handle.card.n_positions)
+        if text
+        else (handle.tokenizer.said(()), 0)
+    )
+    ends = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] == handle.tokenizer.eos
+    ids, words, spans, special = (
+        each[:-1] if ends else each
+        for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)
+    )
+    excess = max(0, len(ids) + 1 - handle.card.n_positions)
+    ids, words, spans, special = (
+        each[: len(each) - excess] for each in (ids, words, spans, special)
+    )
+    begin = _begin(handle)
+    return Tokens(
+        (begin, *ids), (handle.tokenizer.label(begin), *words), (NOWHERE, *spans), (True, *special)
+    ), dropped + excess
+
+
+def _answer(handle: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[int]:
+    """The model's own answer under the edits, the likeliest token each time, without the token it
+    begins with and the one that ends it."""
+    if not handle.model.can_generate():
+        return []
+    longest = min(LONGEST_ANSWER, handle.card.n_positions - 1, 2 * len(source.ids) + 10)
+    ids = torch.tensor([source.ids])
+    # With edits every step is computed anew: a head's mean over the tokens is over all of them.
+    stored = not edits and keeps(handle)
+    with (
+        handle.lock,
+        listening(Pass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)),
+        quietly(),
+    ):
+        said = (
+            cast("GenerativePreTrainedModel", handle.model)
+            .generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                decoder_start_token_id=handle.start,
+                do_sample=False,
+                num_beams=1,
+                max_new_tokens=longest,
+                use_cache=stored,
+                **({"past_key_values": fresh()} if stored else {}),
+            )[0, 1:]
+            .tolist()
+        )
+    return said[:-1] if said and said[-1] == handle.tokenizer.eos else said
+
+
+# Writing a text a token at a time by a model's own code, with its own stored keys and values, and
+# the search for the likeliest text.
+
+# Where the newest token looks, by an attention's place in a layer; closed: its name in an output.
+LOOKS = {"self": "attn", "decoder self": "attn", "cross": "cross"}
+CLOSED = {"self": "attentions", "decoder self": "decoder_attentions", "cross": "cross_attentions"}
+
+
+@dataclass(frozen=True)
+class CacheSize:
+    """What a model's own cache holds: its bytes in all, and of each layer how many heads' keys and
+    how wide. Heads that share their keys count once. All 0 where nothing is kept."""
+
+    nbytes: int = 0
+    n_head: int = 0
+    d_head: int = 0
+
+
+class HFGeneration:
+    """One text in the making, as `models.generation.Writing`, by a model in its own code.
+
+    `ids` (token); `logits` (id) of the next token, float32; `rows`: under "attn" what the newest
+    token looks at, (layer, head, key), and under "cross" what it looks at in `source`, the tokens
+    that an encoder reads, once. Where the model's code keeps no keys and values that give the same
+    logits, every step reads the whole text.
+    """
+
+    def __init__(self, handle: HFModel, ids: list[int], source: list[int] | None = None) -> None:
+        self.handle, self.n_positions = handle, handle.card.n_positions
+        self.keeps = keeps(handle)
+        self.source = source
+        self.ids: list[int] = []
+        self.logits = np.zeros(0, dtype=np.float32)
+        self.rows: dict[str, np.ndarray] = {}
+        self._reading = Reading(handle, source, self.keeps)
+        self._read(ids)
+
+    @property
+    def is_full(self) -> bool:
+        """True where the model takes no further token."""
+        return len(self.ids) >= self.n_positions
+
+    @property
+    def stored(self) -> CacheSize:
+        """What is kept of the text so far, and of the source."""
+        layers = [(layer.keys, layer.values) for layer in layers_of(self._reading.cache)]
+        if not layers:
+            return CacheSize()
+        nbytes = sum(each.numel() * each.element_size() for pair in layers for each in pair)
+        return CacheSize(nbytes, layers[0][0].shape[1], layers[0][0].shape[-1])
+
+    def add(self, token: int) -> None:
+        """Take a token as the next one. Raises ValueError where the model is full."""
+        if self.is_full:
+            raise ValueError(f"the model reads {self.n_positions} tokens and no more")
+        self._read([token])
+
+    def back(self) -> None:
+        """Take the newest token back. The first stays."""
+        if len(self.ids) < 2:
+            return
+        *left, last = self.ids[:-1]
+        if left and self._reading.is_croppable:
+            self._reading.crop(2)
+            self.ids = left
+            self._read([last])
+        else:
+            self._reading, self.ids = Reading(self.handle, self.source, self.keeps), []
+            self._read([*left, last])
+
+    @torch.inference_mode()
+    def _read(self, ids: list[int]) -> None:
+        plan = self.handle.plan
+        heard = Pass(plan.attentions, plan.n_layer)
+        output = self._reading.read(torch.tensor([ids]), heard=heard)
+        self.logits = output.logits[0, -1].float().numpy()
+        self.rows = {
+            place: heard.heads[name].arrays["pattern"][:, :, -1].copy()
+            if plan.opens
+            else torch.stack([each[0, :, -1] for each in output[CLOSED[name]]]).numpy()
+            for name, place in LOOKS.items()
+            if name in plan.n_layer
+        }
+        self.ids += ids
+
+
+def beams(
+    handle: HFModel, source: list[int], how: int | SeededSampling
+) -> Iterator[tuple[Beam, ...]]:
+    """Beam search for what a model of two streams says of a source, as `models.generation.beams`.
+
+    Probabilities are the model's own. A token that its own settings rule out (such as padding) is
+    never taken.
+    """
+    assert handle.start is not None  # it has two streams
+    reading, rules = Reading(handle, source, keeps(handle)), _rules(handle)
+
+    def likely(new: Tensor, rows: Tensor | None) -> Tensor:
+        logprobs = reading.read(new, rows).logits[:, -1].double().log_softmax(dim=-1)
+        ids, scores = cast("LongTensor", reading.ids), cast("FloatTensor", logprobs.clone())
+        ruled_out = rules(ids, scores).isneginf()
+        return logprobs.masked_fill(ruled_out, float("-inf"))
+
+    longest = longest_answer(len(source), handle.card.n_positions)
+    return search(likely, torch.tensor([[handle.start]]), ends(handle), how, longest)
+
+
+def ends(handle: HFModel) -> int:
+    """The token that ends a text, -1 where the model has none."""
+    found = handle.tokenizer.eos
+    if found is None:
+        found = _setting(handle, "eos_token_id")
+    return -1 if not isinstance(found, int) else found
+
+
+def _setting(handle: HFModel, name: str) -> Any:
+    return getattr(getattr(handle.model, "generation_config", None), name, None)
+
+
+def _rules(handle: HFModel) -> LogitsProcessorList:
+    """What a model's own settings say of the tokens that it may not take, and when."""
+    import transformers as of
+
+    end = ends(handle)
+    made: dict[str, Callable[[Any], Any]] = {
+        "bad_words_ids": lambda ids: of.NoBadWordsLogitsProcessor(ids, end),
+        "suppress_tokens": of.SuppressTokensLogitsProcessor,
+        "forced_bos_token_id": of.ForcedBOSTokenLogitsProcessor,
+        "no_repeat_ngram_size": of.NoRepeatNGramLogitsProcessor,
+        "min_length": lambda n: of.MinLengthLogitsProcessor(n, end),
+    }
+    given = {name: _setting(handle, name) for name in made}
+    return of.LogitsProcessorList(
+        make(given[name])
+        for name, make in made.items()
+        if given[name] or (name == "forced_bos_token_id" and given[name] == 0)
+    )

@@ -1,0 +1,69 @@
+"""Weights as views of their files, so that a model and its files are never both held in memory."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import _TYPES
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from models.pretrained import model_files
+
+TYPES: dict[str, torch.dtype] = {name: kind for name, kind in _TYPES.items() if kind is not None}
+Tensors = dict[str, Tensor]
+
+
+def mapped(folder: Path, name: str) -> tuple[Tensors, Callable[[], None]]:
+    """The weights in a folder as views of its files, and what gives the memory of those that were
+    read back to the system, so that a model and its files are never both held whole."""
+    tensors: Tensors = {}
+    maps: list[mmap.mmap] = []
+    for file in model_files.weights_of(folder, name):
+        with file.open("rb") as stream:
+            whole = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+        maps.append(whole)
+        tensors |= views(whole)
+
+    def let_go() -> None:
+        for each in maps:
+            each.madvise(mmap.MADV_DONTNEED)
+
+    return tensors, let_go
+
+
+def views(whole: mmap.mmap) -> Tensors:
+    """The tensors of a safetensors file that lies in memory."""
+    begin = 8 + int.from_bytes(whole[:8], "little")
+    head = json.loads(whole[8:begin])
+    return {
+        key: torch.frombuffer(
+            whole,
+            dtype=TYPES[each["dtype"]],
+            count=prod(each["shape"]),
+            offset=begin + each["data_offsets"][0],
+        ).view(each["shape"])
+        if prod(each["shape"])
+        else torch.empty(each["shape"], dtype=TYPES[each["dtype"]])
+        for key, each in head.items()
+        if key != "__metadata__"
+    }
+
+
+class Unfilled(TorchFunctionMode):
+    """Leaves out the normal random numbers of weights that are replaced at once: on the meta device
+    they would import torch's compiler, which takes longer than the model."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        given = kwargs or {}
+        if func is torch.nn.init.normal_:
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)

@@ -1,0 +1,405 @@
+"""A model from anywhere is loaded and run once in a process of its own, under limits on memory and
+time, before the app loads it.
+
+    python -m models.pretrained.sandbox
+
+is that process's parent: it imports the heavy libraries once, reads one request a line, and answers
+each from a fork of itself, so that many trials cost one start. Whatever a folder does to a fork,
+out of memory, without end or a crash inside a library, the fork is gone afterwards and the answer
+is one sentence. It ends when nobody asks for a while, or when its own parent is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import select
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+
+from models import own_model
+from models.oom_priority import first_to_go
+from models.pretrained import hf_model, model_files
+from models.pretrained.model_files import NotLoaded, mend
+from models.recording import NotEncoded, NotFinite, Recording
+from models.tokenizer import Tokenizer, Tokens
+
+# Whether a model that was just loaded works: its vocabulary is its tokenizer's, and a text goes
+# through it.
+
+Handle = own_model.OwnModel | hf_model.HFModel
+WORDS = "The cat sat on the mat, didn't it?"
+# Printable signs, letters of several scripts, marks, spaces of all kinds: whatever a tokenizer's
+# rules may stumble over.
+SIGNS = "".join(
+    map(chr, (*range(32, 127), *range(160, 384), 0x3B1, 0x439, 0x5D0, 0x627, 0x915))
+) + ("日本語 한국어 ไทย e\u0301 \u200b \u202e \ufeff \ufb03 ½ 🙂 👩‍👩‍👧 \n\t\r \x00")
+MOST_TOKENS_A_SIGN = 64
+# What a regular expression names by itself, without classes such as \p{L} or \s, and their counts.
+ESCAPED = re.compile(r"\\[pP]\{\^?\w+\}|\\.|\{\d*,?\d*\}|\(\?[a-z]+:")
+NAMED = re.compile(r"[^\W\d_]|\d")
+REPEATED, MOST_LETTERS = 60, 12
+
+
+def prove(handle: Handle, name: str) -> Handle:
+    """The handle again. Raises NotLoaded where the tokenizer has words that the model does not
+    know, or the model fails on a text."""
+    _expect_words(handle, name)
+    _run(handle, WORDS, name)
+    return handle
+
+
+def stretch(handle: Handle, name: str) -> None:
+    """Raises NotLoaded where a model fails on as long a text as it says it takes, or its tokenizer
+    on signs of all kinds and on texts that its own patterns nearly match."""
+    for signs in (SIGNS, "a" * 2000, " " * 2000, "(" * 500 + "!" * 500, *near_matches(handle)):
+        n = _count(handle, signs)
+        if n > MOST_TOKENS_A_SIGN * len(signs):
+            raise NotLoaded(
+                f"The tokenizer of {name} makes {n:,} tokens of {len(signs):,} characters; "
+                "choose another model."
+            )
+    _expect_one_cut(handle, name)
+    made = _run(handle, "the cat sat on the mat and " * handle.card.n_positions, name)
+    _run(handle, SIGNS, name)
+    if len(made.streams[0].tokens) > handle.card.n_positions:
+        raise NotLoaded(
+            f"{name} reads {handle.card.n_positions} tokens and its tokenizer gives it "
+            f"{len(made.streams[0].tokens)}; choose another model."
+        )
+
+
+def _expect_one_cut(handle: Handle, name: str) -> None:
+    """Raises NotLoaded where a tokenizer draws how it cuts a text."""
+    cuts = {_framed(handle, WORDS * 8)[0].ids for _ in range(4)}
+    if len(cuts) > 1:
+        raise NotLoaded(
+            f"The tokenizer of {name} cuts one text in several ways, by chance; turn its sampling "
+            "off or choose another model."
+        )
+
+
+def _framed(handle: Handle, text: str) -> tuple[Tokens, int]:
+    if isinstance(handle, own_model.OwnModel):
+        return own_model.frame(handle, text)
+    return handle.tokenizer.tokens(text, handle.card.n_positions)
+
+
+def near_matches(handle: Handle) -> list[str]:
+    """Texts that make a regular expression of a tokenizer's rules try many ways in vain: the
+    letters that it names, over and over, all of them, each two and each one."""
+    tokenizer = handle.tokenizer
+    rules = tokenizer.bpe if isinstance(tokenizer, Tokenizer) else tokenizer.rules
+    if rules is None:
+        return []
+    written = json.loads(rules.to_str())
+    steps = [written.get(step) for step in ("normalizer", "pre_tokenizer", "decoder")]
+    found: dict[str, None] = {}
+    for pattern in model_files.patterns(steps):
+        letters = list(dict.fromkeys(NAMED.findall(ESCAPED.sub("", pattern))))
+        pairs = map("".join, permutations(letters[:MOST_LETTERS], 2))
+        found |= dict.fromkeys(("".join(letters), *letters, *pairs))
+    return [each * REPEATED for each in found if each]
+
+
+def _count(handle: Handle, signs: str) -> int:
+    try:
+        tokens, dropped = _framed(handle, signs)
+    except NotEncoded as error:
+        raise NotLoaded(
+            f"The tokenizer of {handle.card.name} fails on some texts, such as {signs[:12]!r} and "
+            "so on; choose another model."
+        ) from error
+    except ValueError:  # a model that puts nothing around a text reads nothing of spaces
+        return 0
+    return len(tokens.ids) + dropped
+
+
+def _expect_words(handle: Handle, name: str) -> None:
+    vocabulary = (
+        handle.tokenizer.bpe.get_vocab(with_added_tokens=True)
+        if isinstance(handle, own_model.OwnModel)
+        else handle.tokenizer.own.get_vocab()
+    )
+    if not vocabulary:
+        raise NotLoaded(f"The tokenizer of {name} knows no words; {mend(name)}.")
+    if (largest := max(vocabulary.values())) >= handle.card.n_vocab:
+        raise NotLoaded(
+            f"The tokenizer of {name} numbers its words up to {largest:,} and the model has "
+            f"{handle.card.n_vocab:,} words; {mend(name)}."
+        )
+
+
+def _run(handle: Handle, text: str, name: str) -> Recording:
+    """A pass over a text."""
+    try:
+        made = import_module(handle.source).record(handle, text)
+    except NotFinite as error:
+        raise NotLoaded(
+            f"Numbers overflow when {name} reads a text, first at {error}; choose another model."
+        ) from error
+    except NotEncoded as error:
+        raise NotLoaded(
+            f"The tokenizer of {name} fails on some texts; choose another model."
+        ) from error
+    except (ValueError, IndexError, RuntimeError, TypeError, AttributeError, LookupError) as error:
+        raise NotLoaded(
+            f"{name} does not run on a text of up to {handle.card.n_positions} tokens, which "
+            "its configuration promises; choose another model."
+        ) from error
+    for attention in made.attention:
+        if not np.isfinite(attention.pattern).all():
+            raise NotLoaded(
+                f"The attention of {name} contains values that are not numbers; choose "
+                "another model."
+            )
+    return made
+
+
+SECONDS = 90.0  # for one trial
+SPARE = 1 << 30  # bytes beside what the weights explain
+IDLE = 120.0  # seconds after which a tester without work ends
+ROOT = Path(__file__).resolve().parent.parent.parent
+LOOK_AGAIN = 0.1  # seconds between two looks at whether the reader still wants it
+
+
+class Tester:
+    """The process that tries models, started when it is first needed. One trial at a time."""
+
+    __test__ = False  # no test, whatever its name
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._turn = threading.Lock()
+
+    def try_out(
+        self,
+        folder: Path,
+        name: str,
+        way: str = "",
+        cancelled: Callable[[], bool] = lambda: False,
+        seconds: float = SECONDS,
+        spare: int = SPARE,
+    ) -> str:
+        """How the model in a folder runs, "ours:" or "hub:"; `way` where it is to be one of them.
+        `name` is what sentences call it.
+
+        Raises NotLoaded, one sentence, where it does not run, takes more than `seconds` or far more
+        memory than its weights explain, or
+        `cancelled()` became true.
+        """
+        asked = {
+            "folder": str(folder),
+            "name": name,
+            "way": way,
+            "seconds": seconds,
+            "spare": spare,
+        }
+        with self._turn:
+            for _ in range(2):  # it may just have ended, since nobody asked for a while
+                try:
+                    said = self._asked(asked, cancelled)
+                    break
+                except (BrokenPipeError, ValueError):
+                    self._end()
+            else:
+                raise NotLoaded(f"{name} could not be tried; ask for it again.")
+        if said["problem"]:
+            raise NotLoaded(said["problem"])
+        return said["way"]
+
+    def close(self) -> None:
+        """End the process."""
+        with self._turn:
+            self._end()
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "models.pretrained.sandbox"],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # what libraries say of hostile files is not for the log
+                text=True,
+                start_new_session=True,
+                env={**os.environ, "HF_HUB_OFFLINE": "1"},
+            )
+        return self._process
+
+    def _asked(self, asked: dict, cancelled: Callable[[], bool]) -> dict:
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        # Not select.select: with many readers there are more open files than it can tell apart.
+        with selectors.DefaultSelector() as look:
+            look.register(process.stdout, selectors.EVENT_READ)
+            while not look.select(LOOK_AGAIN):
+                if cancelled():
+                    self._end()
+                    return {"problem": "Stopped.", "way": ""}
+        return json.loads(process.stdout.readline())
+
+    def _end(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._process = None
+
+
+# ---- in the other process ----------------------------------------------------
+
+
+def tried(folder: Path, name: str, way: str = "") -> str:
+    """Check, load, prove and stretch the model in a folder; how it runs, in one `way` alone where
+    it is given. Raises NotLoaded."""
+    from models.pretrained import hf_model, hub, weight_conversion
+
+    hub.check(folder, name)
+    if way == "ours:" or not way and weight_conversion.covers(folder):
+        try:
+            stretch(prove(weight_conversion.load(folder, name), name), name)
+            return "ours:"
+        except NotLoaded:
+            if way or not _runs_in_its_own_code(folder):
+                raise
+    stretch(prove(hf_model.load(str(folder), None, name), name), name)
+    return "hub:"
+
+
+def _runs_in_its_own_code(folder: Path) -> bool:
+    """True for a model that our classes refuse and its own code takes."""
+    from models.pretrained import hf_model
+
+    try:
+        prove(hf_model.load(str(folder)), str(folder))
+    except NotLoaded:
+        return False
+    return True
+
+
+def _limit(asked: dict) -> None:
+    """Bound this process: memory beyond what it holds now, time, files written, cores dumped."""
+    from models.pretrained import model_files
+
+    try:
+        weights = 4 * model_files.parameters(Path(asked["folder"]), asked["name"])
+    except (NotLoaded, OSError, MemoryError):
+        weights = 0
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    most = max(1 << 20, held + 5 * weights + int(asked["spare"]))
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    seconds = int(asked["seconds"]) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _forked(asked: dict) -> dict:
+    """The answer to one request, made in a fork of this process."""
+    name = asked["name"]
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        try:
+            _limit(asked)
+            said = {"way": tried(Path(asked["folder"]), name, asked["way"]), "problem": ""}
+        except NotLoaded as error:
+            said = {"way": "", "problem": " ".join(str(error).split())}
+        except MemoryError:
+            os._exit(3)
+        # Whatever it is, it ends here: the fork must never go on as its parent.
+        except BaseException:
+            said = {"way": "", "problem": f"{name} cannot be read; choose another."}
+        os.write(writing, json.dumps(said).encode())
+        os._exit(0)
+    os.close(writing)
+    answer, end = b"", time.monotonic() + asked["seconds"]
+    while (left := end - time.monotonic()) > 0 and select.select([reading], [], [], left)[0]:
+        part = os.read(reading, 65536)
+        if not part:
+            break
+        answer += part
+    os.close(reading)
+    late = time.monotonic() >= end
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    if answer:
+        return json.loads(answer)
+    why = (
+        f"did not end within {asked['seconds']:.0f} seconds"
+        if late
+        else "took more memory than its weights explain, or crashed"
+    )
+    return {"way": "", "problem": f"Loading {name} {why}; choose another model."}
+
+
+def _warm() -> None:
+    """Try a tiny model made here, so that what libraries import on their first use is imported once
+    and not in every fork."""
+    import tempfile
+
+    import tokenizers
+    import transformers
+
+    names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    pieces = {piece: at for at, piece in enumerate((*names, *map(chr, range(33, 127))))}
+    rules = tokenizers.Tokenizer(tokenizers.models.WordPiece(pieces, unk_token="[UNK]"))
+    rules.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    roles = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    config = transformers.BertConfig(
+        vocab_size=len(pieces),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        transformers.BertForMaskedLM(config).save_pretrained(folder)
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_object=rules, **dict(zip(roles, names))
+        ).save_pretrained(folder)
+        tried(Path(folder), folder)
+        from models.pretrained import hf_model
+
+        hf_model.load(folder)
+
+
+def main() -> None:
+    """Answer requests until there are no more, or none for a while."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    first_to_go()
+    import torch
+
+    torch.set_num_threads(1)
+    _warm()
+    waiting = ""
+    while select.select([0], [], [], IDLE)[0]:
+        part = os.read(0, 65536).decode()
+        if not part:
+            return
+        waiting += part
+        while "\n" in waiting:
+            line, _, waiting = waiting.partition("\n")
+            print(json.dumps(_forked(json.loads(line))), file=answers, flush=True)
+
+
+tester = Tester()
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,739 @@
+"""Pretrained weights of Hugging Face families, running in our own classes: BERT's and GPT-2 here,
+those of today in models/pretrained/weight_conversion.py.
+
+A family is a plain configuration of `models/transformer.py` and a table of where each of our
+tensors is called what in its files; no forward pass knows of any of them. So every switch, every
+cell's anatomy and every readout works on them as on our own models.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from models import encoding
+from models.config import Config
+from models.own_model import OwnModel, handle_of
+from models.pretrained import gguf, model_files, weight_checks
+from models.pretrained.config_mapping import activation, head_of, longest, rotary, window
+from models.pretrained.mapped_weights import Unfilled, mapped
+from models.pretrained.model_files import NotLoaded, mend
+from models.recording import NotEncoded
+from models.tokenizer import SentencePiece, Tokenizer, WordPiece
+from models.transformer import Decoder, Encoder, Transformer
+
+# The families of today, as plain configurations of our own classes: Llama, Mistral, Qwen2, Qwen3,
+# Gemma, GPT-NeoX (Pythia) and OPT, each with the table of where our tensors lie in its files.
+
+Tensors = dict[str, Tensor]
+
+
+def pair(
+    ours: str, theirs: str, tensors: Tensors, bias: bool = True
+) -> Iterator[tuple[str, Tensor]]:
+    """A matrix, or a norm's gain, and its bias where it has one."""
+    yield f"{ours}.weight", tensors[f"{theirs}.weight"]
+    if bias:
+        yield f"{ours}.bias", tensors[f"{theirs}.bias"]
+
+
+def readout(described: dict, tensors: Tensors, tied: bool) -> str | None:
+    """ "tied", "untied", or None where the files hold no readout. tied: what the family does where
+    its config.json does not say it."""
+    if described.get("tie_word_embeddings", tied):
+        return "tied"
+    return "untied" if "lm_head.weight" in tensors or not tensors else None
+
+
+def words(config: Config, tensors: Tensors, embedding: str) -> Iterator[tuple[str, Tensor]]:
+    """The embedding and the readout; no family here has a bias there."""
+    yield "embedding.token.weight", tensors[embedding]
+    if config.readout == "untied":
+        yield "unembedding.weight", tensors["lm_head.weight"]
+    if config.readout is not None:
+        yield "readout_bias", torch.zeros(config.n_vocab)
+
+
+# ---- Llama, Mistral, Qwen2, Qwen3, Gemma -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LikeLlama:
+    """In what a family differs from Llama. head_width: d_head where config.json names none.
+    shifted_gain: the gain is stored less 1. The biases: None for what config.json says."""
+
+    bias_qkv: bool | None = None
+    bias_o: bool | None = None
+    key_norm: bool = False
+    scaled_embedding: bool = False
+    shifted_gain: bool = False
+    head_width: int | None = None
+    tied: bool = False
+
+
+LLAMA = LikeLlama()
+MISTRAL = LikeLlama(bias_qkv=False, bias_o=False)
+QWEN2 = LikeLlama(bias_qkv=True, bias_o=False)
+QWEN3 = LikeLlama(key_norm=True, head_width=128)
+GEMMA = LikeLlama(scaled_embedding=True, shifted_gain=True, head_width=256, tied=True)
+
+
+def llama_config(described: dict, tensors: Tensors, like: LikeLlama = LLAMA) -> Config:
+    """Llama's: RMSNorm before the sub-layers, rotary positions, shared keys, a gated FFN."""
+    n_head, n_layer = described["num_attention_heads"], described["num_hidden_layers"]
+    biased = bool(described.get("attention_bias", False))
+    seen, bounds = window(described, n_layer)
+    bounds.append(described.get("max_position_embeddings", 2048))
+    return Config(
+        n_vocab=described["vocab_size"],
+        d_model=described["hidden_size"],
+        n_layer=n_layer,
+        n_head=n_head,
+        d_ff=described["intermediate_size"],
+        n_positions=longest(bounds, n_head, n_layer),
+        norm="pre",
+        activation=activation(described.get("hidden_act", "silu")),
+        eps=described.get("rms_norm_eps", 1e-6),
+        scaled_embedding=like.scaled_embedding,
+        readout=readout(described, tensors, like.tied),
+        rms=True,
+        n_key_head=described.get("num_key_value_heads") or n_head,
+        head_width=described.get("head_dim") or like.head_width,
+        key_norm=like.key_norm,
+        gated=True,
+        window=seen,
+        bias_qkv=biased if like.bias_qkv is None else like.bias_qkv,
+        bias_o=biased if like.bias_o is None else like.bias_o,
+        bias_ffn=bool(described.get("mlp_bias", False)),
+        **rotary(described),
+    )
+
+
+def llama_tensors(
+    config: Config, tensors: Tensors, like: LikeLlama = LLAMA
+) -> Iterator[tuple[str, Tensor]]:
+    """Our names with Llama's tensors. Gemma's gains are 1 + what is stored."""
+
+    def gain(ours: str, theirs: str) -> tuple[str, Tensor]:
+        stored = tensors[f"{theirs}.weight"]
+        return f"{ours}.weight", 1.0 + stored.float() if like.shifted_gain else stored
+
+    yield from words(config, tensors, "embed_tokens.weight")
+    for layer in range(config.n_layer):
+        ours, theirs = f"layers.{layer}", f"layers.{layer}"
+        for name in "qkv":
+            at = f"{ours}.attention.w_{name}", f"{theirs}.self_attn.{name}_proj"
+            yield from pair(*at, tensors, config.bias_qkv)
+        if config.key_norm:
+            yield gain(f"{ours}.attention.q_norm", f"{theirs}.self_attn.q_norm")
+            yield gain(f"{ours}.attention.k_norm", f"{theirs}.self_attn.k_norm")
+        at = f"{ours}.attention.w_o", f"{theirs}.self_attn.o_proj"
+        yield from pair(*at, tensors, config.bias_o)
+        for name, called in (("w_gate", "gate"), ("w_1", "up"), ("w_2", "down")):
+            at = f"{ours}.feed_forward.{name}", f"{theirs}.mlp.{called}_proj"
+            yield from pair(*at, tensors, config.bias_ffn)
+        yield gain(f"{ours}.attention_out.norm", f"{theirs}.input_layernorm")
+        yield gain(f"{ours}.feed_forward_out.norm", f"{theirs}.post_attention_layernorm")
+    yield gain("last_norm.norm", "norm")
+
+
+# ---- GPT-NeoX, Pythia --------------------------------------------------------------------------
+
+
+def neox_config(described: dict, tensors: Tensors) -> Config:
+    """GPT-NeoX's: rotary positions in a quarter of each head, attention and FFN side by side."""
+    n_head, n_layer = described["num_attention_heads"], described["num_hidden_layers"]
+    told = described.get("rope_parameters") or described.get("rope_scaling") or {}
+    share = told.get("partial_rotary_factor") or described.get("rotary_pct", 0.25)
+    biased = described.get("attention_bias", True)
+    return Config(
+        n_vocab=described["vocab_size"],
+        d_model=described["hidden_size"],
+        n_layer=n_layer,
+        n_head=n_head,
+        d_ff=described["intermediate_size"],
+        n_positions=longest([described.get("max_position_embeddings", 2048)], n_head, n_layer),
+        norm="pre",
+        activation=activation(described.get("hidden_act", "gelu")),
+        eps=described.get("layer_norm_eps", 1e-5),
+        scaled_embedding=False,
+        readout=readout(described, tensors, False),
+        parallel=described.get("use_parallel_residual", True),
+        bias_qkv=biased,
+        bias_o=biased,
+        **rotary(described, share),
+    )
+
+
+def neox_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with GPT-NeoX's tensors: q, k and v are stored in one matrix, head by head."""
+    yield from words(config, tensors, "embed_in.weight")
+    for layer in range(config.n_layer):
+        ours, theirs = f"layers.{layer}", f"layers.{layer}"
+        for part in ("weight", "bias") if config.bias_qkv else ("weight",):
+            whole = tensors[f"{theirs}.attention.query_key_value.{part}"]
+            whole = whole.unflatten(0, (config.n_head, 3, config.d_head))
+            for at, name in enumerate("qkv"):
+                yield f"{ours}.attention.w_{name}.{part}", whole[:, at].flatten(0, 1)
+        yield from pair(
+            f"{ours}.attention.w_o", f"{theirs}.attention.dense", tensors, config.bias_o
+        )
+        for name, called in (
+            ("feed_forward.w_1", "mlp.dense_h_to_4h"),
+            ("feed_forward.w_2", "mlp.dense_4h_to_h"),
+            ("attention_out.norm", "input_layernorm"),
+            ("feed_forward_out.norm", "post_attention_layernorm"),
+        ):
+            yield from pair(f"{ours}.{name}", f"{theirs}.{called}", tensors)
+    yield from pair("last_norm.norm", "final_layer_norm", tensors)
+
+
+# ---- OPT ---------------------------------------------------------------------------------------
+
+SKIPPED = 2  # rows of OPT's table of positions that no token ever has
+
+
+def opt_config(described: dict, tensors: Tensors) -> Config:
+    """OPT's: GPT-2's arrangement with ReLU; the smallest but one has its norms after the sums."""
+    d_model, n_layer = described["hidden_size"], described["num_hidden_layers"]
+    n_head, before = described["num_attention_heads"], described.get("do_layer_norm_before", True)
+    if (described.get("word_embed_proj_dim") or d_model) != d_model:
+        raise NotLoaded("an OPT whose embeddings are narrower than its stream does not run there")
+    if before and described.get("_remove_final_layer_norm"):
+        raise NotLoaded("an OPT without a last LayerNorm does not run there")
+    biased = described.get("enable_bias", True)
+    return Config(
+        n_vocab=described["vocab_size"],
+        d_model=d_model,
+        n_layer=n_layer,
+        n_head=n_head,
+        d_ff=described["ffn_dim"],
+        n_positions=longest([described["max_position_embeddings"]], n_head, n_layer),
+        norm="pre" if before else "post",
+        positions="learned",
+        activation=activation(described.get("activation_function", "relu")),
+        scaled_embedding=False,
+        readout=readout(described, tensors, True),
+        bias_qkv=biased,
+        bias_o=biased,
+        bias_ffn=biased,
+    )
+
+
+OPT_LAYER = {
+    "attention.w_q": "self_attn.q_proj",
+    "attention.w_k": "self_attn.k_proj",
+    "attention.w_v": "self_attn.v_proj",
+    "attention.w_o": "self_attn.out_proj",
+    "feed_forward.w_1": "fc1",
+    "feed_forward.w_2": "fc2",
+    "attention_out.norm": "self_attn_layer_norm",
+    "feed_forward_out.norm": "final_layer_norm",
+}
+
+
+def opt_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with OPT's tensors."""
+    yield from words(config, tensors, "decoder.embed_tokens.weight")
+    rows = tensors["decoder.embed_positions.weight"]
+    yield "embedding.position", rows[SKIPPED : SKIPPED + config.n_positions]
+    for layer in range(config.n_layer):
+        for ours, theirs in OPT_LAYER.items():
+            bias = config.bias_qkv or ours.endswith("norm")
+            at = f"layers.{layer}.{ours}", f"decoder.layers.{layer}.{theirs}"
+            yield from pair(*at, tensors, bias)
+    if config.norm == "pre":
+        yield from pair("last_norm.norm", "decoder.final_layer_norm", tensors)
+
+
+Entry = tuple[
+    str,
+    Callable[[dict, Tensors], Config],
+    Callable[[Config, Tensors], Iterator[tuple[str, Tensor]]],
+]
+MODERN_CONVERSIONS: dict[str, Entry] = {
+    "gpt_neox": ("gpt_neox.", neox_config, neox_tensors),
+    "opt": ("model.", opt_config, opt_tensors),
+    **{
+        name: ("model.", partial(llama_config, like=like), partial(llama_tensors, like=like))
+        for name, like in (
+            ("llama", LLAMA),
+            ("mistral", MISTRAL),
+            ("qwen2", QWEN2),
+            ("qwen3", QWEN3),
+            ("gemma", GEMMA),
+        )
+    },
+}
+
+
+# A Hugging Face folder's tokenizer.json as a tokenizer of our own.
+
+
+def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The tokenizer in a folder, and the special tokens that stand around a text."""
+    file = folder / "tokenizer.json"
+    if not file.exists():
+        raise NotLoaded("the folder has no tokenizer.json, which Headlight’s own classes need")
+    try:
+        pieces = encoding.from_file(file)
+    except NotEncoded as error:
+        raise NotLoaded("its tokenizer.json cannot be read") from error
+    pieces.no_truncation()
+    pieces.no_padding()
+    model = json.loads(file.read_text("utf-8"))["model"]
+    kind = model["type"]
+    told = folder / "tokenizer_config.json"
+    named = json.loads(told.read_text("utf-8")) if told.exists() else {}
+
+    def name(role: str, usual: tuple[str, ...]) -> str:
+        given = named.get(f"{role}_token")
+        given = given.get("content") if isinstance(given, dict) else given
+        return next(
+            (each for each in (given, *usual) if each and pieces.token_to_id(each) is not None), ""
+        )
+
+    pad, cls, sep, mask, bos, eos = (
+        name("pad", ("[PAD]", "<pad>")),
+        name("cls", ("[CLS]", "<s>")),
+        name("sep", ("[SEP]", "</s>")),
+        name("mask", ("[MASK]", "<mask>")),
+        name("bos", ("<|endoftext|>", "<s>")),
+        name("eos", ("<|endoftext|>", "</s>")),
+    )
+    # As the tokenizer itself frames a text: a decoder may have a [CLS] that it does not use.
+    framed = encoding.encode(pieces, "a")
+    own = [at for at, mark in enumerate(framed.special_tokens_mask) if not mark]
+    ends = (
+        (tuple(framed.tokens[: own[0]]), tuple(framed.tokens[own[-1] + 1 :])) if own else ((), ())
+    )
+    names = (pad, cls, sep, mask, bos, eos)
+    if kind == "WordPiece":
+        return WordPiece(pieces, names, name("unk", ("[UNK]",))), ends
+    if kind == "BPE":
+        way = SentencePiece if model.get("byte_fallback") else Tokenizer
+        return way(pieces, names), ends
+    raise NotLoaded(f"tokenizers of the kind {kind} are not read by Headlight’s own classes")
+
+
+# Families of Hugging Face models that are tried in the suite, with what each shows of itself.
+
+
+@dataclass(frozen=True)
+class SupportedFamily:
+    """What the models of one family show: `model_type` as their config.json says it, and an example
+    by its name on the hub.
+
+    opens: q, k, v and scores as well as patterns. law: each sub-layer's output, so that the
+    residual stream adds up. positions: as `offers` says.
+    """
+
+    name: str
+    model_type: str
+    example: str
+    kind: str
+    norm: str
+    positions: str
+    opens: bool = True
+    law: bool = True
+
+
+SUPPORTED_FAMILIES = (
+    SupportedFamily("BERT", "bert", "google-bert/bert-base-uncased", "encoder", "post", "learned"),
+    SupportedFamily(
+        "DistilBERT",
+        "distilbert",
+        "distilbert/distilbert-base-uncased",
+        "encoder",
+        "post",
+        "learned",
+    ),
+    SupportedFamily("RoBERTa", "roberta", "FacebookAI/roberta-base", "encoder", "post", "learned"),
+    SupportedFamily(
+        "ELECTRA", "electra", "google/electra-small-generator", "encoder", "post", "learned"
+    ),
+    SupportedFamily("ALBERT", "albert", "albert/albert-base-v2", "encoder", "post", "learned"),
+    SupportedFamily(
+        "MPNet", "mpnet", "microsoft/mpnet-base", "encoder", "post", "learned", opens=False
+    ),
+    SupportedFamily(
+        "DeBERTa",
+        "deberta-v2",
+        "microsoft/deberta-v3-small",
+        "encoder",
+        "post",
+        "relative",
+        opens=False,
+    ),
+    SupportedFamily("GPT-2", "gpt2", "openai-community/gpt2", "decoder", "pre", "learned"),
+    SupportedFamily("OPT", "opt", "facebook/opt-125m", "decoder", "pre", "learned"),
+    SupportedFamily(
+        "GPT-NeoX, Pythia",
+        "gpt_neox",
+        "EleutherAI/pythia-70m",
+        "decoder",
+        "pre",
+        "rotary",
+        law=False,
+    ),
+    SupportedFamily(
+        "BLOOM", "bloom", "bigscience/bloom-560m", "decoder", "pre", "distance", opens=False
+    ),
+    SupportedFamily("Llama", "llama", "HuggingFaceTB/SmolLM2-135M", "decoder", "pre", "rotary"),
+    SupportedFamily("Qwen2", "qwen2", "Qwen/Qwen2.5-0.5B", "decoder", "pre", "rotary"),
+    SupportedFamily("Mistral", "mistral", "mistralai/Mistral-7B-v0.1", "decoder", "pre", "rotary"),
+    SupportedFamily("Qwen3", "qwen3", "Qwen/Qwen3-0.6B", "decoder", "pre", "rotary"),
+    SupportedFamily("Gemma", "gemma", "google/gemma-2b", "decoder", "pre", "rotary"),
+    SupportedFamily("T5", "t5", "google-t5/t5-small", "encoder-decoder", "pre", "buckets"),
+    SupportedFamily("BART", "bart", "facebook/bart-base", "encoder-decoder", "post", "learned"),
+    SupportedFamily(
+        "Marian", "marian", "Helsinki-NLP/opus-mt-en-fr", "encoder-decoder", "post", "sinusoids"
+    ),
+)
+
+
+@dataclass(frozen=True)
+class WeightMapping:
+    """How a family's files become one of our models.
+
+    prefix: what stands before the names where the file holds a readout too. config: from its
+    config.json and its tensors (prefix gone).
+    tensors: (our name, tensor) for everything that the model has. tied: its readout is always its
+    embedding.
+    """
+
+    model: type[Transformer]
+    prefix: str
+    config: Callable[[dict, Tensors], Config]
+    tensors: Callable[[Config, Tensors], Iterator[tuple[str, Tensor]]]
+    tied: bool = True
+
+
+def load(folder: Path, name: str) -> OwnModel:
+    """The model in a folder of Hugging Face files, in fp32, in our own classes.
+
+    Raises ValueError, saying what is missing, for a family or a variant that our classes do not
+    cover, and for a broken folder.
+    """
+    described = model_files.read_config(folder, name)
+    family = described.get("model_type")
+    if family not in CONVERSIONS:
+        raise NotLoaded(
+            f"{name} is of the family {family!r}; in Headlight’s own classes run "
+            f"{', '.join(CONVERSIONS)}"
+        )
+    try:
+        tensors, let_go = mapped(folder, name)
+        model = build(described, tensors, let_go)
+        stored = model_files.digest(model_files.weights_of(folder, name))
+        gguf.check_digest(folder, stored, name)
+        tokenizer, ends = tokenizer_of(folder)
+    except NotLoaded as error:
+        raise NotLoaded(
+            f"{name} does not run in Headlight’s own classes: {str(error).rstrip('.')}."
+        ) from error
+    except Exception as error:  # files from anywhere fail in any way
+        raise NotLoaded(
+            f"The files of {name} do not fit together; {mend(name)} or choose another."
+        ) from error
+    weight_checks.check(model, name, halves="F16" in model_files.types(folder, name))
+    kinds = sorted(
+        {
+            str(tensor.dtype).removeprefix("torch.")
+            for tensor in tensors.values()
+            if tensor.is_floating_point()
+        }
+    )
+    weights = gguf.manifest(folder).get("weights") or ", ".join(kinds)
+    del tensors  # the files in memory: the model has numbers of its own
+    return handle_of(
+        model,
+        tokenizer,
+        name,
+        stored[:12],
+        f"{weights}, computed in fp32, in Headlight’s own classes"
+        + model_files.without_dropout(folder, name),
+        ends,
+    )
+
+
+def covers(folder: Path) -> bool:
+    """True for a folder whose model is of a family and of a variant that our classes cover."""
+    described = model_files.read_config(folder, str(folder))
+    family = CONVERSIONS.get(described.get("model_type", ""))
+    if family is None or (family.tied and not described.get("tie_word_embeddings", True)):
+        return False
+    try:
+        tokenizer_of(folder)
+        family.config(described, {})
+    except Exception:  # files from anywhere fail in any way; its own code may read them
+        return False
+    return True
+
+
+def build(
+    described: dict, tensors: Tensors, let_go: Callable[[], None] = lambda: None
+) -> Transformer:
+    """Our model of a family's config.json (`described`) with its tensors. `let_go` is called after
+    each tensor that was copied. Raises ValueError where a tensor is missing or left over."""
+    family = CONVERSIONS[described["model_type"]]
+    bare = {_today(key.removeprefix(family.prefix)): tensor for key, tensor in tensors.items()}
+    config = family.config(described, bare)
+    if head := head_of(described.get("architectures")):
+        config = replace(config, readout=None, head=head)
+    _expect_all_used(family, described["model_type"], config, bare)
+    with torch.device("meta"), Unfilled():  # no memory for numbers that are replaced at once
+        model = family.model(config).eval()
+    try:
+        found = {}
+        for key, tensor in family.tensors(config, bare):
+            found[key] = tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+            let_go()
+    except KeyError as missing:
+        raise NotLoaded(f"the weights lack {missing.args[0]}") from missing
+    for key, wanted in model.state_dict().items():
+        if key in found and found[key].shape != wanted.shape:
+            shapes = (str(tuple(each.shape)) for each in (found[key], wanted))
+            raise NotLoaded(
+                "{} is {} in the files and {} by the configuration".format(key, *shapes)
+            )
+    model.load_state_dict(found, assign=True)
+    return model
+
+
+# Where a readout's own matrix may lie, and the embedding that it must equal.
+READOUT_MATRICES = (
+    "lm_head.weight",
+    "lm_head.decoder.weight",
+    "cls.predictions.decoder.weight",
+    "vocab_projector.weight",
+)
+LAYER = re.compile(r"^(?:encoder\.layer|transformer\.layer|h|(?:decoder\.)?layers)\.(\d+)\.")
+
+
+def _today(key: str) -> str:
+    """A tensor's name as it is today: early BERT files say gamma and beta, Pythia's embed_out."""
+    for early, late in (
+        ("LayerNorm.gamma", "LayerNorm.weight"),
+        ("LayerNorm.beta", "LayerNorm.bias"),
+        ("embed_out.", "lm_head."),
+    ):
+        key = key.replace(early, late)
+    return key
+
+
+def _expect_all_used(family: WeightMapping, name: str, config: Config, tensors: Tensors) -> None:
+    """Raises ValueError for weights that our model would leave out: a readout of its own, or layers
+    that the configuration does not name."""
+    words = tensors.get("wte.weight" if name == "gpt2" else "embeddings.word_embeddings.weight")
+    for key in READOUT_MATRICES:
+        if (
+            family.tied
+            and key in tensors
+            and words is not None
+            and not torch.equal(tensors[key], words)
+        ):
+            raise NotLoaded(
+                "its readout is not tied to its embedding, which Headlight’s own classes "
+                "need; open it in its own code"
+            )
+    layers = {int(found.group(1)) for found in map(LAYER.match, tensors) if found}
+    if layers and max(layers) >= config.n_layer:
+        raise NotLoaded(
+            f"its files have {max(layers) + 1} layers and its configuration names "
+            f"{config.n_layer}; take a whole copy of the model"
+        )
+
+
+# ---- BERT, RoBERTa, DistilBERT -----------------------------------------------
+
+
+def bert_config(described: dict, tensors: Tensors) -> Config:
+    """BERT's, RoBERTa's too; its positions begin after the padding's number there, and it says its
+    words through a transform."""
+    if described.get("position_embedding_type", "absolute") != "absolute" or described.get(
+        "is_decoder"
+    ):
+        raise NotLoaded("only encoders with absolute positions run in Headlight’s own classes")
+    return Config(
+        n_vocab=described["vocab_size"],
+        d_model=described["hidden_size"],
+        n_layer=described["num_hidden_layers"],
+        n_head=described["num_attention_heads"],
+        d_ff=described["intermediate_size"],
+        n_positions=described["max_position_embeddings"] - skipped(described),
+        positions="learned",
+        activation=activation(described.get("hidden_act", "gelu")),
+        eps=described.get("layer_norm_eps", 1e-12),
+        scaled_embedding=False,
+        embedding_norm=True,
+        segment=described.get("type_vocab_size", 0) > 0,
+        readout="transform" if any(key in tensors for key in READOUTS) else None,
+    )
+
+
+def skipped(described: dict) -> int:
+    """How many rows of its position table a model never uses: RoBERTa counts positions from the
+    number of its padding token on."""
+    return described["pad_token_id"] + 1 if described["model_type"] == "roberta" else 0
+
+
+# Where the three families keep the readout's transform, its LayerNorm and its bias.
+READOUTS = {
+    "cls.predictions.transform.dense.weight": (
+        "cls.predictions.transform.dense",
+        "cls.predictions.transform.LayerNorm",
+        "cls.predictions.bias",
+    ),
+    "lm_head.dense.weight": ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
+    "vocab_transform.weight": ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
+}
+BERT_LAYER = {
+    "attention.w_q": "attention.self.query",
+    "attention.w_k": "attention.self.key",
+    "attention.w_v": "attention.self.value",
+    "attention.w_o": "attention.output.dense",
+    "attention_out.norm": "attention.output.LayerNorm",
+    "feed_forward.w_1": "intermediate.dense",
+    "feed_forward.w_2": "output.dense",
+    "feed_forward_out.norm": "output.LayerNorm",
+}
+DISTILBERT_LAYER = {
+    "attention.w_q": "attention.q_lin",
+    "attention.w_k": "attention.k_lin",
+    "attention.w_v": "attention.v_lin",
+    "attention.w_o": "attention.out_lin",
+    "attention_out.norm": "sa_layer_norm",
+    "feed_forward.w_1": "ffn.lin1",
+    "feed_forward.w_2": "ffn.lin2",
+    "feed_forward_out.norm": "output_layer_norm",
+}
+
+
+def bert_tensors(
+    config: Config,
+    tensors: Tensors,
+    stack: str = "encoder.layer",
+    layer_names: dict[str, str] = BERT_LAYER,
+) -> Iterator[tuple[str, Tensor]]:
+    """Our names with BERT's tensors; RoBERTa's are called the same, DistilBERT's differ inside a
+    layer."""
+    yield "embedding.token.weight", tensors["embeddings.word_embeddings.weight"]
+    yield (
+        "embedding.position",
+        tensors["embeddings.position_embeddings.weight"][-config.n_positions :],
+    )
+    if config.segment:
+        yield "embedding.segment", tensors["embeddings.token_type_embeddings.weight"][0]
+    yield from pair("embedding.norm", "embeddings.LayerNorm", tensors)
+    for layer in range(config.n_layer):
+        for ours, theirs in layer_names.items():
+            yield from pair(f"layers.{layer}.{ours}", f"{stack}.{layer}.{theirs}", tensors)
+    for marker, (dense, norm, bias) in READOUTS.items():
+        if config.readout and marker in tensors:
+            yield from pair("transform", dense, tensors)
+            yield from pair("transform_norm", norm, tensors)
+            yield "readout_bias", tensors[bias]
+
+
+def distilbert_config(described: dict, tensors: Tensors) -> Config:
+    """DistilBERT is BERT under other names, without segments."""
+    if described.get("sinusoidal_pos_embds"):
+        raise NotLoaded(
+            "DistilBERT with sinusoidal positions does not run in Headlight’s own classes"
+        )
+    as_bert = {
+        "model_type": "distilbert",
+        "vocab_size": described["vocab_size"],
+        "hidden_size": described["dim"],
+        "num_hidden_layers": described["n_layers"],
+        "num_attention_heads": described["n_heads"],
+        "intermediate_size": described["hidden_dim"],
+        "max_position_embeddings": described["max_position_embeddings"],
+        "hidden_act": described.get("activation", "gelu"),
+    }
+    return bert_config(as_bert, tensors)
+
+
+def distilbert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with DistilBERT's tensors."""
+    return bert_tensors(config, tensors, "transformer.layer", DISTILBERT_LAYER)
+
+
+# ---- GPT-2 -------------------------------------------------------------------
+
+
+def gpt2_config(described: dict, tensors: Tensors) -> Config:
+    """GPT-2's: LayerNorm before the sub-layers, learned positions, a readout tied to the
+    embedding."""
+    if (
+        not described.get("scale_attn_weights", True)
+        or described.get("scale_attn_by_inverse_layer_idx")
+        or described.get("add_cross_attention")
+    ):
+        raise NotLoaded(
+            "a GPT-2 with another scale of its scores, or with cross-attention, does not run "
+            "in Headlight’s own classes"
+        )
+    d_model = described["n_embd"]
+    return Config(
+        n_vocab=described["vocab_size"],
+        d_model=d_model,
+        n_layer=described["n_layer"],
+        n_head=described["n_head"],
+        d_ff=described.get("n_inner") or 4 * d_model,
+        n_positions=described["n_positions"],
+        norm="pre",
+        positions="learned",
+        activation=activation(described.get("activation_function", "gelu_new")),
+        eps=described.get("layer_norm_epsilon", 1e-5),
+        scaled_embedding=False,
+    )
+
+
+def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with GPT-2's tensors: its matrices are stored (in, out), and those of q, k and v in
+    one."""
+    embedding = tensors["wte.weight"]
+    yield "embedding.token.weight", embedding
+    yield "embedding.position", tensors["wpe.weight"]
+    for layer in range(config.n_layer):
+        at = f"h.{layer}"
+        for part in ("weight", "bias"):
+            fused = tensors[f"{at}.attn.c_attn.{part}"].chunk(3, dim=-1)
+            for ours, tensor in zip(("w_q", "w_k", "w_v"), fused):
+                yield (
+                    f"layers.{layer}.attention.{ours}.{part}",
+                    tensor.T if part == "weight" else tensor,
+                )
+            for ours, theirs in (
+                ("attention.w_o", "attn.c_proj"),
+                ("feed_forward.w_1", "mlp.c_fc"),
+                ("feed_forward.w_2", "mlp.c_proj"),
+            ):
+                tensor = tensors[f"{at}.{theirs}.{part}"]
+                yield f"layers.{layer}.{ours}.{part}", tensor.T if part == "weight" else tensor
+            for ours, theirs in (("attention_out.norm", "ln_1"), ("feed_forward_out.norm", "ln_2")):
+                yield f"layers.{layer}.{ours}.{part}", tensors[f"{at}.{theirs}.{part}"]
+    yield from pair("last_norm.norm", "ln_f", tensors)
+    if config.readout:
+        yield "readout_bias", torch.zeros(len(embedding))
+
+
+CONVERSIONS = {
+    "bert": WeightMapping(Encoder, "bert.", bert_config, bert_tensors),
+    "roberta": WeightMapping(Encoder, "roberta.", bert_config, bert_tensors),
+    "distilbert": WeightMapping(Encoder, "distilbert.", distilbert_config, distilbert_tensors),
+    "gpt2": WeightMapping(Decoder, "transformer.", gpt2_config, gpt2_tensors),
+    **{
+        name: WeightMapping(Decoder, prefix, config, tensors, tied=False)
+        for name, (prefix, config, tensors) in MODERN_CONVERSIONS.items()
+    },
+}

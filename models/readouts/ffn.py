@@ -1,0 +1,155 @@
+"""The inside of a feed-forward network at one token: its hidden units before and after the
+activation, and what each writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.cancellation import checkpoint
+from models.edits import PatchSite, WithoutFeedForward, applies
+from models.layers import GatedFeedForward
+from models.own_model import OwnModel
+from models.readouts.logit_lens import bend, expect_a_sum, followed, word_direction
+from models.readouts.weights import layers_of, looks_at
+from models.recording import Recording
+from models.results import Neurons
+from models.transformer import FeedForward
+
+
+@dataclass(frozen=True, eq=False)
+class FFNActivations:
+    """FFN(x) = act(x W_1 + b_1) W_2 + b_2 at one token: before, after (d_ff) the activation; writes
+    (d_ff, d_model), a unit's activation times its row of W_2; bias (d_model). The sum of `writes`
+    and `bias` is what the FFN wrote. Of a gated one `before` is the gate, and `after` what comes of
+    it times the unit."""
+
+    before: np.ndarray
+    after: np.ndarray
+    writes: np.ndarray
+    bias: np.ndarray
+
+
+@torch.inference_mode()
+def ffn_activations(
+    handle: OwnModel, recording: Recording, stream: str, layer: int, token: int
+) -> FFNActivations:
+    """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a
+    token that is not there, and where an edit took the FFN away or put in what another wrote."""
+    network, read = reads(handle, recording, stream, layer, token)
+    before, after = network.before(read[token]), network.hidden(read[token])
+    writes = after[:, None] * network.w_2.weight.T
+    bias = bias_of(network)
+    return FFNActivations(*(each.numpy().copy() for each in (before, after, writes, bias)))
+
+
+def reads(
+    handle: OwnModel, recording: Recording, stream: str, layer: int, token: int
+) -> tuple[FeedForward | GatedFeedForward, Tensor]:
+    """The FFN of a layer and what it reads at every token, (token, d_model). Raises as `inside`."""
+    of, layers = recording.stream(stream), layers_of(handle, stream)
+    if not 0 <= layer < len(layers) or not 0 <= token < len(of.tokens):
+        raise ValueError(
+            f"stream {stream} has no layer {layer} or no token {token}; it has layers 0 to "
+            f"{len(layers) - 1} and tokens 0 to {len(of.tokens) - 1}"
+        )
+    if applies(recording.edits, WithoutFeedForward, layer):
+        raise ValueError(f"the FFN of layer {layer} was taken away")
+    first = recording.streams[0].name
+    for edit in recording.edits:
+        if (
+            isinstance(edit, PatchSite)
+            and (edit.stream or first, edit.site) == (stream, f"{layer}.ffn.wrote")
+            and edit.token in (None, token)
+        ):
+            raise ValueError(f"what the FFN of layer {layer} wrote was put in from another text")
+    site = f"{layer}.ffn.read"
+    if site not in of.sites:
+        site = looks_at(layers[layer], of, "ffn", recording.edits)
+    x = torch.tensor(of.at(site)).to(handle.model.embedding.token.weight.dtype)
+    return layers[layer].feed_forward, x
+
+
+def bias_of(network: FeedForward | GatedFeedForward) -> Tensor:
+    """What an FFN adds whatever its units do, (d_model)."""
+    bias = network.w_2.bias
+    return torch.zeros(network.w_2.out_features) if bias is None else bias.detach()
+
+
+# What the hidden units of a feed-forward network add to a logit, what each of them says of all
+# other words, and at which tokens it fires.
+
+MOST = 24  # neurons of which it is told what they say and when they fire
+WORDS = 6  # each way
+
+
+@torch.inference_mode()
+def neurons(
+    handle: OwnModel,
+    recording: Recording,
+    stream: str,
+    layer: int,
+    token: int,
+    id: int,
+    against: int | None = None,
+) -> Neurons:
+    """The neurons of a layer's FFN by what they add to a word's logit at a token, or to the
+    difference of two.
+
+    A neuron writes its activation times its row of W_2, and a LayerNorm whose sigma is held is
+    linear: so the FFN's part of the logit is the sum of theirs and its bias's (direct logit
+    attribution one step further in; Geva et al. 2022, "Transformer Feed-Forward Layers Build
+    Predictions by Promoting Concepts in the Vocabulary Space"). Raises ValueError as `attribute`
+    and `inside` do, and for an FFN of which nothing reaches the readout.
+    """
+    asked = (token, id, *([] if against is None else [against]))
+    expect_a_sum(handle, recording, stream, asked)
+    network, read = reads(handle, recording, stream, layer, token)
+    way = followed(handle, recording, stream, token)
+    if layer not in way.after:
+        raise ValueError(
+            f"nothing that the FFN of layer {layer} wrote reaches the readout: a later layer "
+            "replaces the stream"
+        )
+    checkpoint()
+    direction, _ = word_direction(handle, id, against)
+    arrived = way.from_ffn(layer, torch.eye(len(direction), dtype=torch.float64))
+    bent = bend(handle, torch.tensor(recording.stream(stream).resid[-1, token]).double())
+    arrived = arrived if bent is None else bent.slope(arrived)
+    towards = arrived @ direction  # what a vector written here is multiplied with, (d_model)
+    hidden = network.hidden(read).double()  # (token, unit)
+    rows = network.w_2.weight.T.double()  # (unit, d_model)
+    adds = hidden[token] * (rows @ towards)
+    strongest = adds.abs().argsort(descending=True, stable=True)[:MOST]
+    wrote = torch.tensor(recording.stream(stream).at(f"{layer}.ffn.wrote")[token]).double()
+    says = (hidden[token, strongest, None] * rows[strongest]) @ arrived
+    return Neurons(
+        layer,
+        token,
+        id,
+        against,
+        float(wrote @ towards),
+        float(bias_of(network).double() @ towards),
+        hidden[token].numpy(),
+        adds.numpy(),
+        (hidden[token].abs() * rows.norm(dim=-1)).numpy(),
+        strongest.numpy(),
+        hidden[:, strongest].T.contiguous().numpy(),
+        *_said(handle, says.float()),
+    )
+
+
+def _said(handle: OwnModel, vectors: Tensor) -> tuple:
+    """Of vectors (row, d_model) at the readout the words they raise most and by how much, and those
+    they lower most: four arrays (row, word)."""
+    words, found = handle.model.readout_matrix, []
+    for some in vectors.split(8):
+        checkpoint()
+        logits = some @ words.T  # (row, id)
+        most = min(WORDS, logits.shape[-1])
+        up, down = logits.topk(most), logits.topk(most, largest=False)
+        found.append((up.indices, up.values, down.indices, down.values))
+    return tuple(torch.cat(each).numpy() for each in zip(*found))

@@ -1,0 +1,93 @@
+"""A model's own numbers as numpy arrays, under the names that a Recording gives their places."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import Tensor, nn
+
+from models import layers as layers_models
+from models.edits import Edit, SideBySide, applies
+from models.own_model import OwnModel
+from models.recording import Stream
+from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, Layer
+
+Norm = tuple[np.ndarray, np.ndarray, float, bool]
+
+
+def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:
+    """Every LayerNorm of a stream by its place, such as "0.attn", "embed" or "final": gain
+    (d_model), bias (d_model), eps, and whether it subtracts the mean (an RMSNorm, the model's own
+    or by an edit, does not, and has no bias of its own).
+
+    Raises ValueError for no such stream.
+    """
+    layers = layers_of(handle, stream)
+    last = getattr(
+        handle.model,
+        "memory_norm"
+        if stream == "encoder" and isinstance(handle.model, EncoderDecoder)
+        else "last_norm",
+    )
+    found: dict[str, tuple[layers_models.Norm | None, int | None]] = (
+        {"embed": (handle.model.embedding.norm, None)}
+        | {
+            each.name: (each.norm, each.layer)
+            for layer in layers
+            for each in layer.modules()
+            if isinstance(each, AddAndNorm)
+        }
+        | {"final": (last.norm, None)}
+    )
+    return {
+        name: (
+            _numbers(norm.weight),
+            _or_zeros(norm.bias, len(norm.weight)),
+            float(norm.eps),
+            not layers_models.is_rms(norm, edits, layer),
+        )
+        for name, (norm, layer) in found.items()
+        if norm is not None
+    }
+
+
+def outputs(handle: OwnModel) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its
+    bias (layer, d_model)."""
+    made = {}
+    for label, attentions in handle.attentions.items():
+        slices = [
+            _numbers(each.w_o.weight.T).reshape(each.n_head, each.d_head, -1) for each in attentions
+        ]
+        biases = [_or_zeros(each.w_o.bias, len(each.w_o.weight)) for each in attentions]
+        made[label] = np.stack(slices), np.stack(biases)
+    return made
+
+
+def layers_of(handle: OwnModel, stream: str) -> list[Layer]:
+    """A stream's layers in order. Raises ValueError for no such stream."""
+    model = handle.model
+    stacks: dict[str, nn.ModuleList] = {}
+    if isinstance(model, EncoderDecoder):
+        stacks = {"encoder": model.encoder, "decoder": model.decoder}
+    elif isinstance(model, (Encoder, Decoder)):
+        stacks = {handle.card.kind: model.layers}
+    if stream not in stacks:
+        raise ValueError(f"{handle.card.name} has no stream {stream!r}; it has {', '.join(stacks)}")
+    return [layer for layer in stacks[stream] if isinstance(layer, Layer)]
+
+
+def looks_at(layer: Layer, stream: Stream, place: str, edits: tuple[Edit, ...]) -> str:
+    """The site that a sub-layer ("attn", "cross", "ffn") of a layer looks at, before its LayerNorm:
+    the state before it wrote, or where the FFN stands beside attention, the one before both."""
+    beside = layer.parallel or applies(edits, SideBySide, layer.layer)
+    first = "attn" if place == "ffn" and beside else place
+    wrote = f"{layer.layer}.{first}.wrote"
+    return next(state for state, site, _ in stream.writes() if site == wrote)
+
+
+def _or_zeros(bias: Tensor | None, n: int) -> np.ndarray:
+    return np.zeros(n, dtype=np.float32) if bias is None else _numbers(bias)
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    return np.array(tensor.detach().numpy())

@@ -1,0 +1,223 @@
+"""What a model says: frozen numpy results of generation, of the logit lens and of direct
+attribution, and the arithmetic of choosing.
+
+Axis legend: site, token as in `models/recording.py`; `rank` counts the top words from 0; `id` runs
+over the vocabulary.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn. temperature 0 takes the likeliest; top_k 0 and top_p 1 keep
+    every token."""
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.temperature < 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
+            raise ValueError(
+                "temperature and top-k cannot be negative and top-p lies above 0 and up to "
+                f"1, not {self}"
+            )
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Probabilities along the last axis, in float64, which sum to 1."""
+    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class WrittenToken:
+    """A token that was written: its id, the probability `own` that the model itself gave it, and
+    its rank from 0."""
+
+    id: int
+    own: float
+    rank: int
+
+
+def said(logits: np.ndarray, id: int) -> WrittenToken:
+    """How likely the model, by its scores (id), held a token that was written."""
+    return WrittenToken(id, float(softmax(logits)[id]), int((logits > logits[id]).sum()))
+
+
+@dataclass(frozen=True)
+class SeededSampling:
+    """How a whole answer is drawn, one token after the other: each token's random number comes from
+    the seed and from how many stand before it."""
+
+    sampling: Sampling
+    seed: int = 0
+
+
+def probabilities(logits: np.ndarray, sampling: Sampling) -> np.ndarray:
+    """The distribution (id) that the next token is drawn from: temperature, then top-k, then top-p,
+    then scaled to sum to 1.
+
+    logits (id). Top-p keeps the likeliest tokens until their probability reaches p (Holtzman et
+    al., 2020). Equal logits at a border are kept in the order of their ids.
+    """
+    order = np.argsort(-logits, kind="stable")
+    if sampling.temperature == 0:
+        return np.bincount(order[:1], minlength=len(logits)).astype(np.float64)
+    p = softmax(logits / sampling.temperature)
+    keep = order[: sampling.top_k] if sampling.top_k else order
+    if sampling.top_p < 1:
+        share = p[keep] / p[keep].sum()
+        before = np.cumsum(share) - share
+        keep = keep[before < sampling.top_p]
+    kept = np.zeros_like(p)
+    kept[keep] = p[keep]
+    return kept / kept.sum()
+
+
+@dataclass(frozen=True)
+class Beam:
+    """One hypothesis of a beam search: its tokens (without [BOS]), their log-probabilities in nats,
+    whether it ended itself.
+
+    parent: its place in the step before, -1 at the start. score: what beams are ranked by,
+    sum(logprobs) / ((5 + n) / 6)^alpha (Wu et al., 2016; the paper's section 6.1 takes alpha 0.6).
+    """
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    done: bool
+    parent: int
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class Lens:
+    """What each state of a stream would say if it were the last one (the logit lens,
+    nostalgebraist, 2020).
+
+    sites (s) names; top_ids, top_logprobs (site, token, rank); for the word that the last site puts
+    first: final_id (token), rank (site, token) from 0 and logprob (site, token); kl (site, token):
+    KL(last site || this site) in nats. The last site is the model's own answer.
+    """
+
+    stream: str
+    sites: tuple[str, ...]
+    top_ids: np.ndarray
+    top_logprobs: np.ndarray
+    final_id: np.ndarray
+    rank: np.ndarray
+    logprob: np.ndarray
+    kl: np.ndarray
+
+
+@dataclass(frozen=True)
+class Part:
+    """One contribution to a logit. `kind`: embedding, position, head, ffn, bias or transform, and
+    of models in their own code attn or layer; `attention` and `head` for a head alone."""
+
+    kind: str
+    layer: int
+    head: int
+    attention: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """A logit taken apart: `parts` sum to `logit`. Every LayerNorm is held at the spread it had on
+    this token (its sigma), which makes it linear, so that what was written early is followed
+    through all later ones; its centring falls on each part, its bias is a part.
+
+    Where a transform stands before the words (BERT), its activation is taken by its slope on this
+    token; what that leaves is the part "transform", and `explained` how much of what happens when
+    each part is taken away in turn the slope tells, 1 for all of it.
+    """
+
+    token: int
+    id: int
+    against: int | None
+    logit: float
+    parts: tuple[Part, ...]
+    explained: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Neurons:
+    """The part that one FFN has in a logit, taken apart into its hidden units (neurons), with every
+    LayerNorm held as in `Attribution`.
+
+    activation (unit): what the neuron multiplies its output direction with, at this token. adds
+    (unit): its part of the logit; the sum of these and `bias`, what the FFN adds whatever its
+    neurons do, is `part`, the FFN's own in the attribution. length (unit) of what each writes.
+
+    strongest (rank): the neurons that add or take most, first. fires (rank, token): their
+    activations at every token of the text. up_ids, up (rank, word): the words whose logits they
+    raise most here, and by how much; down_ids, down: those they lower most.
+    """
+
+    layer: int
+    token: int
+    id: int
+    against: int | None
+    part: float
+    bias: float
+    activation: np.ndarray
+    adds: np.ndarray
+    length: np.ndarray
+    strongest: np.ndarray
+    fires: np.ndarray
+    up_ids: np.ndarray
+    up: np.ndarray
+    down_ids: np.ndarray
+    down: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Circuits:
+    """What a head's matrices make of words (word), each by itself.
+
+    up_ids, up (word, rank): looked at, the word makes the head raise these words' logits most, and
+    by how much at a weight of 1; down_ids, down: lower most; own, own_rank (word): what it does to
+    the word itself, and how many words it raises more. key_ids, keys (word, rank): as a query, the
+    word scores these words of the vocabulary highest; among (word, word): its score, as a query,
+    of each of the words as a key.
+    """
+
+    ids: np.ndarray
+    up_ids: np.ndarray
+    up: np.ndarray
+    down_ids: np.ndarray
+    down: np.ndarray
+    own: np.ndarray
+    own_rank: np.ndarray
+    key_ids: np.ndarray
+    keys: np.ndarray
+    among: np.ndarray
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A word of several pieces: as a person reads it, its pieces, and its own probability, the
+    product of theirs. `cut`: it goes on after the last of them."""
+
+    word: str
+    pieces: tuple[str, ...]
+    own: float
+    cut: bool
+
+
+# BERT's mask token and RoBERTa's; a reader may type either for any model.
+MASKS = ("[MASK]", "<mask>")
+
+
+def spelling(name: str = "") -> re.Pattern[str]:
+    """What is read as a mask token called `name`, in capitals or not."""
+    names = dict.fromkeys(each for each in (name, *MASKS) if each)
+    return re.compile("|".join(map(re.escape, names)), re.IGNORECASE)

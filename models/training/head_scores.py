@@ -1,0 +1,46 @@
+"""What the heads of a model do on text it never saw: the scores on a model card and in a training
+log."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models import token_relations
+from models.own_model import OwnModel, handle_of, record
+from models.tokenizer import Tokenizer
+from models.transformer import Transformer
+
+
+def mean_scores(handle: OwnModel, texts: list[str]) -> dict[str, np.ndarray]:
+    """Each relation's score (layer, head), averaged over the texts that have it; under "broad", the
+    entropy share."""
+    found: dict[str, list[np.ndarray]] = {
+        name: [] for name in (*token_relations.RELATIONS, "broad")
+    }
+    for text in texts:
+        recording = record(handle, text)
+        attention = recording.attention[0]
+        stream = recording.stream(attention.query)
+        for name, mask in token_relations.of(stream.tokens, stream.special).items():
+            found[name].append(token_relations.score(attention.pattern, mask))
+        found["broad"].append(token_relations.entropy(attention.pattern, attention.allowed))
+    return {name: np.nanmean(scores, axis=0) for name, scores in found.items()}
+
+
+def previous_far_out(
+    handle: OwnModel, texts: list[str], positions: range = range(400, 511)
+) -> float:
+    """What the best previous-token head gives to the token before, far out in a text as long as the
+    model takes."""
+    pattern = record(handle, " ".join(texts)).attention[0].pattern
+    at = np.array(positions)
+    return float(pattern[:, :, at, at - 1].mean(axis=-1).max())
+
+
+def best_heads(model: Transformer, tokenizer: Tokenizer, texts: list[str]) -> dict[str, str]:
+    """Each relation's highest score over all heads, and that head, as "0.812 L1H3"."""
+    handle, best = handle_of(model, tokenizer, "in training", fingerprint=""), {}
+    for name, scores in mean_scores(handle, texts).items():
+        layer, head = np.unravel_index(np.nanargmax(scores), scores.shape)
+        best[name] = f"{scores[layer, head]:.3f} L{layer}H{head}"
+    return best

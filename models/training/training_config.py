@@ -1,0 +1,106 @@
+"""What a recipe is: all that is particular to training one model of our own, and what recipes
+share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from time import perf_counter
+from typing import Protocol, TypeVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.attention import MultiHeadAttention
+from models.config import Config
+from models.tokenizer import Tokenizer
+from models.transformer import FeedForward, Transformer
+
+SEED = 1
+Kind = TypeVar("Kind", bound=Transformer)
+Scores = dict[str, float | str]
+MOMENT = 0.1  # seconds that trying out one kind of number may take
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """Where a training is: its tokenizer, its random numbers, and which epoch this is."""
+
+    tokenizer: Tokenizer
+    generator: torch.Generator
+    epoch: int
+
+
+class Recipe(Protocol[Kind]):
+    """How a model is trained. `shown`: the steps whose weights are shipped beside the last ones.
+    `in_half`: whether steps may be computed in bfloat16 where the processor helps; weights and
+    scores stay in fp32."""
+
+    config: Config
+    steps: int
+    check: int
+    rate: float
+    warm_up: int
+    shown: tuple[int, ...]
+    in_half: bool
+
+    def tokenizer(self) -> Tokenizer:
+        """A new tokenizer, learned from the training text."""
+
+    def model(self) -> Kind:
+        """A fresh model, drawn from torch's global generator."""
+
+    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
+        """The batches of one epoch, always the same ones for the same epoch."""
+
+    def loss(self, model: Kind, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
+        """Mean loss of a batch in nats."""
+
+    def progress(self, model: Kind, tokenizer: Tokenizer) -> Scores:
+        """Quick scores on text that training never sees, for the log."""
+
+
+def padded(rows: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
+    """Rows of unlike length as one (batch, token) tensor, and the bool tensor that says which
+    entries are real."""
+    ids = torch.full((len(rows), max(map(len, rows))), pad)
+    for at, row in enumerate(rows):
+        ids[at, : len(row)] = torch.tensor(row)
+    return ids, ids != pad
+
+
+def with_dropout(model: Transformer, share: float) -> None:
+    """Let a model's sub-layers drop a share of what they write while it is in training mode
+    (section 5.4 of the paper). The model's own
+    code knows no dropout: it falls away with the run."""
+
+    def dropped(module: nn.Module, inputs: tuple, wrote: Tensor) -> Tensor:
+        return F.dropout(wrote, share, module.training)
+
+    for module in model.modules():
+        if isinstance(module, (MultiHeadAttention, FeedForward)):
+            module.register_forward_hook(dropped)
+
+
+@cache
+def half_helps() -> bool:
+    """True where this processor multiplies bfloat16 matrices much faster than fp32 ones, tried out
+    once a process, in a moment."""
+
+    def seconds(kind: torch.dtype) -> float:
+        a, b = torch.ones(512, 256, dtype=kind), torch.ones(256, 1024, dtype=kind)
+        a @ b
+        best, until = math.inf, perf_counter() + MOMENT
+        for _ in range(48):
+            began = perf_counter()
+            a @ b
+            best = min(best, perf_counter() - began)
+            # without instructions for it one product can take 500 times as long: one says enough
+            if perf_counter() > until:
+                break
+        return best
+
+    return seconds(torch.float32) > 1.5 * seconds(torch.bfloat16)

@@ -1,0 +1,89 @@
+"""What a model that is trained live is asked for and tells of itself: plans within bounds, and
+reports. Frozen data without torch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import IO
+
+# Frames between the app and a process that trains: a line of JSON, then so many bytes as its
+# `size` says.
+
+
+def send(to: IO[bytes], header: dict, content: bytes = b"") -> None:
+    """Write one frame. Raises BrokenPipeError where nobody reads any more."""
+    to.write(json.dumps({**header, "size": len(content)}).encode() + b"\n" + content)
+    to.flush()
+
+
+def receive(source: IO[bytes]) -> tuple[dict, bytes] | None:
+    """The next frame; None at the end."""
+    line = source.readline()
+    if not line:
+        return None
+    header = json.loads(line)
+    content = source.read(header.pop("size"))
+    return header, content
+
+
+LIVE = "live:"  # before the names of models that were trained in this process
+TASKS = ("copy", "reverse", "induction", "text")
+UNITS = ("characters", "words")  # of a text of one's own
+LAYERS, HEADS, WIDTHS = (1, 2, 3), (1, 2, 4), (32, 64)
+TEXT_LEAST, TEXT_MOST = 300, 20_000  # characters of a text of one's own
+SECONDS = 60.0  # of the processor, for one training in all
+MOST_STEPS = 6_000
+# The steps whose weights are kept beside the last ones.
+SHOWN = (0, 10, 20, 40, 70, 100, 150, 200, 300, 400, 550, 750, 1000, 1400, 2000, 2800, 4000)
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What is to be trained. words: the reader's sentence, whose words the lists of a task are made
+    of; text: what a model of a text learns.
+
+    Raises ValueError, one sentence for the reader, for what is out of bounds.
+    """
+
+    task: str
+    words: str = ""
+    text: str = ""
+    unit: str = UNITS[0]
+    n_layer: int = 2
+    n_head: int = 2
+    d_model: int = 64
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS or self.unit not in UNITS:
+            raise ValueError("There is no such task.")
+        sizes = ((self.n_layer, LAYERS), (self.n_head, HEADS), (self.d_model, WIDTHS))
+        if any(size not in allowed for size, allowed in sizes):
+            raise ValueError(
+                "A model that is trained live has 1 to 3 layers of 1 to 4 heads, 32 or 64 wide."
+            )
+        if self.task == "text" and len(self.text.strip()) < TEXT_LEAST:
+            raise ValueError(
+                f"Paste at least {TEXT_LEAST} characters; this text has {len(self.text.strip())}."
+            )
+        if len(self.text) > TEXT_MOST or len(self.words) > TEXT_MOST:
+            raise ValueError(f"At most {TEXT_MOST:,} characters are learned from.")
+
+    @property
+    def kind(self) -> str:
+        """What kind of model it takes: "decoder" or "encoder-decoder"."""
+        return "encoder-decoder" if self.task in ("copy", "reverse") else "decoder"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training has come. curve and kept_out: (step, nats); right: the share of tokens
+    said right on what it has not seen, NaN before it was measured; seconds: of the processor.
+    steps: those whose weights are there, the last one the newest."""
+
+    step: int = 0
+    seconds: float = 0.0
+    curve: tuple[tuple[float, float], ...] = ()
+    kept_out: tuple[tuple[float, float], ...] = ()
+    right: float = float("nan")
+    steps: tuple[int, ...] = ()

@@ -1,0 +1,15 @@
+"""A text's stream and its sites, for the tests of paths of embeddings."""
+
+from __future__ import annotations
+
+from explorer.analysis import logit_lens
+from models import registry
+
+
+def states(stream, sums: bool = False):
+    return logit_lens.states(stream, sums)
+
+
+def of(handle, text: str, stream: str | None = None):
+    recording = registry.record(handle, text)
+    return recording.stream(stream) if stream else recording.streams[0]

@@ -1,0 +1,14 @@
+"""Streams of the small models, for the tests of the residual stream."""
+
+from __future__ import annotations
+
+from models.own_model import OwnModel, record
+
+TEXT = "the cat sat on the mat"
+
+
+def streams(handle: OwnModel, *edits, text: str = TEXT):
+    recording = record(
+        handle, text, edits, "le chat" if handle.card.kind == "encoder-decoder" else None
+    )
+    return [(recording, stream) for stream in recording.streams]

@@ -1,0 +1,111 @@
+"""Which models a visitor may choose: any folder at home, what the operator lists on a public
+server, and never what another visitor opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tiny
+from streamlit.testing.v1 import AppTest
+from test_header import ROOT, ask, opened, told
+
+from explorer.state import models
+from explorer.state.settings import settings
+from models import registry
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny model in a folder."""
+    return str(tiny.build("bert", tmp_path_factory.mktemp("mine")))
+
+
+@pytest.fixture
+def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A public server for as long as a test runs."""
+    monkeypatch.setenv("HEADLIGHT_PUBLIC", "1")
+    settings.cache_clear()
+    yield
+    monkeypatch.undo()
+    settings.cache_clear()
+
+
+def listed(app: AppTest) -> list[str]:
+    return list(app.selectbox(key="model").options)
+
+
+def test_a_folder_is_one_model_however_it_is_written(folder: str) -> None:
+    assert {
+        registry.spelled(f"ours:{each}") for each in (folder, f"{folder}/", f" {folder}// ")
+    } == {f"ours:{folder}"}
+    assert registry.spelled("hub:someone/large/") == "hub:someone/large"
+    assert registry.spelled("encoder") == "encoder"
+    app = ask(opened("claims"), f"{folder}/")
+    assert not app.exception and app.session_state["model"] == f"ours:{folder}"
+
+
+def test_the_dialog_takes_a_name_with_its_way(folder: str) -> None:
+    app = ask(opened("claims"), f"hub:{folder}/")
+    assert not app.exception and app.session_state["model"] == f"hub:{folder}"
+
+
+def test_a_folder_that_does_not_fit_stays_in_the_dialog_with_the_reason(
+    folder: str, tmp_path: Path
+) -> None:
+    broken = tiny.build("bert", tmp_path)
+    tiny.change(broken, intermediate_size=60)
+    app = ask(opened("claims"), str(broken))
+    assert "own classes" in told(app) and "(60, 32) by the configuration" in told(app)
+    assert app.text_input(key="wanted where").value == str(broken)
+    assert app.session_state["model"] == models.DEFAULT_MODEL
+
+
+def test_what_one_visitor_opened_stands_on_no_other_list(folder: str) -> None:
+    mine = ask(opened("claims"), folder)
+    assert mine.session_state["model"] == f"ours:{folder}" and models.is_loaded(f"ours:{folder}")
+    assert any(Path(folder).name in each for each in listed(mine))
+    other = opened("claims")
+    assert not any(Path(folder).name in each for each in listed(other))
+    # Nor does a link tell that somebody has opened it: it asks, as of any other.
+    linked = opened("claims", model=f"ours:{folder}")
+    assert linked.session_state["model"] == models.DEFAULT_MODEL
+    assert "has not opened yet" in told(linked)
+
+
+def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
+    folder: str, public: None
+) -> None:
+    said = []
+    for name in (folder, f"{folder}/nothing", "someone/large"):
+        for way in ("ours:", "hub:"):
+            app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
+            app.query_params["model"] = f"{way}{name}"
+            app.run()
+            assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
+            said.append(told(app).replace(name, "NAME").replace(way, "WAY"))
+            with pytest.raises(ValueError, match="not offered"):
+                models.handle(f"{way}{name}!")
+    assert len(set(said)) == 1 and "which is not here" in said[0]
+    loading = models.Loading.found(folder)
+    loading.wait(None)
+    assert loading.problem == "This server opens no other models."
+
+
+def test_a_public_server_shows_no_field_for_folders(public: None) -> None:
+    app = opened("claims")
+    app.button(key="borrow").click().run()
+    assert not app.exception and not [each for each in app.text_input if "folder" in each.label]
+
+
+def test_what_the_operator_lists_is_offered(
+    folder: str, public: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADLIGHT_MODELS", f"ours:{folder}, hub:someone/large")
+    settings.cache_clear()
+    assert {*registry.names(), f"ours:{folder}", "hub:someone/large"} <= set(models.here())
+    app = opened("claims", model=f"ours:{folder}")
+    assert not app.exception and app.session_state["model"] == f"ours:{folder}"

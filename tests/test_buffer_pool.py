@@ -1,0 +1,92 @@
+"""Memory that is used again: never by two at once, and never more of it than is said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from explorer.state import cache
+from models import buffer_pool, own_model
+
+BIG = 3 * 2**20  # numbers
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is kept, and there is room: the app's own shelf may be full of other tests' texts."""
+    monkeypatch.setattr(buffer_pool, "before_lending", [])
+    buffer_pool.let_go()
+    yield
+    buffer_pool.let_go()
+
+
+def address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def test_memory_is_lent_again_when_its_last_array_is_gone() -> None:
+    lent = buffer_pool.lend(BIG)
+    view, at = lent[5:9].reshape(2, 2), address(lent)
+    del lent
+    assert buffer_pool.kept() == 0, "a view still lies in it"
+    other = buffer_pool.lend(BIG)
+    assert not np.may_share_memory(other, view)
+    del view
+    assert buffer_pool.kept() > 0
+    assert address(buffer_pool.lend(BIG - 1000)) == at, "what is nearly as long fits"
+
+
+def test_after_a_long_text_a_piece_is_ready_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffer_pool, "READY_AFTER", 0.0)
+    lent = buffer_pool.lend(buffer_pool.LONG)
+    until = time.monotonic() + 20
+    while not buffer_pool.kept() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert buffer_pool.kept() >= 4 * buffer_pool.LONG
+    ready = buffer_pool.kept()
+    buffer_pool.make_ready(ready // 4)
+    assert buffer_pool.kept() == ready >= lent.nbytes, "one is enough"
+    assert not np.may_share_memory(lent, buffer_pool.lend(buffer_pool.LONG))
+
+
+def test_what_is_much_shorter_takes_no_long_piece() -> None:
+    buffer_pool.lend(BIG)
+    assert len(buffer_pool.lend(BIG // 2)) < BIG
+
+
+@pytest.mark.parametrize("n", [1, 7, 1000, 2**18 - 1, 2**18, BIG, BIG + 1])
+def test_room_for_all_and_not_much_more(n: int) -> None:
+    """A shelf counts what is used, and little more is kept."""
+    lent = buffer_pool.lend(n)
+    assert len(lent) == n and cache.weight_of(lent[:1]) in range(4 * n, 4 * n + 200)
+    lent[:] = 1
+    del lent
+    assert buffer_pool.kept() <= 4 * n * (1 + 2 / buffer_pool.STEPS) + 4
+
+
+def test_little_is_kept_in_all_and_can_be_let_go() -> None:
+    lent = [buffer_pool.lend(BIG) for _ in range(2 * buffer_pool.MOST // (4 * BIG))]
+    lent.append(buffer_pool.lend(buffer_pool.MOST))  # by itself more than is ever kept
+    lent.append(buffer_pool.lend(10))
+    lent.clear()
+    assert 0 < buffer_pool.kept() <= buffer_pool.MOST
+    buffer_pool.let_go()
+    assert buffer_pool.kept() == 0
+
+
+def test_a_recording_is_not_written_over() -> None:
+    """Others come and go while one is looked at."""
+    encoder = own_model.load("encoder")
+    text = "The old man gave the hungry dog a piece of bread. " * 12
+    first = own_model.record(encoder, text)
+    before = first.attention[0].pattern.copy(), first.streams[0].resid.copy()
+    for _ in range(3):
+        again = own_model.record(encoder, text + "It ran. ")
+    alike = own_model.record(encoder, text)
+    assert np.array_equal(first.attention[0].pattern, before[0])
+    assert np.array_equal(first.streams[0].resid, before[1])
+    assert np.array_equal(alike.attention[0].scores, first.attention[0].scores)
+    assert not np.may_share_memory(again.attention[0].pattern, alike.attention[0].pattern)

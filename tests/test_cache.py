@@ -1,0 +1,92 @@
+"""The shelf's bound: one of everything heavy that is alive, on the shelf or in somebody's hands."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorer.analysis import evidence
+from explorer.state import cache
+from explorer.state.cache import Shelf, weight_of
+from explorer.text import claims
+from explorer.views.claims import claim_jobs
+from models import buffer_pool, registry
+from models.recording import Recording
+
+
+class Heavy:
+    """Something of 100 kB that a reader may go on holding."""
+
+    def __init__(self) -> None:
+        self.numbers = np.zeros(12_500)
+
+
+def test_what_is_dropped_and_still_held_counts_and_is_found_again() -> None:
+    here, made = Shelf(550_000), []
+
+    def make() -> Heavy:
+        heavy = Heavy()
+        made.append(weakref.ref(heavy))
+        return heavy
+
+    def alive() -> int:
+        return sum(each() is not None for each in made)
+
+    at_work = [here.get(("held", at), make) for at in range(4)]
+    for at in range(20):
+        here.get(("passing", at), make)
+        assert alive() <= 5, "what readers work with and what lies there are within one bound"
+    assert len(made) == 24
+    assert [here.get(("held", at), make) for at in range(4)] == at_work and len(made) == 24
+    del at_work
+    for at in range(20):
+        here.get(("after", at), make)
+    assert len(here.held) == 5 == alive()
+
+
+def test_what_is_light_stays_however_much_is_held_elsewhere() -> None:
+    here = Shelf(550_000)
+    light = here.get("light", lambda: np.zeros(100))
+    at_work = [here.get(at, Heavy) for at in range(9)]
+    assert here.get("light", lambda: None) is light and len(at_work) == 9
+
+
+def test_room_is_made_before_a_recording_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And of a text that is longer than any before it."""
+    here = Shelf(24 * 2**20)
+    monkeypatch.setattr(cache, "_shelf", here)
+    for at in range(3):
+        here.get(at, lambda: np.zeros(7 * 2**20, np.uint8))
+    weighed = here.weight()
+    assert weighed > 20 * 2**20
+    lent = buffer_pool.lend(3 * 2**20)
+    assert here.weight() + lent.nbytes <= here.limit < weighed + lent.nbytes
+
+
+@pytest.mark.slow
+def test_recordings_of_readers_at_once_stay_within_the_shelf(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Claims on a long text take several recordings of it beside those of other readers."""
+    text = "The cat sat on the mat, and the dog ran to the park. " * 16
+    one = weight_of(registry.record(registry.load("encoder"), text))
+    monkeypatch.setattr(cache, "_shelf", Shelf(int(4.5 * one)))
+    made: list[weakref.ref[Recording]] = []
+    most, record = 0, registry.record
+
+    def counted(*given: Any, **named: Any) -> Recording:
+        nonlocal most
+        recording = record(*given, **named)
+        made.append(weakref.ref(recording))
+        most = max(most, sum(each() is not None for each in made))
+        return recording
+
+    monkeypatch.setattr(registry, "record", counted)
+    for at in range(4):
+        cache.record("encoder", f"{at} {text}")
+    for claim in (claims.BY_ID[name] for name in ("alone", "order-matters", "convex")):
+        evidence.settle(claim, claim_jobs.material(cache.record("encoder", text), text))
+    assert most == 4 < len(made)

@@ -1,0 +1,246 @@
+"""What one stranger, or one student with a script, can do to other people's classes: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from test_classroom import QUESTION, listening, play, redis_address, redis_server
+
+from explorer.classroom import codes, service, store
+from explorer.classroom.service import Lessons
+from explorer.classroom.store import TooMany, Unknown
+from explorer.server.client_address import network
+
+__all__ = ["play", "redis_address", "redis_server"]  # pytest finds them here
+
+
+async def living(classes: Lessons, *made: service.CreatedClass) -> list[bool]:
+    """Which of these classes there are."""
+    return [await classes.store.read(each.code) is not None for each in made]
+
+
+def test_classes_that_a_stranger_starts_and_leaves_take_no_place_from_others(play) -> None:
+    async def test(classes: Lessons) -> None:
+        honest = await classes.start("school")
+        line, _ = await listening(classes, honest.code, honest.watch)
+        # Many more than there are places, from one address and then from many.
+        left = [await classes.start("stranger") for _ in range(store.MOST_CLASSES + 20)]
+        alive = await living(classes, *left)
+        assert alive == [False] * (len(left) - store.EMPTY_OF_ONE) + [True] * store.EMPTY_OF_ONE
+        for at in range(2 * store.MOST_CLASSES):
+            await classes.start(f"stranger {at}")
+        other = await classes.start("another school")
+        assert await living(classes, honest, other) == [True, True]
+        await line.close()
+
+    play(test)
+
+
+def test_a_school_has_as_many_classes_as_have_a_teacher_in_them(play) -> None:
+    async def test(classes: Lessons) -> None:
+        made, lines = [], []
+        for _ in range(store.OF_ONE):
+            made.append(await classes.start("school"))
+            lines.append((await listening(classes, made[-1].code, made[-1].watch))[0])
+        assert all(await living(classes, *made)), "none of them is empty"
+        with pytest.raises(TooMany, match="from this network"):
+            await classes.start("school")
+        await classes.start("elsewhere")
+        await classes.end(made[0].code, made[0].key)
+        await classes.start("school")
+        for line in lines:
+            await line.close()
+
+    play(test)
+
+
+def test_a_class_without_a_line_lapses_and_its_key_brings_it_back_under_its_code(
+    play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LAPSE", 0.6)
+    monkeypatch.setattr(store, "STALE", 0.3)
+    monkeypatch.setattr(service, "PULSE", 0.1)
+
+    async def gone(classes: Lessons, made: service.CreatedClass) -> None:
+        while await classes.store.read(made.code):
+            await asyncio.sleep(0.05)
+        with pytest.raises(Unknown):
+            await classes.join(made.code, "s")
+
+    async def test(classes: Lessons) -> None:
+        made = await classes.start("t")
+        student, _ = await classes.join(made.code, "s")
+        line, _ = await listening(classes, made.code, student)
+        await asyncio.sleep(1.5)
+        assert await living(classes, made) == [True], "a student is there"
+        await line.close()
+        await gone(classes, made)
+        for key in ("x", made.watch, made.key + "x"):
+            with pytest.raises(Unknown):
+                await classes.move(made.code, key, "/lookup")
+        await classes.move(made.code, made.key, "/lookup")
+        # A student of before is one again, and the teacher's own line brings it back too.
+        line, seen = await listening(classes, made.code, student)
+        assert seen["at"] == "/lookup"
+        await line.close()
+        await gone(classes, made)
+        line, seen = await listening(classes, made.code, made.watch)
+        assert seen["at"] == "" and (await classes.join(made.code, "s"))[1] == "/"
+        await asyncio.sleep(0.8)
+        assert await living(classes, made) == [True], "the teacher is there"
+        await line.close()
+        # One that was ended is not brought back.
+        await classes.end(made.code, made.key)
+        with pytest.raises(Unknown):
+            await classes.move(made.code, made.key, "/lookup")
+        with pytest.raises(Unknown):
+            await anext(classes.listen(made.code, made.watch))
+
+    play(test)
+
+
+def test_a_script_that_joins_and_answers_a_thousand_times_is_nobody(
+    play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MOST_ANSWERS", 200)
+
+    async def test(classes: Lessons) -> None:
+        made = await classes.start("t")
+        teacher, _ = await listening(classes, made.code, made.watch)
+        words = [(await classes.join(made.code, "school"))[0] for _ in range(20)]
+        lines = [(await listening(classes, made.code, each))[0] for each in words]
+        number = await classes.ask(made.code, made.key, QUESTION)
+        for word in words:
+            await classes.answer(made.code, word, number, 0)
+        for _ in range(service.MOST_STUDENTS + 10):
+            word, _ = await classes.join(made.code, "school")
+            await classes.answer(made.code, word, number, 1)
+        seen = await classes.view(made.code, service.TEACHER)
+        assert (seen["tally"], seen["here"]) == ([20, 0, 0], 20)
+        assert len((await classes.store.room(made.code))[1]) <= store.MOST_ANSWERS + 20
+        # It has not filled the class.
+        late, _ = await classes.join(made.code, "school")
+        line, _ = await listening(classes, made.code, late)
+        await classes.answer(made.code, late, number, 2)
+        await teacher.until(lambda said: said.get("tally") == [20, 0, 1])
+        # Who has gone does not count, until the reveal; from then on nothing changes.
+        await line.close()
+        await teacher.until(lambda said: said.get("tally") == [20, 0, 0])
+        await classes.reveal(made.code, made.key)
+        for each in lines:
+            await each.close()
+        seen = await teacher.until(lambda said: said["here"] == 0)
+        assert seen["tally"] == [20, 0, 0]
+        await teacher.close()
+
+    play(test)
+
+
+def test_a_class_takes_so_many_students_at_once(play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_STUDENTS", 2)
+
+    async def test(classes: Lessons) -> None:
+        made = await classes.start("t")
+        words = [(await classes.join(made.code, "s"))[0] for _ in range(3)]
+        lines = [(await listening(classes, made.code, each))[0] for each in words[:2]]
+        while len((await classes.store.room(made.code))[0]) < 2:
+            await asyncio.sleep(0.01)
+        with pytest.raises(TooMany, match="full"):
+            await anext(classes.listen(made.code, words[2]))
+        again, _ = await listening(classes, made.code, words[0])
+        for line in (again, *lines):
+            await line.close()
+
+    play(test)
+
+
+def test_wrong_codes_wait_and_right_ones_do_not(play, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Who waits at all waits for ever in this test.
+    monkeypatch.setattr(codes, "WAIT_EACH", 1e9)
+    monkeypatch.setattr(codes, "LONGEST_WAIT", 1e9)
+    wrong = "2222222"
+
+    async def test(classes: Lessons) -> None:
+        made = await classes.start("t")
+        for _ in range(codes.FREE):
+            with pytest.raises(Unknown):
+                await classes.join(wrong, "school")
+        waiting = [
+            asyncio.ensure_future(classes.join(wrong, "school")) for _ in range(codes.MOST_WAITING)
+        ]
+        while classes._wrong_codes._waiting < codes.MOST_WAITING:
+            await asyncio.sleep(0.01)
+        with pytest.raises(TooMany):
+            await classes.join(wrong, "school")
+        assert not any(each.done() for each in waiting)
+        # The right code is let in beside them, and another school's wrong one is answered.
+        student, _ = await classes.join(made.code, "school")
+        with pytest.raises(Unknown):
+            await classes.join(wrong, "another")
+        # No address waits of which a line is open.
+        line, _ = await listening(classes, made.code, student)
+        await line.close()
+        line = classes.listen(made.code, student, "school")
+        await anext(line)
+        with pytest.raises(Unknown):
+            await classes.join(wrong, "school")
+        await line.aclose()
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    play(test)
+
+
+def test_the_wait_grows_with_wrong_codes_and_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def slept(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(codes.asyncio, "sleep", slept)
+    wrong = codes.WrongCodes()
+
+    async def tried(times: int) -> None:
+        for _ in range(times):
+            await wrong.wait("school")
+
+    asyncio.run(tried(codes.FREE + 200))
+    assert waits == sorted(waits) and len(waits) == 200
+    assert waits[0] < 1 and waits[-1] == codes.LONGEST_WAIT
+
+
+def test_a_limit_of_an_address_holds_for_a_network_of_the_new_kind() -> None:
+    def of(host: str) -> str:
+        return network({"client": (host, 1)})
+
+    assert of("2001:db8:1:2::3") == of("2001:db8:1:2:ffff::9") != of("2001:db8:1:3::3")
+    assert of("192.0.2.1") == of("::ffff:192.0.2.1") != of("192.0.2.2")
+
+
+def test_codes_cannot_be_guessed_while_a_class_lasts() -> None:
+    """Nobody is shut out, so that only what the server can answer bounds the tries: a thousand a
+    second is more than a process does."""
+    tries = 1000 * service.LIFE
+    signs = codes.SIGNS
+    assert len(set(signs)) == len(signs)
+    assert tries / len(signs) ** codes.CODE_SIGNS < 2e-3
+    made = {codes.code_of("secret", f"{at}") for at in range(500)}
+    assert len(made) == 500 and all(codes.spelled(code) == code for code in made)
+
+
+def test_a_code_is_read_as_it_is_written() -> None:
+    assert codes.spelled("k7p-m3xw") == codes.spelled(" K7P M3XW ") == "K7PM3XW"
+    for wrong in (
+        "",
+        "K7PM3X",
+        "K7PM3XW2",
+        "K7PM3X0",
+        "K7PM3X\u0131",
+        None,
+        7,
+        "A" * 10**6,
+        "<b>K7P</b>",
+    ):
+        assert codes.spelled(wrong) == ""

@@ -1,0 +1,227 @@
+"""A class over HTTP: what is answered to whom, to hostile senders too, and its line of server-sent
+events."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import driver
+import httpx2
+import pytest
+
+from explorer.classroom.codes import CODE_SIGNS, SIGNS
+from explorer.classroom.service import MOST_LINES
+
+pytestmark = pytest.mark.slow
+SCRIPT = "<script>alert(1)</script>"
+QUESTION = {"text": SCRIPT, "choices": ["a", SCRIPT, "c"], "right": 1, "says": SCRIPT, "to": "/"}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    yield from driver.serving()
+
+
+@pytest.fixture
+def ask(address: str) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=address, timeout=30) as client:
+        yield client
+
+
+def sent(ask: httpx2.Client, what: str, **said: object) -> httpx2.Response:
+    return ask.post(f"/class/{what}", json=said)
+
+
+def until(ask: httpx2.Client, made: dict, name: str, value: object) -> None:
+    """Wait until the teacher sees this value."""
+    for _ in range(200):
+        if (seen := first(ask, made["code"], made["watch"])[name]) == value:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{name} is {seen}, not {value}")
+
+
+def first(ask: httpx2.Client, code: str, word: str) -> dict:
+    """The first thing said on a line."""
+    with ask.stream("GET", "/class/news", params={"code": code, "as": word}) as line:
+        assert line.headers["content-type"].startswith("text/event-stream")
+        assert line.headers["x-accel-buffering"] == "no" and "content-encoding" not in line.headers
+        for said in line.iter_lines():
+            if said.startswith("data: "):
+                return json.loads(said[6:])
+    raise AssertionError("nothing was said")
+
+
+def test_a_class_from_start_to_end(ask: httpx2.Client) -> None:
+    made = sent(ask, "start").json()
+    assert re.fullmatch(f"[{SIGNS}]{{{CODE_SIGNS}}}", made["code"])
+    student = sent(ask, "join", code=made["code"].lower()).json()
+    assert student["at"] == "/" and "key" not in student and "watch" not in student
+    rule = {"code": made["code"], "key": made["key"]}
+    assert sent(ask, "move", **rule, at="/positions?text=a%20b").status_code == 200
+    number = sent(ask, "ask", **rule, question=QUESTION).json()["number"]
+    seen = first(ask, made["code"], student["student"])
+    assert seen["at"] == "/positions?text=a%20b" and seen["asked"]["text"] == SCRIPT
+    assert "right" not in seen["asked"]
+    answer = {"code": made["code"], "student": student["student"], "number": number}
+    assert sent(ask, "answer", **answer, choice=1).status_code == 200
+    # It counts while the student is connected.
+    assert first(ask, made["code"], made["watch"])["tally"] == [0, 0, 0]
+    part = {"code": made["code"], "as": student["student"]}
+    with ask.stream("GET", "/class/news", params=part):
+        until(ask, made, "tally", [0, 1, 0])
+    until(ask, made, "tally", [0, 0, 0])
+    assert sent(ask, "end", **rule).status_code == 200
+    assert first(ask, made["code"], student["student"]) == {"over": True}
+    assert sent(ask, "move", **rule, at="/").status_code == 404
+
+
+def test_a_picture_is_passed_on_as_it_came_and_is_bounded(ask: httpx2.Client) -> None:
+    made = sent(ask, "start").json()
+    student = sent(ask, "join", code=made["code"]).json()["student"]
+    kind = {"content-type": "application/octet-stream"}
+    headers = {"x-headlight-key": made["key"], **kind}
+    at = {"code": made["code"], "at": "/lens"}
+    assert ask.post("/class/show", params=at, headers=headers, content=b"x").status_code == 400
+    at["at"] = "/tour?text=a"
+    for refused, more, content in (
+        (404, kind, b"x"),
+        (404, {**kind, "x-headlight-key": made["watch"]}, b"x"),
+        (400, {**headers, "content-type": "text/plain"}, b"x"),
+        (400, headers, b"x" * 600_000),
+    ):
+        told = ask.post("/class/show", params=at, headers=more, content=content)
+        assert told.status_code == refused and told.json()["problem"]
+    picture = SCRIPT.encode() + bytes(range(256))
+    assert ask.post("/class/show", params=at, headers=headers, content=picture).is_success
+    name = first(ask, made["code"], student)["picture"]
+    part = {"code": made["code"], "as": student, "name": name}
+    got = ask.get("/class/picture", params=part)
+    assert got.content == picture and got.headers["content-type"] == "application/octet-stream"
+    assert got.headers["x-content-type-options"] == "nosniff"
+    assert got.headers["cache-control"] == "no-store"
+    assert ask.get("/class/picture", params={**part, "as": "x"}).status_code == 404
+    assert ask.get("/class/picture", params={**part, "name": "x"}).status_code == 204
+    assert ask.get("/class/show").status_code == ask.post("/class/picture").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "//evil.example/",
+        "https://evil.example/",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "/nothing",
+        "/join",
+        "/positions/../x",
+        "/positions/",
+        "/positions#x",
+        "/?text=" + "a" * 6000,
+        "/?text=a\nb",
+        "",
+        None,
+        7,
+        ["/"],
+    ],
+)
+def test_a_class_is_led_to_pages_of_the_app_alone(ask: httpx2.Client, at: object) -> None:
+    made = sent(ask, "start").json()
+    rule = {"code": made["code"], "key": made["key"]}
+    assert sent(ask, "move", **rule, at=at).status_code == 400
+    assert first(ask, made["code"], made["watch"])["at"] == "/"
+    sent(ask, "end", **rule)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": "x" * 601},
+        {"text": None},
+        {"choices": ["a"]},
+        {"choices": ["a"] * 7},
+        {"choices": ["a", "x" * 161]},
+        {"choices": "ab"},
+        {"choices": [1, 2]},
+        {"right": 3},
+        {"right": -1},
+        {"right": "1"},
+        {"says": {}},
+        {"to": "//evil.example"},
+    ],
+)
+def test_a_question_is_one_or_it_is_refused(ask: httpx2.Client, change: dict[str, object]) -> None:
+    from explorer.classroom.routes import question
+
+    assert question(QUESTION) == QUESTION
+    with pytest.raises(ValueError):
+        question(QUESTION | change)
+
+
+def test_what_is_no_message_is_refused_and_nothing_breaks(ask: httpx2.Client) -> None:
+    made = sent(ask, "start").json()
+    plain = {"content-type": "application/json"}
+    for body in (b"", b"[]", b"1", b"{", b"\xff\xfe", b"[" * 9000, b'{"code": ' + b'"a"' * 9000):
+        assert ask.post("/class/join", content=body, headers=plain).status_code == 400
+    # A page of another site can send forms and plain text, and no JSON.
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        said = ask.post("/class/start", content=b"{}", headers={"content-type": kind})
+        assert said.status_code == 400
+    for wrong in ({"number": "1"}, {"number": True}, {"choice": 1.0}, {"choice": None}):
+        said = {"code": made["code"], "student": "x", "number": 1, "choice": 0, **wrong}
+        assert sent(ask, "answer", **said).status_code == 400
+    assert sent(ask, "answer", code=made["code"], student={}, number=1, choice=0).status_code == 404
+    for method in ("GET", "PUT", "DELETE"):
+        assert ask.request(method, "/class/start").status_code == 405
+    assert ask.post("/class/nothing", json={}).status_code == 404
+    assert ask.post("/class/news", json={}).status_code == 405
+    sent(ask, "end", code=made["code"], key=made["key"])
+
+
+def test_a_code_is_told_from_none_by_joining_alone(ask: httpx2.Client) -> None:
+    made = sent(ask, "start").json()
+    other = "2222222" if made["code"] != "2222222" else "3333333"
+    for path in ("/join/{}", "/class/news?code={}&as=x", "/class/code.svg?at=http://x/join/{}"):
+        here, none = (ask.get(path.format(code)) for code in (made["code"], other))
+        assert here.status_code == none.status_code and len(here.content) == len(none.content)
+    wrong = [sent(ask, act, code=made["code"], key="x", at="/").json() for act in ("move", "end")]
+    assert wrong == [sent(ask, act, code=other, key="x", at="/").json() for act in ("move", "end")]
+    sent(ask, "end", code=made["code"], key=made["key"])
+
+
+def test_the_page_to_join_on_is_light_and_takes_no_markup(ask: httpx2.Client) -> None:
+    said = ask.get("/join/ABC-DEFG")
+    assert 'value="ABC-DEFG"' in said.text and len(said.content) < 5000
+    assert said.headers["cache-control"] == "no-store"
+    assert 'value=""' in ask.get("/join/ABCDEF0").text
+    assert ask.get("/join/%22%3E%3Cscript%3E").status_code == 404
+    host = ask.base_url.netloc.decode()
+    drawn = ask.get("/class/code.svg", params={"at": f"http://{host}/join/ABC-DEFG"})
+    assert drawn.headers["content-type"].startswith("image/svg") and b"<path" in drawn.content
+    for wrong in ("http://evil.example/", "javascript:1", "", f"http://{host}/" + "a" * 400):
+        assert ask.get("/class/code.svg", params={"at": wrong}).status_code == 400
+
+
+def test_one_student_holds_so_many_lines_and_counts_for_no_more(ask: httpx2.Client) -> None:
+    made = sent(ask, "start").json()
+    words = [sent(ask, "join", code=made["code"]).json()["student"] for _ in range(2)]
+    with ExitStack() as stay:
+
+        def open_line(word: str) -> Iterator[str]:
+            asked = {"code": made["code"], "as": word}
+            line = stay.enter_context(ask.stream("GET", "/class/news", params=asked)).iter_lines()
+            next(said for said in line if said.startswith("data: "))
+            return line
+
+        one, *others = [open_line(words[0]) for _ in range(MOST_LINES)]
+        other = open_line(words[1])
+        newest = open_line(words[0])
+        assert not [said for said in one if said.startswith("data: ")], "the oldest ends unsaid"
+        until(ask, made, "here", 2)  # students, however many windows they have
+        sent(ask, "move", code=made["code"], key=made["key"], at="/compare")
+        for line in (*others, other, newest):
+            assert "/compare" in next(said for said in line if said.startswith("data: "))

@@ -1,0 +1,333 @@
+"""Comparison of two recordings: alignment, distances and spaces obey their laws."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from compare_fixtures import TEXT, recorded, sides
+from conftest import HOSTILE
+from tolerances import CODED, CODED_SIGNED, DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
+
+from explorer.analysis import alignment, comparison
+from explorer.analysis.csv import to_csv
+from explorer.components import codec
+from explorer.components.comparison import Grids, grids
+from explorer.text.comparison import free_told, refusal, sentence
+from models.edits import WithoutPositions
+from models.own_model import OwnModel, record
+from models.recording import VERSION
+
+PAIRS = [
+    ("encoder", "decoder"),
+    ("encoder", "translator"),
+    ("translator", "decoder"),
+    ("induction", "encoder"),
+]
+
+
+# ---- alignment ---------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", PAIRS, ids="/".join)
+@pytest.mark.parametrize("text", [TEXT, *HOSTILE.values()], ids=["mixed", *HOSTILE])
+def test_units_partition_tokens_and_cover_the_same_characters(
+    names: tuple[str, str], text: str
+) -> None:
+    a, b = (recorded(name, text) for name in names)
+    one, other = (alignment.axis(each, each.streams[0].name) for each in (a, b))
+    found = alignment.align(one, other)
+    for side, axis, outside in (("a", one, found.outside_a), ("b", other, found.outside_b)):
+        places = [at for unit in found.units for at in getattr(unit, side)] + list(outside)
+        assert sorted(places) == list(range(len(axis.labels))), (
+            "each token is in one unit or outside, once"
+        )
+    assert found.rule == alignment.CHARACTERS
+    for unit in found.units:
+        if not unit.special:
+            ours, theirs = (
+                {
+                    at
+                    for place in places
+                    for at in range(*axis.spans[place])
+                    if not text[at].isspace()
+                }
+                for places, axis in ((unit.a, one), (unit.b, other))
+            )
+            assert ours == theirs
+    same = alignment.align(one, one)
+    assert not same.outside_a and not same.outside_b
+
+
+def test_a_unit_is_the_smallest_group_that_ends_at_the_same_characters() -> None:
+    text = "abcdef gh"
+    a = alignment.Axis(
+        text,
+        ("[CLS]", "ab", "cd", "ef", "gh", "[SEP]"),
+        np.array([[-1, -1], [0, 2], [2, 4], [4, 6], [7, 9], [-1, -1]]),
+    )
+    b = alignment.Axis(
+        text,
+        ("[BOS]", "a", "bcd", "ef", " gh"),
+        np.array([[-1, -1], [0, 1], [1, 4], [4, 6], [6, 9]]),
+    )
+    found = alignment.align(a, b)
+    assert [(unit.label, unit.a, unit.b) for unit in found.units] == [
+        ("[CLS] / [BOS]", (0,), (0,)),
+        ("abcd", (1, 2), (1, 2)),
+        ("ef", (3,), (3,)),
+        ("gh", (4,), (4,)),
+    ]
+    assert found.outside_a == (5,) and found.outside_b == ()
+
+
+def test_other_texts_are_aligned_by_words_they_share_in_order() -> None:
+    a, b = recorded("encoder", "The red car is fast."), recorded("encoder", "the blue car is old!")
+    one, other = alignment.axis(a, "encoder"), alignment.axis(b, "encoder")
+    found = alignment.align(one, other)
+    assert found.rule == alignment.WORDS
+    assert [unit.label.casefold() for unit in found.units if not unit.special] == [
+        "the",
+        "car",
+        "is",
+    ]
+    assert alignment.own_words(a.text, b.text) == ("red fast .", "blue old !")
+    assert {one.labels[at] for at in found.outside_a} == {"red", "fast", "."} and "blue" in {
+        other.labels[at] for at in found.outside_b
+    }
+
+
+def test_a_token_with_characters_of_its_own_breaks_its_unit() -> None:
+    a = alignment.Axis("ab c", ("a", "b", "c"), np.array([[0, 1], [1, 2], [3, 4]]))
+    b = alignment.Axis("ab d", ("ab d",), np.array([[0, 4]]))
+    assert not alignment.align(a, b).units and alignment.align(a, b).outside_a == (0, 1, 2)
+
+
+def test_texts_without_a_common_word_are_refused_in_words() -> None:
+    a, b = recorded("encoder", "Ram pushed Hari"), recorded("encoder", "plants eat")
+    axes = [alignment.axes(each, each.attention[0]) for each in (a, b)]
+    assert "no word in common" in refusal(*(alignment.align(*pair) for pair in zip(*axes)))
+
+
+@pytest.mark.parametrize("names", PAIRS, ids="/".join)
+def test_rows_and_what_is_outside_sum_to_one_and_a_cell_is_the_sum_by_hand(
+    names: tuple[str, str],
+) -> None:
+    a, b = (recorded(name) for name in names)
+    found = sides(a, b)
+    for matrix in map(np.asarray, (found.a, found.b)):
+        np.testing.assert_allclose(matrix.sum(axis=-1), 1, atol=SUMMED)
+    pattern = b.attention[0].pattern
+    for r, row in enumerate(found.rows.units):
+        for c, column in enumerate(found.columns.units):
+            by_hand = pattern[1 % len(pattern), 2][np.ix_(row.b, column.b)].sum(axis=1).mean()
+            assert found.b[1 % len(pattern), 2][r, c] == pytest.approx(by_hand, abs=STORED)
+    by_hand = (
+        pattern[0, 0][list(found.rows.units[0].b)][:, list(found.columns.outside_b)]
+        .sum(axis=1)
+        .mean()
+        if found.columns.outside_b
+        else 0
+    )
+    assert found.b[0, 0][0, -1] == pytest.approx(by_hand, abs=STORED)
+
+
+def test_rows_between_two_texts_stand_for_what_they_produce(small_translator: OwnModel) -> None:
+    made = record(small_translator, "the cat sat", target="the dog ran")
+    rows, columns = alignment.axes(made, made.attention[2])
+    stream = made.stream("decoder")
+    assert (
+        rows.labels[0] == f"→ {stream.tokens[1]}"
+        and rows.spans[0].tolist() == stream.spans[1].tolist()
+    )
+    assert columns.labels == made.stream("encoder").tokens
+
+
+# ---- distances ---------------------------------------------------------------
+
+
+def test_the_distance_is_a_metric_from_0_to_1() -> None:
+    rng = np.random.default_rng(3)
+    p, q, r = rng.dirichlet(np.full(6, 0.3), size=(3, 400))
+    pq, qr, pr = (comparison.row_distances(*pair) for pair in ((p, q), (q, r), (p, r)))
+    np.testing.assert_allclose(pq, comparison.row_distances(q, p), atol=DOUBLE)
+    assert (comparison.row_distances(p, p) == 0).all() and (pq > 0).all()
+    assert (pr <= pq + qr + 1e-9).all() and max(pq.max(), qr.max()) <= 1
+    assert comparison.row_distances(np.array([1.0, 0]), np.array([0, 1.0])) == pytest.approx(1)
+    # H(1/2, 1/2) - (H(1, 0) + H(1/2, 1/2)) / 2 with the mean (3/4, 1/4)
+    by_hand = np.sqrt(-(0.75 * np.log2(0.75) + 0.25 * np.log2(0.25)) - 0.5)
+    assert comparison.row_distances(np.array([1.0, 0]), np.array([0.5, 0.5])) == pytest.approx(
+        by_hand
+    )
+
+
+@pytest.mark.parametrize("name", ["encoder", "decoder", "translator"])
+def test_a_recording_beside_itself_differs_nowhere(name: str) -> None:
+    made = recorded(name)
+    found = sides(made, recorded(name))
+    assert (np.asarray(found.a) == np.asarray(found.b)).all() and (
+        comparison.paired(found) == 0
+    ).all()
+    near = comparison.nearest(comparison.distances(found))
+    assert all(one.nearest == one.head and one.distance == 0 and one.mutual for one in near)
+    assert sentence(found, comparison.paired(found), near).startswith("No head differs")
+
+
+def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
+    a, b = recorded("encoder"), recorded("decoder")
+    found = sides(a, b)
+    all_values = comparison.distances(found)
+    for head, other in (((0, 0), (0, 0)), ((3, 7), (2, 5)), ((1, 2), (3, 0))):
+        at = (
+            comparison.head_number(head, found.a.shape),
+            comparison.head_number(other, found.b.shape),
+        )
+        assert all_values.values[at] == pytest.approx(
+            comparison.pair_distance(found, head, other), abs=TOTAL
+        )
+    before = comparison.nearest(all_values)
+    order = np.random.default_rng(0).permutation(found.b.shape[1])
+    turned = replace(
+        b.attention[0],
+        **{
+            each: getattr(b.attention[0], each)[:, order]
+            for each in ("scores", "pattern", "q", "k", "v")
+        },
+    )
+    moved = sides(a, replace(b, attention=(turned,)))
+    for one, now in zip(before, comparison.nearest(comparison.distances(moved))):
+        assert (
+            now.nearest[0],
+            order[now.nearest[1]],
+        ) == one.nearest and now.distance == pytest.approx(one.distance)
+        assert now.median == pytest.approx(one.median)
+
+
+def test_beyond_a_bound_evenly_spaced_rows_stand_for_all() -> None:
+    found = sides(recorded("encoder", TEXT * 4), recorded("decoder", TEXT * 4))
+    few = comparison.distances(found, most=1)
+    assert few.n_rows == comparison.FEWEST_ROWS < few.all_rows == len(found.rows.units)
+    assert np.abs(few.values - comparison.distances(found).values).mean() < 0.2
+
+
+def test_a_row_with_no_choice_on_either_side_is_not_counted(small_decoder: OwnModel) -> None:
+    made = record(small_decoder, "the cat sat")
+    found = sides(made, made)
+    assert found.free.tolist() == [False] + [True] * (len(found.rows.units) - 1)
+    assert "1 row with a single key" in free_told(found)
+
+
+def test_the_told_change_is_in_the_matrices() -> None:
+    found = sides(recorded("encoder"), recorded("encoder", edits=(WithoutPositions(),)))
+    head = comparison.most_changed(comparison.paired(found))[0]
+    told = comparison.change(found, head, head)
+    at = int(comparison.row_distances(*found.heads(head, head)).argmax())
+    moved = found.b[head][at] - found.a[head][at]
+    assert told.row == found.rows.labels[at]
+    assert told.lost_to - told.lost_from == pytest.approx(
+        moved[:-1].min()
+    ) and told.gained_to - told.gained_from == pytest.approx(moved[:-1].max())
+
+
+# ---- spaces ------------------------------------------------------------------
+
+
+def test_cka_is_1_up_to_rotation_and_scale_0_where_nothing_is_shared_and_symmetric() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((40, 6)), rng.standard_normal((40, 9))
+    turn, _ = np.linalg.qr(rng.standard_normal((6, 6)))
+    assert comparison.cka(x, 3 * x @ turn + 5) == pytest.approx(1)
+    assert comparison.cka(x, y) == pytest.approx(comparison.cka(y, x))
+    one, other = x - x.mean(0), y - y.mean(0)
+    by_hand = np.linalg.norm(other.T @ one) ** 2 / (
+        np.linalg.norm(one.T @ one) * np.linalg.norm(other.T @ other)
+    )
+    assert comparison.cka(x, y) == pytest.approx(by_hand)
+    assert comparison.cka(np.eye(4)[:, :1], np.eye(4)[:, 1:2] * 0) == 0
+
+
+def test_spaces_of_unlike_models_on_common_tokens() -> None:
+    a, b = recorded("encoder"), recorded("decoder")
+    found = comparison.spaces(
+        a.streams[0],
+        b.streams[0],
+        alignment.align(alignment.axis(a, "encoder"), alignment.axis(b, "decoder")),
+    )
+    assert found.a.shape[1] == found.b.shape[1] == len(found.labels) and not {
+        "[CLS]",
+        "[SEP]",
+        "[BOS]",
+    } & set(found.labels)
+    assert comparison.depth(len(found.sites_a))[[0, -1]].tolist() == [0, 1]
+    like = comparison.likeness(found)
+    assert like.values[2, 3] == pytest.approx(comparison.cka(found.a[2], found.b[3]))
+    assert like.values.mean() > like.chance.mean()
+    same = comparison.Spaces(found.labels, found.sites_a, found.sites_a, found.a, found.a)
+    np.testing.assert_allclose(np.diag(comparison.likeness(same).values), 1, atol=DOUBLE_LONG)
+    one, other = comparison.planes(same, common=True)
+    np.testing.assert_array_equal(one.points, other.points)
+    with pytest.raises(ValueError, match="too few"):
+        comparison.likeness(
+            comparison.Spaces(
+                found.labels[:2], found.sites_a, found.sites_b, found.a[:, :2], found.b[:, :2]
+            )
+        )
+
+
+# ---- what is sent ------------------------------------------------------------
+
+
+def test_grids_carry_both_sides_and_the_signed_difference() -> None:
+    found = sides(recorded("encoder"), recorded("encoder", edits=(WithoutPositions(),)))
+    a, b = map(np.asarray, found.weights())
+    header, blocks = codec.decode(
+        grids(
+            Grids(
+                a, b, found.rows.labels, found.column_labels, ("A", "B"), comparison.paired(found)
+            ),
+            False,
+            "t",
+        )
+    )
+    assert header["fold"] == 1 and [panel["key"] for panel in header["panels"]] == [
+        "a",
+        "b",
+        "change",
+    ]
+    np.testing.assert_allclose((blocks["b"].reshape(b.shape) / 255) ** 2, b, atol=CODED)
+    share = (blocks["change"].reshape(a.shape).astype(float) - 128) / 127
+    np.testing.assert_allclose(
+        np.sign(share) * share**2 * header["panels"][2]["top"], b - a, atol=CODED_SIGNED
+    )
+
+
+def test_large_grids_are_folded_to_the_largest_either_way() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.dirichlet(np.ones(130), size=(2, 12, 12, 130)).astype(np.float32)
+    data = grids(Grids(a, b, ["r"] * 130, ["c"] * 130, ("A", "B"), np.zeros((12, 12))), False, "t")
+    header, blocks = codec.decode(data)
+    fold, n = header["fold"], header["n_row"]
+    assert fold > 1 and n == -(-130 // fold) and len(data) < 1_700_000
+    share = (blocks["change"].reshape(12, 12, n, n)[1, 2, 0, 0] - 128.0) / 127
+    block = (b - a)[1, 2, :fold, :fold].ravel()
+    assert np.sign(share) * share**2 * header["panels"][2]["top"] == pytest.approx(
+        block[np.abs(block).argmax()], abs=CODED_SIGNED
+    )
+
+
+def test_a_file_reads_back() -> None:
+    found = sides(recorded("encoder"), recorded("decoder"))
+    made = to_csv(comparison.pair_columns(found, (0, 1), (1, 0)), ("A, and B", "text"))
+    rows = list(csv.DictReader(io.StringIO(made)))
+    assert rows[0]["about"] == f"A, and B | text | Headlight {VERSION}"
+    assert len(rows) == len(found.rows.units) * len(found.column_labels)
+    assert all(
+        float(row["B - A"]) == pytest.approx(float(row["B"]) - float(row["A"]), abs=STORED)
+        for row in rows
+    )
+    everything = comparison.distance_columns(comparison.distances(found))
+    assert len(everything) == 1 + found.b.shape[0] * found.b.shape[1]

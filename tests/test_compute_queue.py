@@ -1,0 +1,399 @@
+"""Nobody waits for another's long computation: the queue's order, things made once, and what ends
+early."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.state import cache, garbage_collection, jobs, models, scheduling
+from explorer.state.cache import Shelf, weight_of
+from explorer.state.jobs import Job
+from explorer.state.scheduling import TimeLimit, Turns
+from explorer.state.settings import settings
+from models.cancellation import checkpoint
+
+ROOT = Path(__file__).resolve().parent.parent
+WAIT = 30  # seconds until a test gives up
+
+
+def queue(seconds: float = 60, wanted: Callable[[], None] = lambda: None) -> Turns:
+    return Turns(lambda: seconds, wanted)
+
+
+def in_thread(work: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def until(true: Callable[[], object]) -> None:
+    waiter = threading.Event()
+    for _ in range(WAIT * 100):
+        if true():
+            return
+        waiter.wait(0.01)
+    raise AssertionError("it did not come to that")
+
+
+def test_short_ones_go_before_the_next_slice_of_a_long_one_in_the_order_of_asking() -> None:
+    line, log, begun, go = queue(), [], threading.Event(), threading.Event()
+
+    def long() -> None:
+        with line.turn():
+            for slice in range(3):
+                log.append(slice)
+                begun.set()
+                go.wait(WAIT)
+                checkpoint()
+
+    def short(name: str) -> None:
+        with line.turn():
+            log.append(name)
+
+    threads = [in_thread(long)]
+    begun.wait(WAIT)
+    for at, name in enumerate("abc", start=1):
+        threads.append(in_thread(lambda name=name: short(name)))
+        until(lambda at=at: line.waiting() == at)
+    go.set()
+    for thread in threads:
+        thread.join(WAIT)
+    assert log == [0, "a", "b", "c", 1, 2]
+
+
+def test_a_long_one_has_its_slice_however_many_short_ones_come() -> None:
+    line, log, begun, go = queue(), [], threading.Event(), threading.Event()
+
+    def long() -> None:
+        with line.turn():
+            begun.set()
+            go.wait(WAIT)
+            checkpoint()
+            log.append("slice")
+
+    def short() -> None:
+        with line.turn():
+            log.append("short")
+
+    threads = [in_thread(long)]
+    begun.wait(WAIT)
+    many = 3 * scheduling.PATIENCE
+    threads += [in_thread(short) for _ in range(many)]
+    until(lambda: line.waiting() == many)
+    go.set()
+    for thread in threads:
+        thread.join(WAIT)
+    assert len(log) == many + 1 and log.index("slice") <= scheduling.PATIENCE
+
+
+def test_a_turn_within_a_turn_is_the_same_one() -> None:
+    line = queue()
+    with line.turn(), line.turn():
+        assert line.waiting() == 0
+    with line.turn():
+        pass
+
+
+def test_who_waits_for_what_another_makes_gives_the_turn_away() -> None:
+    """Else the one would wait for the thing, and the other for the turn to make it."""
+    here, begun, got = Shelf(2**20), threading.Event(), []
+
+    def make() -> str:
+        begun.set()
+        with scheduling.turn():
+            return "made"
+
+    def holder() -> None:
+        with scheduling.turn():
+            threads.append(in_thread(lambda: got.append(here.get("key", make))))
+            begun.wait(WAIT)
+            got.append(here.get("key", lambda: "another"))
+
+    threads: list[threading.Thread] = []
+    in_thread(holder).join(WAIT)
+    for thread in threads:
+        thread.join(WAIT)
+    assert got == ["made", "made"]
+
+
+def test_whose_reader_has_gone_stops_between_two_slices_and_leaves_the_turn() -> None:
+    class Gone(BaseException):
+        pass
+
+    gone = threading.Event()
+
+    def wanted() -> None:
+        if gone.is_set():
+            raise Gone
+
+    line, slices = queue(wanted=wanted), []
+    with pytest.raises(Gone), line.turn():
+        for slice in range(10):
+            slices.append(slice)
+            if slice == 2:
+                gone.set()
+            checkpoint()
+    gone.clear()
+    assert slices == [0, 1, 2]
+    with line.turn():
+        assert line.waiting() == 0
+
+
+def test_a_computation_that_takes_too_long_is_told_and_ended() -> None:
+    line = queue(seconds=0)
+    with pytest.raises(TimeLimit, match="one computation may have"), line.turn():
+        threading.Event().wait(0.01)
+        checkpoint()
+    with line.turn():
+        pass
+
+
+@pytest.mark.slow
+def test_a_sentence_waits_for_one_slice_of_a_jacobian_of_512_tokens_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slices = []
+    breathe = Turns._breathe
+    monkeypatch.setattr(
+        Turns, "_breathe", lambda self, *of: (slices.append(of), breathe(self, *of))[1]
+    )
+    long = cache.record("encoder", "all work and no play " * 400)
+    cache.record("encoder", "a first one")
+    monkeypatch.setattr(cache, "_shelf", cache.Shelf(2**29))
+    other = in_thread(lambda: cache.jacobian(long, "encoder", 500, "1.attn"))
+    until(lambda: len(slices) > 1)
+    asked = len(slices)
+    cache.record("encoder", "a short one")
+    waited = len(slices) - asked
+    assert other.is_alive() and waited <= 2, "one slice under way, and one that had begun to wait"
+    other.join(WAIT)
+    assert len(slices) > asked + waited, "the long one goes on"
+
+
+# ---- work in the background --------------------------------------------------
+
+
+class Held:
+    """Something large that work holds while it is at it."""
+
+
+def at_work(begun: list, go: threading.Event) -> Iterator[int]:
+    """One step, then one that is cut in slices and lasts until `go`."""
+    held = Held()
+    begun.append(weakref.ref(held))
+    yield 1
+    with scheduling.turn():
+        while not go.wait(0.01):
+            checkpoint()
+    yield 2
+
+
+def test_work_ends_within_a_step_when_its_last_reader_has_gone_and_lets_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, begun, go = {"one", "two"}, [], threading.Event()
+    monkeypatch.setattr(jobs, "is_here", here.__contains__)
+    monkeypatch.setattr(jobs, "GONE_FOR", 0.1)
+    work = Job(lambda: at_work(begun, go), takes_turns=False)
+    for reader in sorted(here):
+        work.read_by(reader)
+    work.go_on()
+    until(lambda: work.latest == 1)
+    here.discard("one")
+    threading.Event().wait(0.3)
+    assert work.running, "another reader is there"
+    here.clear()
+    until(lambda: not work.running)
+    assert not work.finished and begun[0]() is None and not Job.at_work
+    with scheduling.turn():
+        here.add("two")
+    go.set()
+    work.go_on()
+    until(lambda: work.finished)
+    assert work.latest == 2 and len(begun) == 2
+
+
+def test_claims_of_a_text_end_when_their_reader_asks_for_those_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go = [], threading.Event()
+    monkeypatch.setattr(jobs.sessions, "current", lambda: "a reader")
+
+    def asked(text: str) -> Job:
+        recording = cache.record("encoder", text)
+        return jobs.in_turn(recording, "a test", lambda: at_work(begun, go))
+
+    first = asked("one text")
+    first.go_on()
+    until(lambda: first.latest == 1)
+    assert asked("one text") is first and first.running
+    asked("another text")
+    until(lambda: not first.running)
+    assert not first.finished and begun[0]() is None
+
+
+# ---- the shelf ---------------------------------------------------------------
+
+
+def test_who_wants_one_thing_never_waits_for_the_making_of_another() -> None:
+    here, made_other = Shelf(2**20), threading.Event()
+    long = in_thread(lambda: here.get("long", lambda: made_other.wait(WAIT)))
+    until(lambda: "long" in here.making)
+    assert here.get("short", lambda: "made") == "made"
+    made_other.set()
+    long.join(WAIT)
+    assert here.get("long", lambda: None) is True
+
+
+def test_a_thing_is_made_once_whoever_asks_meanwhile() -> None:
+    here, made, go, got = Shelf(2**20), [], threading.Event(), []
+
+    def make() -> str:
+        made.append(1)
+        go.wait(WAIT)
+        return "it"
+
+    threads = [in_thread(lambda: got.append(here.get("key", make))) for _ in range(5)]
+    until(lambda: made)
+    go.set()
+    for thread in threads:
+        thread.join(WAIT)
+    assert got == ["it"] * 5 and len(made) == 1
+
+
+def test_where_the_maker_was_stopped_the_next_one_makes_it() -> None:
+    here, begun, go = Shelf(2**20), threading.Event(), threading.Event()
+
+    def stopped() -> None:
+        begun.set()
+        go.wait(WAIT)
+        raise ValueError("stopped")
+
+    def first() -> None:
+        with pytest.raises(ValueError, match="stopped"):
+            here.get("key", stopped)
+
+    threads, got = [in_thread(first)], []
+    begun.wait(WAIT)
+    threads.append(in_thread(lambda: got.append(here.get("key", lambda: "made"))))
+    go.set()
+    for thread in threads:
+        thread.join(WAIT)
+    assert got == ["made"] and not here.making
+
+
+def test_things_weigh_what_they_keep_in_memory() -> None:
+    whole = np.zeros((100, 1000), np.float32)
+    # The objects around the numbers weigh a little too.
+    assert weight_of(whole) == pytest.approx(400_000, rel=0.01)
+    # The objects around the numbers weigh a little too.
+    assert weight_of({"a row": whole[3], "twice": (whole, whole)}) == pytest.approx(4e5, rel=0.01)
+    recording = cache.record("encoder", "Ram pushed Hari")
+    arrays = [*vars(recording.streams[0]).values(), *vars(recording.attention[0]).values()]
+    least = sum(getattr(each, "nbytes", 0) for each in arrays)
+    assert least <= weight_of(recording) < 2 * least + 10_000
+
+
+def test_the_bound_holds_whatever_is_said_of_a_weight() -> None:
+    here = Shelf(1_000_000)
+    for at in range(50):
+        here.get(at, lambda: np.zeros(12_500), lambda _: 1)  # 100 kB each
+        assert here.weight() <= here.limit
+    assert len(here.held) == 9
+
+
+# ---- a text is cut before it is split ----------------------------------------
+
+
+def test_a_text_is_cut_before_it_is_split_into_tokens() -> None:
+    text = "x" * (settings().max_chars + 1) + " and a million more" * 50_000
+    recording = cache.record("encoder", text)
+    assert recording.text == text[: settings().max_chars]
+    assert recording is cache.record("encoder", text + "!"), "what is not read changes nothing"
+
+
+@pytest.mark.slow
+def test_a_cut_text_is_told_and_stays_in_the_field() -> None:
+    text = "ab " * settings().max_chars
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90).run()
+    app.session_state["wanted_text"] = text
+    app.run()
+    told = [each.value for each in app.warning if "characters" in each.value]
+    assert not app.exception and app.session_state["text"] == text
+    assert f"first {settings().max_chars:,} of {len(text):,} characters" in told[0]
+
+
+# ---- models in memory --------------------------------------------------------
+
+
+def test_a_model_that_others_look_at_is_not_taken_from_under_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = [f"ours:/models/{at}" for at in range(settings().max_models)]
+    monkeypatch.setattr(models, "_handles", OrderedDict.fromkeys(held))
+    monkeypatch.setattr(models, "_asked", {(f"reader of {name}", name): 0.0 for name in held})
+    assert "other readers are looking" in models.no_room("ours:/models/new")
+    assert models.no_room(held[0]) == models.no_room("encoder") == ""
+    del models._asked[f"reader of {held[1]}", held[1]]
+    assert models.no_room("ours:/models/new") == ""
+    models._keep("ours:/models/new", None)
+    assert set(models._handles) == {*held, "ours:/models/new"} - {held[1]}
+
+
+# ---- the collector -----------------------------------------------------------
+
+
+def test_nothing_is_collected_while_readers_are_served_unless_memory_grows() -> None:
+    due = garbage_collection.what_is_due
+    assert due(quiet=0.1, since=60, since_all=9_999, grown=0) == ""
+    assert due(quiet=5, since=60, since_all=60, grown=0) == "some"
+    assert due(quiet=5, since=1, since_all=60, grown=0) == ""
+    assert due(quiet=5, since=1, since_all=9_999, grown=0) == "all"
+    assert due(quiet=0, since=1, since_all=1, grown=settings().shelf_bytes) == "some"
+
+
+KEPT = """
+import numpy as np
+from explorer.state import cache, garbage_collection
+size = 64 * 2**20
+before, unaccounted = garbage_collection.in_memory(), garbage_collection.unaccounted()
+cache.get("a large thing", lambda: np.ones(size // 8))
+assert garbage_collection.in_memory() - before > 0.8 * size
+assert garbage_collection.unaccounted() - unaccounted < 0.2 * size
+beside = np.ones(size // 8)
+assert garbage_collection.unaccounted() - unaccounted > 0.8 * beside.nbytes
+"""
+
+
+def test_what_lies_on_the_shelf_is_no_reason_to_collect() -> None:
+    """In a process of its own, whose memory nobody else changes."""
+    made = subprocess.run([sys.executable, "-c", KEPT], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+
+
+def test_what_was_frozen_is_collected_when_all_is() -> None:
+    import gc
+    import weakref
+
+    class Visit:
+        pass
+
+    visit = Visit()
+    visit.itself, gone = visit, weakref.ref(visit)
+    garbage_collection.settle()
+    del visit
+    garbage_collection.collect("some")
+    assert gone() is not None, "frozen"
+    garbage_collection.collect("all")
+    assert gone() is None
+    gc.unfreeze()

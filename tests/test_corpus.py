@@ -1,0 +1,110 @@
+"""Many sentences: means and spreads that follow from the patterns, and a reading that stops and
+goes on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tolerances import DOUBLE
+
+from explorer.analysis import corpus, head_naming
+from explorer.state import jobs
+from models import registry
+from models.own_model import OwnModel
+
+TEXTS = ("the cat sat on the mat", "the dog ran to the cat and the dog", "the mat")
+
+
+def read(handle: OwnModel) -> list[corpus.Sentence]:
+    recordings = [registry.record(handle, text) for text in TEXTS]
+    return [corpus.measured(one, one.attention[0]) for one in recordings]
+
+
+def test_shares_are_the_patterns_own(small_handle: OwnModel) -> None:
+    recording = registry.record(small_handle, TEXTS[0])
+    attention, stream = recording.attention[0], recording.streams[0]
+    found = corpus.measured(recording, attention)
+    # a softmax in 32 bits sums to 1 within a few rounding steps of its row
+    np.testing.assert_allclose(found.shares.sum(-1), 1, atol=1e-5)
+    words = [at for at, special in enumerate(stream.special) if not special]
+    back = corpus.WITHIN.places.index("−1")
+    by_hand = sum(attention.pattern[2, 3, q, q - 1] for q in words if q - 1 in words) / len(words)
+    # by hand the same weights are added up in 32 bits
+    assert found.shares[2, 3, back] == pytest.approx(by_hand, abs=1e-6)
+    to_special = attention.pattern[2, 3][np.ix_(words, np.flatnonzero(stream.special))].sum(1)
+    # and here
+    assert found.shares[2, 3, 0] == pytest.approx(to_special.mean(), abs=1e-6)
+    far = max(
+        attention.pattern[1, 1, q, k] for q in words for k in words if abs(q - k) >= corpus.FAR
+    )
+    assert found.largest[1, 1] == pytest.approx(far)
+    look = found.looks[1][1]
+    assert look.weight == found.largest[1, 1] and look.query in stream.tokens
+
+
+def test_between_two_texts_places_are_shares_of_each(small_translator: OwnModel) -> None:
+    recording = registry.record(small_translator, TEXTS[1])
+    (cross,) = (each for each in recording.attention if each.name == "cross")
+    source, target = recording.stream(cross.key), recording.stream(cross.query)
+    found = corpus.read(recording)
+    assert set(found) == {each.name for each in recording.attention}
+    one = found["cross"]
+    # a softmax in 32 bits sums to 1 within a few rounding steps of its row
+    np.testing.assert_allclose(one.shares.sum(-1), 1, atol=1e-5)
+    words = [at for at, special in enumerate(source.special) if not special]
+    written = range(len(target.tokens) - 1)  # row i writes token i + 1
+    ending = [at for at, special in enumerate(source.special) if special]
+    to_special = np.mean([cross.pattern[1, 2, row, ending].sum() for row in written])
+    # by hand the same weights are added up in 32 bits
+    assert one.shares[1, 2, 0] == pytest.approx(to_special, abs=1e-6)
+    late = 0.0
+    for row in written:
+        for at, word in enumerate(words):
+            ahead = at / (len(words) - 1) - row / (len(written) - 1)
+            late += cross.pattern[1, 2, row, word] if ahead > 0.55 - DOUBLE else 0
+    assert late > 0
+    # and here
+    assert one.shares[1, 2, -1] == pytest.approx(late / len(written), abs=1e-6)
+    weight, row, word = max((cross.pattern[1, 2, r, w], r, w) for r in written for w in words)
+    assert one.looks[1][2] == corpus.AttentionExample(
+        weight, target.tokens[row + 1], source.tokens[word]
+    )
+    diagonal = head_naming.describe(recording, cross)[1 * 4 + 2].relations[0]
+    assert one.scores[diagonal.name][1, 2] == diagonal.score
+
+
+def test_means_spreads_and_order_over_sentences(small_handle: OwnModel) -> None:
+    found = read(small_handle)
+    made = corpus.shares(found)
+    each = np.stack([one.shares for one in found])
+    np.testing.assert_allclose(made.mean, each.mean(0))
+    np.testing.assert_allclose(made.sd, each.std(0, ddof=1))
+    previous = corpus.habit(found, "previous")
+    has = [float(one.scores["previous"][0, 0]) for one in found]
+    kept = [value for value in has if np.isfinite(value)]
+    assert previous.n[0, 0] == len(kept)
+    assert previous.mean[0, 0] == pytest.approx(np.mean(kept))
+    values = [value for _, value in corpus.strongest(found, corpus.WITHIN.look, (1, 2))]
+    assert values == sorted(values, reverse=True) and len(values) == 3
+    alone = corpus.spread(np.array([[0.5]]))
+    assert alone.mean[0] == 0.5 and np.isnan(alone.sd[0]), "one sentence has no spread"
+
+
+def test_reading_can_be_stopped_and_gone_on_with() -> None:
+    texts = ("", *TEXTS)
+    seen = []
+
+    def measured(recording) -> corpus.Sentence:
+        seen.append(recording.text)
+        if len(seen) == 2:
+            reading.stop()
+        return corpus.measured(recording, recording.attention[0])
+
+    reading = jobs.through("encoder", texts, "a test of stopping", measured)
+    reading.go_on()
+    reading._thread.join(30)
+    assert len(reading.latest) == 2 and not reading.finished
+    assert reading.latest[0] == "there are no words in it"
+    reading.go_on()
+    reading._thread.join(30)
+    assert reading.finished and seen == list(texts), "what was read is not read again"

@@ -1,0 +1,48 @@
+"""Many sentences, in a real browser: files from the reader's disk, and their sentences."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from driver import MARKS, Visitor
+
+from explorer.views.sentences.corpus_input import MOST_CHARACTERS
+
+pytestmark = MARKS
+SAID = ["The cat, a dog <b>sat</b>.", 'He said "go", twice.', "It was so tired."]
+
+
+def test_a_file_is_loaded_and_its_sentences_are_read(visitor: Visitor, tmp_path: Path) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/sentences")
+
+    def load(name: str, delimiter: str, said: list[str]) -> None:
+        with (tmp_path / name).open("w", newline="", encoding="utf-8") as file:
+            rows = [["n", "sentence"], *([str(at), one] for at, one in enumerate(said))]
+            csv.writer(file, delimiter=delimiter).writerows(rows)
+        page.locator("input[type=file]").set_input_files(tmp_path / name)
+
+    def chosen() -> str:
+        box = page.get_by_test_id("stSelectbox").filter(has_text="What is read")
+        return box.evaluate("e => e.innerText + (e.querySelector('input')?.value ?? '')")
+
+    page.get_by_role("button", name="Load a file").wait_for()
+    long = [f"{at}: {'the cat, and the dog. ' * 40}" for at in range(MOST_CHARACTERS // 500)]
+    load("long.csv", ",", long)
+    page.wait_for_selector("text=what is whole of the first 150,000 stands here")
+    assert "sentence" in chosen(), "a table that was cut in a row is a table still"
+    n = (MOST_CHARACTERS - len("n,sentence\n")) // (len(long[100]) + len("100,\n") + 2)
+    assert 160 < n < 200 and page.get_by_role("button", name=f"Read {n}", exact=False).count()
+
+    load("short.csv", ";", SAID)
+    page.get_by_role("button", name="Read 3 sentences").click()
+    page.wait_for_selector("text=the mean of 3 sentences, each counted once")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert "sentence" in chosen()
+    told = visitor.export("Sentences as CSV").read_text("utf-8")
+    assert sorted(row["sentence"] for row in csv.DictReader(told.splitlines())) == sorted(SAID)
+
+    load("short.txt", ",", SAID[:2])
+    page.wait_for_selector("text=Read 3 sentences")
+    assert "Whole lines" in chosen(), "only a file that is called one is a table unasked"

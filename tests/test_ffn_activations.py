@@ -1,0 +1,146 @@
+"""The neurons of an FFN: what they add makes the FFN's part of the logit, and the page shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import SMALL, on_page, sharpened
+from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED
+
+from explorer.analysis.formatting import fixed
+from explorer.components import codec
+from explorer.state import cache
+from models import edits, own_model, registry
+from models.own_model import OwnModel, handle_of
+from models.transformer import Decoder, EncoderDecoder
+
+TEXT = "the cat sat on the mat"
+KINDS = ["small_handle", "small_decoder", "small_translator", "small_gpt2"]
+
+
+@pytest.fixture(params=KINDS)
+def handle(request: pytest.FixtureRequest) -> OwnModel:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("asked", [(9, None), (7, 31)])
+def test_neurons_and_bias_are_the_ffns_part_of_the_logit(
+    handle: OwnModel, asked: tuple[int, int | None]
+) -> None:
+    recording = own_model.record(handle, TEXT)
+    stream, token = recording.streams[-1], 2
+    taken = registry.attribute(handle, recording, stream.name, token, *asked)
+    parts = {part.layer: part.value for part in taken.parts if part.kind == "ffn"}
+    for layer in range(handle.card.n_layer):
+        found = registry.neurons(handle, recording, stream.name, layer, token, *asked)
+        assert found.part == pytest.approx(parts[layer], abs=DOUBLE_LONG)
+        assert found.adds.sum() + found.bias == pytest.approx(parts[layer], abs=PASSED)
+        assert np.all(np.diff(np.abs(found.adds[found.strongest])) <= 0)
+        np.testing.assert_array_equal(found.fires[:, token], found.activation[found.strongest])
+
+
+def test_each_neuron_adds_its_activation_times_the_gradient_with_every_sigma_held(
+    handle: OwnModel,
+) -> None:
+    """Automatic differentiation of the rest of the way, written out: the stream after the FFN,
+    through each LayerNorm with a detached sigma, with what later parts wrote held."""
+    recording = own_model.record(handle, TEXT)
+    stream, token, word, layer = recording.streams[-1], 1, 11, 1
+    model = handle.model
+    layers = model.decoder if isinstance(model, EncoderDecoder) else model.layers
+    found = registry.neurons(handle, recording, stream.name, layer, token, word)
+    hidden = torch.tensor(found.activation, requires_grad=True)
+
+    def normed(norm: torch.nn.LayerNorm, x: torch.Tensor) -> torch.Tensor:
+        sigma = (x.var(unbiased=False) + norm.eps).sqrt().detach()
+        return (x - x.mean()) / sigma * norm.weight.double() + norm.bias.double()
+
+    def vector(site: str) -> torch.Tensor:
+        return torch.tensor(stream.at(site)[token]).double()
+
+    w_2 = layers[layer].feed_forward.w_2
+    place = "cross" if isinstance(model, EncoderDecoder) else "attn"
+    state = f"{layer}.{place}.{'sum' if model.config.norm == 'pre' else 'normed'}"
+    x = vector(state) + hidden @ w_2.weight.T.double() + w_2.bias.double()
+    for site in stream.sites[stream.sites.index(f"{layer}.ffn.sum") :]:
+        at, _, what = site.partition(".")
+        if what == "ffn.normed":
+            x = normed(layers[int(at)].feed_forward_out.norm, x)
+        elif site == "final.normed":
+            x = normed(model.last_norm.norm, x)
+        elif what.endswith(".normed"):
+            out = "cross_out" if what.startswith("cross") else "attention_out"
+            x = normed(getattr(layers[int(at)], out).norm, x)
+        elif what.endswith(".wrote"):
+            x = x + vector(site)
+    logit = x @ model.embedding.token.weight.double()[word] + model.readout_bias.double()[word]
+    (gradient,) = torch.autograd.grad(logit, hidden)
+    assert logit.item() == pytest.approx(
+        registry.logits(handle, recording, stream.name, token)[word], abs=PASSED
+    )
+    np.testing.assert_allclose(
+        found.adds, (gradient * hidden).detach().numpy(), atol=SUMMED * len(found.adds) ** 0.5
+    )
+
+
+def test_what_a_neuron_says_of_other_words_is_what_it_adds_to_each(
+    small_decoder: OwnModel,
+) -> None:
+    torch.manual_seed(3)
+    model = sharpened(Decoder(replace(SMALL, norm="pre", activation="silu")))
+    handle = handle_of(model, small_decoder.tokenizer, "planted", "random", "fp32")
+    recording = own_model.record(handle, TEXT)
+    found = registry.neurons(handle, recording, "decoder", 0, 3, 5)
+    all_words = np.stack(
+        [
+            registry.neurons(handle, recording, "decoder", 0, 3, word).adds
+            for word in range(handle.card.n_vocab)
+        ],
+        axis=1,
+    )  # (unit, word)
+    for rank in (0, 3):
+        mine = all_words[found.strongest[rank]]
+        best = np.argsort(-mine)
+        assert list(found.up_ids[rank]) == list(best[: len(found.up_ids[rank])])
+        assert list(found.down_ids[rank]) == list(best[::-1][: len(found.down_ids[rank])])
+        np.testing.assert_allclose(found.up[rank], mine[found.up_ids[rank]], atol=SUMMED)
+
+
+def test_an_ffn_that_is_off_or_replaced_has_no_neurons(small_decoder: OwnModel) -> None:
+    for edit, why in (
+        (edits.WithoutFeedForward(1), "taken away"),
+        (edits.PatchSite("a dog", "1.ffn.wrote"), "another text"),
+        (edits.WithoutResidual(2), "replaces the stream"),
+    ):
+        recording = own_model.record(small_decoder, TEXT, (edit,))
+        with pytest.raises(ValueError, match=why):
+            registry.neurons(small_decoder, recording, "decoder", 1, 0, 3)
+
+
+@pytest.mark.slow
+def test_an_ffns_bar_opens_its_neurons_and_they_add_up_on_screen() -> None:
+    from test_logit_lens_on_page import bars_of, opened
+
+    app = opened(model="decoder", text="The cat sat on the", part="ffn.2", ffn="2")
+    recording = cache.record("decoder", "The cat sat on the")
+    word = int(cache.lens(recording, "decoder").final_id[-1])
+    found = cache.neurons(recording, "decoder", 2, (5, word, None))
+    rows = bars_of(app, "Neurons of the FFN")["rows"]
+    assert sum(row["value"] for row in rows) == pytest.approx(found.part, abs=PASSED)
+    unit = int(rows[3]["key"])
+    chosen = opened(model="decoder", text="The cat sat on the", ffn="2", neuron=str(unit))
+    assert bars_of(chosen, "Neurons of the FFN")["chosen"] == str(unit)
+    said = bars_of(chosen, "The words whose logits")["rows"]
+    assert said[0]["value"] == pytest.approx(float(found.up[3, 0]), abs=STORED)
+    strips = [
+        codec.decode(each.proto.bytes)[0]
+        for each in on_page(chosen)
+        if each.proto.component_name == "headlight.strip"
+    ]
+    fires = next(each for each in strips if "neuron" in each["about"])
+    assert [one["under"] for one in fires["tokens"]] == [
+        fixed(float(value), 2) for value in found.fires[3]
+    ]

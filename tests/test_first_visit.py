@@ -1,0 +1,139 @@
+"""The first minute on the Attention page, in a real browser: it opens on what is found, each step
+leads to its head and word, and any text gives a headline or none."""
+
+from __future__ import annotations
+
+from conftest import read_once
+from driver import MARKS, Visitor
+
+from explorer.analysis import findings
+from explorer.text.findings import headline
+from models import registry
+from models.example_texts import DEFAULT_TEXT
+
+pytestmark = MARKS
+
+
+def found(text: str, model: str = "encoder"):
+    return findings.worth(findings.findings(registry.record(read_once(model), text)))
+
+
+def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visitor) -> None:
+    visitor.open()
+    page, best = visitor.page, found(DEFAULT_TEXT)[0]
+    assert page.locator("h1").inner_text() == headline(best, str)
+    held = page.locator(".head .token[aria-pressed=true]")
+    assert held.get_attribute("data-at") == str(best.query)
+    chosen = page.locator(".cell[aria-pressed=true]").get_attribute("aria-label")
+    assert chosen.startswith(f"Layer {best.layer}, head {best.head}")
+    assert "animal 0.72" in page.locator(".head .says").inner_text()
+    # What stands under each thumbnail is the head's own largest weight of that row.
+    seen = registry.record(read_once("encoder"), DEFAULT_TEXT).attention[0]
+    most = seen.pattern[:, :, best.query].max(-1).ravel()
+    told = [f"{weight:.2f}".replace("0.", ".") for weight in most]
+    assert page.locator(".cell .score").all_inner_texts() == told
+    # A picture stands above the fold of a small screen.
+    page.set_viewport_size({"width": 1280, "height": 720})
+    assert page.locator(".grid .cell").first.bounding_box()["y"] < 600
+
+
+def test_a_step_worth_a_look_leads_to_its_head_and_word_and_back(visitor: Visitor) -> None:
+    visitor.open()
+    page, second = visitor.page, found(DEFAULT_TEXT)[1]
+    button = page.get_by_role("button", name=" → ".join(second.words))
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"h2:has-text('Layer {second.layer}, head {second.head}')")
+    page.wait_for_url(f"**token={second.query}**")
+    visitor.drawn()
+    held = page.locator(".head .token[aria-pressed=true]")
+    assert held.get_attribute("data-at") == str(second.query)
+
+
+def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
+    visitor.open()
+    page = visitor.page
+    page.get_by_role("button", name="does the weight 0.72 on").click()
+    page.wait_for_selector(".head .token:text-is('wide')")
+    visitor.drawn()
+    assert "wide" in visitor.tokens() and "tired" not in visitor.tokens()
+    assert page.locator(".head .token[aria-pressed=true]").inner_text() == "it"
+
+
+def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visitor) -> None:
+    visitor.open("?view=Both")
+    page = visitor.page
+    page.wait_for_selector(".both .plane .cells")
+    # What is pointed at in the lines is marked in the matrix.
+    page.locator(".both .lines .queries span").nth(2).hover()
+    assert page.locator(".both .plane .down .on").all_inner_texts() == ["animal", "it"]
+    assert page.locator(".head .says").inner_text().startswith("animal looks at")
+    # A term in the headline says what it means, by pointer and by keyboard.
+    page.wait_for_function("() => CSS.highlights.get('headlight-term')?.size > 2")
+    box = page.locator("h1").bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
+    assert page.locator(".way .tip").inner_text().startswith("layer One round")
+    page.get_by_role("button", name="Terms", exact=True).first.press("Enter")
+    assert {"layer", "head"} <= set(page.locator(".way .words dt").all_inner_texts())
+    page.keyboard.press("Escape")
+    assert not page.locator(".way .words").is_visible()
+    # The Tour is offered until the reader has a text of their own.
+    assert page.get_by_role("button", name="New here? Take the tour").is_visible()
+    visitor.paste("The boy who lost his dog said that he was sad.")
+    page.get_by_role("button", name="New here? Take the tour").wait_for(state="detached")
+
+
+def test_let_go_the_word_stays_let_go(visitor: Visitor) -> None:
+    visitor.open()
+    page = visitor.page
+    page.locator(".head .token[aria-pressed=true]").click()
+    page.wait_for_url("**layer=**")
+    visitor.drawn()
+    assert page.locator(".head .token[aria-pressed=true]").count() == 0
+
+
+def test_any_text_opens_on_something(visitor: Visitor) -> None:
+    page = visitor.open().page
+    for text in (
+        "The central bank raised its rate on Monday. Its president said that it would act again.",
+        "Der Hund bellt, weil er die Katze im Garten gesehen hat.",
+        "मुझे पिज़्ज़ा खाना बहुत पसंद है।",
+        "I 💛 it 👩‍👩‍👧 🇳🇵",
+        "Hi",
+        "",
+    ):
+        visitor.paste(text)
+        told = found(text)
+        assert page.locator(".cell[aria-pressed=true]").count() == 1, text
+        if told:
+            visitor.until("() => document.querySelector('h1')?.innerText.length > 0", None)
+            # Of a crowd the most alone stands there.
+            assert headline(told[0], str).startswith(page.locator("h1").inner_text())
+        else:
+            assert page.locator("h1").count() == 0, text
+
+
+def test_quiet_sinks_leave_every_picture_and_say_how_much_is_hidden(visitor: Visitor) -> None:
+    visitor.open("?att_keep=Quiet")
+    page = visitor.page
+    assert "[CLS]" not in visitor.tokens()
+    assert page.get_by_text("of the attention of all heads goes there").count() == 1
+    assert "hidden" in page.locator(".head .says").inner_text()
+
+
+def test_on_a_phone_a_tapped_head_is_the_next_thing_one_sees(browser, server: str) -> None:
+    phone = Visitor(
+        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ).open()
+    phone.page.locator(".cell").nth(4).tap()
+    phone.page.wait_for_selector("h2:has-text('Layer 0, head 4')")
+    phone.drawn()
+    # The page scrolls there by itself, smoothly.
+    phone.page.locator(".head .tokens").first.wait_for()
+    phone.until(
+        "() => [...document.querySelectorAll('*')].some(e => {"
+        " const y = e.shadowRoot?.querySelector('.head .tokens')?.getBoundingClientRect().y;"
+        " return y >= 0 && y < 400; })"
+    )
+    assert not phone.errors
+    phone.leave()

@@ -1,0 +1,278 @@
+"""Heads that share keys and values: by an edit, and in a model that was built so."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+
+import in_own_code
+import numpy as np
+import pytest
+import torch
+from conftest import SMALL, sharpened
+from edited import OTHER, TEXT, last, recorded
+from tolerances import PASSED, SUMMED, TOTAL
+
+from explorer.analysis import anatomy, consistency
+from explorer.state import cache
+from models import own_model, registry
+from models import recording as recording_models
+from models.attention import Stored
+from models.edits import OtherPositions, PatchHead, SharedKeys, ZeroHead, groups_of
+from models.pretrained import hooks
+from models.recording import Recording, from_npz, to_npz
+from models.transformer import Decoder
+
+HEADS = SMALL.n_head
+
+
+def built(handle: own_model.OwnModel, groups: int) -> own_model.OwnModel:
+    """A model with shared keys whose W_K and W_V are the means of another's, group by group."""
+    config = handle.model.config
+    made = type(handle.model)(replace(config, n_key_head=groups))
+    tensors = dict(handle.model.state_dict())
+    for name, tensor in tensors.items():
+        if ".w_k." in name or ".w_v." in name:
+            heads = tensor.unflatten(0, (groups, HEADS // groups, config.d_head))
+            tensors[name] = heads.mean(dim=1).flatten(0, 1)
+    made.load_state_dict(tensors)
+    return own_model.handle_of(made.eval(), handle.tokenizer, f"{groups} key heads", "", "fp32")
+
+
+def test_groups_are_of_one_size() -> None:
+    assert groups_of(12) == (1, 2, 3, 4, 6, 12) and groups_of(7) == (1, 7) and groups_of(1) == (1,)
+
+
+def test_as_many_groups_as_heads_change_nothing(handle: own_model.OwnModel) -> None:
+    plain, made = recorded(handle), recorded(handle, SharedKeys(HEADS))
+    assert replace(made, edits=()) == plain
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_the_heads_of_a_group_read_the_mean_of_their_keys(
+    handle: own_model.OwnModel, groups: int
+) -> None:
+    """In the first layer of a stream, which reads what it reads in the model as it is; and all
+    heads keep their queries."""
+    plain, made = recorded(handle), recorded(handle, SharedKeys(groups))
+    each = HEADS // groups
+    for one, other in zip(plain.attention, made.attention):
+        for keys in (np.asarray(other.k), np.asarray(other.v)):
+            for head in range(HEADS):
+                np.testing.assert_array_equal(keys[:, head], keys[:, head // each * each])
+        assert len({weights.tobytes() for weights in other.pattern[0]}) == HEADS
+        if one.name == "cross":  # reads what earlier layers have changed
+            continue
+        np.testing.assert_array_equal(one.q[0], other.q[0])
+        for name in "kv":
+            heads = getattr(one, name)[0]
+            mean = heads.reshape(groups, each, *heads.shape[1:]).mean(axis=1)
+            np.testing.assert_allclose(getattr(other, name)[0][::each], mean, atol=SUMMED)
+    assert np.abs(last(made) - last(plain)).max() > TOTAL
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_an_edit_gives_what_a_model_with_the_mean_weights_is(
+    handle: own_model.OwnModel, groups: int
+) -> None:
+    """Its recording, its answer, and a run with heads silenced and patched."""
+    other = built(handle, groups)
+    label = recorded(handle).attention[0].name
+    for more in ((), (ZeroHead(1, 2, label), PatchHead(OTHER, 0, 1, label))):
+        one, two = recorded(handle, SharedKeys(groups), *more), recorded(other, *more)
+        for a, b in zip(one.attention, two.attention):
+            for name in ("q", "k", "v", "scores", "pattern"):
+                np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=PASSED)
+        for a, b in zip(one.streams, two.streams):
+            assert a.sites == b.sites
+            np.testing.assert_allclose(a.resid, b.resid, atol=PASSED)
+    said, says = registry.record(handle, TEXT, (SharedKeys(groups),)), registry.record(other, TEXT)
+    np.testing.assert_array_equal(said.streams[-1].ids, says.streams[-1].ids)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"positions": "rotary"}, {"key_norm": True, "positions": "rotary"}, {"bias_qkv": False}],
+    ids=["turned", "normed", "no biases"],
+)
+def test_the_mean_is_taken_before_keys_are_normed_and_turned(
+    small_decoder: own_model.OwnModel, change: dict
+) -> None:
+    torch.manual_seed(3)
+    model = sharpened(Decoder(replace(SMALL, norm="pre", **change)))
+    handle = own_model.handle_of(model, small_decoder.tokenizer, "of today", "", "fp32")
+    for more in ((), (OtherPositions("rotary"),)):
+        one, two = recorded(handle, SharedKeys(2), *more), recorded(built(handle, 2), *more)
+        np.testing.assert_allclose(one.streams[0].resid, two.streams[0].resid, atol=PASSED)
+
+
+def test_the_laws_of_a_recording_hold(handle: own_model.OwnModel) -> None:
+    """q . k makes the scores, weights x V is what is written, and a logit is the sum of parts."""
+    made = recorded(handle, SharedKeys(2))
+    norms = {
+        stream.name: registry.norms(handle, stream.name, made.edits) for stream in made.streams
+    }
+    checks = consistency.checks(made, registry.outputs(handle), norms)
+    assert len(checks) > 3 and all(check.holds for check in checks)
+    stream = made.streams[-1].name
+    parts = registry.attribute(handle, made, stream, 2, 7)
+    total = sum(part.value for part in parts.parts)
+    assert total == pytest.approx(registry.logits(handle, made, stream, 2)[7], abs=TOTAL)
+
+
+def test_while_writing_less_is_stored_and_read_all_the_same(
+    small_decoder: own_model.OwnModel,
+) -> None:
+    model, whole = small_decoder.model, recorded(small_decoder, SharedKeys(2))
+    ids, stored, full = torch.tensor([whole.streams[0].ids.tolist()]), Stored(), Stored()
+    with torch.inference_mode():
+        steps = [
+            model(ids[:, at : at + 1], edits=(SharedKeys(2),), stored=stored)[0, 0]
+            for at in range(ids.shape[1])
+        ]
+        model(ids, stored=full)
+    np.testing.assert_allclose(torch.stack(steps), last(whole), atol=PASSED)
+    assert (stored.n_head, full.n_head) == (2, HEADS)
+    assert stored.nbytes * HEADS == full.nbytes * 2
+
+
+def test_what_cannot_be_shared_is_said(
+    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel
+) -> None:
+    for groups in (0, -1, 3, HEADS + 1, 10**12):
+        with pytest.raises(ValueError, match="4 heads of small can be put in 1, 2, 4 groups of on"):
+            recorded(small_handle, SharedKeys(groups))
+    with pytest.raises(ValueError, match="groups must be a whole number"):
+        recorded(small_handle, SharedKeys(2.0))  # type: ignore[arg-type]
+    for groups in (1, 2, 3):
+        with pytest.raises(ValueError, match="4 heads of 2 key heads share 2 heads’ keys"):
+            recorded(built(small_decoder, 2), SharedKeys(groups))
+
+
+# ---- in memory and in a file -----------------------------------------------------------------
+
+
+def arrays_of(recording: Recording) -> list[np.ndarray]:
+    held = [stream.resid for stream in recording.streams]
+    for each in recording.attention:
+        held += [
+            each.scores,
+            each.pattern,
+            each.q,
+            recording_models.held(each.k),
+            recording_models.held(each.v),
+        ]
+    return held
+
+
+def test_shared_keys_are_held_once(small_decoder: own_model.OwnModel) -> None:
+    """In the model's own memory, in what a shelf counts, in the bytes that are told and in a file:
+    k and v of 1 head of 4 take a quarter."""
+    width, bytes_of = SMALL.d_model // HEADS, 4  # of 32 bits
+    weights = {}
+    for groups in (1, 2, HEADS):
+        for recording in (
+            recorded(built(small_decoder, groups)),
+            recorded(small_decoder, SharedKeys(groups)),
+        ):
+            (attention,), n = recording.attention, len(recording.streams[0].tokens)
+            assert attention.key_heads == groups
+            assert attention.k.shape == attention.v.shape == attention.q.shape
+            for each in (attention.k, attention.v):
+                assert (
+                    recording_models.held(each).nbytes
+                    == SMALL.n_layer * groups * n * width * bytes_of
+                )
+            told = anatomy.memory(recording, n)
+            counted = sum(each.nbytes for each in arrays_of(recording)) + attention.allowed.nbytes
+            assert told == counted
+            with np.load(io.BytesIO(to_npz(recording, small=False))) as file:
+                assert file["attention.self.k"].shape == (SMALL.n_layer, groups, n, width)
+            weights[groups] = cache.weight_of(recording)
+    n_bytes = 2 * SMALL.n_layer * n * width * bytes_of
+    for groups in (1, 2):
+        saved = weights[HEADS] - weights[groups]
+        # A few small objects more stand around what is shared.
+        assert abs(saved - (HEADS - groups) * n_bytes) < 1500
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_file_comes_back_equal_and_so_does_one_that_holds_every_heads(
+    handle: own_model.OwnModel, groups: int
+) -> None:
+    recording = recorded(handle, SharedKeys(groups))
+    assert from_npz(to_npz(recording)) == recording
+    for each in recording.attention:
+        again = pickle.loads(pickle.dumps(each.k))
+        np.testing.assert_array_equal(again, each.k)
+    # As files were written before: k and v of every head.
+    with np.load(io.BytesIO(to_npz(recording))) as file:
+        arrays = {name: file[name] for name in file.files}
+    for name in arrays:
+        if name.endswith((".k", ".v")):
+            arrays[name] = np.repeat(arrays[name], HEADS // groups, axis=1)
+    old = io.BytesIO()
+    np.savez(old, **arrays)
+    read = from_npz(old.getvalue())
+    assert read == recording and recording == read
+    assert all(each.key_heads == HEADS for each in read.attention)
+
+
+def test_what_is_shared_reads_as_an_array() -> None:
+    whole = np.arange(2 * 6 * 5 * 3, dtype=np.float32).reshape(2, 6, 5, 3)
+    held = whole[:, ::3].copy()
+    whole = np.repeat(held, 3, axis=1)
+    one = recording_models.once(held, 6)
+    assert isinstance(one, recording_models.Shared) and recording_models.once(one, 6) is one
+    assert (one.shape, one.ndim, one.size, len(one)) == (whole.shape, 4, whole.size, 2)
+    assert one.dtype == whole.dtype
+    rest = ([1, 0],), (0, [1, 2], 3), (slice(1), 4), (1, -1), (0, 2, [4, 0]), (1, 5, 2, 1)
+    for at in (0, -1, np.int64(1), slice(1), ..., (..., 1), (slice(None), slice(2), 1), *rest):
+        np.testing.assert_array_equal(one[at], whole[at])
+    assert np.shares_memory(one[1, 4], held) and not np.shares_memory(one[1, 4], held[1, 0])
+    for a, b in zip(one, whole):
+        np.testing.assert_array_equal(a, b)
+    for act in (
+        lambda x: x @ whole.swapaxes(-1, -2),
+        lambda x: whole @ x.swapaxes(-1, -2),
+        lambda x: 2 * x - x**2,
+        lambda x: np.einsum("lhkd,d->lhk", x, np.ones(3)),
+        lambda x: np.linalg.norm(x, axis=-1),
+        lambda x: x.astype(np.float64).mean(axis=(0, 1)),
+        lambda x: x.reshape(2, -1),
+        lambda x: np.asarray(x, dtype=np.float16),
+    ):
+        np.testing.assert_array_equal(act(one), act(whole))
+    for wrong in ((0, 6), (0, -7), 2):
+        with pytest.raises(IndexError):
+            one[wrong]
+    for made in (one[0], one[:, 1:3]):
+        with pytest.raises(ValueError, match="read-only"):
+            made[...] = 0
+    with pytest.raises(TypeError):
+        one[0, 0] = 0  # type: ignore[index]
+    # What cannot stand for all heads alike is refused where it is recorded.
+    assert recording_models.once(held, 5) is held and recording_models.once(whole, 6) is whole
+
+
+def test_layers_of_another_code_that_share_otherwise_are_held_by_head() -> None:
+    made, allowed = hooks.Heads(2, np.ones((3, 3), dtype=bool)), np.ones((3, 3), dtype=bool)
+    given = [torch.randn(1, heads, 3, 5) for heads in (2, 1)]
+    q = torch.zeros(1, HEADS, 3, 5)
+    for layer, k in enumerate(given):
+        made.keep(layer, allowed, 1.0, q=q, k=k)
+    for layer, k in enumerate(given):
+        every = k[0].repeat_interleave(HEADS // k.shape[1], dim=0)
+        np.testing.assert_array_equal(made.arrays["k"][layer], every.numpy())
+
+
+def test_another_s_code_hands_out_shared_keys_once(tiny_loaded: Callable) -> None:
+    handle = tiny_loaded("llama")
+    (attention,) = in_own_code.recorded(handle).attention
+    of = handle.model.config
+    assert attention.key_heads == of.num_key_value_heads < of.num_attention_heads
+    q, k = (np.asarray(each).astype(np.float64) for each in (attention.q, attention.k))
+    scores = q @ k.swapaxes(-1, -2) * attention.scale[:, None, None, None]
+    np.testing.assert_allclose(attention.scores, scores, atol=SUMMED)

@@ -1,0 +1,169 @@
+"""The bar at the top of every page: any Hugging Face model, from a folder, by its dialog, by a
+link; and what the pages offer of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlparse
+
+import driver
+import pytest
+import tiny
+from app_harness import page_at
+from streamlit.testing.v1 import AppTest
+
+from explorer.state import models
+from models.edits import UniformHead, ZeroHead, from_line
+
+TEXT = "the cat sat on the mat"
+ROOT = Path(__file__).resolve().parent.parent
+# Folders and names that are no model, and a word of what the reader is told.
+NO_MODELS = {
+    "": "Give the name",
+    "   ": "Give the name",
+    "asdf qwer !!": "not a name on the hub",
+    "<script>alert(1)</script>": "not a name on the hub",
+    "/no/such/folder": "no folder",
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Tiny models by family, each a folder as the hub would give it; and a folder that is
+    broken."""
+    made = {kind: str(tiny.build(kind, tmp_path_factory.mktemp(kind))) for kind in ("bert", "bart")}
+    broken = tmp_path_factory.mktemp("broken")
+    (broken / "config.json").write_text('{"model_type": ')
+    return made | {"broken": str(broken), "empty": str(tmp_path_factory.mktemp("empty"))}
+
+
+def opened(page: str, **asked: str) -> AppTest:
+    return page_at(page, **asked)
+
+
+def told(app: AppTest) -> str:
+    return " ".join(
+        each.value for kind in ("warning", "info", "error", "caption") for each in app.get(kind)
+    ).replace("\\", "")
+
+
+def ask(app: AppTest, where: str) -> AppTest:
+    """Open the dialog, give it a name, and press the button."""
+    app.button(key="borrow").click().run()
+    app.text_input(key="wanted where").set_value(where)
+    app.session_state["borrowing"] = (
+        True  # in the app the dialog runs again alone; here all of the script does
+    )
+    return next(button for button in app.button if button.label == "Open it").click().run()
+
+
+@pytest.mark.slow
+def test_what_is_no_model_is_said_in_the_dialog_and_the_page_stays(folders: dict[str, str]) -> None:
+    app = opened("compare")
+    for where, why in {
+        **NO_MODELS,
+        folders["broken"]: "cannot be read",
+        folders["empty"]: "no config.json",
+    }.items():
+        ask(app, where)
+        assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
+        assert why in told(app), where
+
+
+@pytest.mark.slow
+def test_a_folder_in_our_classes_follows_every_example(folders: dict[str, str]) -> None:
+    app = ask(opened("compare", text=TEXT), folders["bert"])
+    assert not app.exception and app.session_state["model"] == f"ours:{folders['bert']}"
+    assert app.selectbox(key="model").value == app.session_state["model"]
+    assert {"No positions", "No residual", "No FFN"} <= set(app.pills(key="comparison").options)
+    assert any("differs most" in each.value for each in app.subheader)
+
+
+@pytest.mark.slow
+def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
+    folders: dict[str, str],
+) -> None:
+    """Nothing on the pages may be pressed in vain: every example and switch that stands there makes
+    another run."""
+    app = ask(opened("compare", text=TEXT), folders["bart"])
+    assert (
+        not app.exception
+        and not app.error
+        and app.session_state["model"] == f"hub:{folders['bart']}"
+    )
+    assert from_line(app.session_state["other_edits"]) == (ZeroHead(0, 0, "encoder self"),)
+    for name in app.pills(key="comparison").options:
+        if name == "No scale":
+            app.pills(key="comparison").set_value(name).run()
+            assert any("differs most" in each.value for each in app.subheader) and not app.error
+    assert not {"No positions", "No residual", "No LayerNorm", "No FFN", "Look ahead"} & set(
+        app.pills(key="comparison").options
+    )
+    app.switch_page(str(ROOT / "pages" / "switches.py")).run()
+    for name in app.selectbox(key="switch preset").options:
+        app.selectbox(key="switch preset").set_value(name).run()
+        assert not app.exception and not app.error and app.session_state["edits"], name
+        assert "left out" not in told(app), name
+    keys = {
+        each.key
+        for kind in ("toggle", "selectbox", "segmented_control", "pills")
+        for each in app.get(kind)
+    }
+    assert "scale off" in keys and not keys & {
+        "positions of",
+        "residuals",
+        "norm at",
+        "ffn on",
+        "mask on",
+        "mask off",
+    }
+    assert "no switches for mask, positions, residual, norms and FFN" in told(app)
+
+
+@pytest.mark.slow
+def test_a_link_to_a_folder_that_is_gone_names_it_and_shows_another_model() -> None:
+    app = opened("claims", model="ours:/no/such/folder")
+    assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
+    assert "/no/such/folder" in told(app)
+
+
+# ---- a journey ---------------------------------------------------------------
+
+
+def browser_test(test):
+    for mark in driver.MARKS:
+        test = mark(test)
+    return test
+
+
+@browser_test
+def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(
+    visitor: driver.Visitor, folders: dict[str, str]
+) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/compare?{urlencode({'text': TEXT})}")
+    page.get_by_text("differs most").first.wait_for()
+    page.get_by_role("button", name="add icon").focus()
+    page.keyboard.press("Enter")
+    field = page.get_by_role("dialog").get_by_label("Name or folder")
+    field.focus()
+    page.keyboard.type("/no/such/folder")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_text("There is no folder").wait_for()
+    field.fill(folders["bert"])
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.wait_for_url("**model=ours**")
+    head = page.get_by_role("combobox", name="Head changed in B")
+    head.focus()
+    page.keyboard.type("L1 H2")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**other_edits=ZeroHead**")
+    page.get_by_text("head 2 of layer 1 writes nothing").first.wait_for()
+    page.get_by_role("radio", name="even").click()
+    page.wait_for_url("**other_edits=UniformHead**")
+    asked = parse_qs(urlparse(page.url).query)
+    assert from_line(asked["other_edits"][0]) == (UniformHead(1, 2),) and asked["model"] == [
+        f"ours:{folders['bert']}"
+    ]
+    assert not visitor.errors

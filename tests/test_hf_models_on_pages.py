@@ -1,0 +1,257 @@
+"""Every page on borrowed models: tiny ones of several families, in their own code and in ours, and
+the walk from page to page."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+import transformers
+from app_harness import ROOT
+from conftest import read_once
+from streamlit.testing.v1 import AppTest
+from tolerances import PASSED, SUMMED
+from translation_harness import sent
+
+from explorer.analysis import anatomy, consistency, soft_lookup
+from explorer.components import codec
+from explorer.html_export.alignment import alignment
+from explorer.html_export.request import ExportRequest
+from explorer.state import jobs, models
+from models import registry
+from models.results import softmax
+
+PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
+FAMILIES = ("ours:bert", "ours:gpt2", "hub:t5", "hub:gpt_neox", "hub:bloom")
+TEXT = "the cat sat on the mat"
+# Today's families in our own classes, over a text of every kind of awkwardness.
+MODERN = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gpt_neox", "opt")
+AWKWARD = "The “naïve” <b>cat</b> $x_1$ 日本 sat,  the cat 😀"
+WINDOW = 4
+# A part of each that the paper's model has not: what its pages may not say.
+NOT_SAID = {
+    "llama": ("LayerNorm", "bias b₂", "b₁"),
+    "mistral": ("LayerNorm", "bias b₂", "b₁"),
+    "qwen2": ("LayerNorm", "bias b₂", "b₁"),
+    "qwen3": ("LayerNorm", "bias b₂", "b₁"),
+    "gemma": ("LayerNorm", "bias b₂", "b₁"),
+    "gpt_neox": ("RMSNorm", "W_gate"),
+    "opt": ("RMSNorm", "W_gate"),
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tiny_folder: Callable[[str], Path]) -> dict[str, Path]:
+    return {family: tiny_folder(family) for family in {name.partition(":")[2] for name in FAMILIES}}
+
+
+@pytest.fixture(params=FAMILIES, scope="module")
+def model(request: pytest.FixtureRequest, folders: dict[str, Path]) -> str:
+    """The name of a borrowed model in memory."""
+    way, _, family = request.param.partition(":")
+    name = f"{way}:{folders[family]}"
+    there(name)
+    return name
+
+
+def there(name: str) -> object:
+    """The loaded model, without the trial in a process of its own that other tests are about."""
+    for other in [each for each in models._handles if models.is_borrowed(each) and each != name]:
+        del models._handles[other]  # its readers are the tests before this one
+    models.note(name, registry.stamp(name))
+    return models.handle(name)
+
+
+def opened(page: str, **asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
+    for name, value in asked.items():
+        app.query_params[name] = value
+    if (model := asked.get("model", "")) in models._handles:
+        app.session_state[models.OPENED] = (model,)  # this visitor has opened it before
+    if page != "attention":
+        app.switch_page(str(ROOT / f"pages/{page}.py"))
+    return app.run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_on_every_family(model: str, page: str) -> None:
+    app = opened(page, model=model, text=TEXT)
+    assert not app.exception
+    if app.session_state.model != model:
+        says = f"so this page shows **{app.session_state.model}**"
+        assert any(says in each.value for each in app.caption), "and says why"
+
+
+@pytest.mark.slow
+def test_a_translation_is_made_in_a_models_own_code_and_names_its_own_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A BART whose encoder is deeper than its decoder: the page, its search and its numbers."""
+    config = tiny.BART | {"encoder_layers": 3, "decoder_layers": 1}
+    kind = transformers.BartForConditionalGeneration
+    deep = (tiny.framed_bytes, lambda: kind(transformers.BartConfig(**config)))
+    monkeypatch.setitem(tiny.MODELS, "bart", deep)
+    name = f"hub:{tiny.build('bart', tmp_path)}"
+    there(name)
+    app = opened("translation", model=name, text=TEXT, beams="3", target="the dog <b>ran")
+    assert not app.exception and not app.error and app.session_state.model == name
+    typed, blocks = sent(app, "steps")
+    handle = models.handle(name)
+    recording = registry.record(handle, TEXT, target="the dog <b>ran")
+    assert typed["reads"][0] == typed["says"][-1] == "</s>" and typed["n_head"] == 4
+    assert typed["names"] == [*(f"0.{head}" for head in range(4)), "0", ""]
+    logits = [registry.logits(handle, recording, "decoder", at) for at in range(len(typed["says"]))]
+    logprobs = np.log(softmax(np.stack(logits)))
+    ids = [*recording.stream("decoder").ids[1:], handle.tokenizer.eos]
+    own = logprobs[range(len(ids)), ids]
+    np.testing.assert_allclose(blocks["logprob"], own, atol=PASSED)
+    assert not any("[BOS]" in each or "[EOS]" in each for each in said(app).split())
+    sheet = alignment(ExportRequest(recording, handle, {"cross": "0.3"}, "the dog <b>ran"))
+    assert codec.decode(sheet.parts[0].data["0.3"])[0]["says"] == typed["says"], "and as a file"
+    app.button[[each.label for each in app.button].index("Back to the model’s own")].click().run()
+    searched = jobs.search(name, TEXT, 3)
+    found, blocks = sent(app, "steps")
+    best = searched.steps[-1][0]
+    assert not app.exception and searched.finished and len(found["says"]) == len(best.ids)
+    np.testing.assert_allclose(blocks["logprob"], best.logprobs, atol=PASSED)
+    assert sent(app, "tree")[0]["start"] == "</s>" and len(sent(app, "beams")[0]["beams"]) == 3
+
+
+@pytest.fixture(params=MODERN, scope="module")
+def modern(request: pytest.FixtureRequest, tiny_folder: Callable[[str], Path]) -> tuple[str, str]:
+    """One of today's families, and its name in memory; Mistral's with a window that a short text
+    is longer than."""
+    folder = tiny_folder(request.param)
+    if request.param == "mistral":
+        wide = folder
+        folder = wide.with_name("mistral-window")
+        shutil.copytree(wide, folder)
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        config["sliding_window"] = WINDOW
+        (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    name = f"ours:{folder}"
+    there(name)
+    return request.param, name
+
+
+# Pages that speak of the paper's parts as such, or show another model where this one does not fit;
+# so does the deep stack of our own under Gradient.
+NOT_OF_IT = ("claims", "switches", "training", "translation")
+
+
+def said(app: AppTest) -> str:
+    """What the page's own sentences say, the frame's card of the model and its glossary left
+    out."""
+    texts = [each.value for each in (*app.markdown, *app.caption, *app.info, *app.subheader)]
+    return "\n".join(each for each in texts if "A pretrained model, its weights in" not in each)
+
+
+LOOKS = [("residual", {"flow": flow}) for flow in ("LayerNorm", "Heads", "Gradient")] + [
+    ("positions", {"ask": ask}) for ask in ("Sentence", "Order")
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_tells_a_model_of_today_as_it_is(modern: tuple[str, str], page: str) -> None:
+    family, name = modern
+    looks = [{}] + [choices for each, choices in LOOKS if each == page]
+    for choices in looks:
+        app = opened(page, model=name, text=AWKWARD, **choices)
+        assert not app.exception and not app.error, choices
+        # it has no earlier weights and no cross-attention
+        another = {"training": "induction", "translation": "translator"}.get(page, name)
+        assert app.session_state.model == another
+        if page not in NOT_OF_IT and choices != {"flow": "Gradient"}:
+            found = [each for each in NOT_SAID[family] if each in said(app)]
+            assert not found, (choices, found)
+
+
+@pytest.mark.slow
+def test_a_model_whose_logit_is_no_sum_says_why_and_offers_none(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    """BERT's dense layer, activation and LayerNorm before its words are taken by their slope, in
+    its own code and in our classes; with an activation that nothing here knows they are not."""
+    for way in ("hub", "ours"):
+        name = f"{way}:{folders['bert']}"
+        there(name)
+        app = opened("predictions", model=name, text=TEXT)
+        assert not [each for each in app.info if "cannot be taken apart" in each.value]
+        told = " ".join(each.value for each in app.markdown)
+        assert "parts add up to" in told and "of these changes (of their squares)" in told
+    shutil.copytree(folders["bert"], tmp_path, dirs_exist_ok=True)
+    tiny.change(tmp_path, hidden_act="mish")
+    there(f"hub:{tmp_path}")
+    app = opened("predictions", model=f"hub:{tmp_path}", text=TEXT)
+    told = [each.value for each in app.info if "cannot be taken apart" in each.value]
+    assert len(told) == 1 and "neither linear nor a dense layer" in told[0]
+
+
+def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    models.handle(models.DEFAULT_MODEL)
+    asked = []
+    monkeypatch.setattr(registry, "load", lambda name, told=None: asked.append(name))
+    app = opened("attention", model="hub:someone/large")
+    assert not asked and app.session_state.model == models.DEFAULT_MODEL
+    assert any(
+        "someone/large" in each.value and "not opened yet" in each.value for each in app.info
+    )
+    assert "Fetch it" in [button.label for button in app.button]
+
+
+def test_what_a_link_asks_for_waits_for_its_model(tiny_folder: Callable[[str], Path]) -> None:
+    """The decoder's own words, the layer and the token are of the model that the reader is asked
+    about, and come with it; with another text they mean nothing."""
+    name, chosen = f"hub:{tiny_folder('t5')}", {"target": "the mat", "layer": "1", "token": "2"}
+    for text in (TEXT, "the mat"):
+        models._handles.pop(name, None)
+        app = opened("anatomy", model=name, text=TEXT, **chosen)
+        assert app.session_state.model == models.DEFAULT_MODEL
+        there(name)
+        app.session_state.text, app.session_state.acted = text, True
+        next(each for each in app.button if each.label == "Fetch it").click()
+        app.run()
+        assert not app.exception and app.session_state.model == name
+        kept = {each: app.session_state[each] for each in chosen}
+        assert kept == (chosen if text == TEXT else dict.fromkeys(chosen, ""))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["translator", "reverse"])
+def test_one_attention_is_followed_from_page_to_page_and_back(model: str) -> None:
+    app = opened("attention", model=model, attention="cross")
+    for page in ("anatomy", "attention", "summaries", "anatomy", "lookup", "attention"):
+        app.switch_page(str(ROOT / f"pages/{page}.py")).run()
+        assert not app.exception and app.session_state.attention == "cross", page
+
+
+def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Path]) -> None:
+    """T5 divides by nothing and adds a number for the distance: the same at every place, and no
+    failure of the law."""
+    name = f"hub:{folders['t5']}"
+    handle = there(name)
+    recording, shows = registry.record(handle, TEXT), registry.offers(handle)
+    attention = recording.attention[0]
+    added = [anatomy.cell(recording, attention, 0, 1, at, at + 2).added[at + 2] for at in range(4)]
+    np.testing.assert_allclose(added, added[0], atol=SUMMED)
+    assert abs(added[0]) > 1e-4
+    checks = consistency.checks(recording, built={"biased": shows.biased})
+    told = next(check for check in checks if "q · k" in check.law)
+    assert not told.checked and any("bias" in why for why in told.not_checked)
+
+
+def test_the_asymmetric_scores_are_the_models_own() -> None:
+    for name in ("induction-no-scale", "encoder"):
+        recording = registry.record(read_once(name), TEXT)
+        attention = recording.attention[0]
+        made = soft_lookup.constructions(
+            soft_lookup.entering(recording, attention, 1), attention, 1, 2
+        )
+        np.testing.assert_array_equal(made[2].scores, attention.scores[1, 2].astype(np.float64))

@@ -1,0 +1,86 @@
+"""BERT's logits taken apart through its transform: the parts make the logit, and how far the slope
+tells what happens is measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from conftest import SMALL, sharpened
+from tolerances import DOUBLE_LONG, PASSED, SUMMED
+
+from models import own_model, registry
+from models.own_model import OwnModel, handle_of
+from models.readouts.logit_lens import bend, followed
+from models.transformer import Encoder
+
+TEXT, TOKEN = "the cat sat on the mat", 2
+
+
+@pytest.fixture(scope="module")
+def berty(small_handle: OwnModel) -> OwnModel:
+    """A random encoder as BERT is built, with a transform before its words."""
+    torch.manual_seed(5)
+    config = replace(
+        SMALL, activation="gelu", positions="learned", embedding_norm=True, readout="transform"
+    )
+    return handle_of(sharpened(Encoder(config)), small_handle.tokenizer, "berty", "random", "fp32")
+
+
+@pytest.mark.parametrize("asked", [(9, None), (7, 31)])
+def test_the_parts_and_what_the_slope_leaves_make_the_logit(
+    berty: OwnModel, asked: tuple[int, int | None]
+) -> None:
+    recording = own_model.record(berty, TEXT)
+    logits = registry.logits(berty, recording, "encoder", TOKEN)
+    expected = float(logits[asked[0]] - (0 if asked[1] is None else logits[asked[1]]))
+    taken = registry.attribute(berty, recording, "encoder", TOKEN, *asked)
+    assert taken.logit == pytest.approx(expected, abs=PASSED)
+    assert sum(part.value for part in taken.parts) == pytest.approx(expected, abs=PASSED)
+    assert [part.kind for part in taken.parts].count("transform") == 1
+    assert registry.offers(berty).no_parts == ""
+    parts = {part.layer: part.value for part in taken.parts if part.kind == "ffn"}
+    found = registry.neurons(berty, recording, "encoder", 1, TOKEN, *asked)
+    assert found.part == pytest.approx(parts[1], abs=DOUBLE_LONG)
+    assert found.adds.sum() + found.bias == pytest.approx(parts[1], abs=PASSED)
+
+
+def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_taking_parts_away(
+    berty: OwnModel,
+) -> None:
+    recording, model, word = own_model.record(berty, TEXT), berty.model, 9
+    held = followed(berty, recording, "encoder", TOKEN).held
+    vectors = torch.stack(list(held.values()))
+    last = vectors.sum(0)
+    e = model.readout_matrix.detach().double()[word]
+    weight, bias = model.transform.weight.double(), model.transform.bias.double()
+    norm = model.transform_norm
+    x = last.clone().requires_grad_()
+    after = torch.nn.functional.gelu(weight @ x + bias)
+    sigma = (after.var(unbiased=False) + norm.eps).sqrt().detach()
+    logit = ((after - after.mean()) / sigma * norm.weight.double() + norm.bias.double()) @ e
+    (gradient,) = torch.autograd.grad(logit, x)
+    taken = registry.attribute(berty, recording, "encoder", TOKEN, word)
+    values = {(part.kind, part.layer, part.head): part.value for part in taken.parts}
+    told = []
+    for (kind, layer, head, _), vector in held.items():
+        told.append(float((vector @ gradient).detach()))
+        if kind != "bias":
+            assert values[kind, layer, head] == pytest.approx(told[-1], abs=SUMMED)
+
+    @torch.no_grad()
+    def said(vector: torch.Tensor) -> float:
+        return float(model.before_readout(vector.float()).double() @ e)
+
+    change = [said(last) - said(last - vector) for vector in vectors]
+    left = sum((one - other) ** 2 for one, other in zip(change, told))
+    expected = 1 - left / sum(one**2 for one in change)
+    assert taken.explained == pytest.approx(expected, abs=PASSED)
+    assert 0 < taken.explained < 1 and bend(berty, last) is not None
+
+
+def test_a_model_without_a_transform_has_no_bend(small_handle: OwnModel) -> None:
+    recording = own_model.record(small_handle, TEXT)
+    taken = registry.attribute(small_handle, recording, "encoder", TOKEN, 9)
+    assert taken.explained == 1.0 and bend(small_handle, torch.zeros(SMALL.d_model)) is None

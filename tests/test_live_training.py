@@ -1,0 +1,229 @@
+"""A small model trained live: it learns in a process of its own, stops, goes on, is kept for its
+visit alone and gone with it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+from conftest import HOSTILE, typed
+from test_training_page import opened, sent
+
+from explorer.state import jobs, models
+from explorer.state.jobs import MINE, Trainings
+from explorer.state.settings import Settings
+from models import live_training, registry
+from models.live_tasks import IGNORE_INDEX, Task, config_of, model_of, tokenizer_of
+from models.live_training import TrainingProcess
+from models.training_plan import SHOWN, TEXT_LEAST, TEXT_MOST, TrainingPlan
+
+WORDS = "The red fox saw a small bird near the river."
+SMALL = TrainingPlan("copy", WORDS, n_layer=1, n_head=1, d_model=32)
+
+
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def goes_first(pid: int) -> bool:
+    """True for a process that the kernel ends before any other."""
+    return Path(f"/proc/{pid}/oom_score_adj").read_text() == "1000\n"
+
+
+@pytest.fixture
+def run() -> Iterator[TrainingProcess]:
+    one = live_training.begin(SMALL)
+    yield one
+    one.end()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"task": "other"},
+        {"task": "copy", "n_layer": 4},
+        {"task": "copy", "n_head": 3},
+        {"task": "copy", "d_model": 4096},
+        {"task": "text", "text": "short " * 9},
+        {"task": "text", "text": "a" * (TEXT_MOST + 1)},
+        {"task": "text", "text": "long enough " * 99, "unit": "bytes"},
+    ],
+)
+def test_what_is_out_of_bounds_is_no_plan(wrong: dict) -> None:
+    with pytest.raises(ValueError, match=r"\.$"):
+        TrainingPlan(**{"words": WORDS, **wrong})
+
+
+@pytest.mark.parametrize("task", ["copy", "reverse", "induction"])
+def test_lists_are_to_be_said_again_backwards_or_on(task: str) -> None:
+    plan = TrainingPlan(task, WORDS)
+    tokenizer = tokenizer_of(plan)
+    one = Task(plan, tokenizer)
+    assert set(tokenizer.ids([WORDS])[0]) <= set(one.words)
+    *read, wanted = one.batch(Random(1))
+    if task == "induction":
+        row = read[0][0].tolist()
+        n = len(row) // 2
+        assert row[1 : n + 1] == [*row[n + 1 :], wanted[0, -1].item()]
+        assert (wanted[:, :n] == IGNORE_INDEX).all() and (
+            wanted[:, n:-1] == read[0][:, n + 1 :]
+        ).all()
+        return
+    said = read[0][:, :-1].flip(1) if task == "reverse" else read[0][:, :-1]
+    assert torch.equal(wanted[:, :-1], said) and (wanted[:, -1] == tokenizer.eos).all()
+    assert torch.equal(read[1][:, 1:], said) and (read[1][:, 0] == tokenizer.bos).all()
+
+
+@pytest.mark.parametrize("unit", ["characters", "words"])
+def test_the_last_tenth_of_a_text_is_kept_out(unit: str) -> None:
+    text = "the cat sat. " * 90 + "ZEBRA QUIZ! " * 9
+    plan = TrainingPlan("text", text=text, unit=unit)
+    tokenizer = tokenizer_of(plan)
+    one = Task(plan, tokenizer)
+    seen = " ".join(
+        tokenizer.text(row.tolist()) for at in range(40) for row in one.batch(Random(at))[0]
+    )
+    unseen = tokenizer.text(one.batch(Random(0), kept_out=True)[0].flatten().tolist())
+    assert "cat" in seen and "QUIZ" in unseen and "QUIZ" not in seen
+    model = model_of(config_of(plan, tokenizer), plan.kind)
+    loss, right = one.measured(model)
+    assert one.measured(model) == (loss, right) and 0 <= right < 0.5
+    assert abs(loss - np.log(len(tokenizer))) < 2  # a fresh model knows nothing
+
+
+@pytest.mark.slow
+def test_it_learns_stops_goes_on_and_leaves_no_process_behind(run: TrainingProcess) -> None:
+    run.go_on()
+    until(lambda: run.progress.step >= 60)
+    pid = run.pid
+    assert pid and os.getpriority(os.PRIO_PROCESS, pid) == 19
+    assert goes_first(pid), "before the app, where memory is short"
+    run.stop()
+    until(lambda: not run.running)
+    first = run.progress
+    assert is_gone(pid) and not run.problem and not run.done
+    assert first.curve[-1][1] < first.curve[0][1] - 0.5
+    assert first.kept_out[-1][1] < first.kept_out[0][1] - 0.5
+    run.go_on()
+    until(lambda: run.progress.step > first.step + 5)
+    pid = run.pid
+    assert run.progress.curve[: len(first.curve)] == first.curve
+    assert run.progress.curve[-1][1] < first.curve[0][1] - 0.5  # it goes on from what it knew
+    assert run.progress.seconds > first.seconds
+    run.end()
+    assert is_gone(pid) and not run.running
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_a_model_like_any_other_until_it_is_let_go(run: TrainingProcess) -> None:
+    with pytest.raises(ValueError, match="no weights yet"):
+        live_training.keep(run)
+    run.go_on()
+    until(lambda: run.progress.step >= 45)
+    run.stop()
+    until(lambda: not run.running)
+    name = live_training.keep(run)
+    steps = [int(each.partition("@")[2]) for each in registry.checkpoints(name)]
+    assert steps == [step for step in SHOWN if step < run.progress.step]
+    assert steps[:4] == [0, 10, 20, 40]
+    last = registry.record(registry.load(name), WORDS, target=live_training.read(run, WORDS).target)
+    assert np.array_equal(
+        last.attention[2].pattern, live_training.read(run, WORDS).attention[2].pattern
+    )
+    early = registry.load(f"{name}@10")
+    assert early.card.fingerprint != last.model.fingerprint
+    assert registry.load(f"{name}@permuted").card.n_parameters == last.model.n_parameters
+    assert registry.card(name)["steps"] == run.progress.step and registry.knows(name)
+    assert models.handle(name).card.name == name and models.title(name).startswith("my copy")
+    assert not models.is_borrowed(name) and not models.is_allowed(name)  # of no visit
+    live_training.drop(name)
+    models.forget(name)
+    assert not registry.knows(name) and not models.is_loaded(name)
+    with pytest.raises(ValueError, match="gone with its visit"):
+        models.handle(name)
+
+
+@pytest.mark.slow
+def test_one_learns_at_a_time_and_what_a_visit_leaves_is_ended() -> None:
+    there = {"ann", "bob"}
+    all_of_them = Trainings(lambda: 1, there.__contains__, there.__contains__, lambda: 99.0)
+    try:
+        first = all_of_them.begin(SMALL, "ann")
+        second = all_of_them.begin(SMALL, "bob")
+        until(lambda: first.progress.step > 0)
+        assert second.waiting and all_of_them.ahead(second) == 1 and not second.learning
+        assert 0 < all_of_them.longest() <= 60
+        kept, _ = all_of_them.keep(first)
+        for _ in range(2):  # a visit holds two models
+            last, gone = all_of_them.keep(first)
+        assert gone == (kept,) and not registry.knows(kept) and registry.knows(last)
+        pid = first.run.pid
+        there.discard("ann")
+        until(lambda: is_gone(pid))
+        until(lambda: second.learning and not registry.knows(last))
+        third = all_of_them.begin(SMALL, "bob")  # another of the same visit takes its place
+        assert not second.learning and not second.waiting
+        until(lambda: third.learning)
+    finally:
+        all_of_them.end_all()
+    assert not third.learning
+    with pytest.raises(ValueError, match="trains no models"):
+        Trainings(lambda: 0, there.__contains__, there.__contains__, lambda: 9.0).begin(SMALL, "")
+
+
+@pytest.mark.slow
+def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened(train_view="Live", live_task="text")
+    for text in ("", HOSTILE["script"], "x " * TEXT_LEAST):
+        app.text_area(key="live text").set_value(text)
+        app.button(key="live start").click().run()
+        begun = len(text.strip()) >= TEXT_LEAST
+        assert not app.exception and bool(app.warning) != begun
+        assert (MINE in app.session_state) == begun
+    one = app.session_state[MINE]
+    try:
+        until(lambda: one.progress.step > 10)
+        for text in (*HOSTILE.values(), WORDS):
+            typed(app, text)
+            assert not app.exception and not app.error
+        assert sent(app, "heads")["heads"] and sent(app, "curves")["panels"]
+        app.button(key="live stop").click().run()
+        until(lambda: not one.learning)
+        app.run()
+        app.button(key="live keep training").click().run()
+        name = app.session_state["model"]
+        assert live_training.is_live(name) and not app.exception
+        assert sent(app, "curves")["steps"][-1] == one.progress.step
+        assert any(name in each.options or "my text" in str(each.options) for each in app.selectbox)
+        monkeypatch.setattr(jobs, "settings", lambda: Settings(live=0))
+        app.session_state["train_view"] = "Live"
+        app.run()
+        assert any("trains no models" in each.value for each in app.info)
+        assert not [each for each in app.button if each.key == "live start"]
+    finally:
+        jobs.trainings.end_all()
+    assert not one.learning
+
+
+@pytest.mark.slow
+def test_a_link_to_another_visits_model_opens_the_first_one() -> None:
+    app = opened(model="live:copy-0123456789ab")
+    assert not app.exception and app.session_state["model"] == "twin-post"  # which has checkpoints
+    assert any(each.value.startswith(f"{models.DEFAULT_MODEL} comes") for each in app.caption)

@@ -1,0 +1,175 @@
+"""Every view of the pages on two families of today: attention and FFN one after the other (Qwen3),
+and side by side (GPT-NeoX)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import on_page
+from streamlit.testing.v1 import AppTest
+from test_hf_models_on_pages import NOT_SAID, opened, said, there
+from tolerances import PASSED, SUMMED, TOTAL
+
+from explorer.analysis import interventions
+from explorer.components import codec
+from models import registry
+from models.edits import PatchHead, WithoutPositions, from_line
+from models.own_model import OwnModel
+from models.results import softmax
+
+pytestmark = pytest.mark.slow
+
+TEXT, OTHER = "the cat sat on the mat", "the dog ran to the house"
+VIEWS = [
+    *(("lookup", {"look_at": way}) for way in ("Hard", "Graph", "Three", "Words", "Scale")),
+    ("lookup", {"look_at": "Graph", "look_heads": "Mean", "look_layout": "Circle"}),
+    *(("lookup", {"look_at": "Three", "look_before": one}) for one in ("Weights", "Scores")),
+    *(
+        ("summaries", {"sum_what": what})
+        for what in ("Mean", "Max", "Rollout", "Flow", "Values", "Writes")
+    ),
+    *(("compare", {"other_view": view}) for view in ("Heads", "Answers", "Nearest", "Vectors")),
+    ("compare", {"other_what": "Sentence", "other_text": OTHER, "other_view": "Nearest"}),
+    *(("switches", {"effects": one}) for one in ("Attention", "Vectors", "Trained without")),
+    *(
+        ("switches", {"effects": "Patching", "donor": OTHER, "patch": p})
+        for p in ("Heads", "Sites")
+    ),
+    ("predictions", {"part": "head.self.1.2"}),
+    ("predictions", {"lens": "Rank", "word": "7", "against": "11", "ffn": "1"}),
+]
+# Their numbers are held up against the model's own below.
+NO_CAPTION = {("look_at", "Words"), ("other_view", "Answers"), ("effects", "Patching")}
+
+
+@pytest.fixture(params=("qwen3", "gpt_neox"), scope="module")
+def modern(request: pytest.FixtureRequest, tiny_folder: Callable[[str], Path]) -> tuple[str, str]:
+    """A family, and its model's name in memory."""
+    return request.param, f"ours:{tiny_folder(request.param)}"
+
+
+def loaded(modern: tuple[str, str]) -> OwnModel:
+    handle = there(modern[1])
+    assert isinstance(handle, OwnModel)
+    return handle
+
+
+def clean(app: AppTest) -> AppTest:
+    assert not app.exception and not app.error
+    return app
+
+
+def sent(app: AppTest, component: str) -> list[dict]:
+    """What the components of that name were sent."""
+    return [
+        codec.decode(each.proto.bytes)[0]
+        for each in on_page(app)
+        if each.proto.component_name == f"headlight.{component}"
+    ]
+
+
+def bars(app: AppTest, about: str) -> list[dict]:
+    return next(each["rows"] for each in sent(app, "bars") if each["about"].startswith(about))
+
+
+@pytest.mark.parametrize(("page", "choices"), VIEWS, ids=lambda each: str(each))
+def test_every_view_is_about_this_model(
+    modern: tuple[str, str], page: str, choices: dict[str, str]
+) -> None:
+    (family, name), handle = modern, loaded(modern)
+    app = clean(opened(page, model=name, text=TEXT, **choices))
+    assert app.session_state.model == name and not app.warning
+    assert all(app.session_state[each] == value for each, value in choices.items())
+    headers = [
+        codec.decode(each.proto.bytes)[0]
+        for each in on_page(app)
+        if each.proto.component_name.startswith("headlight.")
+    ]
+    told = [" ".join(each["caption"]) for each in headers if each.get("caption")]
+    told += [
+        json.loads(each.proto.spec)["layout"]["title"]["subtitle"]["text"]
+        for each in app.get("plotly_chart")
+    ]
+    if choices.get("effects") != "Trained without":  # which shows models that come with the app
+        assert all(name in each and handle.card.fingerprint in each for each in told)
+    assert told or page == "predictions" or NO_CAPTION & choices.items()
+    if page != "switches":
+        assert not [each for each in NOT_SAID[family] if each in said(app)]
+
+
+def test_words_in_and_out_are_those_of_the_heads_matrices(modern: tuple[str, str]) -> None:
+    name, handle = modern[1], loaded(modern)
+    ids = registry.record(handle, TEXT).streams[0].ids
+    asked = {"layer": "1", "head": "3", "token": "3", "look_key": "2", "look_at": "Words"}
+    app = clean(opened("lookup", model=name, text=TEXT, **asked))
+    _, keys, up, down = ([row["value"] for row in each["rows"]] for each in sent(app, "bars"))
+    of = registry.circuits(handle, "self", 1, 3, (int(ids[3]), int(ids[2])))
+    assert keys == pytest.approx(of.keys[0].tolist(), abs=PASSED)
+    assert up == pytest.approx(of.up[1].tolist(), abs=PASSED)
+    assert down == pytest.approx(of.down[1].tolist(), abs=PASSED)
+
+
+def test_parts_and_neurons_add_up_to_the_logit_on_screen(modern: tuple[str, str]) -> None:
+    name, handle = modern[1], loaded(modern)
+    recording = registry.record(handle, TEXT)
+    token = len(recording.streams[0].tokens) - 1
+    asked = {"word": "7", "against": "11", "ffn": "1"}
+    app = clean(opened("predictions", model=name, text=TEXT, **asked))
+    logits = registry.logits(handle, recording, "decoder", token)
+    parts = bars(app, "Parts of the logit")
+    assert sum(row["value"] for row in parts) == pytest.approx(logits[7] - logits[11], abs=TOTAL)
+    ffn = next(row["value"] for row in parts if row.get("key") == "ffn.1")
+    neurons = bars(app, "Neurons of the FFN")
+    assert sum(row["value"] for row in neurons) == pytest.approx(ffn, abs=PASSED)
+    assert any(row["label"] == "bias b₂" for row in neurons) == handle.model.config.bias_ffn
+
+
+def test_what_it_writes_is_what_it_says_next(modern: tuple[str, str]) -> None:
+    name, handle = modern[1], loaded(modern)
+    app = clean(opened("predictions", model=name, text=TEXT, temperature="0"))
+    writing = registry.writing(handle, TEXT)
+    for _ in range(3):
+        clean(app.button(key="write one").click().run())
+        writing.add(int(writing.logits.argmax()))
+    n = len(registry.record(handle, TEXT).streams[0].ids)
+    assert app.session_state.said == ".".join(map(str, writing.ids[n:]))
+
+
+def test_both_sides_answers_are_their_models(modern: tuple[str, str]) -> None:
+    name, handle = modern[1], loaded(modern)
+    app = clean(opened("compare", model=name, text=TEXT, other_view="Answers"))
+    shown = sent(app, "bars")
+    for header, edits in zip(shown, ((), (WithoutPositions(),)), strict=True):
+        recording = registry.record(handle, TEXT, edits)
+        p = softmax(
+            registry.logits(handle, recording, "decoder", len(recording.streams[0].ids) - 1)
+        )
+        values = [row["value"] for row in header["rows"]]
+        np.testing.assert_allclose(values, np.sort(p)[::-1][: len(values)], rtol=SUMMED)
+
+
+def test_a_sweep_runs_and_its_strongest_patch_becomes_a_switch(modern: tuple[str, str]) -> None:
+    name, handle = modern[1], loaded(modern)
+    asked = {"effects": "Patching", "donor": OTHER, "token": "5"}
+    app = clean(opened("switches", model=name, text=TEXT, **asked))
+    clean(app.button(key="start sweep").click().run())
+    for _ in range(500):
+        if any("All patched" in each.value for each in app.markdown):
+            break
+        clean(app.run())
+    clean(app.button(key="put patch").click().run())
+    (edit,) = from_line(app.session_state["edits"])
+    logits = (
+        registry.logits(handle, registry.record(handle, text), "decoder", 5)
+        for text in (TEXT, OTHER)
+    )
+    sweep = registry.sweep_heads(handle, TEXT, OTHER, "self", 5, *interventions.contrast(*logits))
+    strongest = max(sweep.effects, key=lambda each: abs(each.value - sweep.clean))
+    assert edit == PatchHead(OTHER, *strongest.place, "self")
+    app.session_state["effects"] = "Attention"
+    trio = next(each for each in sent(clean(app.run()), "switches") if each["kind"] == "trio")
+    assert str(edit) in trio["caption"][0], "all of the page shows what it does"

@@ -1,0 +1,285 @@
+"""Models in their own code: they write with their own cache, their logits are taken apart where the
+readout is linear, and gradients go back through their code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from tolerances import PASSED, SUMMED, TOTAL
+
+from models import generation, registry
+from models.pretrained import hf_attribution, hf_model, hf_source
+from models.pretrained.hf_model import HFModel, load
+from models.recording import Recording
+from models.results import Sampling, SeededSampling
+
+if TYPE_CHECKING:
+    from transformers.utils import ModelOutput
+
+pytestmark = pytest.mark.slow
+
+TEXT, SECOND = "the cat sat on the old", "the old dog ran"
+WRITERS = ["gpt2", "opt", "gpt_neox", "bloom", "llama", "qwen2", "mistral"]
+BENT = ["bert", "distilbert", "roberta", "electra", "albert", "mpnet", "deberta-v2"]
+TRANSLATORS = ["t5", "bart", "marian"]
+WHOLE = ["gpt_neox"]  # attention and FFN side by side: a layer is one part
+
+
+@pytest.fixture(scope="session")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], HFModel]:
+    handles: dict[str, HFModel] = {}
+
+    def get(kind: str) -> HFModel:
+        if kind not in handles:
+            folder: Path = tiny.build(kind, tmp_path_factory.mktemp(kind))
+            handles[kind] = load(str(folder), name=kind)
+        return handles[kind]
+
+    return get
+
+
+def recorded(handle: HFModel) -> Recording:
+    return hf_source.record(handle, TEXT, (), SECOND if handle.start is not None else None)
+
+
+@torch.no_grad()
+def after(handle: HFModel, ids: list[int]) -> np.ndarray:
+    return handle.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1].numpy()
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_it_writes_with_its_own_cache_what_full_passes_say(
+    kind: str, loaded: Callable[[str], HFModel]
+) -> None:
+    handle = loaded(kind)
+    draft = registry.writing(handle, TEXT)
+    assert isinstance(draft, hf_model.HFGeneration) and draft.keeps
+    prompt, card = list(draft.ids), handle.card
+    for token in (7, 30, 12):
+        draft.add(token)
+        np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+    kept = draft.stored
+    layers = handle.plan.n_layer["self"]
+    assert kept.nbytes == layers * 2 * kept.n_head * len(draft.ids) * kept.d_head * 4
+    assert kept.n_head == (2 if kind in ("llama", "qwen2", "mistral") else card.n_head)
+    draft.back()
+    draft.back()
+    assert draft.ids == [*prompt, 7]
+    np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+    with torch.no_grad():
+        whole = handle.model(
+            input_ids=torch.tensor([draft.ids]), use_cache=False, output_attentions=True
+        ).attentions
+    rows = np.stack([each[0, :, -1].numpy() for each in whole])
+    np.testing.assert_allclose(draft.rows["attn"], rows, atol=SUMMED)
+
+
+@torch.no_grad()
+def said(handle: HFModel, source: list[int], ids: list[int]) -> ModelOutput:
+    """One whole pass of the bare model, nothing stored."""
+    inputs = {"input_ids": torch.tensor([source]), "decoder_input_ids": torch.tensor([ids])}
+    return handle.model(**inputs, use_cache=False, output_attentions=True)
+
+
+def check_draft(handle: HFModel, draft: hf_model.HFGeneration) -> None:
+    """A draft's logits and rows are a whole pass's, and a recording's of the same two texts."""
+    whole = said(handle, list(draft.source), draft.ids)
+    np.testing.assert_allclose(draft.logits, whole.logits[0, -1].numpy(), atol=PASSED)
+    for place, layers in (("attn", whole.decoder_attentions), ("cross", whole.cross_attentions)):
+        rows = np.stack([each[0, :, -1].numpy() for each in layers])
+        np.testing.assert_allclose(draft.rows[place], rows, atol=SUMMED)
+    read = registry.record(handle, TEXT, (), tuple(draft.ids[1:]))
+    logits = registry.logits(handle, read, "decoder", len(draft.ids) - 1)
+    np.testing.assert_allclose(draft.logits, logits, atol=PASSED)
+    for attention in read.attention[1:]:
+        place = "cross" if attention.name == "cross" else "attn"
+        np.testing.assert_allclose(draft.rows[place], attention.pattern[:, :, -1], atol=SUMMED)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kind", TRANSLATORS)
+def test_a_translation_is_written_token_by_token_as_full_passes_say(
+    kind: str, kept: bool, loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Greedy, drawn, and back: the encoder is read once, and its keys with the decoder's own."""
+    handle, rng = loaded(kind), np.random.default_rng(0)
+    assert hf_model.keeps(handle) and registry.offers(handle).writes, "its own cache is good"
+    monkeypatch.setitem(hf_model._kept, handle, kept)
+    encoded: list[int] = []
+    hook = handle.model.get_encoder().register_forward_hook(lambda *_: encoded.append(1))
+    draft = registry.writing(handle, TEXT)
+    assert draft.ids == [handle.start]
+    for drawn in (False, True, True, False):
+        how = Sampling(0.0) if not drawn else Sampling(1.5, 20, 0.9)
+        draft.add(generation.draw(draft.logits, how, rng))
+    draft.back()
+    hook.remove()
+    assert len(encoded) == (1 if kept else 6)
+    assert len(draft.ids) == 4
+    n = (len(draft.ids) + len(draft.source)) * handle.plan.n_layer["cross"]
+    assert draft.stored.nbytes == (2 * n * handle.card.n_head * handle.card.d_head * 4) * kept
+    check_draft(handle, draft)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kind", TRANSLATORS)
+def test_a_search_in_its_own_code_has_the_probabilities_of_full_passes(
+    kind: str, kept: bool, loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one beam says what the model's own `generate` says."""
+    handle = loaded(kind)
+    monkeypatch.setitem(hf_model._kept, handle, kept)
+    source = list(registry.writing(handle, TEXT).source)
+    *_, last = islice(registry.beams(handle, TEXT, 3), 6)
+    assert len({beam.ids for beam in last}) == 3 and len(last[0].ids) > 2
+    for beam in last:
+        logits = said(handle, source, [handle.start, *beam.ids[:-1]]).logits[0].double()
+        logprobs = logits.log_softmax(-1)[range(len(beam.ids)), list(beam.ids)]
+        np.testing.assert_allclose(beam.logprobs, logprobs.numpy(), atol=PASSED)
+        assert beam.score == pytest.approx(generation.score(beam.logprobs))
+    *_, (one,) = islice(registry.beams(handle, TEXT, 1), 8)
+    with torch.no_grad():
+        own = handle.model.generate(
+            torch.tensor([source]),
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=len(one.ids),
+            use_cache=False,  # T5's own has as many layers as its encoder
+        )
+    assert one.ids == tuple(own[0, 1:].tolist())
+    *_, (likeliest,) = islice(registry.beams(handle, TEXT, SeededSampling(Sampling(0.0))), 8)
+    assert likeliest.ids == one.ids
+    *_, (drawn,) = islice(registry.beams(handle, TEXT, SeededSampling(Sampling(1.5), 2)), 6)
+    logits = said(handle, source, [handle.start, *drawn.ids[:-1]]).logits[0].double()
+    logprobs = logits.log_softmax(-1)[range(len(drawn.ids)), list(drawn.ids)]
+    np.testing.assert_allclose(drawn.logprobs, logprobs.numpy(), atol=PASSED)
+
+
+def test_a_search_takes_no_token_that_the_models_settings_rule_out(
+    loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, rules = loaded("marian"), loaded("marian").model.generation_config
+    *_, (plain,) = islice(registry.beams(handle, TEXT, 1), 4)
+    monkeypatch.setattr(rules, "bad_words_ids", [[plain.ids[1]]])
+    monkeypatch.setattr(rules, "forced_bos_token_id", 77)
+    *_, last = islice(registry.beams(handle, TEXT, 3), 4)
+    assert all(beam.ids[0] == 77 and plain.ids[1] not in beam.ids for beam in last)
+    assert all(beam.logprobs[0] < -0.1 for beam in last), "what is forced is not made certain"
+
+
+def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
+    loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = loaded("gpt2")
+    monkeypatch.setitem(hf_model._kept, handle, False)
+    draft = registry.writing(handle, TEXT)
+    draft.add(9)
+    assert draft.stored.nbytes == 0
+    np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+    draft.back()
+    np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+
+
+@pytest.mark.parametrize("kind", tiny.MODELS)
+def test_a_logit_is_the_sum_of_parts(kind: str, loaded: Callable[[str], HFModel]) -> None:
+    handle = loaded(kind)
+    recording, why = recorded(handle), hf_attribution.missing(handle)
+    stream = recording.streams[-1]
+    assert not why and registry.offers(handle).no_parts == ""
+    for word, against in ((5, None), (9, 30)):
+        taken = registry.attribute(handle, recording, stream.name, 2, word, against)
+        logits = registry.logits(handle, recording, stream.name, 2)
+        expected = logits[word] - (0 if against is None else logits[against])
+        assert taken.logit == pytest.approx(float(expected), abs=PASSED)
+        assert sum(part.value for part in taken.parts) == pytest.approx(taken.logit, abs=TOTAL)
+        assert (taken.explained < 1) == (kind in BENT)
+    kinds = {part.kind for part in taken.parts}
+    assert ("transform" in kinds) == (kind in BENT)
+    assert ("layer" in kinds) == (kind in WHOLE) == ("ffn" not in kinds)
+    if kind not in WHOLE:  # where values are not handed out an attention is one part
+        one = "head" if handle.plan.opens else "attn"
+        heads = [part for part in taken.parts if part.kind == one]
+        assert len(heads) == (handle.card.n_head if one == "head" else 1) * sum(
+            n for name, n in handle.plan.n_layer.items() if name != "encoder self"
+        )
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
+def test_a_logit_after_a_transform_is_made_as_in_our_own_classes(kind: str, tmp_path: Path) -> None:
+    """Part by part, with how much of the transform the slope tells, for the same weights."""
+    folder = str(tiny.build(kind, tmp_path))
+    handle, ours = load(folder, name=kind), registry.load(f"ours:{folder}")
+    for word, against in ((5, None), (9, 30)):
+        theirs, own = (
+            registry.attribute(each, registry.record(each, TEXT), "encoder", 2, word, against)
+            for each in (handle, ours)
+        )
+        assert theirs.logit == pytest.approx(own.logit, abs=PASSED)
+        assert theirs.explained == pytest.approx(own.explained, abs=SUMMED)
+        one, other = (
+            {(part.kind, part.layer, part.head): part.value for part in each.parts}
+            for each in (theirs, own)
+        )
+        assert one.keys() == other.keys() and len(one) > 10
+        for key, value in one.items():
+            assert value == pytest.approx(other[key], abs=SUMMED), key
+
+
+def test_a_readout_of_another_kind_is_refused_and_it_is_said_why(tmp_path: Path) -> None:
+    tiny.build("bert", tmp_path)
+    tiny.change(tmp_path, hidden_act="mish")
+    handle = load(str(tmp_path), name="mish")
+    why = registry.offers(handle).no_parts
+    with pytest.raises(ValueError, match="neither linear nor a dense layer") as refused:
+        registry.attribute(handle, recorded(handle), "encoder", 1, 5)
+    assert why and why in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "gpt_neox", "bart"])
+def test_gradients_are_those_of_finite_differences(kind: str, tmp_path: Path) -> None:
+    """In 64 bits: what is added to a state, by a hook where it comes by, moves the logit as the
+    gradient says."""
+    handle = load(str(tiny.build(kind, tmp_path)), name=kind)
+    handle.model.double()
+    recording = recorded(handle)
+    stream = recording.streams[-1]
+    found = registry.highway(handle, recording, stream.name, 2)
+    assert found.ways == ("residual on",) and found.sites[0] == "embed+pos"
+    plan = handle.plan.streams[-1]
+    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
+    if handle.start is not None:
+        inputs["decoder_input_ids"] = torch.tensor(stream.ids)[None]
+
+    def logit(module: torch.nn.Module, push: torch.Tensor) -> float:
+        hook = module.register_forward_hook(lambda _, __, out: out + push)
+        with torch.no_grad():
+            said = handle.model(**inputs, use_cache=False).logits[0, 2, found.id].item()
+        hook.remove()
+        return said
+
+    # Llama's norms compute in 32 bits whatever they are given.
+    checked, step = 0, 1e-3 if kind == "llama" else 1e-5
+    for site, source in plan.sites:
+        place, _, what = site.rpartition(".")
+        ((heard, factor), *more) = source
+        if what != "wrote" or place not in found.sites or plan.norm == "post":
+            continue  # what is added to an output is added to the sum after it
+        slope = np.zeros((plan.d_model,))
+        for at in range(plan.d_model):
+            push = torch.zeros(1, len(stream.tokens), plan.d_model, dtype=torch.float64)
+            push[0, 1, at] = step
+            up, down = logit(heard.module, push), logit(heard.module, -push)
+            slope[at] = (up - down) / (2 * step)
+        expected = found.norm[0, found.sites.index(place), 1]
+        # a step of 1e-5 leaves 1e-10, rounding 1e-11; 32 bits and 1e-3 leave 1e-4 and 1e-6
+        assert np.linalg.norm(slope) == pytest.approx(expected, rel=30 * step)
+        checked += 1
+    assert checked or plan.norm == "post" or not plan.law
+    assert (found.norm > 0).any(axis=-1).all()

@@ -1,0 +1,162 @@
+"""A text's two large pictures, made before the page has run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from app_harness import page_at
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from explorer.components import codec
+from explorer.server import middleware, prefetch
+from explorer.server.prefetch import pictures
+from explorer.state import models
+from explorer.state.scheduling import ScriptQueue
+
+TEXT = "The cat that saw the dog ran because it was afraid."
+JSON = {"content-type": "application/json"}
+HOSTILE = "<script>alert(1)</script> \ud800 **x** $y$ \u202e Ünïcode 日本語 \x00"
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    monkeypatch.setattr(
+        prefetch, "line", ScriptQueue()
+    )  # the tests before this one were many readers
+    with TestClient(Starlette(routes=prefetch.ROUTES)) as client:
+        yield client
+
+
+def said(**more: object) -> dict[str, object]:
+    return {"model": "encoder", "text": TEXT, "asked": {}} | more
+
+
+def drawn_on_page(**asked: str) -> dict[str, bytes]:
+    page = page_at("attention", **asked)
+    parts = [each.proto for each in page.get("bidi_component")]
+    found = {each.component_name.rpartition(".")[2]: each.bytes for each in parts}
+    return {name: found[name] for name in ("heads", "head")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        ("encoder", {}),
+        ("encoder", {"view": "Matrix", "scale": "Row", "tone": "Log"}),
+        ("encoder", {"layer": "2", "head": "3"}),
+        ("decoder", {}),
+        ("translator", {}),
+        ("translator", {"attention": "cross", "view": "Matrix"}),
+        ("translator", {"attention": "decoder self", "layer": "1", "head": "2"}),
+        ("translator", {"layer": "1", "head": "2"}),
+    ],
+)
+def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None:
+    page = drawn_on_page(text=TEXT, model=model, **asked)  # it loads the model
+    assert pictures(model, TEXT, asked) == page
+
+
+@pytest.mark.slow
+def test_the_address_answers_with_them(ask: TestClient) -> None:
+    models.handle("encoder")
+    answer = ask.post(prefetch.PATH, json=said())
+    assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+    _, blocks = codec.decode(answer.content)
+    header, _ = codec.decode(blocks["heads"].tobytes())
+    assert "cat" in header["tokens"]
+    assert {name: block.tobytes() for name, block in blocks.items()} == pictures(
+        "encoder", TEXT, {}
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        said(model="translator", asked={"attention": "sideways"}),
+        said(model="/etc"),
+        said(model="gpt2"),
+        said(text="a" * (prefetch.LONGEST + 1)),
+        said(text=7),
+        said(asked={"att_keep": "Quiet"}),
+        said(asked={"view": "Film"}),
+        said(asked=["view"]),
+        {"text": TEXT},
+        [],
+    ],
+)
+def test_whatever_cannot_be_told_beforehand_is_left_to_the_page(
+    ask: TestClient, wrong: object
+) -> None:
+    models.handle("encoder"), models.handle("translator")
+    assert ask.post(prefetch.PATH, json=wrong).status_code == 204
+
+
+def test_no_body_and_a_large_one_are_not_read(ask: TestClient) -> None:
+    assert ask.post(prefetch.PATH, content=b"", headers=JSON).status_code == 204
+    large = b"x" * (prefetch.MOST_BYTES + 1)
+    assert ask.post(prefetch.PATH, content=large, headers=JSON).status_code == 204
+    many = JSON | {"content-length": "many"}
+    assert ask.post(prefetch.PATH, content=b"{}", headers=many).status_code == 204
+
+
+def test_what_is_sent_is_read_no_further_than_it_may_be_long(ask: TestClient) -> None:
+    def parts() -> Iterator[bytes]:
+        for _ in range(20):
+            yield b"x" * prefetch.MOST_BYTES
+
+    assert ask.post(prefetch.PATH, content=parts(), headers=JSON).status_code == 204
+    deep = b"[" * (prefetch.MOST_BYTES - 1)
+    assert ask.post(prefetch.PATH, content=deep, headers=JSON).status_code == 204
+
+
+@pytest.mark.slow
+def test_an_error_says_nothing_of_the_text(
+    ask: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError(TEXT)
+
+    monkeypatch.setattr(prefetch, "_pictures", fails)
+    assert ask.post(prefetch.PATH, json=said()).status_code == 204
+    assert "RuntimeError" in caplog.text and TEXT not in caplog.text
+
+
+@pytest.mark.slow
+def test_another_sites_page_gets_nothing_made(ask: TestClient) -> None:
+    models.handle("encoder")
+    content = json.dumps(said()).encode()
+    assert ask.post(prefetch.PATH, content=content, headers=JSON).status_code == 200
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        there = {"content-type": kind}
+        assert ask.post(prefetch.PATH, content=content, headers=there).status_code == 204
+    assert ask.post(prefetch.PATH, content=content).status_code == 204
+
+
+@pytest.mark.slow
+def test_any_text_is_data(ask: TestClient) -> None:
+    models.handle("encoder")
+    for text in (HOSTILE, "", " ", "\n", "a" * prefetch.LONGEST):
+        content = json.dumps(said(text=text)).encode()
+        answer = ask.post(prefetch.PATH, content=content, headers=JSON)
+        assert answer.status_code in (200, 204)
+
+
+def test_where_many_readers_are_at_it_there_are_none(
+    ask: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefetch.line, "begun_lately", lambda: prefetch.MOST_RUNS + 1)
+    assert ask.post(prefetch.PATH, json=said()).status_code == 204
+
+
+def test_the_door_takes_what_is_sent_and_nothing_is_read_there() -> None:
+    def scope(method: str) -> dict[str, object]:
+        return {"type": "http", "path": prefetch.PATH, "method": method, "query_string": b""}
+
+    assert middleware.refusal(scope("POST")) is None
+    refused = middleware.refusal(scope("GET"))
+    assert refused is not None and refused.status_code == 405

@@ -1,0 +1,151 @@
+"""What is said of Hugging Face models that cannot be run, that predict no words, or that know the
+order of their tokens in a way of their own: for each the reason that is true of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+import transformers
+from test_hf_models_on_pages import opened, there
+
+from explorer.text import positions
+from models import registry
+from models.pretrained import model_files
+from models.pretrained.hf_model import load
+
+pytestmark = pytest.mark.slow
+DEEPSEEK = {"q_lora_rank": None, "qk_rope_head_dim": 8, "head_dim": 4, "first_k_dense_replace": 2}
+# A model that is built, and what must be said of it, with the remedy.
+REFUSED: dict[str, tuple[Callable, str]] = {
+    "windows": (
+        lambda: transformers.ModernBertForMaskedLM(
+            transformers.ModernBertConfig(
+                **tiny.BERT,
+                pad_token_id=0,
+                local_attention=4,
+                global_attn_every_n_layers=2,
+            )
+        ),
+        r"some of its layers see a window of fewer than 7 tokens, and others do not; choose a "
+        r"version with a wider window",
+    ),
+    "no embeddings": (
+        lambda: transformers.CanineModel(
+            transformers.CanineConfig(
+                hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=48
+            )
+        ),
+        "it has no table with an embedding for each token; choose",
+    ),
+    "more than a text": (
+        lambda: transformers.BrosModel(transformers.BrosConfig(**tiny.BERT)),
+        r"refuses a text of 7 tokens \(“You have to specify bbox”\); change its settings or choose",
+    ),
+    "beyond a table": (
+        lambda: transformers.MarianMTModel(
+            transformers.MarianConfig(
+                **tiny.TWO, pad_token_id=0, eos_token_id=2, decoder_start_token_id=500
+            )
+        ),
+        "A token or position that the config.json of .* names lies beyond the end of its tables; ",
+    ),
+    "sizes": (
+        lambda: transformers.DeepseekV3ForCausalLM(
+            transformers.DeepseekV3Config(**tiny.LLAMA | DEEPSEEK)
+        ),
+        "The sizes in the config.json of .* do not fit together; ",
+    ),
+    "settings": (
+        lambda: transformers.BertForMaskedLM(
+            transformers.BertConfig(**tiny.BERT, chunk_size_feed_forward="8")
+        ),
+        "breaks off on a text of 7 tokens with the settings of its config.json; ",
+    ),
+}
+
+
+def classifier(folder: Path, kind: str = "Bert") -> Path:
+    """A tiny classifier with three classes, saved as fine-tuning saves it."""
+    torch.manual_seed(5)
+    settings = {"Bert": tiny.BERT, "GPT2": {**tiny.GPT2, "pad_token_id": 0}}[kind]
+    config = getattr(transformers, f"{kind}Config")(**settings, num_labels=3)
+    model = getattr(transformers, f"{kind}ForSequenceClassification")(config)
+    tiny.stirred(model).save_pretrained(folder)
+    (tiny.wordpiece if kind == "Bert" else tiny.gpt2_bytes)().save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_model_that_does_not_run_is_refused_for_its_own_reason(kind: str, tmp_path: Path) -> None:
+    build, reason = REFUSED[kind]
+    torch.manual_seed(1)
+    tiny.stirred(build()).save_pretrained(tmp_path)
+    tiny.wordpiece().save_pretrained(tmp_path)
+    with pytest.raises(model_files.NotLoaded, match=reason) as refused:
+        load(str(tmp_path), name="it")
+    assert "bare text" not in str(refused.value) and str(refused.value).endswith(".")
+
+
+@pytest.mark.parametrize("way", ["hub:", "ours:"])
+@pytest.mark.parametrize("kind", ["Bert", "GPT2"])
+def test_a_classifier_is_said_to_have_a_classification_head(
+    way: str, kind: str, tmp_path: Path
+) -> None:
+    handle = registry.load(f"{way}{classifier(tmp_path, kind)}")
+    offered, recording = registry.offers(handle), registry.record(handle, "the cat sat")
+    assert offered.logits == ""
+    assert offered.no_readout == "has a classification head and no readout over the vocabulary"
+    stream = recording.streams[-1].name
+    for question in (
+        lambda: registry.logits(handle, recording, stream, 0),
+        lambda: registry.lens(handle, recording, stream),
+        lambda: registry.attribute(handle, recording, stream, 0, 1),
+    ):
+        with pytest.raises(
+            ValueError, match="has a classification head and no readout over"
+        ) as why:
+            question()
+        assert "vectors" not in str(why.value)
+
+
+@pytest.mark.parametrize("way", ["hub:", "ours:"])
+def test_pages_say_what_a_classifier_has_in_the_place_of_words(way: str, tmp_path: Path) -> None:
+    model = f"{way}{classifier(tmp_path)}"
+    there(model)
+    says = "has a classification head and no readout over the vocabulary and predicts no words"
+    app = opened("predictions", model=model, text="the cat sat")
+    assert not app.exception
+    assert any(says in each.value for each in app.caption)
+    app = opened(
+        "compare", model=model, text="the cat sat", other_what="Model", other_model="encoder"
+    )
+    assert not app.exception
+    says = "has a classification head and no readout over the vocabulary, so it predicts no words"
+    assert any(says in each.value for each in app.markdown)
+
+
+def test_t5_adds_learned_numbers_and_bloom_takes_the_more_the_further(
+    tiny_loaded: Callable,
+) -> None:
+    said = {}
+    for family in ("t5", "bloom"):
+        handle = tiny_loaded(family)
+        said[family] = positions.adds_none(family, registry.offers(handle).positions)
+    assert "adds to each score a number learned for each head and each bucket" in said["t5"]
+    assert "the further apart" not in said["t5"]
+    assert "takes from a score the more, the further apart" in said["bloom"]
+
+
+def test_t5_s_numbers_do_not_fall_with_the_distance(tiny_loaded: Callable) -> None:
+    """What the sentence says of T5 is so in its code: one number a head and a bucket, learned."""
+    (table,) = [
+        parameter
+        for name, parameter in tiny_loaded("t5").model.encoder.named_parameters()
+        if "relative_attention_bias" in name
+    ]
+    assert tuple(table.shape) == (tiny.T5["relative_attention_num_buckets"], tiny.T5["num_heads"])
+    assert table.requires_grad and not (table.diff(dim=0) <= 0).all()

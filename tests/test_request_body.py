@@ -1,0 +1,98 @@
+"""How much a page sends to the browser for the longest text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from app_harness import ROOT, page_at
+from compare_fixtures import recorded
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Element
+
+from explorer.components import interventions
+from explorer.components.figure_caption import Picture
+from models import registry
+
+MOST = 1_500_000  # bytes
+LONG = "The cat sat on the mat while the old dog slept by the door. " * 60
+OTHER = LONG.replace("cat", "bird")
+VIEWS = [
+    ("attention", {}),
+    ("attention", {"view": "Matrix"}),
+    ("attention", {"att_unit": "Words"}),
+    *(("lookup", {"look_at": way}) for way in ("Hard", "Graph", "Three", "Words", "Scale")),
+    *(
+        ("positions", {"ask": ask})
+        for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
+    ),
+    *(("switches", {"effects": one}) for one in ("Attention", "Vectors", "Trained without")),
+    ("switches", {"effects": "Patching", "donor": OTHER}),
+    *(("compare", {"other_view": view}) for view in ("Heads", "Answers", "Nearest", "Vectors")),
+    ("compare", {"other_what": "Sentence", "other_text": OTHER}),
+    *(("summaries", {"sum_what": what}) for what in ("Mean", "Rollout", "Flow", "Writes")),
+    *(("residual", {"flow": flow}) for flow in ("Writes", "LayerNorm", "Heads", "Gradient", "RNN")),
+    ("embeddings", {"contexts": "One"}),
+]
+VIEWS += [
+    (page, {})
+    for page in sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
+    if page not in {each for each, _ in VIEWS}
+]
+# Of a model with more heads, those that send most.
+LARGE = [
+    (page, choices)
+    for page, choices in VIEWS
+    if page in ("attention", "anatomy")
+    or choices in ({"effects": "Attention"}, {"other_view": "Heads"}, {"other_view": "Nearest"})
+    or choices in ({"look_at": "Three"}, {"ask": "Order"}, {"sum_what": "Mean"})
+]
+
+
+def sent(app: AppTest) -> dict[str, int]:
+    """Bytes of all that the app's body holds, whatever it is, by kind."""
+    found: dict[str, int] = {}
+    for each in app.main:
+        if isinstance(each, Element):
+            found[each.type] = found.get(each.type, 0) + each.proto.ByteSize()
+    return found
+
+
+def check(model: str, page: str, choices: dict[str, str]) -> None:
+    assert len(recorded(model, LONG).streams[0].tokens) == 512
+    app = page_at(page, model=model, text=LONG, **choices)
+    assert not app.exception and not app.error
+    found = sent(app)
+    assert 5_000 < sum(found.values()) < MOST, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "choices"), VIEWS, ids=str)
+def test_no_view_of_a_long_text_sends_more_than_a_megabyte_and_a_half(
+    page: str, choices: dict[str, str]
+) -> None:
+    check("encoder", page, choices)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    registry.MINILM not in registry.names(), reason="the package with MiniLM is not installed"
+)
+@pytest.mark.parametrize(("page", "choices"), LARGE, ids=str)
+def test_no_view_of_minilm_sends_more_either(page: str, choices: dict[str, str]) -> None:
+    check(registry.MINILM, page, choices)
+
+
+def test_tables_are_counted() -> None:
+    app = AppTest.from_string("import streamlit as st; st.dataframe({'a': list(range(10_000))})")
+    assert sent(app.run())["dataframe"] > 10_000
+
+
+def test_a_hundred_and_forty_four_heads_before_and_after_leave_room_for_one_in_full() -> None:
+    one = np.tril(np.full((512, 512), 1 / 512, dtype=np.float32))
+    every = np.broadcast_to(one, (12, 12, 512, 512))
+    names = [str(at) for at in range(512)]
+    allowed = np.tril(np.ones((512, 512), dtype=bool))
+    pairs = interventions.pairs(every, every, np.zeros((12, 12)), token="")
+    picture = Picture("", (), "", "")
+    trio = interventions.trio((one, one), (allowed, allowed), (0, 0), (names, names), picture)
+    assert len(pairs) + len(trio) < MOST - 100_000, "the frame, the board and the answers"

@@ -1,0 +1,202 @@
+"""Readers' runs wait for one another for a moment at most, and their messages keep their order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
+
+from explorer.server.streamlit_patches import MessageBatch, gather
+from explorer.state.scheduling import ScriptQueue
+
+
+def begun(work) -> threading.Thread:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def until(true) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def test_runs_follow_one_another_in_the_order_of_asking():
+    line, done, at_once = ScriptQueue(moment=60), [], []
+    within, hold = set(), threading.Event()
+
+    def work(number: int) -> None:
+        with line.run():
+            within.add(number)
+            at_once.append(len(within))
+            hold.wait(20)
+            within.remove(number)
+            done.append(number)
+
+    threads = []
+    for number in range(5):
+        threads.append(begun(lambda number=number: work(number)))
+        until(lambda: line.waiting() + len(at_once) == number + 1)
+    hold.set()
+    for thread in threads:
+        thread.join(20)
+    assert done == [0, 1, 2, 3, 4] and at_once == [1] * 5
+
+
+def test_a_run_waits_for_what_is_made_ahead_of_it():
+    line, entered, asked = ScriptQueue(ahead=60), threading.Event(), threading.Event()
+
+    def work() -> None:
+        asked.set()
+        with line.run():
+            entered.set()
+
+    with line.before():
+        thread = begun(work)
+        assert asked.wait(20) and not entered.wait(0.05)
+    assert entered.wait(20)
+    thread.join(20)
+    with line.run():  # nothing is ahead: at once
+        pass
+
+
+def test_what_is_made_ahead_holds_nobody_up_for_long():
+    line = ScriptQueue(ahead=0.01)
+    with line.before(), line.run():
+        assert line.begun_lately() == 1
+
+
+def test_a_run_waits_longer_for_its_own_text_and_for_no_other():
+    line, waited = ScriptQueue(), threading.Event()
+
+    def work() -> None:
+        line.wait_for(("encoder", "its own"), 60)
+        waited.set()
+
+    with line.before(("encoder", "its own")):
+        thread = begun(work)
+        assert not waited.wait(0.05)
+        line.wait_for(("encoder", "another"), 60)  # at once
+        line.wait_for(("encoder", "its own"), 0.01)  # not for ever
+    assert waited.wait(20)
+    thread.join(20)
+
+
+def test_a_fault_ahead_of_a_run_lets_it_go():
+    line = ScriptQueue(ahead=60)
+    with pytest.raises(ValueError), line.before():
+        raise ValueError
+    with line.run():
+        pass
+
+
+def test_nobody_waits_for_a_long_run_beyond_its_moment():
+    line, leave, entered = ScriptQueue(moment=0.02), threading.Event(), []
+
+    def long() -> None:
+        with line.run():
+            entered.append(1)
+            leave.wait(20)
+
+    others = [begun(long) for _ in range(3)]
+    until(lambda: len(entered) == 3)
+    with line.run():  # each of the three has had its moment, and goes on
+        assert all(thread.is_alive() for thread in others) and not line.waiting()
+    leave.set()
+    for thread in others:
+        thread.join(20)
+
+
+def test_a_run_that_fails_leaves_its_place():
+    line = ScriptQueue(moment=60)
+    with pytest.raises(KeyError), line.run():
+        raise KeyError
+    with line.run():
+        assert not line.waiting()
+
+
+def test_messages_arrive_in_order_in_few_groups_and_one_that_fails_takes_no_other_along():
+    told, wakes, n = [], [], 200
+
+    async def listen() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda *_: told.append("failed"))
+        wake = loop.call_soon_threadsafe
+        loop.call_soon_threadsafe = lambda *given: (wakes.append(1), wake(*given))
+        group = MessageBatch(loop)
+
+        def say() -> None:
+            for number in range(n):
+                group.add(lambda number=number: told.append(number))
+            group.add({}.popitem)
+            group.add(lambda: told.append("last"))
+
+        thread = begun(say)
+        while "last" not in told:
+            await asyncio.sleep(0.001)
+        thread.join(20)
+
+    with ThreadPoolExecutor() as threads:  # whatever loop this thread has already
+        threads.submit(lambda: asyncio.run(asyncio.wait_for(listen(), 20))).result()
+    assert told == [*range(n), "failed", "last"]
+    assert len(wakes) < n / 2
+
+
+class Session:
+    """As much of a session as hands messages over."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._event_loop = loop
+
+
+def test_streamlits_sessions_hand_their_messages_over_in_groups(monkeypatch):
+    # where Streamlit does it in another way `gather` changes nothing, and this fails
+    streamlits = AppSession._call_soon_on_event_loop
+    monkeypatch.setattr(AppSession, "_call_soon_on_event_loop", streamlits)
+    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", lambda *_: None)
+    gather()
+    soon, told = AppSession._call_soon_on_event_loop, []
+    heard = AppSession._on_scriptrunner_event
+    assert soon is not streamlits
+
+    def live() -> None:
+        loop = asyncio.new_event_loop()
+        session = Session(loop)
+        soon(session, lambda: told.append("first"))
+        soon(session, lambda: told.append("second"))
+        heard(session, None, ScriptRunnerEvent.ENQUEUE_FORWARD_MSG)
+        loop.run_until_complete(asyncio.sleep(0))
+        assert not told, "they gather"
+        heard(session, None, ScriptRunnerEvent.SCRIPT_STOPPED_WITH_SUCCESS)
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.run_until_complete(asyncio.sleep(0))
+        assert told == ["first", "second"], "the end of a run waits for nothing"
+        soon(session, lambda: told.append("later"))
+        loop.run_until_complete(asyncio.sleep(0.1))
+        loop.close()
+        soon(session, lambda: told.append("too late"))
+        heard(session, None, ScriptRunnerEvent.SHUTDOWN)
+
+    with ThreadPoolExecutor() as threads:
+        threads.submit(live).result()
+    assert told == ["first", "second", "later"]
+
+
+def test_runs_that_began_lately_are_counted(monkeypatch):
+    line, now = ScriptQueue(), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    for _ in range(3):
+        with line.run():
+            now[0] += 0.3
+    assert line.begun_lately() == 3
+    now[0] += 0.5
+    assert line.begun_lately() == 1
+    now[0] += 1
+    assert line.begun_lately() == 0

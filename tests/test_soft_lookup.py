@@ -1,0 +1,222 @@
+"""Attention as a lookup, as messages and as one of three constructions: the laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import read_once
+from tolerances import DOUBLE, PASSED, STORED, SUMMED
+
+from explorer.analysis import soft_lookup
+from models.edits import MoveNorm
+from models.own_model import OwnModel, record
+from models.readouts import weights
+
+TEXT = "the cat sat on the mat"
+
+
+# ---- laws --------------------------------------------------------------------
+
+
+def test_at_temperature_1_the_scores_give_the_models_own_pattern(handle: OwnModel) -> None:
+    for attention in record(handle, TEXT).attention:
+        np.testing.assert_allclose(
+            soft_lookup.softened(attention.scores, attention.allowed, 1.0),
+            attention.pattern,
+            atol=STORED,
+        )
+
+
+def test_the_ends_of_the_temperature_are_one_key_and_the_even_row(handle: OwnModel) -> None:
+    for attention in record(handle, TEXT).attention:
+        cold, hot = (
+            soft_lookup.softened(attention.scores, attention.allowed, each) for each in (0, np.inf)
+        )
+        best = np.where(attention.allowed, attention.scores, -np.inf).argmax(-1)
+        np.testing.assert_array_equal(cold.argmax(-1), best)
+        np.testing.assert_allclose(cold.max(-1), 1)
+        np.testing.assert_allclose(
+            hot,
+            np.broadcast_to(
+                attention.allowed / attention.allowed.sum(-1, keepdims=True), hot.shape
+            ),
+        )
+
+
+def test_equal_best_scores_share_the_weight() -> None:
+    np.testing.assert_allclose(
+        soft_lookup.softened(np.array([2.0, 2.0, 1.0]), np.ones(3, bool), 0), [0.5, 0.5, 0]
+    )
+
+
+def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: OwnModel) -> None:
+    attention = record(handle, TEXT).attention[-1]
+    query = attention.pattern.shape[2] - 1
+    way = [soft_lookup.lookup(attention, 1, 2, query, each).distance for each in (1e-4, 1e-2, 1.0)]
+    found = soft_lookup.lookup(attention, 1, 2, query, 0)
+    assert found.distance == 0 and found.relative == 0 and found.cosine == pytest.approx(1)
+    assert way[0] < STORED and way[0] <= way[-1]
+    np.testing.assert_array_equal(found.z_hard, attention.v[1, 2, found.key])
+    mean = attention.v[1, 2][attention.allowed[query]].mean(axis=0)
+    np.testing.assert_allclose(
+        soft_lookup.lookup(attention, 1, 2, query, np.inf).z_soft, mean, atol=STORED
+    )
+
+
+def test_everywhere_says_what_each_lookup_says(handle: OwnModel) -> None:
+    for attention in record(handle, TEXT).attention:
+        found = soft_lookup.everywhere(attention)
+        for at in ((0, 0, 3), (2, 3, 4)):
+            assert found[at] == pytest.approx(
+                soft_lookup.lookup(attention, *at).relative, abs=STORED
+            )
+        assert np.isnan(found[:, :, attention.allowed.sum(-1) == 1]).all()
+        count, near, median = soft_lookup.counted(found)
+        assert (
+            count == np.isfinite(found).sum()
+            and near == (found <= soft_lookup.NEAR).sum()
+            and median == pytest.approx(np.nanmedian(found))
+        )
+
+
+def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_off(
+    handle: OwnModel,
+) -> None:
+    for attention in record(handle, TEXT).attention:
+        layers, heads, queries, keys = attention.pattern.shape
+        rows, columns, special = (
+            [f"q{at}" for at in range(queries)],
+            [*("." * (keys > 4)), *(f"k{at}" for at in range(keys - 1))],
+            [False] * (keys - 1) + [True],
+        )
+
+        def draw(at: tuple[int, int, int]) -> float:
+            weights = np.where(attention.allowed[at[2]], attention.pattern[at], -1)
+            one, two = np.argsort(-weights)[:2]
+            if not {one, two}.isdisjoint({0, keys - 1}) or weights[two] < 0:
+                return -1.0
+            first, second = attention.v[at[0], at[1], [one, two]].astype(np.float64)
+            return (
+                weights[two]
+                * np.linalg.norm(first - second)
+                / (np.linalg.norm(first) + np.linalg.norm(second))
+            )
+
+        places = list(np.ndindex(layers, heads, queries))
+        assert draw(soft_lookup.divided(attention, rows, columns, special)) == pytest.approx(
+            max(map(draw, places))
+        )
+        assert soft_lookup.divided(attention, rows, columns, special, 1, 2)[:2] == (1, 2)
+        found = soft_lookup.divided(attention, rows, columns, special, query=queries - 1)
+        assert found[2] == queries - 1 and draw(found) == pytest.approx(
+            max(draw(at) for at in places if at[2] == queries - 1)
+        )
+
+
+def test_one_token_alone_is_opened_too(small_decoder: OwnModel) -> None:
+    attention = record(small_decoder, "").attention[0]
+    assert attention.pattern.shape[2:] == (1, 1) and soft_lookup.divided(
+        attention, ["[BOS]"], ["[BOS]"], [True]
+    ) == (0, 0, 0)
+
+
+def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_wrote(
+    handle: OwnModel,
+) -> None:
+    recording, outputs = record(handle, TEXT), weights.outputs(handle)
+    for attention in recording.attention:
+        for layer, head, query in ((0, 0, 0), (1, 3, 2), (2, 1, 4)):
+            z = soft_lookup.messages(attention, layer, head, query).sum(axis=0)
+            np.testing.assert_allclose(
+                z, attention.pattern[layer, head, query] @ attention.v[layer, head], atol=SUMMED
+            )
+            length, error = soft_lookup.lengths(attention, layer, head, query)
+            assert length == pytest.approx(np.linalg.norm(z)) and error < DOUBLE
+            table = soft_lookup.received(
+                attention, layer, head, query, recording.stream(attention.key).tokens
+            )
+            assert sum(table["share of z"]) == pytest.approx(1) and sum(
+                table["weight"]
+            ) == pytest.approx(1, abs=SUMMED)
+            assert len(table["from"]) == attention.allowed[query].sum()
+            assert (
+                soft_lookup.wrote_error(
+                    recording, attention, *outputs[attention.name], layer, query
+                )
+                < PASSED
+            )
+
+
+def test_edges_are_the_weights_that_the_rule_says(handle: OwnModel) -> None:
+    for attention in record(handle, TEXT).attention:
+        weights = attention.pattern[1, 2]
+        found = soft_lookup.edges(weights, attention.allowed, 1.5)
+        through = (weights >= 1.5 / attention.allowed.sum(-1)[:, None]) & attention.allowed
+        assert (
+            set(zip(found.queries, found.keys)) == set(zip(*np.nonzero(through)))
+            and found.in_all == through.sum()
+        )
+        assert (np.diff(found.weights) <= 0).all()
+        nodes = soft_lookup.nodes(
+            weights, attention.allowed, 1.5, ["a"] * weights.shape[0], ["b"] * weights.shape[1]
+        )
+        assert sum(nodes["edges in"]) == sum(nodes["edges out"]) == found.in_all
+        assert sum(nodes["weight in"]) == pytest.approx(weights.shape[0], abs=PASSED) and sum(
+            nodes["weight out"]
+        ) == pytest.approx(weights.shape[0], abs=PASSED)
+
+
+def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(
+    handle: OwnModel,
+) -> None:
+    recording = record(handle, TEXT)
+    for attention in recording.attention:
+        if attention.query != attention.key:
+            with pytest.raises(ValueError, match="not the same tokens"):
+                soft_lookup.constructions(np.ones((3, 3)), attention, 0, 0)
+            continue
+        naive, symmetric, own = soft_lookup.constructions(
+            soft_lookup.entering(recording, attention, 1), attention, 1, 2
+        )
+        for one in (naive, symmetric):
+            np.testing.assert_allclose(
+                one.scores, one.scores.T, rtol=0, atol=DOUBLE * np.abs(one.scores).max()
+            )
+            assert one.asymmetry < DOUBLE
+        np.testing.assert_allclose(own.scores, attention.scores[1, 2], atol=PASSED)
+        np.testing.assert_allclose(own.weights, attention.pattern[1, 2], atol=SUMMED)
+        assert 0.01 < own.asymmetry <= 1
+
+
+def test_u_is_the_heads_own_w_q(small_handle: OwnModel) -> None:
+    recording = record(small_handle, TEXT)
+    attention = recording.attention[0]
+    module = small_handle.model.attentions()["self"][1]
+    weight, bias = module.w_q.weight.detach().numpy(), module.w_q.bias.detach().numpy()
+    x, d_head = soft_lookup.entering(recording, attention, 1), recording.model.d_head
+    ux = (x @ weight.T + bias)[:, 2 * d_head : 3 * d_head]
+    np.testing.assert_allclose(ux, attention.q[1, 2], atol=SUMMED)
+
+
+def test_where_layernorm_stands_before_attention_its_reading_enters(small_handle: OwnModel) -> None:
+    recording = record(small_handle, TEXT, (MoveNorm("pre"),))
+    x = soft_lookup.entering(recording, recording.attention[0], 2)
+    np.testing.assert_array_equal(x, recording.streams[0].at("2.attn.read"))
+    plain = record(small_handle, TEXT)
+    np.testing.assert_array_equal(
+        soft_lookup.entering(plain, plain.attention[0], 2), plain.streams[0].at("1.ffn.normed")
+    )
+
+
+def test_asymmetry_by_hand() -> None:
+    assert soft_lookup.asymmetry(np.array([[1.0, 2], [2, 5]])) == 0
+    assert soft_lookup.asymmetry(np.array([[0.0, 2], [-2, 0]])) == pytest.approx(1)
+    assert soft_lookup.asymmetry(np.array([[0.0, 2], [0, 0]])) == pytest.approx(np.sqrt(0.5))
+    assert soft_lookup.asymmetry(np.zeros((2, 2))) == 0
+
+
+def test_a_vector_longer_than_all_others_looks_most_at_itself() -> None:
+    attention = record(read_once("encoder"), TEXT).attention[0]
+    x = np.random.default_rng(0).normal(size=(attention.pattern.shape[-1], 16))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)  # of one length: Cauchy and Schwarz
+    assert soft_lookup.constructions(x, attention, 0, 0)[0].own == len(x)
