@@ -32,7 +32,7 @@ def main(sizes: tuple[int, ...] = (32, 256), times: int = 7) -> None:
             continue
         handle = registry.load(name)
         for size in sizes:
-            recording = registry.record(handle, " ".join((TEXT.split() * 4)[: int(size * 0.8)]))
+            recording = handle.record(" ".join((TEXT.split() * 4)[: int(size * 0.8)]))
             named = {one.name: head_naming.describe(recording, one) for one in recording.attention}
             made = fastest(lambda: findings(recording, heads=named), times)
             naming = fastest(

@@ -34,7 +34,7 @@ def main() -> None:
             with torch.inference_mode():
                 encoder.model(ids)
             middle = perf_counter()
-            registry.record(encoder, text)
+            encoder.record(text)
             bare.append(middle - start)
             recorded.append(perf_counter() - middle)
         print(

@@ -116,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         told: Counter[str] = Counter()
         wrong = 0
         for text in some:
-            recording = registry.record(handle, text)
+            recording = handle.record(text)
             found = findings.findings(recording)
             one = headline(found)
             told[one.kind if one else "none"] += 1

@@ -144,7 +144,7 @@ def false_names(
     for at in range(n_recordings):
         if at % EACH == 0:
             drawn = untrained(handle, kind, seed=at // EACH)
-        found.update(named(registry.record(drawn, texts[at % len(texts)])))
+        found.update(named(drawn.record(texts[at % len(texts)])))
     return found
 
 
@@ -168,7 +168,7 @@ class Held:
 
 def held(handle: own_model.OwnModel, texts: Sequence[str]) -> Held:
     """Names of a trained model's heads over the sentences."""
-    recordings = [registry.record(handle, text) for text in texts]
+    recordings = [handle.record(text) for text in texts]
     now = np.array([named(one) for one in recordings])
     then = np.array(
         [
@@ -199,7 +199,7 @@ def pronouns(names: Sequence[str], write: bool) -> None:
     for name in names:
         handle = registry.load(name)
         texts = coreference.sentences()
-        found = coreference.heads(coreference.read(registry.record(handle, text)) for text in texts)
+        found = coreference.heads(coreference.read(handle.record(text)) for text in texts)
         made[handle.card.fingerprint] = found
         for attention, heads in found.items():
             for (layer, head), one in sorted(heads.items()):

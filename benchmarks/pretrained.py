@@ -62,14 +62,14 @@ def qwen2() -> None:
     bpe = Tokenizer.train(words, 300, FOR_WRITING)
     handle = own_model.handle_of(ours, bpe, "qwen2", "random", "float32", ends=((), ()))
     text = " ".join(["the"] * QWEN2_TOKENS)
-    ids = torch.tensor(registry.record(handle, text).streams[0].ids)[None]
+    ids = torch.tensor(handle.record(text).streams[0].ids)[None]
     assert ids.shape[1] == QWEN2_TOKENS
 
     @torch.inference_mode()
     def theirs() -> object:
         return model(ids, output_attentions=True, output_hidden_states=True, use_cache=False)
 
-    one, other = fastest([lambda: registry.record(handle, text), theirs], QWEN2_ROUNDS)
+    one, other = fastest([lambda: handle.record(text), theirs], QWEN2_ROUNDS)
     held = sum(each.untyped_storage().nbytes() for each in storages(ours))
     numbers = sum(each.nbytes for each in ours.parameters())
     print(
@@ -99,10 +99,10 @@ def minilm() -> None:
     )
     for n in LENGTHS:
         text = " ".join(["a"] * (n - 2))
-        ids = torch.tensor([[int(each) for each in registry.record(handle, text).streams[0].ids]])
+        ids = torch.tensor([[int(each) for each in handle.record(text).streams[0].ids]])
         assert ids.shape[1] == n
         passes: list[Callable[[], object]] = [
-            lambda: registry.record(handle, text),
+            lambda: handle.record(text),
             lambda: theirs(text),
             *([lambda: lens(ids)] if lens else []),
         ]

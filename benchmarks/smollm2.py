@@ -34,7 +34,7 @@ PARAGRAPHS, BEGINS = 40, 0  # how many are read, and the token before each
 
 def main(only: str = "", data: str = "") -> None:
     torch.set_num_threads(2)
-    registry.record(registry.load("decoder"), "The app without it.")
+    registry.load("decoder").record("The app without it.")
     before, start = most_memory(), perf_counter()
     handle = registry.load(smollm2.NAME)
     assert isinstance(handle, OwnModel)
@@ -73,8 +73,8 @@ def passes(handle: OwnModel) -> None:
 
     for n, rounds in LENGTHS.items():
         text = " ".join(["the"] * n)
-        assert len(registry.record(handle, text).streams[0].ids) == n
-        one, other = fastest([lambda: registry.record(handle, text), lambda: eager(text)], rounds)
+        assert len(handle.record(text).streams[0].ids) == n
+        one, other = fastest([lambda: handle.record(text), lambda: eager(text)], rounds)
         print(
             f"{n:>4} tokens: record {one * 1e3:.1f} ms, theirs {other * 1e3:.1f}: {one / other:.2f}"
         )

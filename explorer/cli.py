@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from models.recording import VERSION
 
 if TYPE_CHECKING:
+    from models.model import Model
     from models.recording import Recording
-    from models.registry import Handle
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_MODEL = "encoder"
@@ -148,7 +148,7 @@ def _not_bound(kind: Sequence[int], at: Any) -> OSError | None:
     return None
 
 
-def _recorded(asked: argparse.Namespace) -> tuple[Handle, Recording]:
+def _recorded(asked: argparse.Namespace) -> tuple[Model, Recording]:
     """The model that is asked for, loaded, and its recording of the text."""
     name = _named(asked.model)
     text = sys.stdin.read() if asked.text == "-" else asked.text
@@ -168,17 +168,16 @@ def _named(name: str) -> str:
     return name
 
 
-def _loaded(name: str) -> Handle:
+def _loaded(name: str) -> Model:
     from models import registry
 
     _say(f"Loading {name} …")
     return registry.load(name, _progress)
 
 
-def _read(model: Handle, text: str, target: str | None = None) -> Recording:
-    from models import registry
+def _read(model: Model, text: str, target: str | None = None) -> Recording:
 
-    recording = registry.record(model, text, target=target)
+    recording = model.record(text, target=target)
     _say(f"{sum(len(each.tokens) for each in recording.streams)} tokens read.")
     if recording.dropped:
         _say(f"{recording.dropped} more did not fit the model and are left out.")

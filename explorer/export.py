@@ -4,7 +4,7 @@ needs no network.
     from explorer import export
     from models import registry
 
-    recording = registry.record(registry.load("encoder"), "The animal was tired.")
+    recording = registry.load("encoder").record("The animal was tired.")
     open("heads.html", "w", encoding="utf-8").write(export.page(recording))
 """
 
@@ -30,7 +30,7 @@ from models import registry
 from models.recording import Recording
 
 if TYPE_CHECKING:
-    from models.registry import Handle
+    from models.model import Model
 
 VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "heads": heads.heads,
@@ -69,7 +69,7 @@ def page(
     view: str = "heads",
     /,
     *,
-    model: Handle | None = None,
+    model: Model | None = None,
     other: Recording | None = None,
     target: str | None = None,
     link: str = "",

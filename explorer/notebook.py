@@ -17,7 +17,7 @@ from models.edits import Edit
 from models.recording import Recording
 
 if TYPE_CHECKING:
-    from models.registry import Handle
+    from models.model import Model
 
 HEIGHT = 860  # pixels of the frame that a view is drawn in
 
@@ -44,7 +44,7 @@ class NotebookView:
 
 
 @cache
-def load(model: str) -> Handle:
+def load(model: str) -> Model:
     """A model by its name, loaded once."""
     return registry.load(model)
 
@@ -53,7 +53,7 @@ def record(
     text: str, model: str = "encoder", edits: tuple[Edit, ...] = (), target: str | None = None
 ) -> Recording:
     """One forward pass of a model over a text, as numbers."""
-    return registry.record(load(model), text, edits, target)
+    return load(model).record(text, edits, target)
 
 
 def show(

@@ -1,4 +1,4 @@
-"""What callers hand to the functions of `models.registry`, checked where it comes in: a model or
+"""What callers hand to the methods of `models.model.Model`, checked where it comes in: a model or
 its name, edits, and a recording of that model."""
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def expect_text(text: object) -> None:
         raise TypeError(f"a text is a str; {_briefly(text)} is none")
 
 
-def expect_handle(model: Any) -> None:
+def expect_model(model: Any) -> None:
     """Raises TypeError for what is no loaded model."""
     if not hasattr(model, "source") or not hasattr(model, "card"):
         raise TypeError(
-            f"a model is a name or what registry.load(name) gives; {_briefly(model)} is neither"
+            f"a model is a name or what headlight.load(name) returns; {_briefly(model)} is neither"
         )
 
 
@@ -43,7 +43,7 @@ def expect_recording_of(handle: Any, recording: Any, stream: str, token: int = 0
     from the end."""
     if not isinstance(recording, Recording):
         raise TypeError(
-            f"a recording is what registry.record(model, text) gives; {_briefly(recording)} is none"
+            f"a recording is what model.record(text) returns; {_briefly(recording)} is none"
         )
     one, other = recording.model, handle.card
     if one.fingerprint != other.fingerprint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,9 +10,6 @@ from models.edits import Edit
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from models.recording import Recording
-    from models.results import Attribution, Beam, Lens, SeededSampling
 
 
 @dataclass(frozen=True)
@@ -99,54 +96,3 @@ class TextGenerator(Protocol):
 
     def back(self) -> None:
         """Take the newest token back."""
-
-
-class Source(Protocol):
-    """Where models come from: a module with these functions, named by the `source` of its handles.
-
-    Each takes a handle that the source itself has loaded.
-    """
-
-    def offers(self, handle: Any) -> Capabilities:
-        """What the model shows of itself."""
-
-    def record(
-        self,
-        handle: Any,
-        text: str,
-        edits: tuple[Edit, ...] = (),
-        target: str | tuple[int, ...] | None = None,
-    ) -> Recording:
-        """One forward pass, recorded."""
-
-    def lens(self, handle: Any, recording: Recording, stream: str, top: int = 10) -> Lens:
-        """What every state of a stream would say if it were the last."""
-
-    def logits(self, handle: Any, recording: Recording, stream: str, token: int) -> np.ndarray:
-        """Scores over the vocabulary, (id), at one token of a stream."""
-
-    def nearest(self, handle: Any, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-        """The words nearest to vectors (row, d_model): ids and cosines, each (row, rank)."""
-
-    def writing(self, handle: Any, text: str, then: tuple[int, ...] = ()) -> TextGenerator:
-        """A text in the making, going on from `text` and what was written after it."""
-
-    def beams(
-        self, handle: Any, text: str, how: int | SeededSampling
-    ) -> Iterator[tuple[Beam, ...]]:
-        """The translation of `text`, with so many beams or drawn, a step at a time."""
-
-    def attribute(
-        self,
-        handle: Any,
-        recording: Recording,
-        stream: str,
-        token: int,
-        id: int,
-        against: int | None = None,
-    ) -> Attribution:
-        """A word's logit at a token as a sum of parts."""
-
-    def highway(self, handle: Any, recording: Recording, stream: str, token: int) -> Any:
-        """The gradient of the likeliest word's logit back to every state of a stream, as
-        `models.readouts.gradients.Highway`."""

@@ -26,6 +26,7 @@ import numpy as np
 from models.cancellation import remote_wait
 from models.capabilities import Capabilities
 from models.edits import KINDS, Edit, to_line
+from models.model import Model
 from models.model_names import ON_THE_CLUSTER
 from models.recording import Card, NotFinite, Recording, from_npz
 from models.results import Lens
@@ -57,12 +58,12 @@ class ClusterVocabulary:
 
 
 @dataclass(frozen=True)
-class ClusterModel:
+class ClusterModel(Model):
     """A model on the cluster, ready to record. Nothing of it is here but its card and its words."""
 
     source: ClassVar[str] = "models.cluster"
     card: Card
-    offers: Capabilities
+    remote: Capabilities
     tokenizer: ClusterVocabulary
 
 
@@ -81,7 +82,7 @@ def load(name: str) -> ClusterModel:
 def capabilities(handle: ClusterModel) -> Capabilities:
     """What the model shows of itself: what a model in its own code would; its weights stay where
     they are."""
-    return handle.offers
+    return handle.remote
 
 
 def record(

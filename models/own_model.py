@@ -28,6 +28,7 @@ from models.edit_ops import divisor, hidden, shuffled, that_fit
 from models.edit_validation import check, check_length
 from models.edits import Edit, PatchHead, PatchSite
 from models.layers import WIDE, GatedFeedForward, Patch, sharing
+from models.model import Model
 from models.recording import Attention, Card, NotFinite, Recording
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
 from models.transformer import Decoder, Encoder, EncoderDecoder, FeedForward, Transformer
@@ -65,7 +66,7 @@ ENDS = {"encoder": ((CLS,), (SEP,)), "decoder": ((BOS,), ()), "encoder-decoder":
 
 
 @dataclass(frozen=True)
-class OwnModel:
+class OwnModel(Model):
     """A loaded model, ready to record. It is shared by everyone and never changes. `ends`: the
     special tokens before and after a text."""
 
@@ -387,13 +388,6 @@ def frame(handle: OwnModel, text: str) -> tuple[Tokens, int]:
 def frame_target(handle: OwnModel, text: str) -> tuple[Tokens, int]:
     """A target as the decoder reads it, [BOS] text, and how many tokens were dropped."""
     return handle.tokenizer.tokens(text, handle.card.n_positions, (BOS,), ())
-
-
-@torch.inference_mode()
-def embeddings(handle: OwnModel) -> np.ndarray:
-    """Every word's embedding as the stream begins with it, times sqrt(d_model): (id, d_model)."""
-    embedding = handle.model.embedding
-    return embedding.words(embedding.token.weight).numpy()
 
 
 @torch.inference_mode()

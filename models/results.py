@@ -8,6 +8,7 @@ over the vocabulary.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -221,3 +222,128 @@ def spelling(name: str = "") -> re.Pattern[str]:
     """What is read as a mask token called `name`, in capitals or not."""
     names = dict.fromkeys(each for each in (name, *MASKS) if each)
     return re.compile("|".join(map(re.escape, names)), re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class FFNActivations:
+    """FFN(x) = act(x W_1 + b_1) W_2 + b_2 at one token: before, after (d_ff) the activation; writes
+    (d_ff, d_model), a unit's activation times its row of W_2; bias (d_model). The sum of `writes`
+    and `bias` is what the FFN wrote. Of a gated one `before` is the gate, and `after` what comes of
+    it times the unit."""
+
+    before: np.ndarray
+    after: np.ndarray
+    writes: np.ndarray
+    bias: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Decay:
+    """Three small networks, `step` of `steps` into learning to say the symbol `lag` tokens back,
+    and their gradients over a text.
+
+    gradient (network, distance): at output t the norm of d(logit of the likeliest
+    symbol)/d(embedding of token t - distance), mean over the outputs of the text; first: the same
+    before any training. loss (network, look) in nats and accuracy (network) on fresh random lists;
+    looks (look): the steps at which loss was taken. parameters (network): numbers each of them
+    learns.
+    """
+
+    lag: int
+    length: int
+    step: int
+    steps: int
+    first: np.ndarray
+    gradient: np.ndarray
+    loss: np.ndarray
+    looks: np.ndarray
+    accuracy: np.ndarray
+    parameters: tuple[int, ...]
+
+
+DRAWS = 20  # of what is random beside the weights; one draw may be a hundred times off the median
+
+
+@dataclass(frozen=True, eq=False)
+class Depth:
+    """Norms of d(output)/d(state) over all tokens, each of that at the last state: norm (way,
+    layers + 1), at the input and after each layer, the median of `draws`. The output is the sum of
+    the last vectors' products with random vectors. ways: names as in WAYS. tokens: how many of the
+    text counted; gain: the size of the weights, of Xavier's."""
+
+    ways: tuple[str, ...]
+    norm: np.ndarray
+    tokens: int
+    width: int
+    gain: float
+    draws: int = DRAWS
+
+    @property
+    def layers(self) -> int:
+        """How many layers the stack has."""
+        return self.norm.shape[1] - 1
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualGradients:
+    """Norms of d(logit of word `id` at `token` of stream `output`)/d(state), by way, site and
+    token.
+
+    ways: names of what was switched, as in WAYS; sites: "embed+pos" and then the sub-layers, such
+    as "0.attn", each standing for the state after it; norm (way, site, token); logit (way): the
+    output itself.
+    """
+
+    stream: str
+    output: str
+    token: int
+    id: int
+    ways: tuple[str, ...]
+    sites: tuple[str, ...]
+    norm: np.ndarray
+    logit: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Jacobian:
+    """Derivatives of one sub-layer at one token by that token's own vector x, everything else held:
+    d x d matrices by their singular values.
+
+    wrote (d): of f, what the sub-layer writes (a pre-LN one's LayerNorm is part of f); total (d):
+    of x + f(x), of f(x) alone in a model trained without residual connections (`adds` False); after
+    (d): of what stands after the LayerNorm that follows, for pre-LN and where there is none the
+    same as total; all from the largest down.
+    error: the largest entry of |J(x + f) - J(f) - I|, the two measured apart; without the residual
+    of |J(f) - J(f)|.
+    """
+
+    site: str
+    token: int
+    wrote: np.ndarray
+    total: np.ndarray
+    after: np.ndarray
+    error: float
+    adds: bool = True
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one patch does. `place` is (layer, head) or (site, token); `value` the logit of the word
+    minus that of the other word."""
+
+    place: tuple[int | str, int]
+    value: float
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep about to begin: `clean` and `donor`, the same difference of logits in the two runs as
+    they are; `places` to come, and their effects."""
+
+    clean: float
+    donor: float
+    places: int
+    effects: Iterator[Effect]
+
+
+Norm = tuple[np.ndarray, np.ndarray, float, bool]

@@ -65,7 +65,7 @@ class Models:
             return packed({"problem": "This is no question that a model answers."} | mine)
 
     def _record(self, model: str, text: str, edits: str, target: Any) -> Recording:
-        return registry.record(self._handles[model], text, from_line(edits), target)
+        return self._handles[model].record(text, from_line(edits), target)
 
     def _recording(self, asked: dict) -> Recording:
         target = asked["target"]
@@ -76,25 +76,25 @@ class Models:
         handle = self._handles[asked["model"]]
         return {
             "card": card_as_data(handle.card),
-            "offers": capabilities_as_data(registry.offers(handle)),
-            "labels": registry.labels(handle, range(handle.card.n_vocab)),
+            "offers": capabilities_as_data(handle.capabilities),
+            "labels": handle.labels(range(handle.card.n_vocab)),
         }, b""
 
     def _lens(self, asked: dict, _: bytes) -> tuple[dict, bytes]:
         handle, of = self._handles[asked["model"]], self._recording(asked)
-        made = registry.lens(handle, of, asked["stream"], asked["top"])
+        made = handle.lens(of, asked["stream"], asked["top"])
         parts = {each.name: getattr(made, each.name) for each in fields(made)}
         numbers = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
         return {"sites": made.sites}, packed_arrays(**numbers)
 
     def _logits(self, asked: dict, _: bytes) -> tuple[dict, bytes]:
         handle, of = self._handles[asked["model"]], self._recording(asked)
-        made = registry.logits(handle, of, asked["stream"], asked["token"])
+        made = handle.logits(of, asked["stream"], asked["token"])
         return {}, packed_arrays(logits=made)
 
     def _nearest(self, asked: dict, content: bytes) -> tuple[dict, bytes]:
         vectors = arrays(content)["vectors"]
-        ids, cosines = registry.nearest(self._handles[asked["model"]], vectors, asked["top"])
+        ids, cosines = self._handles[asked["model"]].nearest(vectors, asked["top"])
         return {}, packed_arrays(ids=ids, cosines=cosines)
 
     def _text(self, asked: dict, _: bytes) -> tuple[dict, bytes]:

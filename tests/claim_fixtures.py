@@ -32,21 +32,20 @@ def material(
     """Evidence straight from the library; `base`: edits that every pass runs under; `chance`: of
     the permuted model, on the same target."""
     two = handle.card.kind == "encoder-decoder"
-    recording = registry.record(handle, text, from_line(base), target)
+    recording = handle.record(text, from_line(base), target)
     ids = tuple(map(int, recording.streams[-1].ids[1:])) if two else None
 
     @cache  # as the app's shelf keeps what is asked twice
     def again(edits: str, other: str, target: tuple[int, ...] | None) -> Recording:
         own = ids if target is None and not other else target
-        return registry.record(
-            handle,
+        return handle.record(
             other or text,
             from_line(",".join(filter(None, (base, edits)))),
             own if two else None,
         )
 
     def stepwise(rows: int) -> list[np.ndarray]:
-        writing = registry.writing(handle, text if two else "")
+        writing = handle.generate(text if two else "")
         scores = [writing.logits]
         for id in recording.streams[-1].ids[1:rows]:
             writing.add(int(id))
@@ -56,13 +55,13 @@ def material(
     return ClaimContext(
         recording,
         again,
-        lambda stream: registry.norms(handle, stream),
-        lambda: registry.outputs(handle),
-        lambda *where: registry.jacobian(handle, recording, *where),
-        lambda *where: registry.highway(handle, recording, *where),
-        lambda stream: registry.lens(handle, recording, stream),
-        lambda *where: registry.logits(handle, recording, *where),
-        lambda: registry.embeddings(handle),
+        lambda stream: handle.norms(stream),
+        lambda: handle.outputs(),
+        lambda *where: handle.jacobian(recording, *where),
+        lambda *where: handle.gradients(recording, *where),
+        lambda stream: handle.lens(recording, stream),
+        lambda *where: handle.logits(recording, *where),
+        lambda: handle.embeddings(),
         stepwise,
         depth=cache(lambda stream: registry.depth(recording.stream(stream).resid[0])),
         chance=chance and (lambda: chance(ids)),

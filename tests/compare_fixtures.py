@@ -7,7 +7,6 @@ from functools import lru_cache
 from conftest import read_once
 
 from explorer.analysis import alignment, comparison
-from models import registry
 from models.recording import Recording
 
 TEXT = "The cat  didn't see 💛 unbelievably the old café."
@@ -15,7 +14,7 @@ TEXT = "The cat  didn't see 💛 unbelievably the old café."
 
 @lru_cache(maxsize=16)  # some hold 512 tokens
 def recorded(name: str, text: str = TEXT, edits: tuple = ()) -> Recording:
-    return registry.record(read_once(name), text, edits)
+    return read_once(name).record(text, edits)
 
 
 def sides(a: Recording, b: Recording) -> comparison.Sides:

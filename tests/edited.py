@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models import edits, own_model, registry
+from models import edits, own_model
 from models.recording import Recording
 
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the cat"
@@ -16,6 +16,6 @@ def last(recording: Recording) -> np.ndarray:
 
 def recorded(handle: own_model.OwnModel, *asked: edits.Edit, text: str = TEXT) -> Recording:
     """A pass under edits; a translator reads the same target each time."""
-    return registry.record(
-        handle, text, asked, "the mat sat" if handle.card.kind == "encoder-decoder" else None
+    return handle.record(
+        text, asked, "the mat sat" if handle.card.kind == "encoder-decoder" else None
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from explorer.analysis import logit_lens
-from models import registry
 
 
 def states(stream, sums: bool = False):
@@ -11,5 +10,5 @@ def states(stream, sums: bool = False):
 
 
 def of(handle, text: str, stream: str | None = None):
-    recording = registry.record(handle, text)
+    recording = handle.record(text)
     return recording.stream(stream) if stream else recording.streams[0]

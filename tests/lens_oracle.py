@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 
 from explorer.analysis import logit_lens
-from models import registry
 from models.own_model import OwnModel
 from models.recording import Recording
 from models.results import Lens
@@ -26,4 +25,4 @@ def full_pass(handle: OwnModel, recording: Recording) -> torch.Tensor:
 
 
 def lens_of(handle: OwnModel, recording: Recording, top: int = 10) -> Lens:
-    return registry.lens(handle, recording, logit_lens.read_stream(recording).name, top)
+    return handle.lens(recording, logit_lens.read_stream(recording).name, top)

@@ -137,15 +137,15 @@ def written_holds(
 @pytest.mark.parametrize("name", registry.names())
 def test_every_step_follows_from_the_one_before_in_every_model(name: str) -> None:
     handle = read_once(name)
-    recording = registry.record(handle, LISTS.get(name.partition("-")[0], TEXT))
-    holds(recording, registry.outputs(handle))
+    recording = handle.record(LISTS.get(name.partition("-")[0], TEXT))
+    holds(recording, handle.outputs())
 
 
 @pytest.mark.parametrize("small", ["small_handle", "small_decoder", "small_translator"])
 def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.FixtureRequest) -> None:
     handle = request.getfixturevalue(small)
-    recording = registry.record(handle, "the cat sat on the mat")
-    outputs = registry.outputs(handle)
+    recording = handle.record("the cat sat on the mat")
+    outputs = handle.outputs()
     holds(recording, outputs)
     for attention in recording.attention:
         w_o, bias = outputs[attention.name]
@@ -163,9 +163,7 @@ def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.Fixt
 
 
 def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> None:
-    recording = registry.record(
-        small_translator, "the cat sat on the mat and the dog ran", target="the mat"
-    )
+    recording = small_translator.record("the cat sat on the mat and the dog ran", target="the mat")
     cross = recording.attention[2]
     rows, keys = cross.allowed.shape
     assert rows != keys
@@ -200,8 +198,8 @@ def test_an_edit_stands_in_the_step_that_it_changes(
     small: str, edit: Edit, request: pytest.FixtureRequest
 ) -> None:
     handle = request.getfixturevalue(small)
-    recording = registry.record(handle, "the cat sat on the mat", (edit,))
-    holds(recording, registry.outputs(handle))
+    recording = handle.record("the cat sat on the mat", (edit,))
+    holds(recording, handle.outputs())
     attention = next(
         each
         for each in recording.attention
@@ -222,7 +220,7 @@ def test_an_edit_stands_in_the_step_that_it_changes(
         assert opened.added[1] == pytest.approx(-(2.0**-2)) and opened.added[2] == 0
     if isinstance(edit, (ZeroHead, MeanHead)):
         done = anatomy.written(
-            recording, attention, edit.layer, 2, registry.outputs(handle)[attention.name]
+            recording, attention, edit.layer, 2, handle.outputs()[attention.name]
         )
         assert done.set_by[edit.head] == edit and not np.array_equal(done.z[edit.head], opened.z)
 
@@ -235,9 +233,7 @@ def test_of_a_window_it_is_said_what_it_lets_a_token_see(
     """In an encoder, and without a causal mask, a window has two sides."""
     causal = small == "small_decoder" and not free
     edits = (Window(3), *((WithoutMask(),) if small == "small_decoder" and free else ()))
-    recording = registry.record(
-        request.getfixturevalue(small), "the cat sat on the mat and ran", edits
-    )
+    recording = request.getfixturevalue(small).record("the cat sat on the mat and ran", edits)
     attention = recording.attention[0]
     said = {
         (q, k): reasons(anatomy.cell(recording, attention, 0, 0, q, k), attention.allowed)
@@ -260,18 +256,15 @@ def test_of_a_window_it_is_said_what_it_lets_a_token_see(
 
 
 def test_what_is_not_in_the_recording_is_not_made_up(small_handle) -> None:
-    recording = registry.record(
-        small_handle, "the cat sat on the mat", (PatchHead("the dog ran", 1, 2),)
-    )
-    attention, outputs = recording.attention[0], registry.outputs(small_handle)["self"]
+    recording = small_handle.record("the cat sat on the mat", (PatchHead("the dog ran", 1, 2),))
+    attention, outputs = recording.attention[0], small_handle.outputs()["self"]
     assert anatomy.written(recording, attention, 1, 0, outputs) is None
     assert anatomy.written(recording, attention, 0, 0, outputs) is not None
 
 
 def test_a_model_built_without_the_scale_is_told_from_one_with() -> None:
     scaled, plain = (
-        registry.record(read_once(name), LISTS["induction"])
-        for name in ("induction", "induction-no-scale")
+        read_once(name).record(LISTS["induction"]) for name in ("induction", "induction-no-scale")
     )
     for recording, divisor in ((scaled, np.sqrt(scaled.model.d_head)), (plain, 1)):
         opened = anatomy.cell(recording, recording.attention[0], 1, 1, 4, 2)
@@ -279,7 +272,7 @@ def test_a_model_built_without_the_scale_is_told_from_one_with() -> None:
 
 
 def test_scores_too_large_for_exp_still_give_their_weight(small_handle) -> None:
-    recording = registry.record(small_handle, "the cat sat on the mat", (ScaledBy(1e-3),))
+    recording = small_handle.record("the cat sat on the mat", (ScaledBy(1e-3),))
     attention = recording.attention[0]
     query = int(attention.scores[0, 0].max(axis=1).argmax())
     opened = anatomy.cell(
@@ -303,7 +296,7 @@ def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
 
 @pytest.mark.parametrize("name", registry.names())
 def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> None:
-    recording = registry.record(read_once(name), TEXT)
+    recording = read_once(name).record(TEXT)
     lengths = {len(stream.tokens) for stream in recording.streams}
     if len(lengths) == 1:
         n = lengths.pop()
@@ -321,8 +314,8 @@ def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> N
 
 
 def test_the_file_holds_every_step_in_full(small_handle) -> None:
-    recording = registry.record(small_handle, 'the cat <b>,"sat')
-    attention, outputs = recording.attention[0], registry.outputs(small_handle)["self"]
+    recording = small_handle.record('the cat <b>,"sat')
+    attention, outputs = recording.attention[0], small_handle.outputs()["self"]
     opened = anatomy.cell(recording, attention, 1, 2, 3, 1)
     done = anatomy.written(recording, attention, 1, 3, outputs)
     tables = anatomy.tables(opened, done, recording.streams[0].tokens)

@@ -7,8 +7,6 @@ from conftest import read_once
 from driver import MARKS, Visitor
 from tolerances import PASSED, TOTAL
 
-from models import registry
-
 # ---- journeys ----------------------------------------------------------------
 
 
@@ -41,7 +39,7 @@ def weight_told(visitor: Visitor) -> float:
 @marked
 def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: Visitor) -> None:
     arrive(visitor, "?layer=1&head=2&token=2&anatomy_cell=2.3&text=Ram+pushed+Hari")
-    pattern = registry.record(read_once("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
+    pattern = read_once("encoder").record("Ram pushed Hari").attention[0].pattern[1, 2]
     visitor.page.locator(".matrix .scroll").focus()
     for key in ("ArrowUp", "ArrowLeft", "Enter"):
         visitor.page.keyboard.press(key)
@@ -58,7 +56,7 @@ def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: V
 @marked
 def test_strips_tell_their_numbers_and_a_key_in_the_row_can_be_chosen(visitor: Visitor) -> None:
     arrive(visitor, "?layer=1&head=2&token=2&anatomy_cell=2.3&text=Ram+pushed+Hari")
-    attention = registry.record(read_once("encoder"), "Ram pushed Hari").attention[0]
+    attention = read_once("encoder").record("Ram pushed Hari").attention[0]
     dims = visitor.page.locator(".story .field").first
     dims.focus()
     visitor.page.keyboard.press("Home")

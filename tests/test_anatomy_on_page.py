@@ -12,12 +12,12 @@ from tolerances import STORED, SUMMED
 from explorer.analysis import anatomy
 from explorer.components import codec
 from explorer.layout import controls
-from models import registry
 from models.edits import (
     WithoutScale,
     ZeroHead,
     to_line,
 )
+from models.model import Model
 
 TEXT = "The red car is in front of the white house."
 
@@ -49,7 +49,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
 def test_any_text_is_opened(text: str) -> None:
     app = clean(opened_page(text=text))
     header, blocks = sent(app, "story")
-    recording = registry.record(read_once("encoder"), text)
+    recording = read_once("encoder").record(text)
     tokens = recording.streams[0].tokens
     assert tuple(header["labels"]) == tokens and header["wrote"]
     where = header["layer"], header["head"], header["query"]["at"]
@@ -81,7 +81,7 @@ def test_any_text_is_opened(text: str) -> None:
 def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: str) -> None:
     app = clean(opened_page(model=model, attention=attention, text=TEXT))
     header, _ = sent(app, "story")
-    recording = registry.record(read_once(model), TEXT)
+    recording = read_once(model).record(TEXT)
     seen = [one for one in controls.found(recording) if one.page == "attention"]
     if attention:
         seen = [one for one in seen if one.attention == attention]
@@ -110,8 +110,8 @@ def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(
         if codec.decode(each.proto.bytes)[0].get("kind") == "matrix"
     ]
     passes = []
-    record = registry.record
-    monkeypatch.setattr(registry, "record", lambda *asked: passes.append(asked) or record(*asked))
+    record = Model.record
+    monkeypatch.setattr(Model, "record", lambda *asked: passes.append(asked) or record(*asked))
     for cell in ("2.5", "7.1"):
         app.session_state["token"], app.session_state["anatomy_cell"] = cell[0], cell
         header, _ = sent(clean(app.run()), "story")
@@ -151,7 +151,7 @@ def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
     app = clean(opened_page(text=TEXT, **asked))
     header, _ = sent(app, "story")
     layer, head, query, key = cell
-    pattern = registry.record(read_once("encoder"), TEXT).attention[0].pattern[layer, head]
+    pattern = read_once("encoder").record(TEXT).attention[0].pattern[layer, head]
     if query is None:
         query = header["query"]["at"]
         assert pattern[query].max() == pattern.max()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tolerances import PASSED
 
+import headlight
 from models import registry
 from models.edits import HideToken, PatchSite, ZeroHead
 from models.recording import Recording
@@ -23,19 +24,19 @@ def encoder():
 
 @pytest.fixture(scope="module")
 def recording(encoder) -> Recording:
-    return registry.record(encoder, TEXT)
+    return encoder.record(TEXT)
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        lambda model, made: registry.logits(model, made, "encoder", 1),
-        lambda model, made: registry.lens(model, made, "encoder"),
-        lambda model, made: registry.attribute(model, made, "encoder", 1, 5),
-        lambda model, made: registry.highway(model, made, "encoder", 1),
-        lambda model, made: registry.jacobian(model, made, "encoder", 1, "0.attn"),
-        lambda model, made: registry.inside(model, made, "encoder", 0, 1),
-        lambda model, made: registry.neurons(model, made, "encoder", 0, 1, 5),
+        lambda model, made: model.logits(made, "encoder", 1),
+        lambda model, made: model.lens(made, "encoder"),
+        lambda model, made: model.attribute(made, "encoder", 1, 5),
+        lambda model, made: model.gradients(made, "encoder", 1),
+        lambda model, made: model.jacobian(made, "encoder", 1, "0.attn"),
+        lambda model, made: model.ffn_activations(made, "encoder", 0, 1),
+        lambda model, made: model.neurons(made, "encoder", 0, 1, 5),
     ],
 )
 def test_a_recording_of_other_weights_is_refused(read, encoder, recording: Recording) -> None:
@@ -45,10 +46,8 @@ def test_a_recording_of_other_weights_is_refused(read, encoder, recording: Recor
     ):
         read(other, recording)
     read(encoder, recording)
-    with pytest.raises(TypeError, match="a recording is what registry.record.*ndarray"):
+    with pytest.raises(TypeError, match="a recording is what model.record.*ndarray"):
         read(encoder, recording.streams[0].resid)
-    with pytest.raises(TypeError, match="a model is a name or what registry.load"):
-        read(None, recording)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float16])
@@ -59,10 +58,10 @@ def test_vectors_of_one_s_own_are_read_in_any_precision(
     mine = replace(recording, streams=(replace(stream, resid=stream.resid.astype(kind)),))
     rough = PASSED if kind is np.float64 else 0.1  # a logit of about 10 with 11 bits
     for read in (
-        lambda made: registry.logits(encoder, made, "encoder", 1),
-        lambda made: registry.lens(encoder, made, "encoder").logprob[-1],
-        lambda made: registry.jacobian(encoder, made, "encoder", 1, "0.attn").wrote,
-        lambda made: registry.inside(encoder, made, "encoder", 0, 1).after,
+        lambda made: encoder.logits(made, "encoder", 1),
+        lambda made: encoder.lens(made, "encoder").logprob[-1],
+        lambda made: encoder.jacobian(made, "encoder", 1, "0.attn").wrote,
+        lambda made: encoder.ffn_activations(made, "encoder", 0, 1).after,
     ):
         np.testing.assert_allclose(read(mine), read(recording), atol=rough)
 
@@ -71,23 +70,21 @@ def test_vectors_of_another_width_are_refused(encoder, recording: Recording) -> 
     (stream,) = recording.streams
     narrow = replace(recording, streams=(replace(stream, resid=stream.resid[..., :64].copy()),))
     with pytest.raises(ValueError, match="stream encoder have 64 dimensions and those of encoder"):
-        registry.lens(encoder, narrow, "encoder")
+        encoder.lens(narrow, "encoder")
 
 
 def test_a_name_stands_for_the_model(recording: Recording) -> None:
-    assert registry.record("encoder", TEXT) == recording
-    np.testing.assert_array_equal(
-        registry.logits("encoder", recording, "encoder", 1),
-        registry.logits(registry.load("encoder"), recording, "encoder", 1),
-    )
+    assert headlight.record("encoder", TEXT) == recording
     with pytest.raises(ValueError, match="no model is called 'encodr'; there are encoder, decoder"):
-        registry.record("encodr", TEXT)
+        headlight.record("encodr", TEXT)
+    with pytest.raises(TypeError, match="a model is a name or what headlight.load"):
+        headlight.record(None, TEXT)
 
 
 def test_one_edit_is_a_tuple_of_one(encoder) -> None:
     for edit in (ZeroHead(0, 3), HideToken(2)):
-        assert registry.record(encoder, TEXT, edit) == registry.record(encoder, TEXT, (edit,))
-    assert registry.record(encoder, TEXT, [ZeroHead(0, 3)]).edits == (ZeroHead(0, 3),)
+        assert encoder.record(TEXT, edit) == encoder.record(TEXT, (edit,))
+    assert encoder.record(TEXT, [ZeroHead(0, 3)]).edits == (ZeroHead(0, 3),)
 
 
 @pytest.mark.parametrize("edits", ["0.3", ("0.3",), 5, [None], ZeroHead])
@@ -95,13 +92,13 @@ def test_what_is_no_edit_is_refused(edits, encoder) -> None:
     with pytest.raises(
         TypeError, match=r"edits are those of models.edits, such as ZeroHead\(0, 3\)"
     ):
-        registry.record(encoder, TEXT, edits)
+        encoder.record(TEXT, edits)
 
 
 @pytest.mark.parametrize("text", [None, ["a", "b"], 5, b"bytes"])
 def test_what_is_no_text_is_refused(text, encoder) -> None:
     with pytest.raises(TypeError, match="a text is a str; "):
-        registry.record(encoder, text)
+        encoder.record(text)
 
 
 def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording: Recording) -> None:
@@ -110,17 +107,17 @@ def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording:
         (PatchSite("A dog sat.", "embed", stream="decoder"), "stream decoder is none of encoder"),
     ):
         with pytest.raises(ValueError, match=f"no site '{edit.site}'; {there}"):
-            registry.record(encoder, TEXT, edit)
+            encoder.record(TEXT, edit)
     with pytest.raises(ValueError, match="it has 0.attn, 0.ffn, 1.attn"):
-        registry.jacobian(encoder, recording, "encoder", 1, "0.atn")
+        encoder.jacobian(recording, "encoder", 1, "0.atn")
     with pytest.raises(ValueError, match="it has layers 0 to 3 and tokens 0 to"):
-        registry.inside(encoder, recording, "encoder", 9, 1)
+        encoder.ffn_activations(recording, "encoder", 9, 1)
     with pytest.raises(ValueError, match="stream encoder has tokens 0 to 8, not 99"):
-        registry.logits(encoder, recording, "encoder", 99)
+        encoder.logits(recording, "encoder", 99)
 
 
 def test_a_recording_is_printed_in_a_few_words(encoder) -> None:
-    long = registry.record(encoder, TEXT * 20, (ZeroHead(0, 3),))
+    long = encoder.record(TEXT * 20, (ZeroHead(0, 3),))
     shown = repr(long)
     assert len(shown) < 400 and "\n" not in shown
     for part in (

@@ -16,7 +16,7 @@ from explorer.analysis import attention, head_naming
 from explorer.analysis.csv import to_csv
 from explorer.components.head import runs
 from explorer.figures.attention import ColourScale, heatmap
-from models import registry, token_relations
+from models import token_relations
 from models.recording import Attention, Card, Recording, Stream
 
 SOURCE = (
@@ -321,7 +321,7 @@ def test_texts_of_a_token_or_two_have_masks_and_no_names(
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "name"), [("copy", "diagonal"), ("reverse", "anti-diagonal")])
 def test_the_models_that_copy_and_reverse_are_named_for_it(model: str, name: str) -> None:
-    recording = registry.record(read_once(model), "the red cat saw an old dog near a house")
+    recording = read_once(model).record("the red cat saw an old dog near a house")
     assert {head.name for head in head_naming.describe(recording, recording.attention[2])} == {name}
 
 

@@ -8,7 +8,6 @@ from conftest import read_once
 from driver import MARKS, Visitor
 from tolerances import FOUR_DECIMALS, PIXEL
 
-from models import registry
 from models.example_texts import DEFAULT_TEXT
 
 # ---- journeys ----------------------------------------------------------------
@@ -36,7 +35,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
         picture,
     )
     visitor.drawn()
-    recording = registry.record(read_once("translator"), DEFAULT_TEXT)
+    recording = read_once("translator").record(DEFAULT_TEXT)
     cross = recording.attention[2]
     target, source = page.locator(".tokens.rows .token"), page.locator(".tokens.columns .token")
     assert tuple(source.all_inner_texts()) == recording.stream("encoder").tokens
@@ -98,7 +97,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
 def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&model=decoder&layer=1&head=2")
     page = visitor.page
-    recording = registry.record(read_once("decoder"), DEFAULT_TEXT)
+    recording = read_once("decoder").record(DEFAULT_TEXT)
     n = len(recording.streams[0].tokens)
     page.locator(".head .foot").scroll_into_view_if_needed()
     box = page.locator("canvas.cells").bounding_box()
@@ -130,7 +129,7 @@ def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> N
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     ).open("?view=Matrix&model=translator&attention=cross&layer=1&head=2")
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-    cross = registry.record(read_once("translator"), DEFAULT_TEXT).attention[2]
+    cross = read_once("translator").record(DEFAULT_TEXT).attention[2]
     queries, keys = cross.allowed.shape
     phone.page.locator(".scroll").focus()
     phone.page.keyboard.press("ArrowRight")

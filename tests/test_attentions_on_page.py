@@ -14,7 +14,6 @@ from test_pages import clean, opened, sent
 from explorer.layout import controls
 from explorer.state import cache, models
 from explorer.text.markdown_escape import literal
-from models import registry
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Attention, Recording
 
@@ -105,7 +104,7 @@ def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
     logits = cache.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
     assert (
         sent(app, "head")[0]["queries"][-1]
-        == "→ " + registry.labels(models.handle("translator"), [logits.argmax()])[0]
+        == "→ " + models.handle("translator").labels([logits.argmax()])[0]
     )
     assert any("Rows are named after the token they produce" in told.value for told in app.caption)
 

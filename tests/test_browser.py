@@ -14,7 +14,6 @@ from conftest import HOSTILE, read_once
 from driver import MARKS, Visitor
 from playwright.sync_api import expect
 
-from models import registry
 from models.recording import Recording, from_npz
 
 pytestmark = MARKS
@@ -24,7 +23,7 @@ TEXT = "Ram pushed Hari and Hari pushed Ram."
 
 
 def recorded(text: str) -> Recording:
-    return registry.record(read_once("encoder"), text)
+    return read_once("encoder").record(text)
 
 
 def test_it_opens_on_a_drawn_sentence_and_asks_no_other_host(visitor: Visitor) -> None:

@@ -14,6 +14,7 @@ from explorer.state.cache import Shelf, weight_of
 from explorer.text import claims
 from explorer.views.claims import claim_jobs
 from models import buffer_pool, registry
+from models.model import Model
 from models.recording import Recording
 
 
@@ -72,10 +73,10 @@ def test_recordings_of_readers_at_once_stay_within_the_shelf(
 ) -> None:
     """Claims on a long text take several recordings of it beside those of other readers."""
     text = "The cat sat on the mat, and the dog ran to the park. " * 16
-    one = weight_of(registry.record(registry.load("encoder"), text))
+    one = weight_of(registry.load("encoder").record(text))
     monkeypatch.setattr(cache, "_shelf", Shelf(int(4.5 * one)))
     made: list[weakref.ref[Recording]] = []
-    most, record = 0, registry.record
+    most, record = 0, Model.record
 
     def counted(*given: Any, **named: Any) -> Recording:
         nonlocal most
@@ -84,7 +85,7 @@ def test_recordings_of_readers_at_once_stay_within_the_shelf(
         most = max(most, sum(each() is not None for each in made))
         return recording
 
-    monkeypatch.setattr(registry, "record", counted)
+    monkeypatch.setattr(Model, "record", counted)
     for at in range(4):
         cache.record("encoder", f"{at} {text}")
     for claim in (claims.BY_ID[name] for name in ("alone", "order-matters", "convex")):

@@ -13,7 +13,7 @@ from tolerances import PASSED
 
 from explorer.components import codec
 from explorer.state import cache, models
-from models import own_model, registry
+from models import own_model
 from models.own_model import OwnModel
 from models.pretrained import weight_conversion
 from models.pretrained.weight_conversion import MODERN_CONVERSIONS
@@ -56,7 +56,7 @@ def test_circuits_are_those_of_the_whole_matrices(
     label = "cross" if kind == "small_translator" else "self"
     layer, head, ids = 1, 2, (3, 9, 30, 9)
     qk, ov = whole(handle, label, layer, head)
-    found = registry.circuits(handle, label, layer, head, ids)
+    found = handle.circuits(label, layer, head, ids)
     rows = np.array(ids)
     for all_of, best, values, sign in (
         (ov, found.up_ids, found.up, -1),
@@ -80,15 +80,15 @@ def test_with_its_own_values_it_is_what_the_head_would_write_at_weight_one(
     attention, places = recording.attention[0], (1, 3)
     ids = tuple(int(recording.streams[0].ids[place]) for place in places)
     values = attention.v[2, 1][list(places)]
-    found = registry.circuits(small_decoder, "self", 2, 1, ids, values)
-    w_o, _ = registry.outputs(small_decoder)["self"]
+    found = small_decoder.circuits("self", 2, 1, ids, values)
+    w_o, _ = small_decoder.outputs()["self"]
     e = small_decoder.model.embedding.token.weight.detach().numpy()
     logits = values @ w_o[2, 1] @ e.T
     np.testing.assert_allclose(found.up[:, 0], logits.max(axis=1), atol=PASSED)
     np.testing.assert_allclose(found.own, logits[[0, 1], list(ids)], atol=PASSED)
     for asked in (("self", 9, 0, ids), ("self", 0, 9, ids), ("cross", 0, 0, ids)):
         with pytest.raises(ValueError, match="no head"):
-            registry.circuits(small_decoder, *asked)
+            small_decoder.circuits(*asked)
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_the_page_shows_the_circuits_of_the_words_that_are_asked_for() -> None:
 
     query, key = int(stream.ids[3]), int(stream.ids[2])
     among, keys, up, down = bars(opened("lookup", **asked, token="3", look_key="2"))
-    of = registry.circuits(models.handle("decoder"), "self", 1, 3, (query, key))
+    of = models.handle("decoder").circuits("self", 1, 3, (query, key))
     assert [row["value"] for row in keys] == pytest.approx(of.keys[0].tolist(), abs=PASSED)
     assert [row["value"] for row in up] == pytest.approx(of.up[1].tolist(), abs=PASSED)
     assert [row["value"] for row in down] == pytest.approx(of.down[1].tolist(), abs=PASSED)
@@ -120,5 +120,5 @@ def test_the_page_shows_the_circuits_of_the_words_that_are_asked_for() -> None:
     assert [row["value"] for row in up] == pytest.approx(here.up[0].tolist(), abs=PASSED)
     word, _ = models.first_token("decoder", "house")
     *_, up, _ = bars(opened("lookup", **asked, look_word=str(word)))
-    of = registry.circuits(models.handle("decoder"), "self", 1, 3, (word,))
+    of = models.handle("decoder").circuits("self", 1, 3, (word,))
     assert [row["value"] for row in up] == pytest.approx(of.up[0].tolist(), abs=PASSED)

@@ -316,7 +316,7 @@ def test_a_claim_that_says_too_little_is_refused() -> None:
 def test_layernorm_is_said_to_be_taken_from_a_model_trained_with_it() -> None:
     text = "a b c d e f a b c d e f"
     e = on_text("induction", text)
-    bare = registry.record(read_once("induction-no-norm"), text)
+    bare = read_once("induction-no-norm").record(text)
     found = evidence.settle(claims.BY_ID["norm-tames"], replace(e, bare=lambda: bare))
     length = np.linalg.norm(bare.streams[0].resid[-1].astype(float), axis=1).mean()
     assert "trained with them" in found.why and "induction-no-norm" in found.why

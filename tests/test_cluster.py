@@ -71,22 +71,22 @@ def process_of(model: str) -> int:
 @pytest.mark.slow
 def test_replicas_give_the_same_bits_and_a_dying_one_loses_no_question(here: dict) -> None:
     for name, (mine, theirs) in here.items():
-        head = ZeroHead(0, 0, registry.offers(theirs).attention[-1])
+        head = ZeroHead(0, 0, theirs.capabilities.attention[-1])
         for edits in ((), (head,), (ScaledBy(0.3), WithoutPositions())):
-            made = registry.record(mine, TEXT, edits)
-            assert same(registry.record(theirs, TEXT, edits), made), (name, edits)
+            made = mine.record(TEXT, edits)
+            assert same(theirs.record(TEXT, edits), made), (name, edits)
         stream = made.streams[-1].name
-        one, other = (registry.lens(each, made, stream, 3) for each in (mine, theirs))
+        one, other = (each.lens(made, stream, 3) for each in (mine, theirs))
         assert all(np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values()))
-        one, other = (registry.logits(each, made, stream, 2) for each in (mine, theirs))
+        one, other = (each.logits(made, stream, 2) for each in (mine, theirs))
         assert np.array_equal(one, other) and one.dtype == other.dtype
         vectors = made.streams[0].resid[0, :2]
-        for one, other in zip(*(registry.nearest(each, vectors, 4) for each in (mine, theirs))):
+        for one, other in zip(*(each.nearest(vectors, 4) for each in (mine, theirs))):
             assert np.array_equal(one, other)
         ids = made.streams[-1].ids
-        assert registry.labels(mine, ids) == registry.labels(theirs, ids)
+        assert mine.labels(ids) == theirs.labels(ids)
         assert mine.tokenizer.text(ids) == theirs.tokenizer.text(ids)
-        assert not registry.offers(theirs).weights and registry.offers(mine).weights
+        assert not theirs.capabilities.weights and mine.capabilities.weights
     one_dies(*here["induction"])
 
 
@@ -99,12 +99,12 @@ def one_dies(mine, theirs) -> None:
     def asked(at: int) -> Recording:
         if at == 12:
             os.kill(min(at_work), signal.SIGKILL)
-        return registry.record(theirs, texts[at])
+        return theirs.record(texts[at])
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(asked, range(len(texts))))
     for text, each in zip(texts, found):
-        assert same(each, registry.record(mine, text))
+        assert same(each, mine.record(text))
     assert process_of("induction") != min(at_work)
 
 
@@ -143,8 +143,8 @@ def test_a_door_that_is_not_there_is_told_and_what_a_model_refuses_too(
     monkeypatch.setattr(cluster, "_answer", lambda asked: served.answer(asked.data))
     theirs = registry.load("cluster:induction")
     with pytest.raises(ValueError, match="head 9 of layer 9"):
-        registry.record(theirs, TEXT, (ZeroHead(9, 9),))
+        theirs.record(TEXT, (ZeroHead(9, 9),))
     with pytest.raises(NotFinite, match="finite"):
-        registry.record(theirs, TEXT, (ScaledBy(1e-38),))
+        theirs.record(TEXT, (ScaledBy(1e-38),))
     with pytest.raises(ValueError, match="no model of this name"):
         registry.load("cluster:encoder")

@@ -32,7 +32,7 @@ def test_a_recording_and_a_page_are_written(
 ) -> None:
     npz, html = tmp_path / "it.npz", tmp_path / "it.html"
     assert cli.main(["record", TEXT, "--model", "decoder", "-o", str(npz)]) == 0
-    assert from_npz(npz.read_bytes()) == registry.record(registry.load("decoder"), TEXT)
+    assert from_npz(npz.read_bytes()) == registry.load("decoder").record(TEXT)
     assert cli.main(["page", TEXT, "-o", str(html), "-c", "layer=1", "head=5", "view=Matrix"]) == 0
     assert "layer=1&amp;head=5" in html.read_text("utf-8")
     said = capsys.readouterr()
@@ -170,8 +170,8 @@ def test_every_choice_of_a_view_is_read(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(export, "chosen", lambda *given: (given[0], Watched(settled(*given)[1])))
     for view in export.VIEWS:
         model = registry.load("translator" if view == "alignment" else "encoder")
-        recording = registry.record(model, "The cat sat.")
-        other = registry.record(model, "The dog ran.") if view in export.OF_TWO else None
+        recording = model.record("The cat sat.")
+        other = model.record("The dog ran.") if view in export.OF_TWO else None
         export.page(recording, view, model=model, other=other)
     assert read == {view: set(names) for view, names in export.CHOICES.items()}
 
@@ -195,7 +195,7 @@ def test_its_version_stands_in_all_that_it_writes(
 
 
 def test_a_recording_of_another_version_keeps_it_and_is_the_same() -> None:
-    made = registry.record(registry.load("encoder"), TEXT)
+    made = registry.load("encoder").record(TEXT)
     older = replace(made, version="0.3.0")
     assert from_npz(to_npz(older)).version == "0.3.0" and older == made
 

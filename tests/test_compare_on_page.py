@@ -231,9 +231,9 @@ def test_both_models_answer_one_prompt_and_one_without_words_says_so() -> None:
     place = list(recorded("encoder", text).streams[0].tokens).index("mat")
     there = list(recorded("decoder", text).streams[0].tokens).index("mat")
     logits = (
-        registry.logits(encoder, recorded("encoder", text, (HideToken(place),)), "encoder", place),
+        encoder.logits(recorded("encoder", text, (HideToken(place),)), "encoder", place),
         # What the decoder says in the same place comes after the word before it.
-        registry.logits(decoder, recorded("decoder", text), "decoder", there - 1),
+        decoder.logits(recorded("decoder", text), "decoder", there - 1),
     )
     shown = [
         codec.decode(e.proto.bytes)[0]
@@ -246,7 +246,7 @@ def test_both_models_answer_one_prompt_and_one_without_words_says_so() -> None:
         p /= p.sum()
         best = np.argsort(-p)[:10]
         np.testing.assert_allclose([row["value"] for row in header["rows"]], p[best], rtol=SUMMED)
-        assert header["rows"][0]["label"] == registry.labels(handle, [int(best[0])])[0]
+        assert header["rows"][0]["label"] == handle.labels([int(best[0])])[0]
         assert f"{p[best[0]]:.3f}" in said
     assert "hidden “mat”" in said and "after “the”" in said
     if "minilm" in registry.names():

@@ -45,10 +45,9 @@ LAWS = ("row sums", "forbidden", "scores", "softmax", "written", "sums", "norms"
 
 def checked(handle: OwnModel, recording: Recording) -> dict[str, consistency.Check]:
     norms = {
-        stream.name: registry.norms(handle, stream.name, recording.edits)
-        for stream in recording.streams
+        stream.name: handle.norms(stream.name, recording.edits) for stream in recording.streams
     }
-    return dict(zip(LAWS, consistency.checks(recording, registry.outputs(handle), norms)))
+    return dict(zip(LAWS, consistency.checks(recording, handle.outputs(), norms)))
 
 
 def altered(
@@ -77,7 +76,7 @@ def handle(request: pytest.FixtureRequest) -> OwnModel:
 
 
 def test_every_law_holds_on_what_a_model_did(handle: OwnModel) -> None:
-    recording = registry.record(handle, TEXT)
+    recording = handle.record(TEXT)
     for law, check in checked(handle, recording).items():
         assert check.holds and check.error < TOTAL, (law, check)
         assert (
@@ -88,7 +87,7 @@ def test_every_law_holds_on_what_a_model_did(handle: OwnModel) -> None:
 
 
 def test_every_number_is_counted_once(small_decoder: OwnModel) -> None:
-    recording = registry.record(small_decoder, TEXT)
+    recording = small_decoder.record(TEXT)
     found, pattern, n = (
         checked(small_decoder, recording),
         recording.attention[0].pattern,
@@ -165,7 +164,7 @@ def bump(place: tuple[int, ...], by: float = 0.05) -> Callable[[np.ndarray], Non
 def test_a_number_altered_by_hand_breaks_its_law_and_is_found(
     small_decoder: OwnModel, law: str, part: str, field: str, place: tuple[int, ...], where: str
 ) -> None:
-    recording = registry.record(small_decoder, TEXT)
+    recording = small_decoder.record(TEXT)
     if part == "streams":
         place, field = (recording.streams[0].sites.index(field), *place), "resid"
     broken = checked(small_decoder, altered(recording, part, field, bump(place)))[law]
@@ -175,7 +174,7 @@ def test_a_number_altered_by_hand_breaks_its_law_and_is_found(
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_number_that_is_none_breaks_a_law_too(small_decoder: OwnModel, value: float) -> None:
-    recording = registry.record(small_decoder, TEXT)
+    recording = small_decoder.record(TEXT)
 
     def none(array: np.ndarray) -> None:
         array[1, 2, 3, 0] = value
@@ -187,14 +186,12 @@ def test_a_number_that_is_none_breaks_a_law_too(small_decoder: OwnModel, value: 
 def test_other_parameters_than_the_model_s_break_the_laws_they_are_in(
     small_handle: OwnModel,
 ) -> None:
-    recording = registry.record(small_handle, TEXT)
-    outputs = {
-        name: (w_o * 1.01, bias) for name, (w_o, bias) in registry.outputs(small_handle).items()
-    }
+    recording = small_handle.record(TEXT)
+    outputs = {name: (w_o * 1.01, bias) for name, (w_o, bias) in small_handle.outputs().items()}
     norms = {
         "encoder": {
             place: (gain, bias + 0.01, *how)
-            for place, (gain, bias, *how) in registry.norms(small_handle, "encoder").items()
+            for place, (gain, bias, *how) in small_handle.norms("encoder").items()
         }
     }
     found = dict(zip(LAWS, consistency.checks(recording, outputs, norms)))
@@ -229,14 +226,13 @@ ANY = [
 @pytest.mark.parametrize("edit", [*ANY, WithMask()], ids=repr)
 def test_the_laws_hold_under_an_edit_in_an_encoder(small_handle: OwnModel, edit: Edit) -> None:
     assert all(
-        check.holds
-        for check in checked(small_handle, registry.record(small_handle, TEXT, (edit,))).values()
+        check.holds for check in checked(small_handle, small_handle.record(TEXT, (edit,))).values()
     )
 
 
 @pytest.mark.parametrize("edit", [*ANY, WithoutMask()], ids=repr)
 def test_the_laws_hold_under_an_edit_in_a_decoder(small_decoder: OwnModel, edit: Edit) -> None:
-    found = checked(small_decoder, registry.record(small_decoder, TEXT, (edit,)))
+    found = checked(small_decoder, small_decoder.record(TEXT, (edit,)))
     assert all(check.holds for check in found.values())
     assert found["forbidden"].checked == (edit != WithoutMask())
 
@@ -258,7 +254,7 @@ def test_an_edit_that_was_not_made_does_not_pass_for_one(
 ) -> None:
     """The law that an edit changes no longer holds when the recording claims an edit that the pass
     did not have."""
-    claimed = replace(registry.record(small_decoder, TEXT), edits=(edit,))
+    claimed = replace(small_decoder.record(TEXT), edits=(edit,))
     broken = [law for law, check in checked(small_decoder, claimed).items() if not check.holds]
     expected = {
         ZeroHead: "written",
@@ -280,7 +276,7 @@ def test_an_edit_in_cross_attention_is_that_attention_s(small_translator: OwnMod
     assert all(
         check.holds
         for check in checked(
-            small_translator, registry.record(small_translator, TEXT, edits, target="the dog sat")
+            small_translator, small_translator.record(TEXT, edits, target="the dog sat")
         ).values()
     )
 
@@ -299,8 +295,8 @@ def test_an_edit_in_cross_attention_is_that_attention_s(small_translator: OwnMod
 def test_what_came_from_another_text_is_not_checked_and_says_so(
     small_decoder: OwnModel, edit: Edit, law: str, site: str
 ) -> None:
-    plain = checked(small_decoder, registry.record(small_decoder, TEXT))
-    found = checked(small_decoder, registry.record(small_decoder, TEXT, (edit,)))
+    plain = checked(small_decoder, small_decoder.record(TEXT))
+    found = checked(small_decoder, small_decoder.record(TEXT, (edit,)))
     assert all(check.holds for check in found.values())
     assert (
         found[law].not_checked == [f"{site_name(site)}: {edit}"]
@@ -310,7 +306,7 @@ def test_what_came_from_another_text_is_not_checked_and_says_so(
 
 
 def test_a_model_that_shows_less_is_checked_for_what_it_shows(small_decoder: OwnModel) -> None:
-    whole = registry.record(small_decoder, TEXT)
+    whole = small_decoder.record(TEXT)
     own = whole.attention[0]
     closed = replace(
         whole, attention=(type(own).closed("self", "decoder", "decoder", own.pattern, own.allowed),)
@@ -332,10 +328,10 @@ def test_a_model_that_shows_less_is_checked_for_what_it_shows(small_decoder: Own
 @pytest.mark.parametrize("name", registry.names())
 def test_the_laws_hold_in_every_model_that_is_here(name: str) -> None:
     handle = read_once(name)
-    recording = registry.record(handle, TEXT)
-    norms = {stream.name: registry.norms(handle, stream.name) for stream in recording.streams}
+    recording = handle.record(TEXT)
+    norms = {stream.name: handle.norms(stream.name) for stream in recording.streams}
     for check in consistency.checks(
-        recording, registry.outputs(handle), norms, registry.card(name)["config"]
+        recording, handle.outputs(), norms, registry.card(name)["config"]
     ):
         assert check.holds, check
 

@@ -9,19 +9,18 @@ from tolerances import DOUBLE
 
 from explorer.analysis import corpus, head_naming
 from explorer.state import jobs
-from models import registry
 from models.own_model import OwnModel
 
 TEXTS = ("the cat sat on the mat", "the dog ran to the cat and the dog", "the mat")
 
 
 def read(handle: OwnModel) -> list[corpus.Sentence]:
-    recordings = [registry.record(handle, text) for text in TEXTS]
+    recordings = [handle.record(text) for text in TEXTS]
     return [corpus.measured(one, one.attention[0]) for one in recordings]
 
 
 def test_shares_are_the_patterns_own(small_handle: OwnModel) -> None:
-    recording = registry.record(small_handle, TEXTS[0])
+    recording = small_handle.record(TEXTS[0])
     attention, stream = recording.attention[0], recording.streams[0]
     found = corpus.measured(recording, attention)
     # a softmax in 32 bits sums to 1 within a few rounding steps of its row
@@ -43,7 +42,7 @@ def test_shares_are_the_patterns_own(small_handle: OwnModel) -> None:
 
 
 def test_between_two_texts_places_are_shares_of_each(small_translator: OwnModel) -> None:
-    recording = registry.record(small_translator, TEXTS[1])
+    recording = small_translator.record(TEXTS[1])
     (cross,) = (each for each in recording.attention if each.name == "cross")
     source, target = recording.stream(cross.key), recording.stream(cross.query)
     found = corpus.read(recording)

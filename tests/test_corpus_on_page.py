@@ -18,7 +18,6 @@ from explorer.analysis import corpus
 from explorer.analysis.csv import ABOUT, meant
 from explorer.components import codec
 from explorer.layout import export_menu
-from models import registry
 
 pytestmark = pytest.mark.slow
 SAID = ("The cat, a dog <b>sat</b>.", "It was *so*, so tired.", "Hello, world again and again.")
@@ -110,7 +109,7 @@ def test_every_attention_is_read_and_its_files_hold_the_numbers_of_the_page(
     app = finished(typed(page_at("sentences", model=model, layer="1", head="2", **asked), *SAID))
     assert asked_of(app, "attention") == attention
     handle = read_once(model)
-    recordings = [registry.record(handle, text) for text in SAID]
+    recordings = [handle.record(text) for text in SAID]
     at = [each.name for each in recordings[0].attention].index(attention) if attention else 0
     truth = [corpus.measured(each, each.attention[at]) for each in recordings]
 

@@ -13,7 +13,7 @@ from test_transformer import seeded, torch_attention
 from tolerances import PASSED, STORED, SUMMED
 from torch import nn
 
-from models import own_model, registry
+from models import own_model
 from models.attention import Stored
 from models.config import Config
 from models.edits import (
@@ -84,7 +84,7 @@ def test_a_head_made_even_a_head_made_its_mean(handle: own_model.OwnModel) -> No
         np.delete(one.pattern[1], 2, 0), np.delete(before.pattern[1], 2, 0)
     )
     # What the head writes is now the same at every token: W_O of the mean of z.
-    w_o, _ = registry.outputs(handle)[label]
+    w_o, _ = handle.outputs()[label]
     z = before.pattern[1, 2] @ before.v[1, 2]
     changed = mean.streams[-1].at("1.attn.wrote") - plain.streams[-1].at("1.attn.wrote")
     np.testing.assert_allclose(changed, (z.mean(0) - z) @ w_o[1, 2], atol=SUMMED)
@@ -324,7 +324,7 @@ def test_a_patch_of_one_token_and_of_one_head(handle: own_model.OwnModel) -> Non
     patched = recorded(handle, PatchSite(OTHER, "0.ffn.normed", 2)).streams[0]
     changed = np.abs(patched.at("0.ffn.normed") - stream.at("0.ffn.normed")).max(-1)
     assert changed[2] > 0 and not np.delete(changed, 2).any()
-    w_o, _ = registry.outputs(handle)[label]
+    w_o, _ = handle.outputs()[label]
     own_text = recorded(handle, PatchHead(TEXT, 1, 3, label))
     if handle.card.kind != "encoder-decoder":  # whose donor is read with its own target
         np.testing.assert_allclose(last(own_text), last(plain), atol=SUMMED)
@@ -341,31 +341,30 @@ def test_a_patch_of_one_token_and_of_one_head(handle: own_model.OwnModel) -> Non
 def test_a_sweep_is_one_record_after_the_other(handle: own_model.OwnModel) -> None:
     label, target = own_label(handle), None
     if handle.card.kind == "encoder-decoder":
-        target = tuple(int(each) for each in registry.record(handle, TEXT).streams[1].ids[1:])
+        target = tuple(int(each) for each in handle.record(TEXT).streams[1].ids[1:])
     plain, stream = (
-        registry.record(handle, TEXT, (), target),
+        handle.record(TEXT, (), target),
         {"encoder": "encoder", "decoder": "decoder", "encoder-decoder": "encoder"}[
             handle.card.kind
         ],
     )
-    heads = registry.sweep_heads(handle, TEXT, OTHER, label, 1, 11, 7)
+    heads = handle.patch_heads(TEXT, OTHER, label, 1, 11, 7)
     found = {effect.place: effect.value for effect in heads.effects}
     assert len(found) == heads.places == 12
-    logits = registry.logits(handle, plain, plain.streams[-1].name, 1)
+    logits = handle.logits(plain, plain.streams[-1].name, 1)
     assert heads.clean == pytest.approx(logits[11] - logits[7], abs=PASSED)
     for place in ((0, 1), (2, 3)):
-        after = registry.logits(
-            handle,
-            patched := registry.record(handle, TEXT, (PatchHead(OTHER, *place, label),), target),
+        after = handle.logits(
+            patched := handle.record(TEXT, (PatchHead(OTHER, *place, label),), target),
             patched.streams[-1].name,
             1,
         )
         assert found[place] == pytest.approx(after[11] - after[7], abs=PASSED)
-    sites = registry.sweep_sites(handle, TEXT, OTHER, stream, 1, 11, 7)
+    sites = handle.patch_sites(TEXT, OTHER, stream, 1, 11, 7)
     found = {effect.place: effect.value for effect in sites.effects}
     assert len(found) == sites.places
-    patched = registry.record(handle, TEXT, (PatchSite(OTHER, "1.attn.normed", 2, stream),), target)
-    after = registry.logits(handle, patched, patched.streams[-1].name, 1)
+    patched = handle.record(TEXT, (PatchSite(OTHER, "1.attn.normed", 2, stream),), target)
+    after = handle.logits(patched, patched.streams[-1].name, 1)
     assert found["1.attn.normed", 2] == pytest.approx(after[11] - after[7], abs=PASSED)
     if handle.card.kind != "encoder-decoder":
         assert found["2.ffn.normed", 1] == pytest.approx(sites.donor, abs=PASSED)

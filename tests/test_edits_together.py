@@ -12,7 +12,7 @@ from conftest import read_once
 from edited import OTHER, TEXT, last, recorded
 from tolerances import PASSED, TOTAL
 
-from models import edits, own_model, registry
+from models import edits, own_model
 from models.edits import (
     MeanHead,
     MoveNorm,
@@ -70,7 +70,7 @@ EVERY = (
 
 def test_a_translator_writes_with_shifted_positions(small_translator: own_model.OwnModel) -> None:
     for by in (5, 30, 54):
-        assert registry.record(small_translator, TEXT, (ShiftPositions(by),)).streams[1].sites
+        assert small_translator.record(TEXT, (ShiftPositions(by),)).streams[1].sites
 
 
 def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> None:
@@ -81,7 +81,7 @@ def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> 
         ("induction-no-norm", edits.OtherNorm("rms")),
     ):
         with pytest.raises(ValueError, match=name):
-            registry.record(read_once(name), TEXT, (moved,))
+            read_once(name).record(TEXT, (moved,))
     for name, gone in (
         ("induction-no-scale", WithoutScale()),
         ("induction-no-residual", WithoutResidual()),
@@ -89,9 +89,7 @@ def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> 
         ("induction-no-norm", WithoutNorm()),
     ):
         handle = read_once(name)
-        np.testing.assert_array_equal(
-            last(registry.record(handle, TEXT, (gone,))), last(registry.record(handle, TEXT))
-        )
+        np.testing.assert_array_equal(last(handle.record(TEXT, (gone,))), last(handle.record(TEXT)))
 
 
 @pytest.mark.parametrize("many", [2, 5, 12])
@@ -105,9 +103,9 @@ def test_any_edits_go_together(
             assert recording.edits == (*asked, more) and np.isfinite(last(recording)).all()
             if any(isinstance(each, PatchSite) for each in asked):
                 with pytest.raises(ValueError, match="put in"):
-                    registry.attribute(handle, recording, recording.streams[0].name, 2, 7)
+                    handle.attribute(recording, recording.streams[0].name, 2, 7)
             else:
-                found = registry.attribute(handle, recording, recording.streams[0].name, 2, 7)
+                found = handle.attribute(recording, recording.streams[0].name, 2, 7)
                 assert sum(part.value for part in found.parts) == pytest.approx(
                     found.logit, abs=TOTAL + 1e-5 * abs(found.logit)
                 )

@@ -8,7 +8,6 @@ from embedding_fixtures import of, states
 from tolerances import DOUBLE, DOUBLE_LONG, SUMMED
 
 from explorer.analysis import embeddings, logit_lens
-from models import registry
 
 ANCHORS = (("cat", "dog"), ("mat", "sat"))
 
@@ -25,9 +24,7 @@ def scene_of(handle, *texts: str, anchors=None, **choices):
 
 
 def anchors_of(handle, words=ANCHORS):
-    recordings = [
-        registry.record(handle, embeddings.framed(word)) for group in words for word in group
-    ]
+    recordings = [handle.record(embeddings.framed(word)) for group in words for word in group]
     return embeddings.anchors_of(
         words, recordings, recordings[0].streams[0].name, states(recordings[0].streams[0])
     )
@@ -135,7 +132,7 @@ def test_points_norms_and_distances_are_those_of_the_recording_in_all_dimensions
 @pytest.mark.parametrize("name", ["small_handle", "small_decoder", "small_translator"])
 def test_the_sites_are_the_states_and_each_has_its_name(name: str, request) -> None:
     handle = request.getfixturevalue(name)
-    for stream in registry.record(handle, "the cat sat").streams:
+    for stream in handle.record("the cat sat").streams:
         own, with_sums = states(stream), states(stream, sums=True)
         sublayers = sum(site.endswith(".wrote") and site != "pos.wrote" for site in stream.sites)
         assert (
@@ -283,8 +280,8 @@ def test_the_followed_word_is_one_that_both_texts_have(small_handle) -> None:
 @pytest.mark.parametrize("name", ["small_handle", "small_decoder", "small_translator"])
 def test_nearest_words_are_those_a_plain_search_finds(name: str, request) -> None:
     handle = request.getfixturevalue(name)
-    for stream in registry.record(handle, "the cat sat").streams:
-        ids, cosines = registry.nearest(handle, stream.resid[:, 1], 5)
+    for stream in handle.record("the cat sat").streams:
+        ids, cosines = handle.nearest(stream.resid[:, 1], 5)
         table = handle.model.embedding.token.weight.detach().numpy().astype(float)
         for vector, found, said in zip(stream.resid[:, 1].astype(float), ids, cosines):
             every = table @ vector / np.linalg.norm(table, axis=1) / np.linalg.norm(vector)

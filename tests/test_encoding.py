@@ -41,9 +41,9 @@ def test_the_library_panics_on_that_text(folder: Path) -> None:
 @WAYS
 def test_a_panic_is_an_error_like_any_other(way: str, folder: Path) -> None:
     handle = registry.load(f"{way}{folder}")
-    assert registry.record(handle, "The cat sat.").streams[0].tokens
+    assert handle.record("The cat sat.").streams[0].tokens
     with pytest.raises(NotEncoded, match="tokenizer fails on this text"):
-        registry.record(handle, VAIN_TEXT)
+        handle.record(VAIN_TEXT)
     if way == "ours:":
         with pytest.raises(NotEncoded):
             handle.tokenizer.ids([VAIN_TEXT, "cat"])

@@ -19,7 +19,6 @@ from explorer.components import bundle
 from explorer.html_export.import_map import import_map
 from explorer.layout.export_menu import VIEW_OF
 from explorer.text.markdown_escape import literal, plain
-from models import registry
 from models.edits import ZeroHead, in_words, to_line
 from models.own_model import OwnModel, handle_of
 from models.recording import Attention, Recording
@@ -62,7 +61,7 @@ def test_a_sentence_without_its_marks_has_the_words_as_they_were_typed(text: str
 
 
 def test_a_file_says_what_it_is(encoder: OwnModel) -> None:
-    recording = registry.record(encoder, HOSTILE, (ZeroHead(1, 2),))
+    recording = encoder.record(HOSTILE, (ZeroHead(1, 2),))
     made = export.page(
         recording, model=encoder, link="https://lab.example/headlight/", layer=1, head=2
     )
@@ -89,10 +88,10 @@ def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
     edits, text = (ZeroHead(1, 2, attention),), "The red car & the <i>cat</i>."
     b = None
     if view in export.OF_TWO:
-        b = registry.record(read_once("decoder"), "The red cat.", (ZeroHead(0, 3),))
+        b = read_once("decoder").record("The red cat.", (ZeroHead(0, 3),))
     if view == "paths":  # both texts stand in one model's space
-        b = registry.record(handle, "The red cat.")
-    a = registry.record(handle, text, edits)
+        b = handle.record("The red cat.")
+    a = handle.record(text, edits)
     made = export.page(a, view, model=handle, other=b, link="https://lab.example/h")
     foot = unescape(re.search(r"<footer>(.*)</footer>", made, re.S)[1])
     (headline,) = re.findall(r"<p dir=auto>(Headlight · .*?)</p>", foot)
@@ -131,7 +130,7 @@ def noisy(
     tokenizer = Tokenizer.train(TEXTS, SMALL.n_vocab, *((FOR_WRITING,) if two else ()))
     handle = handle_of(sharpened(kind(config)), tokenizer, "wide", "random", "fp32")
     text = TEXTS[0] * 20  # read up to what the model takes
-    recording = registry.record(handle, text, target=text if two else None)
+    recording = handle.record(text, target=text if two else None)
     return handle, of_noise(recording, 0)
 
 

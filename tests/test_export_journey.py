@@ -17,7 +17,6 @@ from tolerances import STORED
 
 from explorer import export, notebook
 from explorer.text.anatomy import say_weight
-from models import registry
 from models.edits import ZeroHead
 from models.own_model import OwnModel
 from models.recording import Recording
@@ -58,7 +57,7 @@ def is_right(told: str, truth: float, digits: int = 4) -> None:
 
 
 def test_heads_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]) -> None:
-    recording = registry.record(encoder, HOSTILE)
+    recording = encoder.record(HOSTILE)
     page = alone(export.page(recording, model=encoder, layer=1, head=5)).page
     page.wait_for_selector("canvas[data-painted]")
     assert page.locator("h2").inner_text() == "Layer 1, head 5"
@@ -131,7 +130,7 @@ OF_A_MATRIX = {
 def test_a_cell_of_a_matrix_in_a_file(
     view: str, encoder: OwnModel, alone: Callable[..., driver.Visitor]
 ) -> None:
-    recording = registry.record(encoder, HOSTILE)
+    recording = encoder.record(HOSTILE)
     choices, numbers = OF_A_MATRIX[view]
     wanted = numbers(recording)
     page = alone(export.page(recording, view, model=encoder, **choices)).page
@@ -147,7 +146,7 @@ def test_a_cell_of_a_matrix_in_a_file(
 def test_a_file_is_dark_where_the_reader_s_system_is(
     encoder: OwnModel, alone: Callable[..., driver.Visitor]
 ) -> None:
-    recording = registry.record(encoder, "The animal was tired.")
+    recording = encoder.record("The animal was tired.")
     made = export.page(recording, model=encoder, layer=1, head=5, view="Matrix")
     page = alone(made, color_scheme="dark").page
 
@@ -177,7 +176,7 @@ def test_both_sides_of_a_long_text_are_right_within_what_is_said(
     encoder: OwnModel, alone: Callable[..., driver.Visitor]
 ) -> None:
     text = " ".join(["the cat saw a dog near the old house and"] * 10)
-    a, b = (registry.record(encoder, text, edits) for edits in ((), (ZeroHead(0, 4),)))
+    a, b = (encoder.record(text, edits) for edits in ((), (ZeroHead(0, 4),)))
     made = export.page(a, "comparison", model=encoder, other=b, other_pair="2.3")
     page = alone(made).page
     one, other = sides(a, b).heads((2, 3), (2, 3))
@@ -201,7 +200,7 @@ def test_both_sides_of_a_long_text_are_right_within_what_is_said(
 def test_every_other_view_in_a_file(
     encoder: OwnModel, alone: Callable[..., driver.Visitor]
 ) -> None:
-    recording = registry.record(encoder, HOSTILE)
+    recording = encoder.record(HOSTILE)
 
     page = alone(export.page(recording, "findings", model=encoder)).page
     for step in page.locator(".step").all():
@@ -211,7 +210,7 @@ def test_every_other_view_in_a_file(
         if step.inner_text().startswith("Layer"):
             assert step.inner_text().startswith(where), "a finding opens its own head"
 
-    short = registry.record(encoder, "</script> <b>it was tired")
+    short = encoder.record("</script> <b>it was tired")
     first = short.streams[0].tokens[0]
     page = alone(export.page(short, "anatomy", model=encoder, layer=1, head=5)).page
     page.locator("[data-part=anatomy] .area").first.click(position={"x": 3, "y": 3})
@@ -228,11 +227,11 @@ def test_every_other_view_in_a_file(
     assert way.locator("button").first.get_attribute("aria-pressed") == "true"
 
     translator = read_once("translator")
-    said = registry.record(translator, "The red car is new. </script><script>")
+    said = translator.record("The red car is new. </script><script>")
     page = alone(export.page(said, "alignment", model=translator)).page
     assert page.locator("[data-part=translation]").get_by_text("voiture").count()
 
-    other = registry.record(encoder, HOSTILE, (ZeroHead(1, 5),))
+    other = encoder.record(HOSTILE, (ZeroHead(1, 5),))
     page = alone(export.page(recording, "comparison", model=encoder, other=other)).page
     told = page.locator("[data-part=compare] h3")
     shown = told.inner_text()

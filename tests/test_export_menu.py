@@ -21,7 +21,6 @@ from explorer import export
 from explorer.analysis import corpus
 from explorer.components import codec
 from explorer.text.python_snippets import recipe
-from models import registry
 from models.edits import in_words
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,9 +66,7 @@ def test_what_the_menu_gives_makes_the_picture_again(
         return
     if page == "sentences":  # the text of the field above is none of those that were read
         texts, attention = app.session_state["sentences read"]
-        own = [
-            corpus.read(registry.record(read_once("encoder"), text))[attention] for text in texts
-        ]
+        own = [corpus.read(read_once("encoder").record(text))[attention] for text in texts]
         assert len(texts) > 1 and TEXT not in texts
         for name, values in corpus.share_columns(own).items():
             assert list(names["shares"][name]) == list(values), name
@@ -81,7 +78,7 @@ def test_what_the_menu_gives_makes_the_picture_again(
     if "edits" in asked:
         assert (names.get("other") or names["recording"]).edits
     if page == "attention":
-        same = registry.record(read_once("encoder"), TEXT)
+        same = read_once("encoder").record(TEXT)
         np.testing.assert_array_equal(
             names["recording"].attention[0].pattern, same.attention[0].pattern
         )
@@ -179,7 +176,7 @@ def test_where_nothing_can_be_compared_all_heads_leave_the_page() -> None:
 
 @pytest.mark.slow
 def test_a_head_of_b_that_was_chosen_is_the_one_in_the_file() -> None:
-    a, b = (registry.record(read_once(name), TEXT) for name in ("encoder", "decoder"))
+    a, b = (read_once(name).record(TEXT) for name in ("encoder", "decoder"))
     made = export.page(a, "comparison", model=read_once("encoder"), other=b, other_pair="1.3.0.2")
     assert (opens(made)["a"], opens(made)["b"]) == ([1, 3], [0, 2])
     for wrong in ("1", "1.3.0", "99.0", "1.3.99.0", "1.x"):

@@ -13,7 +13,7 @@ from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED
 from explorer.analysis.formatting import fixed
 from explorer.components import codec
 from explorer.state import cache
-from models import edits, own_model, registry
+from models import edits, own_model
 from models.own_model import OwnModel, handle_of
 from models.transformer import Decoder, EncoderDecoder
 
@@ -32,10 +32,10 @@ def test_neurons_and_bias_are_the_ffns_part_of_the_logit(
 ) -> None:
     recording = own_model.record(handle, TEXT)
     stream, token = recording.streams[-1], 2
-    taken = registry.attribute(handle, recording, stream.name, token, *asked)
+    taken = handle.attribute(recording, stream.name, token, *asked)
     parts = {part.layer: part.value for part in taken.parts if part.kind == "ffn"}
     for layer in range(handle.card.n_layer):
-        found = registry.neurons(handle, recording, stream.name, layer, token, *asked)
+        found = handle.neurons(recording, stream.name, layer, token, *asked)
         assert found.part == pytest.approx(parts[layer], abs=DOUBLE_LONG)
         assert found.adds.sum() + found.bias == pytest.approx(parts[layer], abs=PASSED)
         assert np.all(np.diff(np.abs(found.adds[found.strongest])) <= 0)
@@ -51,7 +51,7 @@ def test_each_neuron_adds_its_activation_times_the_gradient_with_every_sigma_hel
     stream, token, word, layer = recording.streams[-1], 1, 11, 1
     model = handle.model
     layers = model.decoder if isinstance(model, EncoderDecoder) else model.layers
-    found = registry.neurons(handle, recording, stream.name, layer, token, word)
+    found = handle.neurons(recording, stream.name, layer, token, word)
     hidden = torch.tensor(found.activation, requires_grad=True)
 
     def normed(norm: torch.nn.LayerNorm, x: torch.Tensor) -> torch.Tensor:
@@ -79,7 +79,7 @@ def test_each_neuron_adds_its_activation_times_the_gradient_with_every_sigma_hel
     logit = x @ model.embedding.token.weight.double()[word] + model.readout_bias.double()[word]
     (gradient,) = torch.autograd.grad(logit, hidden)
     assert logit.item() == pytest.approx(
-        registry.logits(handle, recording, stream.name, token)[word], abs=PASSED
+        handle.logits(recording, stream.name, token)[word], abs=PASSED
     )
     np.testing.assert_allclose(
         found.adds, (gradient * hidden).detach().numpy(), atol=SUMMED * len(found.adds) ** 0.5
@@ -93,10 +93,10 @@ def test_what_a_neuron_says_of_other_words_is_what_it_adds_to_each(
     model = sharpened(Decoder(replace(SMALL, norm="pre", activation="silu")))
     handle = handle_of(model, small_decoder.tokenizer, "planted", "random", "fp32")
     recording = own_model.record(handle, TEXT)
-    found = registry.neurons(handle, recording, "decoder", 0, 3, 5)
+    found = handle.neurons(recording, "decoder", 0, 3, 5)
     all_words = np.stack(
         [
-            registry.neurons(handle, recording, "decoder", 0, 3, word).adds
+            handle.neurons(recording, "decoder", 0, 3, word).adds
             for word in range(handle.card.n_vocab)
         ],
         axis=1,
@@ -117,7 +117,7 @@ def test_an_ffn_that_is_off_or_replaced_has_no_neurons(small_decoder: OwnModel) 
     ):
         recording = own_model.record(small_decoder, TEXT, (edit,))
         with pytest.raises(ValueError, match=why):
-            registry.neurons(small_decoder, recording, "decoder", 1, 0, 3)
+            small_decoder.neurons(recording, "decoder", 1, 0, 3)
 
 
 @pytest.mark.slow

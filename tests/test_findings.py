@@ -17,7 +17,7 @@ from tolerances import DEGREES, STORED, SUMMED, TOTAL
 from explorer.analysis import findings, head_naming, words
 from explorer.analysis.findings import StreamPrediction
 from explorer.text.findings import evidence, headline, question, quoted
-from models import own_model, registry
+from models import own_model
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 from models.recording import Attention, Recording
 
@@ -57,7 +57,7 @@ def learned_nothing(name: str, how: str, seed: int) -> Recording:
     text = SENTENCES[5 * seed] if handle.card.n_vocab > 1000 else "k q z b k q z b"
     # The translator's own words would be noise of any length.
     target = "La voiture rouge est là." if name == "translator" else None
-    return registry.record(randomised(handle, how, seed), text, target=target)
+    return randomised(handle, how, seed).record(text, target=target)
 
 
 def linked(recording) -> list[findings.Finding]:
@@ -65,7 +65,7 @@ def linked(recording) -> list[findings.Finding]:
 
 
 def test_on_the_first_sentence_it_looks_at_the_animal(encoder) -> None:
-    recording = registry.record(encoder, DEFAULT_TEXT)
+    recording = encoder.record(DEFAULT_TEXT)
     best, attention = findings.findings(recording)[0], recording.attention[0]
     assert best.kind == findings.LINK
     assert best.words == ("it", "animal")
@@ -94,7 +94,7 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> 
     handle = read_once(name)
     opened = 0
     for text in SENTENCES:
-        recording = registry.record(handle, text)
+        recording = handle.record(text)
         found = findings.findings(recording)
         named = head_naming.describe(recording, recording.attention[0])
         idle = {(one.layer, one.head) for one in named if one.name in IDLE_NAMES}
@@ -121,11 +121,11 @@ def test_the_trained_models_are_told_from_random_ones() -> None:
     for name in ("encoder", "decoder", "translator", "minilm", "induction", "copy"):
         handle = read_once(name)
         text = DEFAULT_TEXT if handle.card.n_vocab > 1000 else "a b c d a b c d"
-        assert findings.is_trained(registry.record(handle, text)), name
+        assert findings.is_trained(handle.record(text)), name
 
 
 def test_a_fit_does_not_depend_on_the_size_of_queries_and_keys(encoder) -> None:
-    recording = registry.record(encoder, DEFAULT_TEXT)
+    recording = encoder.record(DEFAULT_TEXT)
     attention = recording.attention[0]
     larger = replace(attention, q=attention.q * 3, k=attention.k * 0.5)
     assert findings.fit(replace(recording, attention=(larger,))) == pytest.approx(
@@ -145,7 +145,7 @@ def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings() -> None:
         "self", "encoder", "encoder", pattern, pattern, np.ones((n, n), bool), q, k, k
     )
     handle = read_once("encoder")
-    recording = registry.record(handle, "one two three four")
+    recording = handle.record("one two three four")
     recording = (
         replace(
             recording,
@@ -175,7 +175,7 @@ def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder
             attention=(Attention.closed(one.name, one.query, one.key, one.pattern, one.allowed),),
         )
 
-    best = findings.findings(closed(registry.record(encoder, DEFAULT_TEXT)))[0]
+    best = findings.findings(closed(encoder.record(DEFAULT_TEXT)))[0]
     assert best.words == ("it", "animal")
     told = sum(
         bool(linked(closed(learned_nothing("encoder", how, seed))))
@@ -189,7 +189,7 @@ def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder
 def test_links_are_what_the_pattern_says(name: str) -> None:
     handle = read_once(name)
     for text in (*EXAMPLES.values(), SENTENCES[16], SENTENCES[90], SENTENCES[99]):
-        recording = registry.record(handle, text)
+        recording = handle.record(text)
         attention, stream = recording.attention[0], recording.streams[0]
         grouped = words.words(stream, text)
         for one in linked(recording):
@@ -222,7 +222,7 @@ def test_sinks_are_counted_once_for_all_as_the_heads_are_named(name: str) -> Non
     handle = read_once(name)
     texts = (DEFAULT_TEXT, "Hi") if handle.card.n_vocab > 1000 else ("a b c d a b c d", "a")
     for text in texts:
-        recording = registry.record(handle, text)
+        recording = handle.record(text)
         found = findings.findings(recording)
         for attention in recording.attention:
             names = [head.name for head in head_naming.describe(recording, attention)]
@@ -244,7 +244,7 @@ def test_sinks_are_counted_once_for_all_as_the_heads_are_named(name: str) -> Non
 
 
 def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:
-    recording = registry.record(read_once("decoder"), EXAMPLES["Said twice"])
+    recording = read_once("decoder").record(EXAMPLES["Said twice"])
     best = findings.findings(recording)[0]
     assert best.kind == findings.INDUCTION
     stream = recording.streams[0]
@@ -258,8 +258,7 @@ def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:
 
 
 def test_in_a_translation_an_adjective_and_a_noun_cross() -> None:
-    recording = registry.record(
-        read_once("translator"),
+    recording = read_once("translator").record(
         EXAMPLES["Red car"],
         target="La voiture rouge est devant la maison blanche.",
     )
@@ -280,7 +279,7 @@ def test_in_a_translation_an_adjective_and_a_noun_cross() -> None:
 
 
 def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
-    recording = registry.record(encoder, DEFAULT_TEXT)
+    recording = encoder.record(DEFAULT_TEXT)
     stream = recording.streams[0]
     one = next(each for each in findings.findings(recording) if each.kind == findings.TURNED)
     sites = dict.fromkeys(stream.sites)
@@ -295,12 +294,12 @@ def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
 
 def test_where_the_answer_was_settled_and_what_pushed_it() -> None:
     handle = read_once("decoder")
-    recording = registry.record(handle, "The cat sat on the")
+    recording = handle.record("The cat sat on the")
     last = len(recording.streams[0].tokens) - 1
     name = recording.streams[0].name
-    lens = registry.lens(handle, recording, name)
+    lens = handle.lens(recording, name)
     id = int(lens.final_id[last])
-    taken = registry.attribute(handle, recording, name, last, id)
+    taken = handle.attribute(recording, name, last, id)
     found = findings.findings(recording, answer=StreamPrediction(lens, last, "mat", taken))
     settled = next(one for one in found if one.kind == findings.SETTLED)
     first = int(settled.value)
@@ -318,7 +317,7 @@ def test_any_text_has_findings_that_can_be_said(name: str, hostile=None) -> None
 
     handle = read_once(name)
     for label, text in HOSTILE.items():
-        found = findings.findings(registry.record(handle, text))
+        found = findings.findings(handle.record(text))
         for one in found:
             said = (
                 headline(one),
@@ -335,7 +334,7 @@ def test_any_text_has_findings_that_can_be_said(name: str, hostile=None) -> None
 
 
 def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
-    recording = registry.record(encoder, DEFAULT_TEXT)
+    recording = encoder.record(DEFAULT_TEXT)
     best = findings.findings(recording)[0]
     assert (
         headline(best)
@@ -348,7 +347,7 @@ def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
         ("decoder", EXAMPLES["Said twice"]),
         ("translator", EXAMPLES["Red car"]),
     ):
-        for one in findings.findings(registry.record(read_once(handle), text)):
+        for one in findings.findings(read_once(handle).record(text)):
             said = headline(one) + evidence(one)
             for word in (
                 "pronoun",
@@ -364,7 +363,7 @@ def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
 
 def test_what_is_worth_a_look_leads_to_different_places(encoder) -> None:
     for text in SENTENCES[::10]:
-        chosen = findings.worth(findings.findings(registry.record(encoder, text)))
+        chosen = findings.worth(findings.findings(encoder.record(text)))
         assert 2 <= len(chosen) <= 5
         heads = [(one.attention, one.at) for one in chosen if one.head >= 0]
         assert len(set(heads)) == len(heads)
@@ -384,7 +383,7 @@ def test_a_head_says_of_itself_what_the_headline_says_of_it(encoder: own_model.O
     out."""
     told = 0
     for text in ("Nobody told them", "Dogs bark", "She reads", "The boy ate it", "He said so"):
-        recording = registry.record(encoder, text)
+        recording = encoder.record(text)
         attention = recording.attention[0]
         named = {(one.layer, one.head): one for one in head_naming.describe(recording, attention)}
         for one in findings.findings(recording):

@@ -8,14 +8,13 @@ from driver import MARKS, Visitor
 
 from explorer.analysis import findings
 from explorer.text.findings import headline
-from models import registry
 from models.example_texts import DEFAULT_TEXT
 
 pytestmark = MARKS
 
 
 def found(text: str, model: str = "encoder"):
-    return findings.worth(findings.findings(registry.record(read_once(model), text)))
+    return findings.worth(findings.findings(read_once(model).record(text)))
 
 
 def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visitor) -> None:
@@ -28,7 +27,7 @@ def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visit
     assert chosen.startswith(f"Layer {best.layer}, head {best.head}")
     assert "animal 0.72" in page.locator(".head .says").inner_text()
     # What stands under each thumbnail is the head's own largest weight of that row.
-    seen = registry.record(read_once("encoder"), DEFAULT_TEXT).attention[0]
+    seen = read_once("encoder").record(DEFAULT_TEXT).attention[0]
     most = seen.pattern[:, :, best.query].max(-1).ravel()
     told = [f"{weight:.2f}".replace("0.", ".") for weight in most]
     assert page.locator(".cell .score").all_inner_texts() == told

@@ -10,7 +10,7 @@ import pytest
 import torch
 from tolerances import DOUBLE, PASSED, SUMMED
 
-from models import generation, own_model, registry
+from models import generation, own_model
 from models.attention import Stored
 from models.generation import Generation
 from models.own_model import OwnModel
@@ -27,7 +27,7 @@ WAYS = {
 
 
 def started(handle: OwnModel) -> tuple[Generation, torch.Tensor | None]:
-    writing = registry.writing(handle, "the cat sat")
+    writing = handle.generate("the cat sat")
     memory = (
         None
         if handle.card.kind == "decoder"
@@ -63,10 +63,10 @@ def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel, way: str
 
 
 def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: OwnModel) -> None:
-    writing = registry.writing(small_decoder, "the cat")
+    writing = small_decoder.generate("the cat")
     for token in small_decoder.tokenizer.ids([" sat on"])[0]:
         writing.add(token)
-    attention = registry.record(small_decoder, "the cat sat on").attention[0]
+    attention = small_decoder.record("the cat sat on").attention[0]
     assert list(own_model.frame(small_decoder, "the cat sat on")[0].ids) == writing.ids
     np.testing.assert_allclose(writing.rows["attn"], attention.pattern[:, :, -1], atol=SUMMED)
 
@@ -185,7 +185,7 @@ def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(
     text = "the cat sat on"
     memory = own_model.memory_of(small_translator, own_model.frame(small_translator, text)[0])
     before = None
-    for held in registry.beams(small_translator, text, n_beams):
+    for held in small_translator.beams(text, n_beams):
         assert len(held) <= n_beams and [beam.score for beam in held] == sorted(
             (beam.score for beam in held), reverse=True
         )
@@ -213,10 +213,10 @@ def test_a_drawn_answer_follows_its_seed_and_keeps_the_models_probabilities(
     text = "the cat sat on"
 
     def drawn(seed: int, **way: float) -> Beam:
-        *_, (last,) = registry.beams(small_translator, text, SeededSampling(Sampling(**way), seed))
+        *_, (last,) = small_translator.beams(text, SeededSampling(Sampling(**way), seed))
         return last
 
-    *_, (likeliest,) = registry.beams(small_translator, text, 1)
+    *_, (likeliest,) = small_translator.beams(text, 1)
     assert drawn(3, temperature=0.0).ids == likeliest.ids == drawn(5, top_k=1).ids
     assert drawn(3).ids == drawn(3).ids
     assert len({drawn(seed).ids for seed in range(8)}) > 1
@@ -229,8 +229,8 @@ def test_a_drawn_answer_follows_its_seed_and_keeps_the_models_probabilities(
 
 def test_a_single_beam_is_the_greedy_translation(small_translator: OwnModel) -> None:
     text = "the dog ran"
-    *_, last = registry.beams(small_translator, text, 1)
-    said = registry.record(small_translator, text).streams[1].ids[1:]
+    *_, last = small_translator.beams(text, 1)
+    said = small_translator.record(text).streams[1].ids[1:]
     ids = [token for token in last[0].ids if token != small_translator.tokenizer.eos]
     assert ids == list(said)
 
@@ -239,15 +239,15 @@ def test_a_model_that_does_not_write_says_so(
     small_handle: OwnModel, small_decoder: OwnModel
 ) -> None:
     with pytest.raises(ValueError, match="fills masked words and does not write"):
-        registry.writing(small_handle, "the cat")
+        small_handle.generate("the cat")
     with pytest.raises(ValueError, match="there is no room for more"):
-        registry.writing(small_decoder, "the cat " * 100)
+        small_decoder.generate("the cat " * 100)
 
 
 def test_two_writings_share_a_model_and_nothing_else(small_decoder: OwnModel) -> None:
     one, other = (
-        registry.writing(small_decoder, "the cat"),
-        registry.writing(small_decoder, "the dog ran"),
+        small_decoder.generate("the cat"),
+        small_decoder.generate("the dog ran"),
     )
     alone = one.logits.copy()
     other.add(5)

@@ -26,7 +26,6 @@ from tolerances import PASSED, SUMMED
 from explorer.components import codec
 from explorer.state import models
 from explorer.text.markdown_escape import literal
-from models import registry
 from models.results import Sampling
 
 OPEN = "My sister"  # goes on in many ways
@@ -114,7 +113,7 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
     header, blocks = codec.decode(proto.bytes)
     handle = models.handle("decoder")
     whole = models.spelled("decoder", [*prompt_ids(PROMPT), *said(app)])
-    recording = registry.record(handle, whole)
+    recording = handle.record(whole)
     assert recording.streams[0].ids.tolist() == prompt_ids(PROMPT) + said(app), (
         "this continuation is read as it was written"
     )

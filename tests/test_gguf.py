@@ -100,7 +100,7 @@ def test_every_family_runs_as_the_model_that_was_written(
         # Gemma's gains are written plus 1 and read less 1: two roundings.
         assert torch.allclose(found[name], numbers, rtol=0, atol=2e-7 * (family == "gemma")), name
     text = "The cat sat on the mat."
-    ids = torch.tensor([registry.record(handle, text).streams[0].ids.tolist()])
+    ids = torch.tensor([handle.record(text).streams[0].ids.tolist()])
     oracle = transformers.AutoModelForCausalLM.from_pretrained(theirs, dtype=torch.float32).eval()
     with torch.inference_mode():
         ours = handle.model.logits(handle.model(ids))

@@ -17,7 +17,7 @@ from tolerances import PASSED, SUMMED, TOTAL
 
 from explorer.analysis import anatomy, consistency
 from explorer.state import cache
-from models import own_model, registry
+from models import own_model
 from models import recording as recording_models
 from models.attention import Stored
 from models.edits import OtherPositions, PatchHead, SharedKeys, ZeroHead, groups_of
@@ -88,7 +88,7 @@ def test_an_edit_gives_what_a_model_with_the_mean_weights_is(
         for a, b in zip(one.streams, two.streams):
             assert a.sites == b.sites
             np.testing.assert_allclose(a.resid, b.resid, atol=PASSED)
-    said, says = registry.record(handle, TEXT, (SharedKeys(groups),)), registry.record(other, TEXT)
+    said, says = handle.record(TEXT, (SharedKeys(groups),)), other.record(TEXT)
     np.testing.assert_array_equal(said.streams[-1].ids, says.streams[-1].ids)
 
 
@@ -111,15 +111,13 @@ def test_the_mean_is_taken_before_keys_are_normed_and_turned(
 def test_the_laws_of_a_recording_hold(handle: own_model.OwnModel) -> None:
     """q . k makes the scores, weights x V is what is written, and a logit is the sum of parts."""
     made = recorded(handle, SharedKeys(2))
-    norms = {
-        stream.name: registry.norms(handle, stream.name, made.edits) for stream in made.streams
-    }
-    checks = consistency.checks(made, registry.outputs(handle), norms)
+    norms = {stream.name: handle.norms(stream.name, made.edits) for stream in made.streams}
+    checks = consistency.checks(made, handle.outputs(), norms)
     assert len(checks) > 3 and all(check.holds for check in checks)
     stream = made.streams[-1].name
-    parts = registry.attribute(handle, made, stream, 2, 7)
+    parts = handle.attribute(made, stream, 2, 7)
     total = sum(part.value for part in parts.parts)
-    assert total == pytest.approx(registry.logits(handle, made, stream, 2)[7], abs=TOTAL)
+    assert total == pytest.approx(handle.logits(made, stream, 2)[7], abs=TOTAL)
 
 
 def test_while_writing_less_is_stored_and_read_all_the_same(

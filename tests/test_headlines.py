@@ -14,7 +14,6 @@ from explorer.analysis import coreference, findings, head_naming, word_classes, 
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
 from explorer.text.findings import evidence, headline
-from models import registry
 from models.recording import Attention
 
 TEXT = "The nurse and the boy saw Mary because she sang a well - known song .".split()
@@ -96,7 +95,7 @@ def test_a_head_that_gives_as_much_at_that_distance_everywhere_shows_no_link() -
 
 def test_where_no_link_passes_the_headline_is_the_strongest_regularity() -> None:
     handle = read_once("encoder")
-    recording = registry.record(handle, "Nobody knows why the lights in the hall are still on.")
+    recording = handle.record("Nobody knows why the lights in the hall are still on.")
     one = findings.worth(findings.findings(recording))[0]
     assert one.kind == findings.REGULARITY
     every = head_naming.describe(recording, recording.attention[0])
@@ -110,9 +109,9 @@ def test_where_no_link_passes_the_headline_is_the_strongest_regularity() -> None
 
 def test_a_word_alone_says_that_it_is_too_short() -> None:
     encoder = read_once("encoder")
-    one = findings.findings(registry.record(encoder, "Hi"))[0]
+    one = findings.findings(encoder.record("Hi"))[0]
     assert one.kind == findings.SHORT
-    n = len(registry.record(encoder, "Hi").streams[0].tokens)
+    n = len(encoder.record("Hi").streams[0].tokens)
     assert headline(one) == f"{n} tokens are too few to show a pattern"
     assert "Type a longer sentence" in evidence(one)
 
@@ -147,7 +146,7 @@ def test_a_word_is_judged_in_the_language_of_its_text_and_another_script_is_unsu
 
 
 def test_a_finding_says_what_its_number_is() -> None:
-    recording = registry.record(read_once("encoder"), "My sister called the nurse as she was ill.")
+    recording = read_once("encoder").record("My sister called the nurse as she was ill.")
     one = findings.findings(recording)[0]
     assert one.words == ("she", "nurse")  # right or wrong, as it is
     said = evidence(one)
@@ -167,7 +166,7 @@ def test_a_finding_says_what_its_number_is() -> None:
 
 
 def measured(handle) -> dict[tuple[int, int], coreference.CoreferenceHead]:
-    reads = [coreference.read(registry.record(handle, text)) for text in coreference.sentences()]
+    reads = [coreference.read(handle.record(text)) for text in coreference.sentences()]
     return dict(coreference.heads(reads)["self"])
 
 
@@ -183,7 +182,7 @@ def test_every_sentence_names_its_noun_and_pronoun_once_and_the_noun_first() -> 
 @pytest.mark.parametrize("name", ["encoder", "minilm"])
 def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
     handle = read_once(name)
-    recording = registry.record(handle, SENTENCES[0])
+    recording = handle.record(SENTENCES[0])
     kept = coreference.of(recording, recording.attention[0])
     found = measured(handle)
     assert found and kept.keys() == found.keys()
@@ -202,7 +201,7 @@ def test_weights_that_learned_nothing_find_no_noun(how: str) -> None:
 
 
 def test_a_head_that_finds_nouns_is_named_for_it_and_says_so() -> None:
-    recording = registry.record(read_once("encoder"), SENTENCES[0])
+    recording = read_once("encoder").record(SENTENCES[0])
     attention = recording.attention[0]
     head = head_naming.describe(recording, attention)[1 * 8 + 5]
     assert head.name == head_naming.PRONOUN == "pronoun to noun"
@@ -211,7 +210,7 @@ def test_a_head_that_finds_nouns_is_named_for_it_and_says_so() -> None:
     assert f"In {head.n_shown} of {head.n_queries} test sentences" in told
     assert "sentences | **yes** |" in head_naming_text.table(head)
     # Of a model that was not measured, and of none of its heads, the name is not offered.
-    decoder = registry.record(read_once("decoder"), SENTENCES[0])
+    decoder = read_once("decoder").record(SENTENCES[0])
     assert head_naming.PRONOUN not in head_naming.meanings(decoder, decoder.attention[0])
 
 
@@ -246,7 +245,7 @@ def test_no_headline_breaks_the_rule(name: str) -> None:
     of_content = 0
     for text in texts:
         target = "Le chat dort." if name == "translator" and len(text) > 120 else None
-        recording = registry.record(handle, text, target=target)
+        recording = handle.record(text, target=target)
         found = findings.findings(recording)
         assert headlines.broken(recording, found) == "", text
         one = headlines.headline(found)
@@ -255,7 +254,7 @@ def test_no_headline_breaks_the_rule(name: str) -> None:
 
 
 def test_the_rule_is_broken_by_what_it_forbids() -> None:
-    recording = registry.record(read_once("encoder"), SENTENCES[0])
+    recording = read_once("encoder").record(SENTENCES[0])
     found = findings.findings(recording)
     assert headlines.broken(recording, found) == ""
     best, attention = found[0], recording.attention[0]

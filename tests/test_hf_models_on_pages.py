@@ -103,10 +103,10 @@ def test_a_translation_is_made_in_a_models_own_code_and_names_its_own_tokens(
     assert not app.exception and not app.error and app.session_state.model == name
     typed, blocks = sent(app, "steps")
     handle = models.handle(name)
-    recording = registry.record(handle, TEXT, target="the dog <b>ran")
+    recording = handle.record(TEXT, target="the dog <b>ran")
     assert typed["reads"][0] == typed["says"][-1] == "</s>" and typed["n_head"] == 4
     assert typed["names"] == [*(f"0.{head}" for head in range(4)), "0", ""]
-    logits = [registry.logits(handle, recording, "decoder", at) for at in range(len(typed["says"]))]
+    logits = [handle.logits(recording, "decoder", at) for at in range(len(typed["says"]))]
     logprobs = np.log(softmax(np.stack(logits)))
     ids = [*recording.stream("decoder").ids[1:], handle.tokenizer.eos]
     own = logprobs[range(len(ids)), ids]
@@ -237,7 +237,7 @@ def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Pa
     failure of the law."""
     name = f"hub:{folders['t5']}"
     handle = there(name)
-    recording, shows = registry.record(handle, TEXT), registry.offers(handle)
+    recording, shows = handle.record(TEXT), handle.capabilities
     attention = recording.attention[0]
     added = [anatomy.cell(recording, attention, 0, 1, at, at + 2).added[at + 2] for at in range(4)]
     np.testing.assert_allclose(added, added[0], atol=SUMMED)
@@ -249,7 +249,7 @@ def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Pa
 
 def test_the_asymmetric_scores_are_the_models_own() -> None:
     for name in ("induction-no-scale", "encoder"):
-        recording = registry.record(read_once(name), TEXT)
+        recording = read_once(name).record(TEXT)
         attention = recording.attention[0]
         made = soft_lookup.constructions(
             soft_lookup.entering(recording, attention, 1), attention, 1, 2

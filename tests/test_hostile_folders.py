@@ -89,8 +89,8 @@ def test_dropout_of_a_tokenizer_is_off_and_the_card_says_so(way: str, tmp_path: 
     plain = registry.load(f"{way}{folder}")
     words(lambda read: read["model"].update(dropout=0.5))(folder)
     drawn = registry.load(f"{way}{folder}")
-    texts = {registry.record(drawn, "the cat sat on the mat").streams[0].tokens for _ in range(8)}
-    assert texts == {registry.record(plain, "the cat sat on the mat").streams[0].tokens}
+    texts = {drawn.record("the cat sat on the mat").streams[0].tokens for _ in range(8)}
+    assert texts == {plain.record("the cat sat on the mat").streams[0].tokens}
     assert "dropout of 0.5 is off" in drawn.card.weights and "dropout" not in plain.card.weights
 
 

@@ -15,7 +15,7 @@ from conftest import HOSTILE
 from in_own_code import PROJECTIONS, oracle, recorded
 from tolerances import PASSED, SUMMED
 
-from models import edits, registry
+from models import edits
 from models.pretrained import hf_source, weight_conversion
 from models.pretrained.hf_model import HFModel, load
 from models.recording import from_npz, to_npz
@@ -313,8 +313,7 @@ def test_a_long_text_is_cut_and_says_by_how_much(handle: HFModel) -> None:
 
 
 def test_words_of_the_vocabulary_are_readable(tiny_loaded: Callable) -> None:
-    assert registry.labels(
-        tiny_loaded("bert"),
+    assert tiny_loaded("bert").labels(
         [
             2,
             tiny_loaded("bert").tokenizer._piece_id("cat"),
@@ -322,15 +321,13 @@ def test_words_of_the_vocabulary_are_readable(tiny_loaded: Callable) -> None:
         ],
     ) == ["[CLS]", "cat", "‧s"]
     gpt2 = tiny_loaded("gpt2").tokenizer
-    assert registry.labels(
-        tiny_loaded("gpt2"),
+    assert tiny_loaded("gpt2").labels(
         [gpt2._piece_id("Ġcat"), gpt2._piece_id("a"), gpt2._piece_id("Ġ"), gpt2._piece_id("ð")],
     ) == ["cat", "‧a", "␣", "‹F0›"]
     t5 = tiny_loaded("t5").tokenizer
-    assert registry.labels(
-        tiny_loaded("t5"), [t5._piece_id("▁cat"), t5._piece_id("a"), t5._piece_id("<0xF0>")]
+    assert tiny_loaded("t5").labels(
+        [t5._piece_id("▁cat"), t5._piece_id("a"), t5._piece_id("<0xF0>")]
     ) == ["cat", "‧a", "‹F0›"]
     assert all(
-        label and label.isprintable()
-        for label in registry.labels(tiny_loaded("gpt2"), range(tiny.N_VOCAB))
+        label and label.isprintable() for label in tiny_loaded("gpt2").labels(range(tiny.N_VOCAB))
     )

@@ -268,7 +268,7 @@ def test_minilm_is_what_was_published(minilm: HFModel) -> None:
 
 def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: HFModel) -> None:
     text = "Two small café birds 😀 sang, unbelievably, in the old oak tree."
-    theirs, ours = hf_source.record(minilm, text), registry.record(read_once(registry.MINILM), text)
+    theirs, ours = hf_source.record(minilm, text), read_once(registry.MINILM).record(text)
     assert (
         theirs.streams[0].sites == ours.streams[0].sites
         and theirs.streams[0].tokens == ours.streams[0].tokens

@@ -14,7 +14,6 @@ from explorer.components import codec
 from explorer.components.figure_caption import Picture
 from explorer.components.interventions import board, pairs, trio
 from explorer.figures.interventions import curves
-from models import registry
 from models.edits import (
     MoveNorm,
     PatchSite,
@@ -100,7 +99,7 @@ def test_only_the_head_that_was_made_even_changes_in_its_layer(handle: OwnModel)
 
 def test_the_sentence_says_the_entropy_that_was_measured_by_hand() -> None:
     handle = read_once("encoder")
-    plain, other = registry.record(handle, TEXT), registry.record(handle, TEXT, (WithoutScale(),))
+    plain, other = handle.record(TEXT), handle.record(TEXT, (WithoutScale(),))
     found = {each.name: each for each in interventions.moves(plain, other)}
     for layer in range(4):
         for run, value in ((plain, "before"), (other, "after")):
@@ -118,7 +117,7 @@ def test_the_sentence_says_the_entropy_that_was_measured_by_hand() -> None:
 
 def test_the_sentence_is_about_what_moved_furthest() -> None:
     """Constructed runs: one row that was even becomes a single key; nothing else moves."""
-    recording = registry.record(read_once("encoder"), "I love to eat pizza")
+    recording = read_once("encoder").record("I love to eat pizza")
     old = recording.attention[0]
     shape = old.pattern.shape
     even, sharp = np.full(shape, 1 / shape[-1]), np.full(shape, 1 / shape[-1])
@@ -314,8 +313,8 @@ def test_a_sweep_measures_what_a_patched_run_says() -> None:
         sweep.latest.donor,
     )
     place = (2, 3)
-    patched = registry.record(loaded, text, (PatchSite(donor, of.columns[3].name, 2, "decoder"),))
-    z, c, d = (registry.logits(loaded, run, "decoder", 4) for run in (patched, base, other))
+    patched = loaded.record(text, (PatchSite(donor, of.columns[3].name, 2, "decoder"),))
+    z, c, d = (loaded.logits(run, "decoder", 4) for run in (patched, base, other))
     by_hand = interventions.effect(
         float(z[word] - z[against]), float(c[word] - c[against]), float(d[word] - d[against])
     )

@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 from conftest import read_once
 
-from models import registry
 from models.edits import (
     ZeroHead,
     from_line,
@@ -55,7 +54,7 @@ def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(
     page.wait_for_url("**layer=2**")
     loaded = read_once("encoder")
     one, other = (
-        registry.record(loaded, TEXT, edits).attention[0].pattern[2, 0]
+        loaded.record(TEXT, edits).attention[0].pattern[2, 0]
         for edits in ((), (ZeroHead(1, 2), ZeroHead(1, 3)))
     )
     visitor.until(

@@ -17,7 +17,6 @@ from tolerances import STORED
 from explorer.analysis import interventions
 from explorer.components import codec
 from explorer.layout import controls
-from models import registry
 from models.edits import (
     HideToken,
     MeanHead,
@@ -132,7 +131,7 @@ def test_what_changed_since_the_paper_is_switched_in_one_layer_and_drawn() -> No
     header, blocks = sent(app, "trio")
     at = header["layer"], header["head"]
     for block, edits in zip(BOTH, ((), asked)):
-        pattern = registry.record(read_once("encoder"), TEXT, edits).attention[0].pattern[at]
+        pattern = read_once("encoder").record(TEXT, edits).attention[0].pattern[at]
         np.testing.assert_allclose(blocks[block].reshape(pattern.shape), pattern, atol=STORED)
     clean(app.button_group(key="norm kind").set_value("layer").run())
     clean(app.toggle(key="side by side").set_value(False).run())
@@ -200,11 +199,11 @@ def test_a_link_opens_the_same_run_and_says_its_edits_everywhere(model: str) -> 
     header, blocks = sent(app, "trio")
     assert all(str(edit) in header["caption"][0] for edit in edits)
     loaded = read_once(model)
-    plain = registry.record(loaded, TEXT)
+    plain = loaded.record(TEXT)
     target = (
         tuple(int(each) for each in plain.streams[-1].ids[1:]) if model == "translator" else None
     )
-    other = registry.record(loaded, TEXT, edits, target)
+    other = loaded.record(TEXT, edits, target)
     at = header["layer"], header["head"]
     shown = app.session_state["attention"] or plain.attention[0].name
     for block, run in (("after.exact", other), ("before.exact", plain)):
@@ -219,14 +218,12 @@ def test_the_sentence_on_the_page_is_the_one_of_the_two_runs() -> None:
     edits = (WithoutScale(),)
     app = clean(opened(text=TEXT, edits=to_line(edits), token="2", seen="yes"))
     loaded = read_once("encoder")
-    one, other = registry.record(loaded, TEXT), registry.record(loaded, TEXT, edits)
+    one, other = loaded.record(TEXT), loaded.record(TEXT, edits)
     said = interventions.answer(
-        registry.logits(loaded, one, "encoder", 2), registry.logits(loaded, other, "encoder", 2)
+        loaded.logits(one, "encoder", 2), loaded.logits(other, "encoder", 2)
     )
     told = interventions.told(
-        interventions.moves(
-            one, other, said, tuple(registry.labels(loaded, (said.said, said.says)))
-        )
+        interventions.moves(one, other, said, tuple(loaded.labels((said.said, said.says))))
     )
     assert all(each[1:] in words(app) for each in told)
 
@@ -239,7 +236,7 @@ def test_the_page_opens_on_an_experiment_and_leads_back_to_no_edit(model: str) -
     assert edits_of(app) == () and "edits" not in app.query_params, "it is not the reader's choice"
     header, blocks = sent(app, "trio")
     loaded = read_once(model)
-    plain = registry.record(loaded, text)
+    plain = loaded.record(text)
     shown = app.session_state["attention"] or plain.attention[0].name
     before = next(one for one in plain.attention if one.name == shown)
     at = header["layer"], header["head"]
@@ -262,11 +259,10 @@ def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
     app = clean(opened(text=TEXT, token="2", edits="WithoutPositions"))
     loaded = read_once("encoder")
     one, other = (
-        registry.record(loaded, TEXT, (HideToken(2), *edits))
-        for edits in ((), (WithoutPositions(),))
+        loaded.record(TEXT, (HideToken(2), *edits)) for edits in ((), (WithoutPositions(),))
     )
     said = interventions.answer(
-        registry.logits(loaded, one, "encoder", 2), registry.logits(loaded, other, "encoder", 2)
+        loaded.logits(one, "encoder", 2), loaded.logits(other, "encoder", 2)
     )
     (header,) = [
         codec.decode(e.proto.bytes)[0]
@@ -274,7 +270,7 @@ def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
         if e.proto.component_name == "headlight.bars"
     ][:1]
     by_word = {row["label"]: (row["behind"], row["value"]) for row in header["rows"]}
-    for word, label in zip(said.top(8), registry.labels(loaded, said.top(8))):
+    for word, label in zip(said.top(8), loaded.labels(said.top(8))):
         assert by_word[label] == pytest.approx((said.before[word], said.after[word]), abs=STORED)
 
 

@@ -17,7 +17,6 @@ from explorer.analysis import layer_map, logit_lens
 from explorer.components import codec
 from explorer.layout import controls
 from explorer.state import cache
-from models import registry
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 from models.own_model import OwnModel
 from models.results import softmax
@@ -28,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_every_write_is_a_stop_and_its_bar_the_share_of_the_length(
     small_translator: OwnModel,
 ) -> None:
-    recording = registry.record(small_translator, "the cat sat", target="the dog ran")
+    recording = small_translator.record("the cat sat", target="the dog ran")
     stream, token = layer_map.held(recording, "2")
     assert (stream, token) == ("decoder", 2)
     found = layer_map.stations(recording, stream, token)
@@ -49,11 +48,11 @@ def test_every_write_is_a_stop_and_its_bar_the_share_of_the_length(
 def test_the_word_held_is_a_word_where_there_is_one(
     small_handle: OwnModel, small_decoder: OwnModel
 ) -> None:
-    recording = registry.record(small_handle, "the cat sat on the mat !")
+    recording = small_handle.record("the cat sat on the mat !")
     stream = recording.streams[0]
     token = layer_map.held(recording, "")[1]
     assert not stream.special[token] and stream.tokens[token].strip(".!").isalnum()
-    recording = registry.record(small_decoder, "the cat")
+    recording = small_decoder.record("the cat")
     assert layer_map.held(recording, "")[1] == len(recording.streams[0].tokens) - 1
     for beyond in ("99", "-1", "x", "9" * 50, "²"):
         assert layer_map.held(recording, beyond) == layer_map.held(recording, "")
@@ -73,16 +72,16 @@ def test_the_words_said_are_the_models_and_a_stop_leads_to_its_page(model: str) 
     header = shown(app.run())
     assert not app.exception
     handle = read_once(model)
-    recording = registry.record(handle, "The red car is new.")
+    recording = handle.record("The red car is new.")
     stream, token = layer_map.held(recording, "")
     if model == "encoder":  # the word that the first page opens on
         token = controls.first(recording, recording.attention[0]).query
-    p = softmax(registry.logits(handle, recording, stream, token))
+    p = softmax(handle.logits(recording, stream, token))
     best = np.argsort(-p)[:3]
-    assert [word for word, _ in header["words"]] == registry.labels(handle, best)
+    assert [word for word, _ in header["words"]] == handle.labels(best)
     assert [value for _, value in header["words"]] == pytest.approx(p[best], rel=PASSED)
     said, _, goal = header["pushed"]
-    taken = registry.attribute(handle, recording, stream, token, int(best[0]))
+    taken = handle.attribute(recording, stream, token, int(best[0]))
     part = max((part for part in taken.parts if part.kind == "head"), key=lambda part: part.value)
     assert f"L{part.layer} " in said and said.endswith(f"H{part.head}")
     assert goal == f"predictions:{token}:{logit_lens.part_key(part)}"

@@ -10,7 +10,7 @@ import torch
 from conftest import SMALL, sharpened
 from tolerances import DOUBLE_LONG, PASSED, SUMMED
 
-from models import own_model, registry
+from models import own_model
 from models.own_model import OwnModel, handle_of
 from models.readouts.logit_lens import bend, followed
 from models.transformer import Encoder
@@ -33,15 +33,15 @@ def test_the_parts_and_what_the_slope_leaves_make_the_logit(
     berty: OwnModel, asked: tuple[int, int | None]
 ) -> None:
     recording = own_model.record(berty, TEXT)
-    logits = registry.logits(berty, recording, "encoder", TOKEN)
+    logits = berty.logits(recording, "encoder", TOKEN)
     expected = float(logits[asked[0]] - (0 if asked[1] is None else logits[asked[1]]))
-    taken = registry.attribute(berty, recording, "encoder", TOKEN, *asked)
+    taken = berty.attribute(recording, "encoder", TOKEN, *asked)
     assert taken.logit == pytest.approx(expected, abs=PASSED)
     assert sum(part.value for part in taken.parts) == pytest.approx(expected, abs=PASSED)
     assert [part.kind for part in taken.parts].count("transform") == 1
-    assert registry.offers(berty).no_parts == ""
+    assert berty.capabilities.no_parts == ""
     parts = {part.layer: part.value for part in taken.parts if part.kind == "ffn"}
-    found = registry.neurons(berty, recording, "encoder", 1, TOKEN, *asked)
+    found = berty.neurons(recording, "encoder", 1, TOKEN, *asked)
     assert found.part == pytest.approx(parts[1], abs=DOUBLE_LONG)
     assert found.adds.sum() + found.bias == pytest.approx(parts[1], abs=PASSED)
 
@@ -61,7 +61,7 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
     sigma = (after.var(unbiased=False) + norm.eps).sqrt().detach()
     logit = ((after - after.mean()) / sigma * norm.weight.double() + norm.bias.double()) @ e
     (gradient,) = torch.autograd.grad(logit, x)
-    taken = registry.attribute(berty, recording, "encoder", TOKEN, word)
+    taken = berty.attribute(recording, "encoder", TOKEN, word)
     values = {(part.kind, part.layer, part.head): part.value for part in taken.parts}
     told = []
     for (kind, layer, head, _), vector in held.items():
@@ -82,5 +82,5 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
 
 def test_a_model_without_a_transform_has_no_bend(small_handle: OwnModel) -> None:
     recording = own_model.record(small_handle, TEXT)
-    taken = registry.attribute(small_handle, recording, "encoder", TOKEN, 9)
+    taken = small_handle.attribute(recording, "encoder", TOKEN, 9)
     assert taken.explained == 1.0 and bend(small_handle, torch.zeros(SMALL.d_model)) is None

@@ -143,7 +143,7 @@ def test_what_is_kept_is_a_model_like_any_other_until_it_is_let_go(run: Training
     steps = [int(each.partition("@")[2]) for each in registry.checkpoints(name)]
     assert steps == [step for step in SHOWN if step < run.progress.step]
     assert steps[:4] == [0, 10, 20, 40]
-    last = registry.record(registry.load(name), WORDS, target=live_training.read(run, WORDS).target)
+    last = registry.load(name).record(WORDS, target=live_training.read(run, WORDS).target)
     assert np.array_equal(
         last.attention[2].pattern, live_training.read(run, WORDS).attention[2].pattern
     )

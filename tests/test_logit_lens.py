@@ -14,7 +14,7 @@ from tolerances import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, TOTAL
 from explorer.analysis import logit_lens
 from explorer.analysis.csv import meant, to_csv
 from explorer.state import models
-from models import edits, own_model, registry
+from models import edits, own_model
 from models.example_texts import DEFAULT_TEXT
 from models.own_model import OwnModel, handle_of
 from models.readouts.logit_lens import BIAS, attribute, followed, word_direction
@@ -173,7 +173,7 @@ def test_the_file_holds_every_cell(small_decoder: OwnModel) -> None:
     recording = own_model.record(small_decoder, 'the cat <b>, "sat"')
     found, stream = lens_of(small_decoder, recording), recording.streams[0]
     ids = logit_lens.vocabulary(found, found.final_id, 10)
-    labels = dict(zip(ids.tolist(), registry.labels(small_decoder, ids)))
+    labels = dict(zip(ids.tolist(), small_decoder.labels(ids)))
     made = to_csv(logit_lens.file_table(found, stream.tokens, labels), ("one\nline", "two"))
     rows = list(csv.DictReader(io.StringIO(made)))
     assert rows[0]["about"] == f"one line | two | Headlight {VERSION}"
@@ -205,7 +205,7 @@ def test_the_parts_add_up_to_the_logit_of_the_bare_pass(handle: OwnModel, name: 
     stream, logits = logit_lens.read_stream(recording), full_pass(handle, recording)
     for token in (0, 2, len(stream.tokens) - 1):
         for word, against in ((5, None), (int(logits[token].argmax()), None), (7, 31)):
-            taken = registry.attribute(handle, recording, stream.name, token, word, against)
+            taken = handle.attribute(recording, stream.name, token, word, against)
             expected = float(
                 logits[token, word] - (0 if against is None else logits[token, against])
             )
@@ -221,9 +221,7 @@ def test_a_head_that_is_off_has_no_part(handle: OwnModel) -> None:
     name = logit_lens.read_stream(own_model.record(handle, TEXT)).name
 
     def heads(edits_on: tuple[edits.Edit, ...]) -> set[str]:
-        parts = registry.attribute(
-            handle, own_model.record(handle, TEXT, edits_on), name, 2, 9
-        ).parts
+        parts = handle.attribute(own_model.record(handle, TEXT, edits_on), name, 2, 9).parts
         return {logit_lens.part_key(part) for part in parts if part.kind == "head"}
 
     assert heads(()) - heads(removed) == {f"{removed[0].attention}.2.0"}
@@ -234,12 +232,12 @@ def test_a_head_that_is_off_has_no_part(handle: OwnModel) -> None:
 @pytest.mark.parametrize("model", SHIPPED)
 def test_the_parts_of_a_shipped_model_add_up_too(model: str) -> None:
     handle = models.handle(model)
-    recording = registry.record(handle, DEFAULT_TEXT)
+    recording = handle.record(DEFAULT_TEXT)
     stream, logits = logit_lens.read_stream(recording), full_pass(handle, recording)
     for token in range(0, len(stream.tokens), 4):
         word, against = logits[token].topk(2).indices.tolist()
         for other in (None, against):
-            taken = registry.attribute(handle, recording, stream.name, token, word, other)
+            taken = handle.attribute(recording, stream.name, token, word, other)
             expected = float(logits[token, word] - (0 if other is None else logits[token, other]))
             assert logit_lens.total(taken) == pytest.approx(expected, abs=PASSED)
 
@@ -262,7 +260,7 @@ def test_without_norm_and_ffn_taking_a_head_away_takes_its_part_from_the_logit(
     bare = (edits.WithoutNorm(2),)
     before = own_model.record(handle, TEXT, bare, target)
     stream, attention = logit_lens.read_stream(before), HEAD_OF[kind]
-    taken = registry.attribute(handle, before, stream.name, 2, 9)
+    taken = handle.attribute(before, stream.name, 2, 9)
     parts = {(part.attention, part.layer, part.head): part.value for part in taken.parts}
     for head in range(handle.card.n_head):
         after = own_model.record(handle, TEXT, (*bare, edits.ZeroHead(2, head, attention)), target)
@@ -305,7 +303,7 @@ def test_the_direction_taken_back_meets_the_vectors_followed_forward(
 ) -> None:
     recording = own_model.record(handle, TEXT, every_edit(handle)[name])
     stream, token, word = logit_lens.read_stream(recording).name, 2, 9
-    parts = registry.attribute(handle, recording, stream, token, word).parts
+    parts = handle.attribute(recording, stream, token, word).parts
     direction, offset = word_direction(handle, word)
     held = followed(handle, recording, stream, token).held
     wanted = {key: float(vector @ direction) for key, vector in held.items()}
@@ -319,7 +317,7 @@ def test_groups_keep_the_order_of_the_network_and_every_part_once(
     small_translator: OwnModel,
 ) -> None:
     recording = own_model.record(small_translator, TEXT)
-    taken = registry.attribute(small_translator, recording, "decoder", 1, 5)
+    taken = small_translator.attribute(recording, "decoder", 1, 5)
     names = [group.name for group in logit_lens.groups(taken)]
     assert names == [
         "embedding",

@@ -13,7 +13,7 @@ from tolerances import PASSED
 
 from explorer.analysis import logit_lens
 from explorer.state import cache, models
-from models import edits, registry
+from models import edits
 
 KINDS = ["small_handle", "small_decoder", "small_translator"]
 
@@ -232,9 +232,7 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     found = cache.lens(recording, "encoder")
     rows = download("Every number of the lens")
     assert len(rows) == 1 + found.rank.size and float(rows[1][6]) == found.kl[0, 0]
-    taken = registry.attribute(
-        models.handle("encoder"), recording, "encoder", 2, int(found.final_id[2])
-    )
+    taken = models.handle("encoder").attribute(recording, "encoder", 2, int(found.final_id[2]))
     rows = download(f"All {len(taken.parts)} parts")
     assert (
         float(rows[-2][-2]) == pytest.approx(taken.logit, abs=PASSED)

@@ -15,7 +15,6 @@ from tolerances import PASSED, STORED, TINY, TOTAL
 from explorer.analysis import head_naming, logit_lens
 from explorer.components import codec
 from explorer.state import cache, models
-from models import registry
 from models.own_model import OwnModel
 from models.recording import Recording
 
@@ -254,7 +253,7 @@ def test_a_long_text_stays_light() -> None:
 def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
     """A broad head of a decoder looks at the tokens so far, as the Attention page has it."""
     text = "She opened the door and looked at the old"
-    recording = registry.record(read_once("decoder"), text)
+    recording = read_once("decoder").record(text)
     attention = recording.attention[0]
     meanings = head_naming.meanings(recording, attention)
     heads = head_naming.describe(recording, attention)
@@ -270,8 +269,8 @@ def test_the_bars_are_the_parts_of_the_word_asked_for() -> None:
     recording = cache.record("decoder", text)
     word, against = (models.first_token("decoder", typed)[0] for typed in ("mat", "floor"))
     app = opened(model="decoder", text=text, word=str(word), against=str(against), part="self.3.1")
-    taken = registry.attribute(
-        handle, recording, "decoder", len(recording.streams[0].tokens) - 1, word, against
+    taken = handle.attribute(
+        recording, "decoder", len(recording.streams[0].tokens) - 1, word, against
     )
     listed = bars_of(app, "Parts of the logit")
     values = {logit_lens.part_name(part): part.value for part in taken.parts}

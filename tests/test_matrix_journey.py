@@ -10,7 +10,6 @@ from driver import MARKS, Visitor
 from playwright.sync_api import expect
 from tolerances import FOUR_DECIMALS
 
-from models import registry
 from models.recording import Recording
 
 pytestmark = MARKS
@@ -20,7 +19,7 @@ TEXT = "Ram pushed Hari and Hari pushed Ram."
 
 
 def recorded(text: str) -> Recording:
-    return registry.record(read_once("encoder"), text)
+    return read_once("encoder").record(text)
 
 
 def let_go(visitor: Visitor) -> None:

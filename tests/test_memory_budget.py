@@ -172,10 +172,10 @@ def test_a_part_of_a_recording_counts_as_the_whole_that_it_keeps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     encoder = registry.load("encoder")
-    weight = cache.weight_of(registry.record(encoder, TEXT * 16))
+    weight = cache.weight_of(encoder.record(TEXT * 16))
     heavy = Shelf(2 * weight)
     monkeypatch.setattr(cache, "_shelf", heavy)
-    stream = heavy.get("text", lambda: registry.record(encoder, TEXT * 16)).streams[0]
+    stream = heavy.get("text", lambda: encoder.record(TEXT * 16)).streams[0]
     heavy.make_room(heavy.limit)
     assert "text" not in heavy.held
     assert not heavy.fits(2 * weight - weight // 2) and heavy.fits(weight // 2)
@@ -187,7 +187,7 @@ def test_a_part_of_a_recording_counts_as_the_whole_that_it_keeps(
 def test_what_a_claim_asks_for_once_takes_no_place_on_the_shelf(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one = cache.weight_of(registry.record(registry.load("encoder"), TEXT * 16))
+    one = cache.weight_of(registry.load("encoder").record(TEXT * 16))
     here = Shelf(3 * one)
     monkeypatch.setattr(cache, "_shelf", here)
     cache.record("encoder", TEXT * 16)

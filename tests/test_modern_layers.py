@@ -149,7 +149,7 @@ def test_a_recording_is_the_one_of_the_models_own_code(
     folder = tiny_folder(handle.card.name.partition(":")[2])
     theirs = registry.load(f"hub:{folder}")
     for text in (TEXT, "café 日本 and the  doors", ""):
-        ours, other = registry.record(handle, text), registry.record(theirs, text)
+        ours, other = handle.record(text), theirs.record(text)
         stream, heard = ours.streams[0], other.streams[0]
         assert stream.tokens == heard.tokens and stream.ids.tolist() == heard.ids.tolist()
         assert np.array_equal(stream.spans, heard.spans)
@@ -193,7 +193,7 @@ def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
     for layer in range(handle.card.n_layer):
         for called, place in zip(WRITES.get(family, LIKE_LLAMA), ("attn", "ffn")):
             hear(called.format(layer), f"{layer}.{place}.wrote")
-    heard = registry.record(theirs, "café 日本 and the  doors")
+    heard = theirs.record("café 日本 and the  doors")
     stream, attention, seen = heard.streams[0], heard.attention[0], {}
     made |= {site: torch.tensor(stream.at(site)) for site in stream.sites}
     made |= {
@@ -219,7 +219,7 @@ def test_a_shift_of_positions_is_the_one_of_the_models_own_code(
     """Angles know the distance alone; of a table as OPT's, whose first rows stand for no place,
     other rows are taken."""
     theirs, ours = in_own_code(handle, tiny_folder).model, in_64_bits(handle.model)
-    ids = torch.tensor(registry.record(handle, TEXT).streams[0].ids)[None]
+    ids = torch.tensor(handle.record(TEXT).streams[0].ids)[None]
     turned = ours.config.positions == "rotary"
     for by in (0, 5, handle.card.n_positions - ids.shape[1]):
         with torch.no_grad():
@@ -229,33 +229,29 @@ def test_a_shift_of_positions_is_the_one_of_the_models_own_code(
         torch.testing.assert_close(moved, expected.logits, atol=PARITY, rtol=PARITY)
         assert torch.allclose(moved, plain, atol=PARITY, rtol=PARITY) == (turned or by == 0)
     with pytest.raises(ValueError, match="positions"):
-        registry.record(handle, TEXT, (edits.ShiftPositions(handle.card.n_positions),))
+        handle.record(TEXT, (edits.ShiftPositions(handle.card.n_positions),))
 
 
 def test_every_law_holds_and_every_readout_reads(handle: own_model.OwnModel) -> None:
-    recording = registry.record(handle, TEXT)
+    recording = handle.record(TEXT)
     stream, n = recording.streams[0], len(recording.streams[0].tokens)
-    found = consistency.checks(
-        recording, registry.outputs(handle), {"decoder": registry.norms(handle, "decoder")}
-    )
+    found = consistency.checks(recording, handle.outputs(), {"decoder": handle.norms("decoder")})
     assert all(check.checked and check.holds for check in found)
-    lens = registry.lens(handle, recording, "decoder", 3)
-    logits = registry.logits(handle, recording, "decoder", n - 1)
+    lens = handle.lens(recording, "decoder", 3)
+    logits = handle.logits(recording, "decoder", n - 1)
     assert lens.kl[-1].max() < STORED and lens.top_ids[-1, -1, 0] == logits.argmax()
-    parts = registry.attribute(handle, recording, "decoder", n - 1, 7, 11)
+    parts = handle.attribute(recording, "decoder", n - 1, 7, 11)
     assert sum(part.value for part in parts.parts) == pytest.approx(
         logits[7] - logits[11], abs=TOTAL
     )
-    assert not any(
-        "norm" in site for site in registry.highway(handle, recording, "decoder", 2).sites
-    )
+    assert not any("norm" in site for site in handle.gradients(recording, "decoder", 2).sites)
     of_ffn = {part.layer: part.value for part in parts.parts if part.kind == "ffn"}
     slope = way_to_the_readout(handle, stream.at(f"{handle.card.n_layer - 1}.ffn.sum")[-1], 7, 11)
     for layer in range(handle.card.n_layer):
         units = ffn_activations(handle, recording, "decoder", layer, n - 1)
         wrote = stream.at(f"{layer}.ffn.wrote")[-1]
         np.testing.assert_allclose(units.writes.sum(0) + units.bias, wrote, atol=PASSED)
-        found = registry.neurons(handle, recording, "decoder", layer, n - 1, 7, 11)
+        found = handle.neurons(recording, "decoder", layer, n - 1, 7, 11)
         np.testing.assert_allclose(found.adds, units.writes @ slope, atol=SUMMED)
         assert found.bias == pytest.approx(float(units.bias @ slope), abs=SUMMED)
         assert found.part == pytest.approx(of_ffn[layer], abs=DOUBLE_LONG)
@@ -263,7 +259,7 @@ def test_every_law_holds_and_every_readout_reads(handle: own_model.OwnModel) -> 
     words = handle.model.embedding.token.weight.detach().double()
     unit = torch.nn.functional.normalize(torch.tensor(stream.resid[-1]).double(), dim=-1)
     cosines = (unit @ torch.nn.functional.normalize(words, dim=-1).T).numpy()
-    ids, shown = registry.nearest(handle, stream.resid[-1], 4)
+    ids, shown = handle.nearest(stream.resid[-1], 4)
     np.testing.assert_allclose(shown, np.sort(cosines)[:, :-5:-1], atol=SUMMED)
     np.testing.assert_allclose(np.take_along_axis(cosines, ids, 1), shown, atol=SUMMED)
 
@@ -283,10 +279,10 @@ def way_to_the_readout(
 
 def test_a_jacobian_is_the_slope_of_the_recorded_sub_layer(handle: own_model.OwnModel) -> None:
     """J of attention at a token by finite steps of that token's vector through the whole layer."""
-    recording = registry.record(handle, TEXT)
+    recording = handle.record(TEXT)
     model, token = in_64_bits(handle.model), 3
     for site in ("1.attn", "1.ffn"):
-        made = registry.jacobian(handle, recording, "decoder", token, site)
+        made = handle.jacobian(recording, "decoder", token, site)
         x = torch.tensor(recording.streams[0].at("0.ffn.sum")).double()
         if site == "1.ffn" and not handle.model.config.parallel:
             x = torch.tensor(recording.streams[0].at("1.attn.sum")).double()
@@ -314,7 +310,7 @@ def in_64_bits(model: Decoder) -> Decoder:
 
 
 def test_writing_with_stored_keys_is_the_whole_pass_each_time(handle: own_model.OwnModel) -> None:
-    writing = registry.writing(handle, "the cat")
+    writing = handle.generate("the cat")
     with torch.inference_mode():
         for token in (20, 33, 41, 20):
             writing.add(token)
@@ -351,35 +347,33 @@ EDITS = (
 def test_every_edit_does_something_and_breaks_no_law(handle: own_model.OwnModel) -> None:
     """Among the laws that a word's logit is the sum of its parts under every edit."""
     config = handle.model.config
-    plain = registry.record(handle, TEXT)
+    plain = handle.record(TEXT)
     more = [edits.OtherNorm("layer" if config.rms else "rms")]
     more += [] if config.parallel else [edits.SideBySide()]
     more += [edits.SharedKeys(1)] if config.key_heads == config.n_head else []
     for edit in (*EDITS, *more):
-        made = registry.record(handle, TEXT, (edit,))
-        last, logits = made.streams[0].resid[-1], registry.logits(handle, made, "decoder", 5)
+        made = handle.record(TEXT, (edit,))
+        last, logits = made.streams[0].resid[-1], handle.logits(made, "decoder", 5)
         assert np.abs(last - plain.streams[0].resid[-1]).max() > TOTAL, edit
-        norms = {"decoder": registry.norms(handle, "decoder", made.edits)}
+        norms = {"decoder": handle.norms("decoder", made.edits)}
         broken = [
-            each
-            for each in consistency.checks(made, registry.outputs(handle), norms)
-            if not each.holds
+            each for each in consistency.checks(made, handle.outputs(), norms) if not each.holds
         ]
         assert not broken, (edit, broken)
-        parts = registry.attribute(handle, made, "decoder", 5, 7)
+        parts = handle.attribute(made, "decoder", 5, 7)
         assert sum(part.value for part in parts.parts) == pytest.approx(
             logits[7], abs=TOTAL + STORED * abs(float(logits[7]))
         ), edit
 
 
 def test_a_sweep_puts_the_donor_s_heads_and_states_in(handle: own_model.OwnModel) -> None:
-    heads = registry.sweep_heads(handle, TEXT, OTHER, "self", 5, 7, 11)
+    heads = handle.patch_heads(TEXT, OTHER, "self", 5, 7, 11)
     effects = {effect.place: effect.value for effect in heads.effects}
-    made = registry.record(handle, TEXT, (edits.PatchHead(OTHER, 1, 3),))
-    logits = registry.logits(handle, made, "decoder", 5)
+    made = handle.record(TEXT, (edits.PatchHead(OTHER, 1, 3),))
+    logits = handle.logits(made, "decoder", 5)
     assert len(effects) == 8
     assert effects[1, 3] == pytest.approx(logits[7] - logits[11], abs=PASSED)
-    sites = registry.sweep_sites(handle, TEXT, OTHER, "decoder", 5, 7, 11)
+    sites = handle.patch_sites(TEXT, OTHER, "decoder", 5, 7, 11)
     ends = {effect.place: effect.value for effect in sites.effects}
     last = "final.normed" if handle.model.config.norm == "pre" else "1.ffn.normed"
     assert ends[last, 5] == pytest.approx(sites.donor, abs=PASSED)

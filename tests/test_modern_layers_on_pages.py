@@ -16,7 +16,6 @@ from tolerances import PASSED, SUMMED, TOTAL
 
 from explorer.analysis import interventions
 from explorer.components import codec
-from models import registry
 from models.edits import PatchHead, WithoutPositions, from_line
 from models.own_model import OwnModel
 from models.results import softmax
@@ -103,11 +102,11 @@ def test_every_view_is_about_this_model(
 
 def test_words_in_and_out_are_those_of_the_heads_matrices(modern: tuple[str, str]) -> None:
     name, handle = modern[1], loaded(modern)
-    ids = registry.record(handle, TEXT).streams[0].ids
+    ids = handle.record(TEXT).streams[0].ids
     asked = {"layer": "1", "head": "3", "token": "3", "look_key": "2", "look_at": "Words"}
     app = clean(opened("lookup", model=name, text=TEXT, **asked))
     _, keys, up, down = ([row["value"] for row in each["rows"]] for each in sent(app, "bars"))
-    of = registry.circuits(handle, "self", 1, 3, (int(ids[3]), int(ids[2])))
+    of = handle.circuits("self", 1, 3, (int(ids[3]), int(ids[2])))
     assert keys == pytest.approx(of.keys[0].tolist(), abs=PASSED)
     assert up == pytest.approx(of.up[1].tolist(), abs=PASSED)
     assert down == pytest.approx(of.down[1].tolist(), abs=PASSED)
@@ -115,11 +114,11 @@ def test_words_in_and_out_are_those_of_the_heads_matrices(modern: tuple[str, str
 
 def test_parts_and_neurons_add_up_to_the_logit_on_screen(modern: tuple[str, str]) -> None:
     name, handle = modern[1], loaded(modern)
-    recording = registry.record(handle, TEXT)
+    recording = handle.record(TEXT)
     token = len(recording.streams[0].tokens) - 1
     asked = {"word": "7", "against": "11", "ffn": "1"}
     app = clean(opened("predictions", model=name, text=TEXT, **asked))
-    logits = registry.logits(handle, recording, "decoder", token)
+    logits = handle.logits(recording, "decoder", token)
     parts = bars(app, "Parts of the logit")
     assert sum(row["value"] for row in parts) == pytest.approx(logits[7] - logits[11], abs=TOTAL)
     ffn = next(row["value"] for row in parts if row.get("key") == "ffn.1")
@@ -131,11 +130,11 @@ def test_parts_and_neurons_add_up_to_the_logit_on_screen(modern: tuple[str, str]
 def test_what_it_writes_is_what_it_says_next(modern: tuple[str, str]) -> None:
     name, handle = modern[1], loaded(modern)
     app = clean(opened("predictions", model=name, text=TEXT, temperature="0"))
-    writing = registry.writing(handle, TEXT)
+    writing = handle.generate(TEXT)
     for _ in range(3):
         clean(app.button(key="write one").click().run())
         writing.add(int(writing.logits.argmax()))
-    n = len(registry.record(handle, TEXT).streams[0].ids)
+    n = len(handle.record(TEXT).streams[0].ids)
     assert app.session_state.said == ".".join(map(str, writing.ids[n:]))
 
 
@@ -144,10 +143,8 @@ def test_both_sides_answers_are_their_models(modern: tuple[str, str]) -> None:
     app = clean(opened("compare", model=name, text=TEXT, other_view="Answers"))
     shown = sent(app, "bars")
     for header, edits in zip(shown, ((), (WithoutPositions(),)), strict=True):
-        recording = registry.record(handle, TEXT, edits)
-        p = softmax(
-            registry.logits(handle, recording, "decoder", len(recording.streams[0].ids) - 1)
-        )
+        recording = handle.record(TEXT, edits)
+        p = softmax(handle.logits(recording, "decoder", len(recording.streams[0].ids) - 1))
         values = [row["value"] for row in header["rows"]]
         np.testing.assert_allclose(values, np.sort(p)[::-1][: len(values)], rtol=SUMMED)
 
@@ -163,11 +160,8 @@ def test_a_sweep_runs_and_its_strongest_patch_becomes_a_switch(modern: tuple[str
         clean(app.run())
     clean(app.button(key="put patch").click().run())
     (edit,) = from_line(app.session_state["edits"])
-    logits = (
-        registry.logits(handle, registry.record(handle, text), "decoder", 5)
-        for text in (TEXT, OTHER)
-    )
-    sweep = registry.sweep_heads(handle, TEXT, OTHER, "self", 5, *interventions.contrast(*logits))
+    logits = (handle.logits(handle.record(text), "decoder", 5) for text in (TEXT, OTHER))
+    sweep = handle.patch_heads(TEXT, OTHER, "self", 5, *interventions.contrast(*logits))
     strongest = max(sweep.effects, key=lambda each: abs(each.value - sweep.clean))
     assert edit == PatchHead(OTHER, *strongest.place, "self")
     app.session_state["effects"] = "Attention"

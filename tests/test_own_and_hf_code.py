@@ -59,7 +59,7 @@ def test_it_writes_with_its_own_cache_what_full_passes_say(
     kind: str, loaded: Callable[[str], HFModel]
 ) -> None:
     handle = loaded(kind)
-    draft = registry.writing(handle, TEXT)
+    draft = handle.generate(TEXT)
     assert isinstance(draft, hf_model.HFGeneration) and draft.keeps
     prompt, card = list(draft.ids), handle.card
     for token in (7, 30, 12):
@@ -95,8 +95,8 @@ def check_draft(handle: HFModel, draft: hf_model.HFGeneration) -> None:
     for place, layers in (("attn", whole.decoder_attentions), ("cross", whole.cross_attentions)):
         rows = np.stack([each[0, :, -1].numpy() for each in layers])
         np.testing.assert_allclose(draft.rows[place], rows, atol=SUMMED)
-    read = registry.record(handle, TEXT, (), tuple(draft.ids[1:]))
-    logits = registry.logits(handle, read, "decoder", len(draft.ids) - 1)
+    read = handle.record(TEXT, (), tuple(draft.ids[1:]))
+    logits = handle.logits(read, "decoder", len(draft.ids) - 1)
     np.testing.assert_allclose(draft.logits, logits, atol=PASSED)
     for attention in read.attention[1:]:
         place = "cross" if attention.name == "cross" else "attn"
@@ -110,11 +110,11 @@ def test_a_translation_is_written_token_by_token_as_full_passes_say(
 ) -> None:
     """Greedy, drawn, and back: the encoder is read once, and its keys with the decoder's own."""
     handle, rng = loaded(kind), np.random.default_rng(0)
-    assert hf_model.keeps(handle) and registry.offers(handle).writes, "its own cache is good"
+    assert hf_model.keeps(handle) and handle.capabilities.writes, "its own cache is good"
     monkeypatch.setitem(hf_model._kept, handle, kept)
     encoded: list[int] = []
     hook = handle.model.get_encoder().register_forward_hook(lambda *_: encoded.append(1))
-    draft = registry.writing(handle, TEXT)
+    draft = handle.generate(TEXT)
     assert draft.ids == [handle.start]
     for drawn in (False, True, True, False):
         how = Sampling(0.0) if not drawn else Sampling(1.5, 20, 0.9)
@@ -136,15 +136,15 @@ def test_a_search_in_its_own_code_has_the_probabilities_of_full_passes(
     """And one beam says what the model's own `generate` says."""
     handle = loaded(kind)
     monkeypatch.setitem(hf_model._kept, handle, kept)
-    source = list(registry.writing(handle, TEXT).source)
-    *_, last = islice(registry.beams(handle, TEXT, 3), 6)
+    source = list(handle.generate(TEXT).source)
+    *_, last = islice(handle.beams(TEXT, 3), 6)
     assert len({beam.ids for beam in last}) == 3 and len(last[0].ids) > 2
     for beam in last:
         logits = said(handle, source, [handle.start, *beam.ids[:-1]]).logits[0].double()
         logprobs = logits.log_softmax(-1)[range(len(beam.ids)), list(beam.ids)]
         np.testing.assert_allclose(beam.logprobs, logprobs.numpy(), atol=PASSED)
         assert beam.score == pytest.approx(generation.score(beam.logprobs))
-    *_, (one,) = islice(registry.beams(handle, TEXT, 1), 8)
+    *_, (one,) = islice(handle.beams(TEXT, 1), 8)
     with torch.no_grad():
         own = handle.model.generate(
             torch.tensor([source]),
@@ -154,9 +154,9 @@ def test_a_search_in_its_own_code_has_the_probabilities_of_full_passes(
             use_cache=False,  # T5's own has as many layers as its encoder
         )
     assert one.ids == tuple(own[0, 1:].tolist())
-    *_, (likeliest,) = islice(registry.beams(handle, TEXT, SeededSampling(Sampling(0.0))), 8)
+    *_, (likeliest,) = islice(handle.beams(TEXT, SeededSampling(Sampling(0.0))), 8)
     assert likeliest.ids == one.ids
-    *_, (drawn,) = islice(registry.beams(handle, TEXT, SeededSampling(Sampling(1.5), 2)), 6)
+    *_, (drawn,) = islice(handle.beams(TEXT, SeededSampling(Sampling(1.5), 2)), 6)
     logits = said(handle, source, [handle.start, *drawn.ids[:-1]]).logits[0].double()
     logprobs = logits.log_softmax(-1)[range(len(drawn.ids)), list(drawn.ids)]
     np.testing.assert_allclose(drawn.logprobs, logprobs.numpy(), atol=PASSED)
@@ -166,10 +166,10 @@ def test_a_search_takes_no_token_that_the_models_settings_rule_out(
     loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handle, rules = loaded("marian"), loaded("marian").model.generation_config
-    *_, (plain,) = islice(registry.beams(handle, TEXT, 1), 4)
+    *_, (plain,) = islice(handle.beams(TEXT, 1), 4)
     monkeypatch.setattr(rules, "bad_words_ids", [[plain.ids[1]]])
     monkeypatch.setattr(rules, "forced_bos_token_id", 77)
-    *_, last = islice(registry.beams(handle, TEXT, 3), 4)
+    *_, last = islice(handle.beams(TEXT, 3), 4)
     assert all(beam.ids[0] == 77 and plain.ids[1] not in beam.ids for beam in last)
     assert all(beam.logprobs[0] < -0.1 for beam in last), "what is forced is not made certain"
 
@@ -179,7 +179,7 @@ def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
 ) -> None:
     handle = loaded("gpt2")
     monkeypatch.setitem(hf_model._kept, handle, False)
-    draft = registry.writing(handle, TEXT)
+    draft = handle.generate(TEXT)
     draft.add(9)
     assert draft.stored.nbytes == 0
     np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
@@ -192,10 +192,10 @@ def test_a_logit_is_the_sum_of_parts(kind: str, loaded: Callable[[str], HFModel]
     handle = loaded(kind)
     recording, why = recorded(handle), hf_attribution.missing(handle)
     stream = recording.streams[-1]
-    assert not why and registry.offers(handle).no_parts == ""
+    assert not why and handle.capabilities.no_parts == ""
     for word, against in ((5, None), (9, 30)):
-        taken = registry.attribute(handle, recording, stream.name, 2, word, against)
-        logits = registry.logits(handle, recording, stream.name, 2)
+        taken = handle.attribute(recording, stream.name, 2, word, against)
+        logits = handle.logits(recording, stream.name, 2)
         expected = logits[word] - (0 if against is None else logits[against])
         assert taken.logit == pytest.approx(float(expected), abs=PASSED)
         assert sum(part.value for part in taken.parts) == pytest.approx(taken.logit, abs=TOTAL)
@@ -218,7 +218,7 @@ def test_a_logit_after_a_transform_is_made_as_in_our_own_classes(kind: str, tmp_
     handle, ours = load(folder, name=kind), registry.load(f"ours:{folder}")
     for word, against in ((5, None), (9, 30)):
         theirs, own = (
-            registry.attribute(each, registry.record(each, TEXT), "encoder", 2, word, against)
+            each.attribute(each.record(TEXT), "encoder", 2, word, against)
             for each in (handle, ours)
         )
         assert theirs.logit == pytest.approx(own.logit, abs=PASSED)
@@ -236,9 +236,9 @@ def test_a_readout_of_another_kind_is_refused_and_it_is_said_why(tmp_path: Path)
     tiny.build("bert", tmp_path)
     tiny.change(tmp_path, hidden_act="mish")
     handle = load(str(tmp_path), name="mish")
-    why = registry.offers(handle).no_parts
+    why = handle.capabilities.no_parts
     with pytest.raises(ValueError, match="neither linear nor a dense layer") as refused:
-        registry.attribute(handle, recorded(handle), "encoder", 1, 5)
+        handle.attribute(recorded(handle), "encoder", 1, 5)
     assert why and why in str(refused.value)
 
 
@@ -250,7 +250,7 @@ def test_gradients_are_those_of_finite_differences(kind: str, tmp_path: Path) ->
     handle.model.double()
     recording = recorded(handle)
     stream = recording.streams[-1]
-    found = registry.highway(handle, recording, stream.name, 2)
+    found = handle.gradients(recording, stream.name, 2)
     assert found.ways == ("residual on",) and found.sites[0] == "embed+pos"
     plan = handle.plan.streams[-1]
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}

@@ -17,7 +17,6 @@ from explorer.layout import controls, current_recording
 from explorer.server import middleware
 from explorer.state import cache
 from explorer.text.markdown_escape import literal
-from models import registry
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,7 +68,7 @@ def test_it_opens_on_a_sentence_already_drawn() -> None:
 def test_any_text_is_drawn(text: str) -> None:
     app = clean(opened(text=text))
     header, blocks = sent(app, "heads")
-    recording = registry.record(read_once("encoder"), text)
+    recording = read_once("encoder").record(text)
     assert tuple(header["tokens"]) == recording.streams[0].tokens
     one, fine = sent(app, "head")
     shown, unknown = arrived(fine, (len(one["queries"]), len(one["keys"])))
@@ -157,7 +156,7 @@ def test_choosing_a_head_changes_the_head_and_none_of_the_grid() -> None:
     assert grid == again
     header, blocks = sent(app, "head")
     assert (header["layer"], header["head"]) == (2, 5)
-    expected = registry.record(read_once("encoder"), DEFAULT_TEXT).attention[0].pattern[2, 5]
+    expected = read_once("encoder").record(DEFAULT_TEXT).attention[0].pattern[2, 5]
     np.testing.assert_array_equal(blocks["exact"].reshape(expected.shape), expected)
 
 
@@ -227,6 +226,6 @@ def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None
 
 def test_the_formula_holds_the_numbers_of_this_sentence() -> None:
     app = clean(opened(text="Ram pushed Hari", layer="1", head="2", token="2"))
-    pattern = registry.record(read_once("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
+    pattern = read_once("encoder").record("Ram pushed Hari").attention[0].pattern[1, 2]
     told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
     assert "**pushed** (token 2) →" in told and f"**{pattern[2].max():.3f}**" in told

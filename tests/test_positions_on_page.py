@@ -16,7 +16,6 @@ from tolerances import PASSED, STORED, SUMMED
 
 from explorer.analysis import positions
 from explorer.state import cache
-from models import registry
 from models.edits import WithoutPositions
 from models.own_model import OwnModel
 
@@ -62,7 +61,7 @@ def turned_to(app: AppTest, screen: str) -> AppTest:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_is_shown_or_it_says_why_not(text: str) -> None:
     app = opened(text=text, ask="Sentence")
-    stream = registry.record(read_once("encoder"), text).streams[0]
+    stream = read_once("encoder").record(text).streams[0]
     np.testing.assert_allclose(
         array(plots(app)[0]["data"][0]["y"]),
         np.linalg.norm(stream.at("embed"), axis=1),
@@ -166,7 +165,7 @@ def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_
     # Room for four long recordings beside whatever other tests have left on the shelf.
     monkeypatch.setattr(cache._shelf, "limit", 2**30)
     app = opened(text="all work and no play " * 300, ask="Order", order="Retype")
-    read = positions.read_part(registry.record(read_once("encoder"), "all work and no play " * 300))
+    read = positions.read_part(read_once("encoder").record("all work and no play " * 300))
     assert 400 < len(read.split()) < 513
     assert any(text.split() == read.split()[::-1] for text in offered_orders())
     app.text_input(key="retyped").set_value("play " * 900).run()
@@ -186,10 +185,7 @@ def test_the_numbers_of_the_experiment_are_the_models() -> None:
     app = opened(text="Ram pushed Hari", ask="Order", order="Retype")
     handle, bare = read_once("encoder"), (WithoutPositions(),)
     (one, two), (one_bare, two_bare) = (
-        [
-            registry.record(handle, text, edits).streams[0]
-            for text in ("Ram pushed Hari", "Hari pushed Ram")
-        ]
+        [handle.record(text, edits).streams[0] for text in ("Ram pushed Hari", "Hari pushed Ram")]
         for edits in ((), bare)
     )
     order = [two.tokens.index(token) for token in one.tokens]

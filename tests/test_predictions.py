@@ -14,7 +14,6 @@ from explorer.analysis import predictions
 from explorer.analysis.formatting import power_of_e
 from explorer.components import bars, codec, token_strip
 from explorer.state import models
-from models import registry
 from models.results import Sampling, probabilities
 
 # ---- the arithmetic ----------------------------------------------------------
@@ -111,7 +110,7 @@ def test_the_word_to_begin_with_is_a_whole_word() -> None:
     handle = models.handle("encoder")
 
     def first(text: str) -> str | None:
-        stream = registry.record(handle, text).streams[0]
+        stream = handle.record(text).streams[0]
         place = predictions.word_to_hide(stream)
         return None if place is None else stream.tokens[place]
 

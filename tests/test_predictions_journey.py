@@ -11,7 +11,6 @@ from conftest import HOSTILE, read_once
 from driver import MARKS, Visitor
 
 from explorer.state import models
-from models import registry
 
 PROMPT = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
@@ -174,7 +173,7 @@ def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Vis
     page.wait_for_selector(".lens.way[data-token]")
     page.wait_for_selector(".lens .say[aria-selected=true]")
     at_rest(visitor)
-    labels = registry.record(read_once("decoder"), HOSTILE[name]).streams[0].tokens
+    labels = read_once("decoder").record(HOSTILE[name]).streams[0].tokens
     assert tuple(page.locator(f"{STRIP} .label").all_inner_texts()) == labels
     shown = page.locator(".lens .head .reads").all_inner_texts()
     assert shown and all(label in labels for label in shown)

@@ -251,7 +251,7 @@ def test_minilm_in_our_classes_is_minilm() -> None:
         AutoTokenizer.from_pretrained(folder),
     )
     for text in SENTENCES:
-        recording = registry.record(handle, text)
+        recording = handle.record(text)
         ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=512)["input_ids"]
         assert recording.streams[0].ids.tolist() == ids[0].tolist()
         compared(theirs, handle.model, ids, logits=False)

@@ -98,7 +98,7 @@ def test_a_bert_in_a_folder(bert_folder: Path) -> None:
         3,
         40,
     ) and "own classes" in handle.card.weights
-    recording = registry.record(handle, "The catting mat, ẞ!")
+    recording = handle.record("The catting mat, ẞ!")
     stream = recording.streams[0]
     assert stream.tokens == (
         "[CLS]",
@@ -124,18 +124,18 @@ def test_a_bert_in_a_folder(bert_folder: Path) -> None:
         np.testing.assert_allclose(
             stream.at(before) + stream.at(wrote), stream.at(after), atol=SUMMED
         )
-    assert registry.record(handle, "[MASK] cat").streams[0].tokens[1] == "[MASK]"
-    assert registry.record(handle, "[SEP] cat").streams[0].tokens[1] != "[SEP]", (
+    assert handle.record("[MASK] cat").streams[0].tokens[1] == "[MASK]"
+    assert handle.record("[SEP] cat").streams[0].tokens[1] != "[SEP]", (
         "any other special token that a reader types is text"
     )
-    hidden = registry.record(handle, "the cat sat", (edits.HideToken(2),))
+    hidden = handle.record("the cat sat", (edits.HideToken(2),))
     assert hidden.streams[0].tokens == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
-    assert registry.labels(handle, [2, 3, int(stream.ids[3])]) == ["[CLS]", "[SEP]", "‧ting"]
+    assert handle.labels([2, 3, int(stream.ids[3])]) == ["[CLS]", "[SEP]", "‧ting"]
 
 
 def test_a_gpt2_in_a_folder(gpt2_folder: Path) -> None:
     handle = weight_conversion.load(gpt2_folder, "tiny")
-    recording = registry.record(handle, "the cat sat on the mat")
+    recording = handle.record("the cat sat on the mat")
     stream = recording.streams[0]
     assert (
         handle.card.kind == "decoder"
@@ -146,26 +146,26 @@ def test_a_gpt2_in_a_folder(gpt2_folder: Path) -> None:
         np.testing.assert_allclose(
             stream.at(before) + stream.at(wrote), stream.at(after), atol=PASSED
         )
-    assert registry.record(handle, "").streams[0].tokens == ("<|endoftext|>",)
-    lens = registry.lens(handle, recording, "decoder", 3)
+    assert handle.record("").streams[0].tokens == ("<|endoftext|>",)
+    lens = handle.lens(recording, "decoder", 3)
     assert lens.sites[-1] == "final.normed" and lens.kl[-1].max() < STORED
-    found = registry.attribute(handle, recording, "decoder", 2, 7, 11)
+    found = handle.attribute(recording, "decoder", 2, 7, 11)
     assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=TOTAL)
-    logits = registry.logits(handle, recording, "decoder", 2)
+    logits = handle.logits(recording, "decoder", 2)
     assert found.logit == pytest.approx(logits[7] - logits[11], abs=TOTAL)
-    assert set(registry.norms(handle, "decoder")) == {
+    assert set(handle.norms("decoder")) == {
         "final",
         *(f"{layer}.{place}" for layer in range(3) for place in ("attn", "ffn")),
     }
-    writing = registry.writing(handle, "the cat")
+    writing = handle.generate("the cat")
     writing.add(20)
     np.testing.assert_allclose(
         writing.logits,
         handle.model.logits(handle.model(torch.tensor([writing.ids])))[0, -1].detach(),
         atol=PASSED,
     )
-    assert registry.highway(handle, recording, "decoder", 3).norm.shape[1] == 7
-    total = registry.jacobian(handle, recording, "decoder", 2, "1.attn")
+    assert handle.gradients(recording, "decoder", 3).norm.shape[1] == 7
+    total = handle.jacobian(recording, "decoder", 2, "1.attn")
     assert total.error < PASSED and np.array_equal(total.total, total.after)
 
 
@@ -191,8 +191,8 @@ def test_every_switch_works_on_pretrained_weights(
     for folder in (bert_folder, gpt2_folder):
         handle = weight_conversion.load(folder, "tiny")
         plain, changed = (
-            registry.record(handle, "the cat sat"),
-            registry.record(handle, "the cat sat", (asked,)),
+            handle.record("the cat sat"),
+            handle.record("the cat sat", (asked,)),
         )
         assert np.isfinite(changed.streams[0].resid).all()
         if asked != edits.MoveNorm(handle.model.config.norm):

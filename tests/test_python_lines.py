@@ -315,7 +315,7 @@ def test_of_a_training_the_heads_leave_at_the_step_on_screen() -> None:
     chosen = {"model": "decoder", "train_step": name.partition("@")[2], "layer": "0", "head": "1"}
     with heard() as offered:
         made, names = ran(opened(offered, "training", **chosen), offered)
-    assert names["recording"] == registry.record(read_once(name), TEXT)
+    assert names["recording"] == read_once(name).record(TEXT)
     assert "layer='0', head='1'" in made.code and "heads.html" in made.files
 
 

@@ -46,13 +46,13 @@ def lines() -> tuple[str, ...]:
 @cache
 def asked(model: str, text: str) -> tuple[Recording, tuple[Question, ...], list[tuple[str, float]]]:
     handle = read_once(model)
-    recording = registry.record(handle, text)
+    recording = handle.record(text)
     said: list[tuple[str, float]] = []
     if recording.model.kind == "decoder":
-        scores = registry.logits(handle, recording, "decoder", len(recording.streams[0].tokens) - 1)
+        scores = handle.logits(recording, "decoder", len(recording.streams[0].tokens) - 1)
         p = np.exp(scores.astype(np.float64) - scores.max())
         best = np.argsort(-p)[:6]
-        said = list(zip(registry.labels(handle, best), (p[best] / p.sum()).tolist()))
+        said = list(zip(handle.labels(best), (p[best] / p.sum()).tolist()))
     return recording, questions(recording, said=said), said
 
 
@@ -343,7 +343,7 @@ def test_answers_are_words_that_a_student_can_read(model: str) -> None:
         "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL} came to us at 3.5 pm, naïve Zoë met them there!",
     )
     for text in awkward:
-        made = questions(registry.record(registry.load(model), text))
+        made = questions(registry.load(model).record(text))
         assert len(made) == TEN, text
         for each in made:
             for one in each.choices:
@@ -368,12 +368,12 @@ def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_any_text_gives_questions_or_none(model: str) -> None:
     for text in HOSTILE.values():
-        recording = registry.record(read_once(model), text[:300])
+        recording = read_once(model).record(text[:300])
         for one in questions(recording):
             assert ask(one) and says(one) and "\n" not in ask(one)
             check(one, recording, [])
     repeated = "The red fox saw a bird near the river. The red fox saw a bird near the river."
-    assert len(questions(registry.record(read_once(model), repeated))) == TEN
+    assert len(questions(read_once(model).record(repeated))) == TEN
 
 
 def test_the_page_opens_with_any_text_and_asks_what_was_computed() -> None:

@@ -96,14 +96,14 @@ def test_a_classifier_is_said_to_have_a_classification_head(
     way: str, kind: str, tmp_path: Path
 ) -> None:
     handle = registry.load(f"{way}{classifier(tmp_path, kind)}")
-    offered, recording = registry.offers(handle), registry.record(handle, "the cat sat")
+    offered, recording = handle.capabilities, handle.record("the cat sat")
     assert offered.logits == ""
     assert offered.no_readout == "has a classification head and no readout over the vocabulary"
     stream = recording.streams[-1].name
     for question in (
-        lambda: registry.logits(handle, recording, stream, 0),
-        lambda: registry.lens(handle, recording, stream),
-        lambda: registry.attribute(handle, recording, stream, 0, 1),
+        lambda: handle.logits(recording, stream, 0),
+        lambda: handle.lens(recording, stream),
+        lambda: handle.attribute(recording, stream, 0, 1),
     ):
         with pytest.raises(
             ValueError, match="has a classification head and no readout over"
@@ -134,7 +134,7 @@ def test_t5_adds_learned_numbers_and_bloom_takes_the_more_the_further(
     said = {}
     for family in ("t5", "bloom"):
         handle = tiny_loaded(family)
-        said[family] = positions.adds_none(family, registry.offers(handle).positions)
+        said[family] = positions.adds_none(family, handle.capabilities.positions)
     assert "adds to each score a number learned for each head and each bucket" in said["t5"]
     assert "the further apart" not in said["t5"]
     assert "takes from a score the more, the further apart" in said["bloom"]

@@ -10,7 +10,6 @@ from stream_fixtures import TEXT, streams
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, residual
-from models import registry
 from models.edits import WithoutNorm, WithoutResidual, ZeroHead
 from models.own_model import OwnModel, record
 from models.readouts import gradients, weights
@@ -198,7 +197,7 @@ def test_the_gradient_is_the_slope_of_the_output(handle: OwnModel) -> None:
         and not np.delete(on[-1], token).any()
     ), "the last state is read by the tied embedding"
     assert found.logit[0] == pytest.approx(
-        registry.logits(handle, recording, stream.name, token)[found.id], abs=PASSED
+        handle.logits(recording, stream.name, token)[found.id], abs=PASSED
     )
     # The last LayerNorm by hand: its vector-Jacobian product at the recorded sum.
     site = found.sites[-1]
@@ -302,7 +301,7 @@ def test_only_the_token_itself_is_differentiated(small_handle: OwnModel) -> None
 
 def test_a_model_without_a_part_is_measured_without_it() -> None:
     handle = read_once("induction-no-residual")
-    recording = registry.record(handle, "b a c d b")
+    recording = handle.record("b a c d b")
     stream = recording.streams[0]
     assert not residual.adds(stream) and residual.norm_place(stream) == "post"
     assert gradients.gradients(handle, recording, "decoder", 2).ways == (
@@ -312,7 +311,7 @@ def test_a_model_without_a_part_is_measured_without_it() -> None:
     found = gradients.jacobian(handle, recording, "decoder", 2, "0.ffn")
     assert not found.adds and np.array_equal(found.wrote, found.total) and found.error == 0
     handle = read_once("induction-no-norm")
-    recording = registry.record(handle, "b a c d b")
+    recording = handle.record("b a c d b")
     stream = recording.streams[0]
     assert (
         residual.adds(stream)

@@ -195,7 +195,7 @@ def clean(app: AppTest) -> AppTest:
 def test_any_text_is_drawn(text: str) -> None:
     app = clean(opened(text=text, write="Norm"))
     header, blocks = sent(app, "chart")
-    stream = registry.record(read_once("encoder"), text).streams[0]
+    stream = read_once("encoder").record(text).streams[0]
     assert tuple(header["tokens"]) == stream.tokens
     np.testing.assert_allclose(
         blocks["values"].reshape(len(stream.tokens), -1),
@@ -240,8 +240,8 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
         and sent(app, "chart")[0]["measure"]["name"] == "Mean before"
     )
     said = " ".join(each.value for each in app.markdown)
-    stream = registry.record(read_once("encoder"), app.session_state["text"]).streams[0]
-    norms = registry.norms(read_once("encoder"), "encoder")
+    stream = read_once("encoder").record(app.session_state["text"]).streams[0]
+    norms = read_once("encoder").norms("encoder")
     moved = residual.worst_other(
         residual.change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4
     )
@@ -293,7 +293,7 @@ def test_words_typed_for_the_decoder_are_named_and_can_be_let_go() -> None:
 @pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient", "RNN"])
 def test_a_model_that_says_no_words(flow: str) -> None:
     app = clean(opened(model="minilm", text="Apples fall.", flow=flow))
-    stream = registry.record(read_once("minilm"), "Apples fall.").streams[0]
+    stream = read_once("minilm").record("Apples fall.").streams[0]
     if flow in ("Writes", "LayerNorm", "Heads"):
         columns = [column[2] for column in sent(app, "chart")[0]["columns"]]
         assert (
@@ -359,7 +359,7 @@ def test_a_reader_follows_a_token_by_mouse_and_keys_and_stops_a_training(
     page.wait_for_selector(".residual[data-followed]")
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = visitor.wrong()
-    recording = registry.record(read_once("encoder"), LONGER)
+    recording = read_once("encoder").record(LONGER)
     turned = residual.writes(recording.streams[0], "Turned").values
     page.locator(".row").nth(3).click()
     page.wait_for_url("**token=3**")

@@ -53,7 +53,7 @@ def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
 
 
 def test_a_models_own_widths_are_its_heads_side_by_side() -> None:
-    attention = registry.record(read_once("encoder"), TEXT).attention[0]
+    attention = read_once("encoder").record(TEXT).attention[0]
     found = soft_lookup.of_model(attention)
     q, k = (
         (each / np.sqrt((each.astype(float) ** 2).mean(axis=(2, 3), keepdims=True)))
@@ -76,7 +76,7 @@ def test_the_page_draws_both_by_width(model: str) -> None:
 
 
 def test_the_table_holds_every_width_of_both() -> None:
-    attention = registry.record(read_once("encoder"), TEXT).attention[0]
+    attention = read_once("encoder").record(TEXT).attention[0]
     table = soft_lookup.variance_table(
         soft_lookup.at_random(evidence.gaussian), soft_lookup.of_model(attention)
     )
@@ -120,7 +120,7 @@ def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "induction"])
 def test_without_residuals_the_gradient_vanishes_and_with_them_it_does_not(model: str) -> None:
-    found = registry.depth(registry.record(read_once(model), TEXT).streams[0].resid[0])
+    found = registry.depth(read_once(model).record(TEXT).streams[0].resid[0])
     left = {way: norm[0] / norm[-1] for way, norm in zip(found.ways, found.norm)}
     assert 24 <= found.layers <= 64
     assert 0.1 < left["residual on"] < 10 and 0.1 < left["residual on, no LayerNorm"] < 10

@@ -27,7 +27,7 @@ def inverse(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """A GPT-2 whose layers divide by sqrt(d_head) and by their number, counted from 1."""
     folder = tiny.build("gpt2", tmp_path_factory.mktemp("gpt2"))
     tiny.change(folder, scale_attn_by_inverse_layer_idx=True)
-    return registry.record(registry.load(f"hub:{folder}"), TEXT)
+    return registry.load(f"hub:{folder}").record(TEXT)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def granite(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     model = transformers.GraniteForCausalLM(transformers.GraniteConfig(**GRANITE))
     tiny.stirred(model).save_pretrained(folder)
     tiny.llama_pieces().save_pretrained(folder)
-    return registry.record(registry.load(f"hub:{folder}"), TEXT)
+    return registry.load(f"hub:{folder}").record(TEXT)
 
 
 def scores_check(recording: Recording) -> consistency.Check:
@@ -69,7 +69,7 @@ def test_a_named_factor_is_recorded_and_printed(granite: Recording) -> None:
 
 
 def test_an_edit_of_the_scale_is_recorded(small_handle: OwnModel) -> None:
-    recording = registry.record(small_handle, TEXT, (ScaledBy(4.0, 1),))
+    recording = small_handle.record(TEXT, (ScaledBy(4.0, 1),))
     assert recording.attention[0].scale[1] == 0.25
     assert scores_check(recording).holds
 
@@ -77,7 +77,7 @@ def test_an_edit_of_the_scale_is_recorded(small_handle: OwnModel) -> None:
 def test_the_scale_goes_into_a_file_and_files_without_one_find_it(inverse: Recording) -> None:
     assert from_npz(to_npz(inverse)) == inverse
     for name, expected in (("encoder", 32**-0.5), ("induction-no-scale", 1.0)):
-        recording = registry.record(registry.load(name), "the cat sat on the mat")
+        recording = registry.load(name).record("the cat sat on the mat")
         with np.load(io.BytesIO(to_npz(recording)), allow_pickle=False) as file:
             before = {key: file[key] for key in file.files if not key.endswith(".scale")}
         file = io.BytesIO()

@@ -211,21 +211,21 @@ def words(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     stream = recording.streams[-1]
     if recording.model.kind == "encoder":
         assert shown.variant == "masked" and slots["word"] == stream.tokens[token]
-        recording = registry.record(handle, recording.text, (HideToken(token),))
+        recording = handle.record(recording.text, (HideToken(token),))
         assert recording.streams[-1].tokens[token] == slots["mask"] != slots["word"]
-    scores = registry.logits(handle, recording, stream.name, token).astype(np.float64)
+    scores = handle.logits(recording, stream.name, token).astype(np.float64)
     shares = np.exp(scores - scores.max())
     best = int(shares.argmax())
     assert shown.value == pytest.approx(shares[best] / shares.sum(), abs=PASSED)
     assert number(shown.number) == pytest.approx(shown.value, abs=TWO_DECIMALS)
-    assert list(registry.labels(handle, [best])) == [slots["answer"]]
+    assert list(handle.labels([best])) == [slots["answer"]]
 
 
 def chain(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     stream, handle = of.recording.streams[-1], read_once(of.recording.model.name)
     total = 0.0
     for at, id in enumerate(stream.ids[1:]):
-        scores = registry.logits(handle, of.recording, stream.name, at).astype(np.float64)
+        scores = handle.logits(of.recording, stream.name, at).astype(np.float64)
         total += scores[id] - scores.max() - np.log(np.exp(scores - scores.max()).sum())
     assert slots["n"] == str(len(stream.ids) - 1) and shown.value == pytest.approx(total, abs=TOTAL)
     # Two figures of a power of ten.

@@ -21,7 +21,7 @@ SMALL = tuple(algorithms.WHOLE)
 def continued(name: str, text: str, n: int) -> str:
     """What a decoder writes after a text, n tokens of it."""
     handle = registry.load(name)
-    writing = registry.writing(handle, text)
+    writing = handle.generate(text)
     for _ in range(n):
         writing.add(int(writing.logits.argmax()))
     return handle.tokenizer.text(writing.ids[-n:])
@@ -33,16 +33,14 @@ def test_a_sentence_comes_back_and_comes_back_reversed() -> None:
         "Mary saw the green door and then Tom went home",
         "apple bank bat mouse",
     ):
-        assert registry.record(registry.load("copy"), text).target == text
-        assert registry.record(registry.load("reverse"), text).target == " ".join(
-            reversed(text.split())
-        )
+        assert registry.load("copy").record(text).target == text
+        assert registry.load("reverse").record(text).target == " ".join(reversed(text.split()))
 
 
 def test_reversing_looks_along_the_other_diagonal_and_copying_along_the_first() -> None:
     text = "Ram pushed Hari to the park and went home"
     for name, sign in (("reverse", -1), ("copy", 1)):
-        recording = registry.record(registry.load(name), text)
+        recording = registry.load(name).record(text)
         pattern = (
             recording.attention[2].pattern[0, :, :-1, :-1].max(axis=0)
         )  # rows say the next word; the last says [EOS]
@@ -79,10 +77,10 @@ def test_a_word_is_filled_by_what_stands_around_it(
     text: str, place: int, among: tuple[str, ...]
 ) -> None:
     handle = registry.load("grammar-masked")
-    n = len(registry.record(handle, text).streams[0].tokens)
-    hidden = registry.record(handle, text, (HideToken(n + place),))
-    top = registry.lens(handle, hidden, "encoder", 1).top_ids[-1, n + place]
-    assert registry.labels(handle, top)[0] in among
+    n = len(handle.record(text).streams[0].tokens)
+    hidden = handle.record(text, (HideToken(n + place),))
+    top = handle.lens(hidden, "encoder", 1).top_ids[-1, n + place]
+    assert handle.labels(top)[0] in among
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -159,7 +157,7 @@ def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_
     assert (card["task"], card["without"]) == (task, part) and card["steps"] == whole["steps"]
     assert len(card["curve"]) == len(whole["curve"]) == card["steps"] // 50
     handle = registry.load(name)
-    recording = registry.record(handle, "the cat sat on the mat")
+    recording = handle.record("the cat sat on the mat")
     sites = " ".join(site for stream in recording.streams for site in stream.sites)
     lacks = {
         "positions": "pos.wrote" not in sites,

@@ -95,7 +95,7 @@ def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
             wanted = words(text, split_special_tokens=True)["input_ids"]
             found = handle.tokenizer.tokens(text, 394, *handle.ends)[0].ids
             assert list(found) == wanted, text
-    ids = torch.tensor([registry.record(handle, TEXT).streams[0].ids.tolist()])
+    ids = torch.tensor([handle.record(TEXT).streams[0].ids.tolist()])
     with torch.inference_mode():
         ours = handle.model.logits(handle.model(ids))
         # the bound that was set for it; logits of this text go up to about 30

@@ -15,7 +15,6 @@ from explorer.analysis import findings, soft_lookup
 from explorer.analysis.formatting import read
 from explorer.components import codec
 from explorer.figures.soft_lookup import histogram
-from models import registry
 from models.example_texts import DEFAULT_TEXT
 from models.own_model import record
 
@@ -67,7 +66,7 @@ def test_the_browser_gets_the_models_scores_and_values() -> None:
 def test_the_page_opens_where_soft_and_hard_differ(model: str) -> None:
     app = opened(model=model)
     text = app.session_state["text"]
-    recorded = registry.record(read_once(model), text).attention
+    recorded = read_once(model).record(text).attention
     shown = app.session_state["attention"] or recorded[0].name  # the first page may have chosen it
     attention = next(each for each in recorded if each.name == shown)
     at = tuple(
@@ -217,9 +216,9 @@ def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/lookup?layer=3&head=5&token=9")
     page.wait_for_selector(".lookup[data-temperature='1']")
-    attention = registry.record(
-        read_once("encoder"), page.locator("textarea").first.input_value()
-    ).attention[0]
+    attention = (
+        read_once("encoder").record(page.locator("textarea").first.input_value()).attention[0]
+    )
 
     def shown() -> tuple[list[float], float]:
         return [read(each) for each in page.locator(".lookup .number").all_inner_texts()], read(

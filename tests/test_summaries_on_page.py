@@ -15,7 +15,6 @@ from tolerances import FOUR_DECIMALS, STORED, SUMMED
 from explorer.analysis import head_naming, summaries
 from explorer.analysis.formatting import percent, read
 from explorer.components import codec
-from models import registry
 from models.own_model import OwnModel, record
 from models.readouts import weights
 
@@ -203,7 +202,8 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
     page.wait_for_url("**token=5**")
     page.wait_for_selector(".matrices[data-row='5']")
     mean = (
-        registry.record(read_once("encoder"), page.locator("textarea").first.input_value())
+        read_once("encoder")
+        .record(page.locator("textarea").first.input_value())
         .attention[0]
         .pattern.mean((0, 1))
     )

@@ -99,7 +99,7 @@ def sent(app: AppTest, name: str) -> dict:
 def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_weights() -> None:
     app = opened()
     assert not app.exception
-    own = registry.record(read_once("induction"), TWICE)
+    own = read_once("induction").record(TWICE)
     described = head_naming.describe(own, own.attention[0])
     shown, drawn = sent(app, "heads"), sent(app, "curves")
     assert drawn["steps"] == [*shipped_models.card("induction")["checkpoints"], 2000]
@@ -116,7 +116,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     assert line["bold"] and line["points"][-1] == [2000, pytest.approx(best[0], abs=SUMMED)]
 
     early = opened(train_step="300")
-    before = registry.record(read_once("induction@300"), TWICE)
+    before = read_once("induction@300").record(TWICE)
     names = [head.name for head in head_naming.describe(before, before.attention[0])]
     assert [each["name"] for each in sent(early, "heads")["heads"]] == names
     assert sent(early, "curves")["at"] == 4 and "induction" not in names

@@ -22,7 +22,6 @@ from translation_harness import (
 
 from explorer.analysis import translation
 from explorer.state import cache, jobs, models
-from models import registry
 from models.recording import Attention, Recording, Stream
 from models.results import Sampling, SeededSampling
 
@@ -284,7 +283,7 @@ def test_another_model_never_reads_what_was_typed() -> None:
 def test_models_trained_without_a_part_translate_too(model: str) -> None:
     app = opened(model=model, text="b a c d")
     header, _ = sent(app, "steps")
-    recording = registry.record(read_once(model), "b a c d")
+    recording = read_once(model).record("b a c d")
     assert (
         tuple(header["source"]) == recording.stream("encoder").tokens
         and tuple(header["reads"]) == recording.stream("decoder").tokens

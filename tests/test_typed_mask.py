@@ -38,15 +38,15 @@ def test_a_typed_mask_is_what_hiding_the_word_gives(model: str, typed: str) -> N
         pytest.skip("its package is not installed")
     handle = registry.load(model)
     for text, _ in SENTENCES:
-        plain = registry.record(handle, text).streams[0]
+        plain = handle.record(text).streams[0]
         for at in np.flatnonzero(~plain.special):
             start, end = plain.spans[at]
             whole = not plain.tokens[at].startswith("‧") and plain.tokens[at] == text[start:end]
             after = plain.tokens[at + 1].startswith("‧")
             if not whole or after or not text[start:end].isalpha():
                 continue
-            hidden = registry.record(handle, text, (HideToken(int(at)),)).streams[0]
-            made = registry.record(handle, f"{text[:start]}{typed}{text[end:]}").streams[0]
+            hidden = handle.record(text, (HideToken(int(at)),)).streams[0]
+            made = handle.record(f"{text[:start]}{typed}{text[end:]}").streams[0]
             np.testing.assert_array_equal(made.ids, hidden.ids)
             np.testing.assert_array_equal(made.resid, hidden.resid)
             assert made.tokens == hidden.tokens and not made.special[at]
@@ -70,7 +70,7 @@ def test_both_ways_of_running_a_folder_read_it_alike(tiny_folder: Callable) -> N
         ours = weight_conversion.load(tiny_folder(family), "ours")
         theirs = registry.load(f"hub:{tiny_folder(family)}")
         for text in ("the [MASK] sat", "[MASK]", "a <mask> b [mask]."):
-            one, other = (registry.record(each, text).streams[0] for each in (ours, theirs))
+            one, other = (each.record(text).streams[0] for each in (ours, theirs))
             assert one.tokens == other.tokens
             np.testing.assert_array_equal(one.ids, other.ids)
             np.testing.assert_array_equal(one.spans, other.spans)
@@ -82,16 +82,16 @@ def test_no_other_special_token_can_be_typed(model: str) -> None:
         pytest.skip("its package is not installed")
     handle = registry.load(model)
     text = "[CLS] [SEP] [PAD] [UNK] [BOS] [EOS] <|endoftext|> <s> </s> [MASK]"
-    stream = registry.record(handle, text, target="a" if model == "translator" else None).streams[0]
+    stream = handle.record(text, target="a" if model == "translator" else None).streams[0]
     own = {int(id) for id in stream.ids[~stream.special]}
     allowed = {handle.tokenizer.mask} if handle.card.kind == "encoder" else set()
     assert own & handle.tokenizer.special == allowed
-    assert registry.offers(handle).mask == ("[MASK]" if allowed else "")
+    assert handle.capabilities.mask == ("[MASK]" if allowed else "")
     assert ("[MASK]" in stream.tokens) == bool(allowed)
 
 
 def test_a_text_with_masks_is_cut_where_it_is_too_long(encoder) -> None:
-    made = registry.record(encoder, ("[MASK] cat " * 400).strip())
+    made = encoder.record(("[MASK] cat " * 400).strip())
     assert len(made.streams[0].tokens) == 512 and made.dropped == 800 - 510
 
 
@@ -110,12 +110,12 @@ def bars_of(app) -> list[dict]:
 
 def test_predict_shows_what_would_stand_at_each_typed_mask(encoder) -> None:
     text = "The [MASK] sat on the [MASK]."
-    made = registry.record(encoder, text)
+    made = encoder.record(text)
     for asked, place in (({}, 2), ({"token": "6"}, 6), ({"token": "3"}, 2)):
         app = clean(page_at("predictions", text=text, model="encoder", **asked))
-        logits = registry.logits(encoder, made, "encoder", place)
+        logits = encoder.logits(made, "encoder", place)
         best = np.argsort(-logits, kind="stable")[:10].tolist()
-        assert [row["label"] for row in bars_of(app)] == registry.labels(encoder, best)
+        assert [row["label"] for row in bars_of(app)] == encoder.labels(best)
         tokens = sent(app, "strip")["tokens"]
         assert [at for at, token in enumerate(tokens) if token["tone"] == "hidden"] == [2, 6]
         said = " ".join(each.value for each in app.markdown)
@@ -134,8 +134,8 @@ def test_masks_alone_are_not_said_to_be_predicted_from_words() -> None:
 def test_a_word_can_be_hidden_beside_a_typed_mask(encoder) -> None:
     text = "The [MASK] sat on the mat."
     app = clean(page_at("predictions", text=text, model="encoder", hidden="6", token="6"))
-    logits = registry.logits(encoder, registry.record(encoder, text, HideToken(6)), "encoder", 6)
-    assert bars_of(app)[0]["label"] == registry.labels(encoder, [int(logits.argmax())])[0]
+    logits = encoder.logits(encoder.record(text, HideToken(6)), "encoder", 6)
+    assert bars_of(app)[0]["label"] == encoder.labels([int(logits.argmax())])[0]
     assert any(
         "**mat** stands in the text. The model does not see it" in m.value for m in app.markdown
     )

@@ -162,7 +162,7 @@ def test_the_decoder_guesses_the_next_word_far_better_than_by_frequency(decoder:
     right = places = 0
     for text in UNSEEN:
         recording = record(decoder, text)
-        guesses = registry.lens(decoder, recording, "decoder", 1).top_ids[-1, :-1, 0]
+        guesses = decoder.lens(recording, "decoder", 1).top_ids[-1, :-1, 0]
         right += int((guesses == recording.streams[0].ids[1:]).sum())
         places += len(guesses)
     assert right / places >= 0.2, f"{right} of {places}"

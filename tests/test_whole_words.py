@@ -27,7 +27,7 @@ def after(
 ) -> tuple[list[tuple[int, float]], object]:
     """The likeliest next tokens with their probabilities, by a pass over everything."""
     handle = models.handle(model)
-    p = softmax(registry.writing(handle, text, then).logits)
+    p = softmax(handle.generate(text, then).logits)
     return [(int(id), float(p[id])) for id in np.argsort(-p, kind="stable")[:10]], handle
 
 
@@ -40,10 +40,10 @@ def test_a_word_is_followed_to_its_end_by_whole_passes(country: str) -> None:
     for id, own in firsts[:3]:
         if own < 0.05:
             continue
-        then, pieces = (id,), registry.labels(handle, [id])
+        then, pieces = (id,), handle.labels([id])
         while True:
             ((best, likely), *_), _ = after("decoder", text, then)
-            (label,) = registry.labels(handle, [best])
+            (label,) = handle.labels([best])
             if not label.startswith("‧"):
                 break
             then, own = (*then, best), own * likely
@@ -60,7 +60,7 @@ def test_a_word_is_followed_to_its_end_by_whole_passes(country: str) -> None:
 def test_what_was_written_already_stands_before_the_next_word() -> None:
     firsts, _ = after("decoder", NEPAL)
     second, handle = after("decoder", NEPAL, (firsts[0][0],))
-    assert registry.labels(handle, [second[0][0]])[0].startswith("‧")
+    assert handle.labels([second[0][0]])[0].startswith("‧")
     found = whole_words.whole_words("decoder", NEPAL, (firsts[0][0],), second)
     assert found[second[0][0]].word == "‧epali"
 
@@ -70,7 +70,7 @@ def test_pieces_are_bounded(
 ) -> None:
     monkeypatch.setattr(whole_words, "MOST_PIECES", 2)
     firsts, handle = after("decoder", NEPAL)
-    writing = registry.writing(handle, NEPAL)
+    writing = handle.generate(NEPAL)
     made = whole_words._whole(handle, writing, *firsts[0])
     assert made.cut and len(made.pieces) == 2 and made.word == "Nep…"
 
@@ -89,10 +89,10 @@ def test_nothing_is_followed_where_nothing_can_be_written() -> None:
 def test_a_model_in_its_own_code_goes_on_from_what_was_written(tiny_loaded: Callable) -> None:
     for family in ("gpt2", "llama"):
         handle = tiny_loaded(family)
-        step = registry.writing(handle, "the cat")
+        step = handle.generate("the cat")
         for id in (300, 301):
             step.add(id)
-        once = registry.writing(handle, "the cat", (300, 301))
+        once = handle.generate("the cat", (300, 301))
         assert once.ids == step.ids
         np.testing.assert_allclose(once.logits, step.logits, atol=PASSED)
 
@@ -111,7 +111,7 @@ def test_predict_lists_the_whole_word_and_says_whose_the_number_is() -> None:
 
 
 def test_the_map_says_the_whole_word() -> None:
-    last = len(registry.record("decoder", NEPAL).streams[0].tokens) - 1
+    last = len(registry.load("decoder").record(NEPAL).streams[0].tokens) - 1
     app = clean(page_at("attention", text=NEPAL, model="decoder", token=str(last)))
     (header,) = [
         codec.decode(each.proto.bytes)[0]

@@ -13,7 +13,6 @@ from tolerances import STORED, SUMMED
 from explorer.analysis import attention as attention_analysis
 from explorer.analysis import head_naming, words
 from explorer.analysis.csv import to_csv
-from models import registry
 from models.edits import ShuffleTokens
 from models.recording import Recording, Stream
 
@@ -123,9 +122,7 @@ def test_a_space_that_is_a_token_goes_with_what_follows_and_other_white_space_st
 
 def test_pieces_of_a_word_that_were_shuffled_apart_are_not_put_together() -> None:
     handle = read_once("encoder")
-    recording = registry.record(
-        handle, "an unbelievable unthinkable tokenization", (ShuffleTokens(3),)
-    )
+    recording = handle.record("an unbelievable unthinkable tokenization", (ShuffleTokens(3),))
     groups = words.words(recording.streams[0], recording.text)
     for first, size in zip(groups.starts, groups.sizes):
         spans = recording.streams[0].spans[first : first + size]
@@ -138,11 +135,11 @@ def test_pieces_of_a_word_that_were_shuffled_apart_are_not_put_together() -> Non
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_the_words_of_a_recorded_text_are_the_text_s(text: str) -> None:
     for name in ("encoder", "translator"):
-        recording = registry.record(read_once(name), text)
+        recording = read_once(name).record(text)
         groups = words.words(recording.streams[0], recording.text)
         assert sum(groups.sizes) == groups.n == len(recording.streams[0].tokens)
         plain = "don't I 💛 naïve 日本"
-        shown = registry.record(read_once(name), plain)
+        shown = read_once(name).record(plain)
         labels = [
             label
             for label, special in zip(
@@ -159,8 +156,7 @@ def test_the_words_of_a_recorded_text_are_the_text_s(text: str) -> None:
 @pytest.fixture(scope="module", params=["small_handle", "small_decoder", "small_translator"])
 def recording(request: pytest.FixtureRequest) -> Recording:
     target = "the dog 💛 ran, unbelievable" if request.param == "small_translator" else None
-    return registry.record(
-        request.getfixturevalue(request.param),
+    return request.getfixturevalue(request.param).record(
         "the cat sat, didn't it? 💛 unbelievable mat 日本",
         target=target,
     )
@@ -281,8 +277,8 @@ def test_where_nothing_would_be_left_all_is_shown_and_it_says_so() -> None:
 
 def test_rows_between_two_texts_are_the_words_they_produce() -> None:
     handle = read_once("translator")
-    recording = registry.record(
-        handle, "Her idea was unbelievable.", target="Son idée était incroyablement bonne."
+    recording = handle.record(
+        "Her idea was unbelievable.", target="Son idée était incroyablement bonne."
     )
     attention = next(each for each in recording.attention if each.name == "cross")
     axes = attention_analysis.axes(recording, attention, "[EOS]")

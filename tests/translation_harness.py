@@ -13,7 +13,6 @@ from tolerances import PASSED
 from explorer.analysis import translation
 from explorer.components import codec
 from explorer.state import models
-from models import registry
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Recording
 
@@ -42,7 +41,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def translated(text: str, target: str | tuple[int, ...] | None = None) -> Recording:
-    return registry.record(models.handle("translator"), text, target=target)
+    return models.handle("translator").record(text, target=target)
 
 
 @torch.inference_mode()

@@ -10,7 +10,6 @@ from explorer.components.figure_caption import Picture
 from explorer.components.translation import Texts, TokenOptions, Views, steps
 from explorer.html_export.document_spec import SECOND_BYTES, DocumentSpec, View
 from explorer.html_export.request import ExportRequest
-from models import registry
 
 
 def alignment(asked: ExportRequest) -> DocumentSpec:
@@ -60,7 +59,7 @@ def _said(asked: ExportRequest) -> tuple[np.ndarray, translation.End | None]:
     recording = asked.recording
     logits = np.stack(
         [
-            registry.logits(asked.model, recording, "decoder", token)
+            asked.model.logits(recording, "decoder", token)
             for token in range(len(recording.stream("decoder").tokens))
         ]
     )

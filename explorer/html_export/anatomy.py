@@ -24,7 +24,6 @@ from explorer.html_export.request import ExportRequest
 from explorer.text import anatomy as anatomy_text
 from explorer.text.capability_messages import WEIGHTS_ALONE, WHICH_TENSORS
 from explorer.text.markdown_escape import plain
-from models import registry
 from models.recording import Attention
 
 MOST_CELLS = 1000  # of a head that are taken apart in one file; of more, the strongest of each row
@@ -127,7 +126,7 @@ def _cells(
 
 def _outputs(asked: ExportRequest, attention: Attention) -> Outputs | None:
     try:
-        return registry.outputs(asked.model).get(attention.name)
+        return asked.model.outputs().get(attention.name)
     except (ValueError, AttributeError):
         return None
 

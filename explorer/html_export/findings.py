@@ -6,7 +6,6 @@ from __future__ import annotations
 from explorer.analysis import head_naming
 from explorer.analysis.findings import Finding, StreamPrediction, findings
 from explorer.html_export.request import ExportRequest
-from models import registry
 
 ASKED_UP_TO = 64  # tokens, as on the first page: a lens over a vocabulary takes long on a long text
 
@@ -25,12 +24,12 @@ def _answer(asked: ExportRequest) -> StreamPrediction | None:
     recording, stream = asked.recording, asked.recording.streams[-1]
     n = len(stream.tokens)
     wanted = recording.model.kind == "decoder" and 1 < n <= ASKED_UP_TO
-    if not wanted or registry.offers(asked.model).logits != stream.name:
+    if not wanted or asked.model.capabilities.logits != stream.name:
         return None
     try:
-        lens = registry.lens(asked.model, recording, stream.name)
+        lens = asked.model.lens(recording, stream.name)
         id = int(lens.final_id[n - 1])
-        parts = registry.attribute(asked.model, recording, stream.name, n - 1, id)
+        parts = asked.model.attribute(recording, stream.name, n - 1, id)
     except ValueError:  # a model whose logits cannot be read or taken apart
         return None
     return StreamPrediction(lens, n - 1, asked.labels([id])[0], parts)

@@ -7,7 +7,6 @@ from explorer.analysis.caption import caption
 from explorer.components.logit_lens import TOP_SHOWN, CellContent, LensAxes, grid, way
 from explorer.html_export.document_spec import FIRST, ButtonRow, DocumentSpec, View
 from explorer.html_export.request import ExportRequest
-from models import registry
 from models.recording import Recording
 from models.results import Lens
 
@@ -19,10 +18,10 @@ def lens(asked: ExportRequest) -> DocumentSpec:
     Raises ValueError for a model that says no words.
     """
     recording = asked.recording
-    if why := registry.offers(asked.model).no_readout:
+    if why := asked.model.capabilities.no_readout:
         raise ValueError(f"{recording.model.name} {why}, so it predicts no words")
     stream = logit_lens.read_stream(recording)
-    found = registry.lens(asked.model, recording, stream.name)
+    found = asked.model.lens(recording, stream.name)
     token = asked.whole("token", len(stream.tokens))
     token = logit_lens.asked_token(recording) if token is None else token
     site = asked.choices.get("site") or found.sites[-1]
@@ -68,7 +67,7 @@ def _plain(asked: ExportRequest) -> Recording:
     recording = asked.recording
     if not recording.edits:
         return recording
-    return registry.record(asked.model, recording.text, (), asked.target)
+    return asked.model.record(recording.text, (), asked.target)
 
 
 def _way(asked: ExportRequest, found: Lens, token: int) -> bytes:

@@ -9,7 +9,6 @@ from explorer.analysis.logit_lens import states
 from explorer.components import paths as paths_components
 from explorer.html_export.document_spec import FIRST, DocumentSpec, View
 from explorer.html_export.request import ExportRequest
-from models import registry
 from models.recording import Recording
 
 N_NEAR = 5
@@ -122,7 +121,7 @@ def _near(
             continue
         of = recording.stream(stream)
         vectors = of.resid[[of.sites.index(site) for site in scene.sites], place]
-        ids, cosines = registry.nearest(asked.model, vectors, N_NEAR)
+        ids, cosines = asked.model.nearest(vectors, N_NEAR)
         rows = [list(zip(asked.labels(row), map(float, near))) for row, near in zip(ids, cosines)]
         told.append(
             {"token": of.tokens[place], "name": scene.texts[kind].name, "kind": kind, "rows": rows}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explorer.analysis.attention import Axes, axes
-from models import edits, registry
+from models import edits
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Attention, Recording
 
 if TYPE_CHECKING:
-    from models.registry import Handle
+    from models.model import Model
 
 DEFAULT_MODEL = "encoder"
 
@@ -28,7 +28,7 @@ class ExportRequest:
     """
 
     recording: Recording
-    model: Handle
+    model: Model
     choices: Mapping[str, str] = field(default_factory=dict)
     target: str | None = None
 
@@ -65,13 +65,11 @@ class ExportRequest:
     def following(self, stream: str) -> str:
         """What the model would say after the last token of a stream."""
         last = len(self.recording.stream(stream).tokens) - 1
-        return self.labels(
-            [int(np.argmax(registry.logits(self.model, self.recording, stream, last)))]
-        )[0]
+        return self.labels([int(np.argmax(self.model.logits(self.recording, stream, last)))])[0]
 
     def labels(self, ids: Iterable[int]) -> list[str]:
         """Tokens of the vocabulary as a person reads them."""
-        return registry.labels(self.model, ids)
+        return self.model.labels(ids)
 
     def address(self, **chosen: object) -> dict[str, str]:
         """The query of the address that shows the same in Headlight."""

@@ -31,7 +31,7 @@ from explorer.server.middleware import (
 )
 
 if TYPE_CHECKING:
-    from models import registry
+    from models.model import Model
 
 
 # Is it well? `/healthz` makes a tiny real pass and says how things stand; `/readyz` says whether
@@ -71,7 +71,6 @@ def look() -> dict[str, object]:
 def _look() -> dict[str, object]:
     from explorer.state import models
     from explorer.state.scheduling import line, turns
-    from models import registry
 
     here = tuple(models._handles)
     shipped = [name for name in here if not models.is_borrowed(name)]
@@ -89,13 +88,13 @@ def _look() -> dict[str, object]:
     if (first := _first_model()) is None:
         return found
     start = time.perf_counter()
-    made = registry.record(first, "a")
+    made = first.record("a")
     found["seconds"] = round(time.perf_counter() - start, 4)
     found["ok"] = bool(made.attention[0].pattern.sum() > 0)
     return found
 
 
-def _first_model() -> registry.Handle | None:
+def _first_model() -> Model | None:
     """The first model, None as long as it is not in memory."""
     from explorer.state import models
 

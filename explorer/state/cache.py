@@ -401,7 +401,7 @@ def record(
     loaded, text = handle(model), beginning(text)
     target = beginning(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
-    return get(key, lambda: made_in_turn(lambda: registry.record(loaded, text, edits, target)))
+    return get(key, lambda: made_in_turn(lambda: loaded.record(text, edits, target)))
 
 
 def record_uncached(
@@ -448,32 +448,32 @@ def shown_of(recording: Recording) -> Run:
     return Run(recording.model.name, recording.text, recording.edits, ids)
 
 
-def _of(recording: Recording, read: Callable[..., Made], *asked: Any) -> Made:
-    """What `read(handle, recording, *asked)` of the library gives, made in turn and kept."""
+def _of(recording: Recording, method: str, *arguments: Any) -> Any:
+    """What a method of the recording's model returns for it, computed in turn and cached."""
     # Here and below before the turn: a model that has to be loaded anew holds nobody up.
     loaded = handle(recording.model.name)
     return derived(
         recording,
-        (read.__name__, *asked),
-        lambda: made_in_turn(lambda: read(loaded, recording, *asked)),
+        (method, *arguments),
+        lambda: made_in_turn(lambda: getattr(loaded, method)(recording, *arguments)),
     )
 
 
 def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
     """The logit lens on a stream of a recording."""
-    return _of(recording, registry.lens, stream, top)
+    return _of(recording, "lens", stream, top)
 
 
 def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
-    return _of(recording, registry.logits, stream, token)
+    return _of(recording, "logits", stream, token)
 
 
 def attribution(
     recording: Recording, stream: str, token: int, id: int, against: int | None = None
 ) -> Attribution:
     """A word's logit at a token, taken apart; with `against` the difference to another word's."""
-    return _of(recording, registry.attribute, stream, token, id, against)
+    return _of(recording, "attribute", stream, token, id, against)
 
 
 def nearest(
@@ -486,7 +486,7 @@ def nearest(
     return derived(
         recording,
         ("nearest", stream, token, top),
-        lambda: made_in_turn(lambda: registry.nearest(loaded, vectors, top)),
+        lambda: made_in_turn(lambda: loaded.nearest(vectors, top)),
     )
 
 
@@ -496,7 +496,7 @@ def all_logits(recording: Recording, stream: str) -> np.ndarray:
     loaded = handle(recording.model.name)
     return np.stack(
         [
-            made_in_turn(lambda: registry.logits(loaded, recording, stream, token))
+            made_in_turn(lambda: loaded.logits(recording, stream, token))
             for token in range(len(recording.stream(stream).tokens))
         ]
     )
@@ -508,29 +508,28 @@ def norms(
     """The LayerNorms of a stream as they were in the recording: gain, bias, eps, and whether the
     mean is subtracted (not in an RMSNorm), by place."""
     edits = tuple(edit for edit in recording.edits if isinstance(edit, OtherNorm))
-    return of_model(
-        recording, ("norms", stream, edits), lambda loaded: registry.norms(loaded, stream, edits)
-    )
+    return of_model(recording, ("norms", stream, edits), lambda loaded: loaded.norms(stream, edits))
 
 
 def outputs(recording: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_O, cut by head, and its bias, by attention of the recording's model."""
-    return of_model(recording, ("outputs",), registry.outputs)
+    return of_model(recording, ("outputs",), lambda loaded: loaded.outputs())
 
 
 def highway(recording: Recording, stream: str, token: int) -> Any:
-    """The gradient of an output back to every state of a stream, as `registry.highway`."""
-    return _of(recording, registry.highway, stream, token)
+    """The gradient of an output back to every state of a stream, as `Model.gradients`."""
+    return _of(recording, "gradients", stream, token)
 
 
 def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
-    """The Jacobians of one sub-layer at one token, as `registry.jacobian`."""
-    return _of(recording, registry.jacobian, stream, token, site)
+    """The Jacobians of one sub-layer at one token, as `Model.jacobian`."""
+    return _of(recording, "jacobian", stream, token, site)
 
 
 def inside(recording: Recording, stream: str, layer: int, token: int) -> Any:
-    """The hidden units of a layer's feed-forward network at one token, as `registry.inside`."""
-    return _of(recording, registry.inside, stream, layer, token)
+    """The hidden units of a layer's feed-forward network at one token, as
+    `Model.ffn_activations`."""
+    return _of(recording, "ffn_activations", stream, layer, token)
 
 
 def neurons(
@@ -538,7 +537,7 @@ def neurons(
 ) -> Neurons:
     """The neurons of a layer's FFN by what they add to a logit; `at`: the token, the word, and the
     one it is compared with, as for `attribution`."""
-    return _of(recording, registry.neurons, stream, layer, *at)
+    return _of(recording, "neurons", stream, layer, *at)
 
 
 def circuits(
@@ -551,8 +550,7 @@ def circuits(
         recording,
         ("circuits", attention.name, at, places),
         lambda: made_in_turn(
-            lambda: registry.circuits(
-                loaded,
+            lambda: loaded.circuits(
                 attention.name,
                 *at,
                 tuple(int(ids[place]) for place in places),
@@ -569,7 +567,7 @@ def bare_circuits(
     return of_model(
         recording,
         ("circuits", attention, at, ids),
-        lambda loaded: made_in_turn(lambda: registry.circuits(loaded, attention, *at, ids)),
+        lambda loaded: made_in_turn(lambda: loaded.circuits(attention, *at, ids)),
     )
 
 
@@ -577,7 +575,7 @@ def nearest_to(model: str, vectors: np.ndarray, top: int) -> tuple[np.ndarray, n
     """The words that vectors (row, d_model) come nearest to by cosine: ids and cosines, each (row,
     rank). Not kept."""
     loaded = handle(model)
-    return made_in_turn(lambda: registry.nearest(loaded, vectors, top))
+    return made_in_turn(lambda: loaded.nearest(vectors, top))
 
 
 def depth(recording: Recording, stream: str) -> Any:

@@ -58,7 +58,7 @@ class Draft:
         """Go back to the prompt."""
         loaded = handle(self.model)
         with turn():
-            self.writing = registry.writing(loaded, self.text)
+            self.writing = loaded.generate(self.text)
         self.n_prompt = len(self.writing.ids)
         self.said: list[WrittenToken] = []
 
@@ -365,7 +365,7 @@ def search(model: str, text: str, how: int | SeededSampling) -> Search:
     loaded, text = handle(model), beginning(text)
     key = ("search", model, loaded.card.fingerprint, text, how)
     weight = 500_000 * (1 if isinstance(how, SeededSampling) else how)
-    return cache.get(key, lambda: Search(iter(registry.beams(loaded, text, how))), lambda _: weight)
+    return cache.get(key, lambda: Search(iter(loaded.beams(text, how))), lambda _: weight)
 
 
 class Job:
@@ -550,11 +550,11 @@ def sweep(
     as anyone has taken it."""
     loaded, text, edits = handle(recording.model.name), recording.text, recording.edits
     donor = beginning(donor)
-    begin = registry.sweep_heads if what == "Heads" else registry.sweep_sites
+    begin = loaded.patch_heads if what == "Heads" else loaded.patch_sites
 
     def to_come() -> Iterator[Swept]:
         try:
-            swept = begin(loaded, text, donor, name, token, id, against, edits)
+            swept = begin(text, donor, name, token, id, against, edits)
             found: list[tuple[tuple[Any, int], float]] = []
             yield Swept(swept.clean, swept.donor, swept.places)
             for effect in swept.effects:
@@ -580,7 +580,7 @@ def through(
         made: list[Any] = []
         for text in texts:
             try:
-                made.append(read(registry.record(loaded, beginning(text))))
+                made.append(read(loaded.record(beginning(text))))
             except ValueError as error:
                 made.append(str(error))
             yield tuple(made)

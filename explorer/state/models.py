@@ -398,7 +398,7 @@ def facts(model: str) -> dict:
     if is_light(model):
         return registry.card(model.partition("@")[0])
     loaded = handle(model)
-    card, offered = loaded.card, registry.offers(loaded)
+    card, offered = loaded.card, loaded.capabilities
     ways = {registry.IN_ITS_OWN_CODE: "in its own code", registry.ON_THE_CLUSTER: "on the cluster"}
     here = "its weights in Headlight’s own classes"
     way = ways.get(model[: model.find(":") + 1], here)
@@ -443,7 +443,7 @@ def shows_writes(recording: Recording) -> bool:
 
 def offers(model: str) -> Capabilities:
     """What a model shows of itself, see `registry.offers`."""
-    return registry.offers(handle(model))
+    return handle(model).capabilities
 
 
 def cards() -> dict[str, dict]:
@@ -496,7 +496,7 @@ def position_table(model: str) -> np.ndarray | None:
 def embeddings(model: str) -> np.ndarray:
     """Every word's embedding as a model's stream begins with it, (id, d_model). Large, and so not
     kept."""
-    return registry.embeddings(handle(model))
+    return handle(model).embeddings()
 
 
 def spelled(model: str, ids: Iterable[int]) -> str:
@@ -520,7 +520,7 @@ def first_token(model: str, text: str) -> tuple[int, int] | None:
 
 def labels(model: str, ids: Iterable[int]) -> list[str]:
     """Tokens of a model's vocabulary as a person reads them."""
-    return registry.labels(handle(model), ids)
+    return handle(model).labels(ids)
 
 
 # A model's checkpoints, from its first step to the model itself.

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from explorer.state import cache, models
 from explorer.state.scheduling import turn
 from explorer.state.settings import beginning
-from models import registry
+from models.capabilities import TextGenerator
+from models.model import Model
 from models.results import Whole, softmax
 
 MOST_WORDS = 3  # of a list, the likeliest first
@@ -43,7 +44,7 @@ def whole_words(
     def read() -> dict[int, Whole]:
         try:
             with turn():
-                writing = registry.writing(loaded, beginning(text), then)
+                writing = loaded.generate(beginning(text), then)
                 n, made = len(writing.ids), {}
                 for id, own in followed:
                     while len(writing.ids) > n:
@@ -57,14 +58,14 @@ def whole_words(
     return cache.get(("whole", model, loaded.card.fingerprint, text, then, ids), read)
 
 
-def _whole(loaded: registry.Handle, writing: registry.TextGenerator, id: int, own: float) -> Whole:
+def _whole(loaded: Model, writing: TextGenerator, id: int, own: float) -> Whole:
     """The word that a token begins; its pieces are added to the writing."""
-    pieces, cut = registry.labels(loaded, [id]), False
+    pieces, cut = loaded.labels([id]), False
     writing.add(id)
     while not writing.is_full:
         likely = softmax(writing.logits)
         best = int(likely.argmax())
-        (label,) = registry.labels(loaded, [best])
+        (label,) = loaded.labels([best])
         if not (label.startswith(CONTINUES) and label[1:].isalpha()):
             break
         if cut := len(pieces) == MOST_PIECES:

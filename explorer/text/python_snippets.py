@@ -81,8 +81,8 @@ def axes_of(across: bool) -> list[str]:
         return ["axes = attention.axes(recording, of)"]
     return [
         "last = len(recording.stream(of.query).tokens) - 1",
-        "scores = registry.logits(model, recording, of.query, last)",
-        "following = registry.labels(model, [attention.likeliest(scores)])",
+        "scores = model.logits(recording, of.query, last)",
+        "following = model.labels([attention.likeliest(scores)])",
         "axes = attention.axes(recording, of, *following)",
     ]
 
@@ -96,7 +96,7 @@ def many(model: str, texts: Sequence[str], attention: str, more: More = ((), ())
             "",
             f"model = registry.load({model!r})",
             f"texts = {list(texts)!r}",
-            f"read = [corpus.read(registry.record(model, text))[{attention!r}] for text in texts]",
+            f"read = [corpus.read(model.record(text))[{attention!r}] for text in texts]",
             "found = [each for each in read if isinstance(each, corpus.Sentence)]",
             "shares, habits = corpus.share_columns(found), corpus.habit_columns(found)",
             *more[1],

@@ -16,6 +16,7 @@ from models.capabilities import without_readout
 from models.config import ACTIVATIONS
 from models.edits import Edit
 from models.generation import longest_answer, search
+from models.model import Model
 from models.own_model import clean
 from models.pretrained import hub, model_files, weight_checks
 from models.pretrained.config_mapping import LONGEST, head_of, longest
@@ -126,7 +127,7 @@ def attentions_of(
 
 
 @dataclass(frozen=True, eq=False)
-class HFModel:
+class HFModel(Model):
     """A loaded model, ready to record. It is shared by everyone and never changes.
 
     `lock`: one pass at a time, because some families' code writes on its modules while it runs.

@@ -23,7 +23,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module
 from itertools import permutations
 from pathlib import Path
 
@@ -145,7 +144,7 @@ def _expect_words(handle: Handle, name: str) -> None:
 def _run(handle: Handle, text: str, name: str) -> Recording:
     """A pass over a text."""
     try:
-        made = import_module(handle.source).record(handle, text)
+        made = handle.record(text)
     except NotFinite as error:
         raise NotLoaded(
             f"Numbers overflow when {name} reads a text, first at {error}; choose another model."

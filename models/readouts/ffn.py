@@ -3,9 +3,6 @@ activation, and what each writes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,21 +13,8 @@ from models.own_model import OwnModel
 from models.readouts.logit_lens import bend, expect_a_sum, followed, word_direction
 from models.readouts.weights import layers_of, looks_at
 from models.recording import Recording
-from models.results import Neurons
+from models.results import FFNActivations, Neurons
 from models.transformer import FeedForward
-
-
-@dataclass(frozen=True, eq=False)
-class FFNActivations:
-    """FFN(x) = act(x W_1 + b_1) W_2 + b_2 at one token: before, after (d_ff) the activation; writes
-    (d_ff, d_model), a unit's activation times its row of W_2; bias (d_model). The sum of `writes`
-    and `bias` is what the FFN wrote. Of a gated one `before` is the gate, and `after` what comes of
-    it times the unit."""
-
-    before: np.ndarray
-    after: np.ndarray
-    writes: np.ndarray
-    bias: np.ndarray
 
 
 @torch.inference_mode()

@@ -11,7 +11,6 @@ Two measurements, each by automatic differentiation on the shared model, which s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -28,6 +27,7 @@ from models.layers import Tape
 from models.own_model import OwnModel
 from models.readouts.weights import layers_of, looks_at
 from models.recording import Recording
+from models.results import DRAWS, Decay, Depth, Jacobian, ResidualGradients
 from models.transformer import EncoderDecoder, Layer
 
 # Gradients through the tokens of a text: of a small RNN, an LSTM and a Transformer of the same
@@ -36,30 +36,6 @@ from models.transformer import EncoderDecoder, Layer
 WIDTH, N_HEAD, SYMBOLS, LONGEST = 32, 4, 16, 48
 STEPS, BATCH, RATE, SEED, LOOK_EVERY = 300, 32, 3e-3, 7, 10
 NETWORKS = ("RNN", "LSTM", "Transformer")
-
-
-@dataclass(frozen=True, eq=False)
-class Decay:
-    """Three small networks, `step` of `steps` into learning to say the symbol `lag` tokens back,
-    and their gradients over a text.
-
-    gradient (network, distance): at output t the norm of d(logit of the likeliest
-    symbol)/d(embedding of token t - distance), mean over the outputs of the text; first: the same
-    before any training. loss (network, look) in nats and accuracy (network) on fresh random lists;
-    looks (look): the steps at which loss was taken. parameters (network): numbers each of them
-    learns.
-    """
-
-    lag: int
-    length: int
-    step: int
-    steps: int
-    first: np.ndarray
-    gradient: np.ndarray
-    loss: np.ndarray
-    looks: np.ndarray
-    accuracy: np.ndarray
-    parameters: tuple[int, ...]
 
 
 class Recurrent(nn.Module):
@@ -207,7 +183,6 @@ def _by_distance(net: SmallNetwork, text: Tensor) -> np.ndarray:
 # residual connections and without.
 
 LAYERS, DEPTH_WIDTH, DEPTH_HEADS, D_FF, DEPTH_SEED = 64, 32, 4, 64, 0
-DRAWS = 20  # of what is random beside the weights; one draw may be a hundred times off the median
 DEEPEST = 12  # tokens of a text that count
 GAIN = 0.4  # of Xavier's size: at 1 the paper's own arrangement fades too, residual or not
 DEPTH_VARIANTS: dict[str, tuple[Edit, ...]] = {
@@ -216,26 +191,6 @@ DEPTH_VARIANTS: dict[str, tuple[Edit, ...]] = {
     "residual on, no LayerNorm": (WithoutNorm(),),
     "residual off, no LayerNorm": (WithoutResidual(), WithoutNorm()),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Depth:
-    """Norms of d(output)/d(state) over all tokens, each of that at the last state: norm (way,
-    layers + 1), at the input and after each layer, the median of `draws`. The output is the sum of
-    the last vectors' products with random vectors. ways: names as in WAYS. tokens: how many of the
-    text counted; gain: the size of the weights, of Xavier's."""
-
-    ways: tuple[str, ...]
-    norm: np.ndarray
-    tokens: int
-    width: int
-    gain: float
-    draws: int = DRAWS
-
-    @property
-    def layers(self) -> int:
-        """How many layers the stack has."""
-        return self.norm.shape[1] - 1
 
 
 def depth(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> Depth:
@@ -307,26 +262,6 @@ WAYS: dict[str, tuple[Edit, ...]] = {
     "residual off, no norm": (WithoutResidual(), WithoutNorm()),
 }
 ROWS_AT_ONCE = 32  # of a Jacobian: bounds its memory at 512 tokens
-
-
-@dataclass(frozen=True, eq=False)
-class ResidualGradients:
-    """Norms of d(logit of word `id` at `token` of stream `output`)/d(state), by way, site and
-    token.
-
-    ways: names of what was switched, as in WAYS; sites: "embed+pos" and then the sub-layers, such
-    as "0.attn", each standing for the state after it; norm (way, site, token); logit (way): the
-    output itself.
-    """
-
-    stream: str
-    output: str
-    token: int
-    id: int
-    ways: tuple[str, ...]
-    sites: tuple[str, ...]
-    norm: np.ndarray
-    logit: np.ndarray
 
 
 def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
@@ -407,28 +342,6 @@ def _states(
     else:
         last = handle.model(ids[0], tape=tape(names[0]), edits=edits)
     return kept[stream], last
-
-
-@dataclass(frozen=True, eq=False)
-class Jacobian:
-    """Derivatives of one sub-layer at one token by that token's own vector x, everything else held:
-    d x d matrices by their singular values.
-
-    wrote (d): of f, what the sub-layer writes (a pre-LN one's LayerNorm is part of f); total (d):
-    of x + f(x), of f(x) alone in a model trained without residual connections (`adds` False); after
-    (d): of what stands after the LayerNorm that follows, for pre-LN and where there is none the
-    same as total; all from the largest down.
-    error: the largest entry of |J(x + f) - J(f) - I|, the two measured apart; without the residual
-    of |J(f) - J(f)|.
-    """
-
-    site: str
-    token: int
-    wrote: np.ndarray
-    total: np.ndarray
-    after: np.ndarray
-    error: float
-    adds: bool = True
 
 
 def jacobian(

@@ -9,7 +9,6 @@ two texts apart.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,27 +17,8 @@ from models.edits import Edit, PatchHead, PatchSite
 from models.layers import Patch
 from models.own_model import OwnModel, kept, place_of, record
 from models.readouts.logit_lens import states
+from models.results import Effect, Sweep
 from models.transformer import EncoderDecoder
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What one patch does. `place` is (layer, head) or (site, token); `value` the logit of the word
-    minus that of the other word."""
-
-    place: tuple[int | str, int]
-    value: float
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """A sweep about to begin: `clean` and `donor`, the same difference of logits in the two runs as
-    they are; `places` to come, and their effects."""
-
-    clean: float
-    donor: float
-    places: int
-    effects: Iterator[Effect]
 
 
 @torch.inference_mode()

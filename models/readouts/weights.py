@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from models import layers as layers_models
 from models.edits import Edit, SideBySide, applies
 from models.own_model import OwnModel
 from models.recording import Stream
+from models.results import Norm
 from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, Layer
-
-Norm = tuple[np.ndarray, np.ndarray, float, bool]
 
 
 def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:
@@ -91,3 +91,10 @@ def _or_zeros(bias: Tensor | None, n: int) -> np.ndarray:
 
 def _numbers(tensor: Tensor) -> np.ndarray:
     return np.array(tensor.detach().numpy())
+
+
+@torch.inference_mode()
+def embeddings(handle: OwnModel) -> np.ndarray:
+    """Every word's embedding as the stream begins with it, times sqrt(d_model): (id, d_model)."""
+    embedding = handle.model.embedding
+    return embedding.words(embedding.token.weight).numpy()

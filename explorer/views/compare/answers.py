@@ -154,9 +154,9 @@ def _numbers(of: list[tuple[Run, str, int]]) -> None:
     handles = ["model", *(python_snippets.beside(export_menu.sources(*runs)) for _ in runs[1:])]
     lines = [
         "def likeliest(handle, recording, stream, token):",
-        "    logits = registry.logits(handle, recording, stream, token)",
+        "    logits = handle.logits(recording, stream, token)",
         f"    words = predictions.top(predictions.distribution(logits), most={IN_BARS})",
-        "    labels = registry.labels(handle, [each.id for each in words])",
+        "    labels = handle.labels([each.id for each in words])",
         '    return {"word": labels, "probability": [each.own for each in words]}',
         "",
         *(

@@ -63,7 +63,7 @@ def numbers_of(on: EmbeddingState) -> None:
     kept = (
         f"groups = {asked.words!r}",
         "words = [embeddings.framed(word) for group in groups for word in group]",
-        "read = [registry.record(model, word) for word in words]",
+        "read = [model.record(word) for word in words]",
         "around = embeddings.anchors_of(groups, read, name, sites)",
     )
     how = (
@@ -86,9 +86,9 @@ def numbers_of(on: EmbeddingState) -> None:
         "",
         "def near(text, place):",
         "    stream = streams[text]",
-        f"    asked = registry.nearest(model, stream.resid[:, place], {N_NEAR})",
+        f"    asked = model.nearest(stream.resid[:, place], {N_NEAR})",
         "    at = [stream.sites.index(site) for site in scene.sites]",
-        "    words = [registry.labels(model, asked[0][each]) for each in at]",
+        "    words = [model.labels(asked[0][each]) for each in at]",
         "    table = embeddings.near_table(scene.titles, words, asked[1][at])",
         "    return scene.texts[text].name, table",
         "",

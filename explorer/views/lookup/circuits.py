@@ -58,7 +58,7 @@ def show(shown: LookupState) -> None:
         "this head’s circuits on bare words",
         ("explorer.analysis import soft_lookup", "functools import partial"),
         f"ids = soft_lookup.words_of(recording, of, {(query, key)})",
-        f"found = registry.circuits(model, of.name, {shown.layer}, {shown.head}, ids)",
+        f"found = model.circuits(of.name, {shown.layer}, {shown.head}, ids)",
         "table = soft_lookup.circuit_table(found, partial(registry.labels, model))",
     )
     with_table(

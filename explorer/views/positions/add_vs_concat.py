@@ -56,7 +56,7 @@ def show(source: PositionSource) -> None:
         ("explorer.analysis import positions, positions",),
         (
             source.table_line,
-            "found = positions.overlap(registry.embeddings(model), table)",
+            "found = positions.overlap(model.embeddings(), table)",
             "shares = positions.overlap_columns(found)",
         ),
     )

@@ -81,11 +81,11 @@ def numbers_of(draft: jobs.Draft) -> None:
     ids = [word.id for word in draft.said]
     export_menu.more(
         ("explorer.analysis import predictions", "models import results"),
-        "writing, said = registry.writing(model, recording.text), []",
+        "writing, said = model.generate(recording.text), []",
         f"for id in {ids}:",
         "    said.append(prediction.said(writing.logits, id))",
         "    writing.add(id)",
-        f"labels = registry.labels(model, {ids})",
+        f"labels = model.labels({ids})",
         "written = predictions.said_columns(said, labels)",
         "tokens = [*recording.streams[0].tokens, *labels]",
         'newest = predictions.look_columns(writing.rows["attn"], tokens)',
@@ -119,7 +119,7 @@ def no_room(recording: Recording, why: str) -> None:
     sampling, seed = generation_controls.settings()
     last = len(stream.tokens) - 1
     of = predictions.distribution(cache.logits(recording, stream.name, last), sampling)
-    scores = f"registry.logits(model, recording, {stream.name!r}, {last})"
+    scores = f"model.logits(recording, {stream.name!r}, {last})"
     with st.columns([1, 1], gap="large")[0]:
         choices(recording, Next(of, stream.tokens, None, seed, scores))
 

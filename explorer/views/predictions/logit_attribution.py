@@ -66,7 +66,7 @@ def show(on: LensSelection) -> Attribution | None:
     asked = f"{on.stream.name!r}, {on.token}, {word}, {against}"
     export_menu.more(
         ("explorer.analysis import logit_lens",),
-        f"taken = registry.attribute(model, recording, {asked})",
+        f"taken = model.attribute(recording, {asked})",
         "parts = logit_lens.parts_file(taken)",
     )
     with_table(

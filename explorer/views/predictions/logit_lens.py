@@ -196,9 +196,9 @@ def numbers_of(on: LensSelection) -> None:
     export_menu.more(
         ("explorer.analysis import logit_lens",),
         f"stream = recording.stream({on.stream.name!r})",
-        "found = registry.lens(model, recording, stream.name)",
+        "found = model.lens(recording, stream.name)",
         "ids = logit_lens.vocabulary(found, found.final_id, found.top_ids.shape[-1])",
-        "labels = dict(zip(ids.tolist(), registry.labels(model, ids)))",
+        "labels = dict(zip(ids.tolist(), model.labels(ids)))",
         "every = logit_lens.file_table(found, stream.tokens, labels)",
     )
 

@@ -50,7 +50,7 @@ def show(model: str, text: str) -> tuple[tuple[HideToken, ...], int | None]:
         fillers(recording, of, None if place in typed else int(plain.ids[place]), place)
         how = "hidden" if place in hidden else "typed" if place in typed else "seen"
         about = f"What fits token {place}, “{label}”, {how}"
-        scores = f"registry.logits(model, recording, {plain.name!r}, {place})"
+        scores = f"model.logits(recording, {plain.name!r}, {place})"
         whole_vocabulary(recording, of, (about,), f"token-{place}", scores)
     return edits, place
 

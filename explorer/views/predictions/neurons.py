@@ -49,7 +49,7 @@ def show(on: LensSelection, taken: Attribution, words: tuple[str, str]) -> None:
     asked = f"{on.stream.name!r}, {layer}, {taken.token}, {taken.id}, {taken.against}"
     export_menu.more(
         ("explorer.analysis.logit_lens import file",),
-        f"opened = registry.neurons(model, recording, {asked})",
+        f"opened = model.neurons(recording, {asked})",
         "neurons = file(opened)",
     )
     word = f"“{words[0]}”" + (f" less that of “{words[1]}”" if words[1] else "")

@@ -36,7 +36,7 @@ def whole_vocabulary(
     export_menu.more(
         ("explorer.analysis import predictions", "models.results import Sampling"),
         f"says = predictions.distribution({scores}, {of.sampling})",
-        f"words = predictions.columns(says, registry.labels(model, range({n})))",
+        f"words = predictions.columns(says, model.labels(range({n})))",
     )
     with_table(
         partial(_columns, name, n, of),

@@ -89,7 +89,7 @@ def highway(on: ResidualState, token: int) -> list[str]:
         st.markdown(gradients_text.why(norm))
     with_table(gradients.highway_columns(found, token), picture.about, picture.file)
     return [
-        f"found = registry.highway(model, recording, {stream.name!r}, {token})",
+        f"found = model.gradients(recording, {stream.name!r}, {token})",
         f"gradient = gradients.highway_columns(found, {token})",
     ]
 
@@ -118,7 +118,7 @@ def one_jacobian(on: ResidualState, token: int) -> list[str]:
     output.plotly_chart(figure, "jacobian", picture.title)
     with_table(gradients.stretch_columns(found, norm), picture.about, picture.file)
     return [
-        f"found = registry.jacobian(model, recording, {stream.name!r}, {token}, {site!r})",
+        f"found = model.jacobian(recording, {stream.name!r}, {token}, {site!r})",
         f"values = gradients.stretch_columns(found, {norm!r})",
     ]
 

@@ -54,7 +54,7 @@ def show(on: ResidualState) -> None:
             "explorer.analysis import residual, residual",
             "explorer.analysis.attention import numbered",
         ),
-        f"norms = registry.norms(model, {stream.name!r})",
+        f"norms = model.norms({stream.name!r})",
         f"grid = residual.norm_grid(stream, {measure!r}, {on.norm!r})",
         "table = residual.table(grid, stream.tokens)",
         f"steps = residual.stages(stream, norms, {site!r}, {on.token})",

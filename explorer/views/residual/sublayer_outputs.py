@@ -73,7 +73,7 @@ def heads(on: ResidualState) -> None:
     on.numbers(
         "what each head wrote",
         ("explorer.analysis import consistency, residual",),
-        "outputs = registry.outputs(model)",
+        "outputs = model.outputs()",
         f"grid = consistency.head_grid(recording, stream, {measure!r}, outputs)",
         "table = residual.table(grid, stream.tokens)",
     )

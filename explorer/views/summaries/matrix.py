@@ -74,7 +74,7 @@ def numbers_of(made: Summary, at: slice) -> None:
         "Max": f"summaries.largest(of, {layer})",
         "Rollout": f"summaries.rollout(of, {layer})",
         "Flow": tokens if made.whole else f"summaries.alone(of, {made.token}, {layer})",
-        "Values": f"summaries.norms(of, registry.outputs(model)[of.name][0], {layer}, {head})",
+        "Values": f"summaries.norms(of, model.outputs()[of.name][0], {layer}, {head})",
     }[made.what]
     kept = st.session_state.att_keep
     chosen = "" if made.whole else f"[{at.start}:{at.stop}]"

@@ -48,7 +48,7 @@ def show(on: Subject, controls: Any) -> None:
     on.numbers(
         "what each head wrote",
         ("explorer.analysis import summaries",),
-        f"found = summaries.contributions(of, *registry.outputs(model)[of.name], {row})",
+        f"found = summaries.contributions(of, *model.outputs()[of.name], {row})",
         f"values, rows, columns = summaries.by_layer(found, {measure!r})",
         'table = {"layer": rows, **dict(zip(columns, values.T))}',
     )

@@ -16,7 +16,7 @@ from explorer.views.summaries.page_state import Summary
 
 MOST_LISTED = 4
 LINES = (  # of Python that give the table
-    "apart = summaries.disagreements(of, registry.outputs(model)[of.name][0])",
+    "apart = summaries.disagreements(of, model.outputs()[of.name][0])",
     "misleading = summaries.listed(apart, axes.rows, axes.keys)",
 )
 

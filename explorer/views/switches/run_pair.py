@@ -96,12 +96,12 @@ def numbers_of(on: Runs) -> None:
     if not isinstance(on.answer, str):
         made += recorded("one", on.plain, on.hidden)
         made += recorded("other", on.plain, (*on.hidden, *edits))
-        scores = f"registry.logits(model, each, {on.stream.name!r}, {on.token})"
+        scores = f"model.logits(each, {on.stream.name!r}, {on.token})"
         made += [
             f"said = interventions.answer(*({scores} for each in (one, other)))",
             f"best = said.top({MOST_WORDS})",
-            "words = interventions.answer_columns(said, best, registry.labels(model, best))",
-            "labels = registry.labels(model, (said.said, said.says))",
+            "words = interventions.answer_columns(said, best, model.labels(best))",
+            "labels = model.labels((said.said, said.says))",
         ]
         measured += ", said, labels"
     if edits:

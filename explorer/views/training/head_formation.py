@@ -64,7 +64,7 @@ def numbers_of(of: Text, attention: str) -> None:
         ("explorer.analysis import head_naming, training", "explorer.text.training import columns"),
         "",
         "def stage(step, name):",
-        f"    read = registry.record(registry.load(name), {of.text!r}, (), {of.target!r})",
+        f"    read = registry.load(name).record({of.text!r}, (), {of.target!r})",
         f"    of = next(each for each in read.attention if each.name == {attention!r})",
         "    return training.Stage(step, head_naming.describe(read, of))",
         "",

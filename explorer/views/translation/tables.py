@@ -56,7 +56,7 @@ def numbers_of(on: TranslationState) -> None:
     drawn = ("models.results import Drawn, Sampling",) if isinstance(way, SeededSampling) else ()
     grows = () if on.forced is not None else ("itertools import islice", *drawn)
     grown = (
-        f"steps = list(islice(registry.beams(model, shown.text, {way}), {n}))",
+        f"steps = list(islice(model.beams(shown.text, {way}), {n}))",
         "texts = [[model.tokenizer.text(beam.ids) for beam in held] for held in steps]",
         "beams = translation.beam_table(steps, texts)",
     )
@@ -66,11 +66,11 @@ def numbers_of(on: TranslationState) -> None:
         f"end = {on.end}",
         "ids, says = translation.produced(shown, end)",
         'reads, of = (shown.stream(each).tokens for each in ("decoder", "encoder"))',
-        'rows = [registry.logits(model, shown, "decoder", at) for at in range(len(reads))]',
+        'rows = [model.logits(shown, "decoder", at) for at in range(len(reads))]',
         "said = translation.said(stack(rows), ids)",
         f"matrix = translation.view(translation.cross(shown).pattern, {on.name!r})",
         "alignment = translation.file_table(matrix, says, reads, said, of)",
-        "first = registry.labels(model, said.top_ids[:, 0])",
+        "first = model.labels(said.top_ids[:, 0])",
         "tokens = translation.token_table(said, says, first)",
         "groups = translation.produced_words(shown, end is not None)",
         "words = translation.word_table(said, says, groups)",

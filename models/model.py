@@ -1,0 +1,209 @@
+"""A loaded model and what it can be asked, the same for every source of weights.
+
+Importing this module costs nothing: the code behind a method is imported when it is first called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+
+from models.argument_validation import edits_of, expect_recording_of, expect_text
+from models.capabilities import Capabilities, TextGenerator
+from models.edits import Edit
+from models.recording import Card, Recording
+from models.results import (
+    Attribution,
+    Beam,
+    Circuits,
+    FFNActivations,
+    Jacobian,
+    Lens,
+    Neurons,
+    Norm,
+    ResidualGradients,
+    SeededSampling,
+    Sweep,
+)
+
+
+class Model:
+    """A loaded model, shared by every reader and never changed.
+
+    card: its sizes and where it comes from. tokenizer: text to ids and back. source: the module
+    that holds the first nine methods' code for this kind of model (`models.own_source`,
+    `models.pretrained.hf_source`, `models.cluster`). The methods from `norms` on read weights, and
+    raise ValueError for a model that does not run in Headlight's own classes.
+    """
+
+    source: ClassVar[str]
+    card: Card
+    tokenizer: Any
+
+    @property
+    def name(self) -> str:
+        """The name that `registry.load` takes."""
+        return self.card.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model shows of itself."""
+        return self._source.capabilities(self)
+
+    def record(
+        self,
+        text: str,
+        edits: Edit | Iterable[Edit] = (),
+        target: str | tuple[int, ...] | None = None,
+    ) -> Recording:
+        """One forward pass over the text under the edits, as a frozen Recording. target: what a
+        translator's decoder reads, as a text or as token ids; where None, its own translation.
+
+        Raises ValueError for edits that the model or the text cannot follow, and TypeError for what
+        is no text or no edit.
+        """
+        expect_text(text)
+        return self._source.record(self, text, edits_of(edits), target)
+
+    def lens(self, recording: Recording, stream: str, top: int = 10) -> Lens:
+        """The logit lens: what every state of a stream would predict if it were the last."""
+        expect_recording_of(self, recording, stream)
+        return self._source.lens(self, recording, stream, top)
+
+    def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
+        """Scores over the vocabulary, (id), at one token of a stream."""
+        expect_recording_of(self, recording, stream, token)
+        return self._source.logits(self, recording, stream, token)
+
+    def attribute(
+        self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
+    ) -> Attribution:
+        """Direct logit attribution: a word's logit at a token as a sum over the model's parts; with
+        `against` the difference to another word's logit."""
+        expect_recording_of(self, recording, stream, token)
+        return self._source.attribute(self, recording, stream, token, id, against)
+
+    def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
+        """The gradient of the likeliest word's logit at a token, back to every state of a stream,
+        with residual connections and LayerNorm and without."""
+        expect_recording_of(self, recording, stream, token)
+        return self._source.gradients(self, recording, stream, token)
+
+    def nearest(self, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+        """The words whose embeddings have the largest cosine with vectors (row, d_model): ids and
+        cosines, each (row, rank)."""
+        return self._source.nearest(self, vectors, top)
+
+    def generate(self, text: str, then: tuple[int, ...] = ()) -> TextGenerator:
+        """A text written a token at a time: a decoder continues `text`, a translator translates it.
+        then: ids that were written already.
+
+        Raises ValueError for a model that does not write, and for a text that leaves no room.
+        """
+        return self._source.generate(self, text, then)
+
+    def beams(self, text: str, how: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
+        """Beam search for the translation of a text, one step at a time: the `how` best hypotheses,
+        best first, or one sampled hypothesis. Raises ValueError for a model that does not
+        translate."""
+        return self._source.beams(self, text, how)
+
+    def norms(self, stream: str, edits: Edit | Iterable[Edit] = ()) -> dict[str, Norm]:
+        """Every LayerNorm of a stream by its place, such as "0.attn": gain and bias (d_model), eps,
+        and whether it subtracts the mean."""
+        return self._readout("weights").norms(self, stream, edits_of(edits))
+
+    def outputs(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """W_O of every attention by its label: (layer, head, d_head, d_model), and its bias
+        (layer, d_model)."""
+        return self._readout("weights").outputs(self)
+
+    def embeddings(self) -> np.ndarray:
+        """Every word's embedding as the stream begins with it, (id, d_model)."""
+        return self._readout("weights").embeddings(self)
+
+    def jacobian(self, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
+        """The Jacobians of a sub-layer, such as "0.attn", at one token: of its output, of the sum,
+        and after its LayerNorm."""
+        expect_recording_of(self, recording, stream, token)
+        return self._readout("gradients").jacobian(self, recording, stream, token, site)
+
+    def ffn_activations(
+        self, recording: Recording, stream: str, layer: int, token: int
+    ) -> FFNActivations:
+        """The hidden units of a layer's feed-forward network at one token, and what each writes."""
+        expect_recording_of(self, recording, stream, token)
+        return self._readout("ffn").ffn_activations(self, recording, stream, layer, token)
+
+    def neurons(
+        self,
+        recording: Recording,
+        stream: str,
+        layer: int,
+        token: int,
+        id: int,
+        against: int | None = None,
+    ) -> Neurons:
+        """The hidden units of a layer's FFN by what each adds to a word's logit at a token."""
+        expect_recording_of(self, recording, stream, token)
+        return self._readout("ffn").neurons(self, recording, stream, layer, token, id, against)
+
+    def circuits(
+        self,
+        attention: str,
+        layer: int,
+        head: int,
+        ids: tuple[int, ...],
+        values: np.ndarray | None = None,
+    ) -> Circuits:
+        """A head's QK and OV circuits on words, each by itself: which words it attends to, and what
+        it writes for them; with values (word, d_head) for these."""
+        return self._readout("circuits").circuits(self, attention, layer, head, ids, values)
+
+    def patch_heads(
+        self,
+        text: str,
+        donor: str,
+        attention: str,
+        token: int,
+        id: int,
+        against: int,
+        edits: Edit | Iterable[Edit] = (),
+    ) -> Sweep:
+        """Activation patching, head by head: each head's output taken from the run on `donor`, and
+        the change of logit(id) - logit(against) at a token."""
+        return self._readout("patching").heads(
+            self, text, donor, attention, token, id, against, edits_of(edits)
+        )
+
+    def patch_sites(
+        self,
+        text: str,
+        donor: str,
+        stream: str,
+        token: int,
+        id: int,
+        against: int,
+        edits: Edit | Iterable[Edit] = (),
+    ) -> Sweep:
+        """Activation patching, state by state: each site at each token taken from the run on
+        `donor`, and the change of the same difference."""
+        return self._readout("patching").sites(
+            self, text, donor, stream, token, id, against, edits_of(edits)
+        )
+
+    def labels(self, ids: Iterable[int]) -> list[str]:
+        """Tokens of the vocabulary as a person reads them."""
+        return [self.tokenizer.label(int(token)) for token in ids]
+
+    @property
+    def _source(self) -> Any:
+        return import_module(self.source)
+
+    def _readout(self, name: str) -> Any:
+        if self.source != "models.own_source":
+            raise ValueError(f"{self.name} runs in its own code, which does not show this")
+        return import_module(f"models.readouts.{name}")
