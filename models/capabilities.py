@@ -33,7 +33,7 @@ class Capabilities:
     no_parts: why no logit can be taken apart into a sum, as the end of a sentence, "" where it can.
     no_readout: why it predicts no words, as the predicate of a sentence, "" where it does.
     mask: what the token is called that a typed "[MASK]" stands for, "" where that is plain text.
-    writes: `registry.writing` writes a text with it, a token at a time.
+    writes: `Model.generate` writes a text with it, a token at a time.
     """
 
     kind: str

@@ -67,7 +67,7 @@ def nearest(handle: OwnModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray
 
 
 def generate(handle: OwnModel, text: str, then: tuple[int, ...] = ()) -> generation.Generation:
-    """A text in the making, as `registry.writing`."""
+    """A text in the making, as `Model.generate`."""
     if handle.card.kind == "encoder":
         raise ValueError(f"{handle.card.name} fills masked words and does not write")
     tokens, dropped = own_model.frame(handle, own_model.clean(text))
@@ -80,7 +80,7 @@ def generate(handle: OwnModel, text: str, then: tuple[int, ...] = ()) -> generat
 
 
 def beams(handle: OwnModel, text: str, how: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
-    """Beam search for the translation of a text, as `registry.beams`."""
+    """Beam search for the translation of a text, as `Model.beams`."""
     if handle.card.kind != "encoder-decoder":
         raise ValueError(f"{handle.card.name} writes no translation")
     tokens, _ = own_model.frame(handle, own_model.clean(text))

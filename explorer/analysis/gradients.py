@@ -15,13 +15,13 @@ NETWORKS = ("RNN", "LSTM", "Transformer")
 
 
 def places(found: Any) -> list[str]:
-    """The states of a `registry.highway` in short: what enters layer 0, then each sub-layer."""
+    """The states of a `Model.gradients` in short: what enters layer 0, then each sub-layer."""
     parts = (site.partition(".") for site in found.sites[1:])
     return ["input", *(f"{SHORT[place]} {layer}" for layer, _, place in parts)]
 
 
 def highway_columns(found: Any, token: int) -> Columns:
-    """The length of the gradient of a `registry.highway` at every state, over all tokens and at
+    """The length of the gradient of a `Model.gradients` at every state, over all tokens and at
     one, each way."""
     total = zip(found.ways, over_tokens(found.norm))
     return (
@@ -37,7 +37,7 @@ def stack_columns(found: Any) -> Columns:
 
 
 def stretches(found: Any, norm: str = "") -> list[tuple[str, np.ndarray]]:
-    """The singular values of a `registry.jacobian` by what they are of. norm: what the norm is
+    """The singular values of a `Model.jacobian` by what they are of. norm: what the norm is
     called that follows the sum, "" where none does."""
     series = [("∂f, what is written", found.wrote)]
     if found.adds:

@@ -394,7 +394,7 @@ def record(
     get: Callable[[Hashable, Callable[[], Any]], Recording] = get,
 ) -> Recording:
     """The recording of a model on a text, from the shelf where it lies there. `target` as in
-    `registry.record`.
+    `Model.record`.
 
     Of a text longer than the server reads, and of such a target, it is that of the beginning.
     """

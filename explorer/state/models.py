@@ -442,7 +442,7 @@ def shows_writes(recording: Recording) -> bool:
 
 
 def offers(model: str) -> Capabilities:
-    """What a model shows of itself, see `registry.offers`."""
+    """What a model shows of itself, see `Model.capabilities`."""
     return handle(model).capabilities
 
 

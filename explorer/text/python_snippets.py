@@ -23,7 +23,7 @@ def recording(name: str, model: str, text: str, edits: str, target: Target) -> l
         asked.append(f"from_line({edits!r})")
     if target is not None:
         asked.append(f"target={target!r}")
-    return [f"{name} = registry.record({', '.join(asked)})"]
+    return [f"{name} = {asked[0]}.record({', '.join(asked[1:])})"]
 
 
 def recipe(
@@ -111,7 +111,7 @@ def claims(model: str, text: str, target: str | None) -> str:
             "from explorer.text import claims",
             "from explorer.views.claims import claim_jobs",
             "",
-            f"found = testing.finished({model!r}, {text!r}, {target!r})",
+            f"found = claim_jobs.finished({model!r}, {text!r}, {target!r})",
             "table = claims.table(found)",
         ]
     )

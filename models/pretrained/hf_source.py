@@ -179,7 +179,7 @@ def nearest(handle: HFModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray,
 
 
 def generate(handle: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGeneration:
-    """A text in the making, as `registry.writing`, by the model's own code."""
+    """A text in the making, as `Model.generate`, by the model's own code."""
     card = handle.card
     if card.kind == "encoder":
         raise ValueError(f"{card.name} fills masked words and does not write")
@@ -192,7 +192,7 @@ def generate(handle: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGenera
 
 
 def beams(handle: HFModel, text: str, how: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
-    """Beam search for the translation of a text, as `registry.beams`, by the model's own code."""
+    """Beam search for the translation of a text, as `Model.beams`, by the model's own code."""
     if handle.start is None:
         raise ValueError(f"{handle.card.name} writes no translation")
     expect_readout(handle, handle.plan.streams[-1].name)

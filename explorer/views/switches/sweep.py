@@ -120,14 +120,14 @@ def numbers_of(asked: SweepRequest) -> None:
     else:
         made = (
             f"stream = recording.stream({asked.name!r})\n"
-            "states = tuple(paths.states(stream).values())\n"
+            "states = tuple(interventions.states(stream).values())\n"
             f"effects = interventions.effects_by_site(effects, stream.tokens, states, {ends}"
         )
     export_menu.numbers(
         "every patch",
         (cache.Run(asked.model, asked.text, asked.edits),),
         (
-            "explorer.analysis import interventions, paths",
+            "explorer.analysis import interventions",
             "explorer.views.switches.sweep import named",
         ),
         (
