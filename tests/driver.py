@@ -178,10 +178,11 @@ class Visitor:
         return self.drawn()
 
     def drawn(self) -> Visitor:
-        """Wait until grid and head are painted and the server is at rest: Streamlit's page says so
-        of itself, from the moment that something is asked until it has all arrived."""
+        """Wait until grid and head are painted, by the page itself and not ahead of it, and no run
+        is on its way. A run that the server has not begun yet is not waited for."""
         self.page.wait_for_selector("canvas[data-painted]")
         self.page.wait_for_selector(".head[data-token]")
+        self.page.wait_for_selector("html:not([data-headlight-ahead])", state="attached")
         self.page.wait_for_selector("[data-test-script-state=notRunning]")
         return self
 

@@ -30,7 +30,7 @@ def line(one: Visitor) -> str:
 
 def press(one: Visitor, name: str) -> None:
     """A button pressed with the keyboard."""
-    button = one.page.get_by_role("button", name=name).first
+    button = one.page.get_by_role("button", name=name, exact=True).first
     button.focus()
     one.page.keyboard.press("Enter")
 

@@ -1,30 +1,37 @@
-"""A teacher's window that moves while its last move is on its way."""
+"""A teacher's window that moves while its last move, or the code of its page, is on its way."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import urllib.request
 
 from driver import MARKS, Visitor
-from playwright.sync_api import Route
+from playwright.sync_api import Request, Route
 
 pytestmark = MARKS
 
 
-def test_one_move_is_sent_at_a_time_and_tried_again_when_the_store_is_away(
-    browser: object, server: str
-) -> None:
+def leading(browser: object, server: str) -> Visitor:
+    """A teacher's window on the first page, in which a new class is led."""
     request = urllib.request.Request(
         f"{server}/class/start", b"{}", {"Content-Type": "application/json"}
     )
     with urllib.request.urlopen(request) as answer:
         made = json.load(answer)
     part = json.dumps({name: made[name] for name in ("code", "key", "watch", "ends")})
-    moves: list[Route] = []
     one = Visitor(browser, server)
+    one.page.goto(server)
+    one.page.evaluate("part => sessionStorage.setItem('headlight class', part)", part)
+    return one
+
+
+def test_one_move_is_sent_at_a_time_and_tried_again_when_the_store_is_away(
+    browser: object, server: str
+) -> None:
+    moves: list[Route] = []
+    one = leading(browser, server)
     visitor = one.page
-    visitor.goto(server)
-    visitor.evaluate("part => sessionStorage.setItem('headlight class', part)", part)
     visitor.route("**/class/move", lambda route: moves.append(route))
     visitor.goto(f"{server}/?layer=1&head=1")
 
@@ -47,3 +54,26 @@ def test_one_move_is_sent_at_a_time_and_tried_again_when_the_store_is_away(
     moves[2].fulfill(status=200, json={})
     one.context.close()
     assert all("503" in error for error in one.errors), one.errors
+
+
+def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, server: str) -> None:
+    one = leading(browser, server)
+    page = one.page
+    one.open("?layer=1&head=1")
+    late: list[Route] = []
+    page.route("**/anatomy.js", lambda route: late.append(route))
+
+    def shows_anatomy(request: Request) -> bool:
+        sends = "/class/show" in request.url
+        return sends and b'"anatomy"' in gzip.decompress(request.post_data_buffer)
+
+    with page.expect_request(shows_anatomy):
+        page.get_by_role("link", name="Anatomy").first.click()
+        page.wait_for_url("**/anatomy?**")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        page.wait_for_timeout(1500)  # in which a page without its views would be sent
+        for route in late:
+            route.continue_()
+    assert late, "the code was held up"
+    one.context.close()
+    assert not one.wrong(), one.errors

@@ -107,7 +107,7 @@ def test_any_text_opens_on_something(visitor: Visitor) -> None:
         if told:
             visitor.until("() => document.querySelector('h1')?.innerText.length > 0", None)
             # Of a crowd the most alone stands there.
-            assert headline(told[0], str).startswith(page.locator("h1").inner_text())
+            assert headline(told[0], str).startswith(page.locator("h1").inner_text()), text
         else:
             assert page.locator("h1").count() == 0, text
 

@@ -182,6 +182,27 @@ def test_arrow_keys_read_the_matrix_cell_by_cell_and_enter_holds_a_row(visitor: 
     assert visitor.page.locator(".head .says strong").count() == 1, "the matrix keeps the focus"
 
 
+def test_arrow_keys_go_on_from_their_cell_when_the_server_answers(visitor: Visitor) -> None:
+    """The server's answer to a word that was let go comes between two keys."""
+    visitor.open("?view=Matrix&layer=1&head=2&token=1", TEXT)
+    page, pattern = visitor.page, recorded(TEXT).attention[0].pattern[1, 2]
+    page.evaluate(
+        """() => { const send = WebSocket.prototype.send; window.late = [];
+        WebSocket.prototype.send = function (data) { late.push(() => send.call(this, data)); }; }"""
+    )
+    page.locator(".head .token[aria-pressed=true]").click()
+    page.locator(".scroll").focus()
+    for key in ("ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    page.locator(".scroll").evaluate("matrix => (matrix.dataset.old = '')")
+    page.evaluate("() => late.forEach((send) => send())")
+    page.wait_for_selector(".scroll[data-old]", state="detached")
+    for key in ("ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    weight = float(page.locator(".head .says strong").inner_text())
+    assert weight == pytest.approx(float(pattern[2, 1]), abs=FOUR_DECIMALS)
+
+
 def test_a_filter_does_not_outlive_its_pattern(visitor: Visitor) -> None:
     visitor.open("?view=Matrix")
     visitor.page.locator(".chip").first.click()

@@ -76,8 +76,9 @@ def press_button(visitor: Visitor, name: str) -> None:
 def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
     visitor: Visitor, browser: object, server: str
 ) -> None:
-    page = visited(visitor, text="The red fox saw a small bird near the river.").page
-    assert len(hidden(visitor)) == 1, "a page opens with one word hidden"
+    text, river = "The red fox saw a small bird near the river.", "10"
+    page = visited(visitor, text=text, token=river).page
+    assert hidden(visitor) == ["river"], "a page opens with one word hidden"
     page.locator(f"{STRIP} .token", has_text="fox").click()
     wait_until_hidden(visitor, ["fox"])
     page.locator(f"{STRIP} .token", has_text="small").click()

@@ -17,6 +17,9 @@ SHOWN = """() => {
     document.querySelector('.st-key-findings h1').innerText];
 }"""
 
+# How much of the headline is seen.
+FADED = "getComputedStyle(document.querySelector('.st-key-findings')).opacity"
+
 
 def send(visitor: Visitor, text: str) -> None:
     field = visitor.page.locator(".sentence textarea")
@@ -43,9 +46,11 @@ def stays(visitor: Visitor, held: list, before: list[str]) -> None:
     """What is drawn came before the page's run, which changes nothing of it."""
     sooner = visitor.page.evaluate(SHOWN)
     assert sooner[2] == before[2], "the page itself has not run"
+    visitor.until(f"() => {FADED} < 0.5")  # the headline is of the text before, and seen to be
     release(held)
     visitor.page.wait_for_function(f"before => ({SHOWN})()[2] !== before", arg=before[2])
     assert visitor.drawn().page.evaluate(SHOWN)[:2] == sooner[:2]
+    visitor.until(f"() => {FADED} == 1")
     gone(visitor)
 
 
@@ -119,6 +124,7 @@ def test_a_step_back_before_the_page_came_leaves_no_picture_of_the_other_text(
     send(visitor, text)
     page.wait_for_function(f"before => ({SHOWN})()[0] === before", arg=before[0])
     assert visitor.drawn().page.evaluate(SHOWN) == before
+    visitor.until(f"() => {FADED} == 1")
     gone(visitor)
 
 

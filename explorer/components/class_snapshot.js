@@ -124,16 +124,22 @@ export const isRunning = () =>
   document.querySelector("[data-test-script-state]")?.getAttribute("data-test-script-state") !==
   "notRunning";
 
+/** True where the code of a view is still on its way: the page has its place, and nothing in it. */
+const isUndrawn = () =>
+  [...document.querySelectorAll(`${MAIN} ${VIEW}`)].some(
+    (each) => !viewOf(rootOf(/** @type {HTMLElement} */ (each))),
+  );
+
 /**
- * True when the page has been at rest for a moment, false where it is not `still` wanted, or takes
- * too long.
+ * True when the page has been at rest for a moment, with every view drawn, false where it is not
+ * `still` wanted, or takes too long.
  * @param {() => boolean} still
  * @param {number} looks at which nothing happens, 40 ms apart
  */
 export async function atRest(still, looks) {
   let calm = 0;
   for (let tries = 0; tries < TRIES && still(); tries++) {
-    calm = isRunning() ? 0 : calm + 1;
+    calm = isRunning() || isUndrawn() ? 0 : calm + 1;
     if (calm === looks) return true;
     await new Promise((done) => setTimeout(done, 40));
   }

@@ -42,6 +42,8 @@ function draw(view) {
   const { header, root } = view;
   const text = JSON.stringify([header.view, header.queries, header.keys]);
   const boxes = text === view.text ? BOXES : [];
+  // Arrow keys go on in the same matrix from the cell that they have reached.
+  const cursor = text === view.text && view.cursor;
   view.late = text !== view.text; // of a long text what is out of sight then comes later
   view.text = text;
   view.fit = undefined;
@@ -52,6 +54,7 @@ function draw(view) {
   offer(view, "Matrix", (look) => drawing(view, look));
   if (view.fit) fitted(view, view.fit[0], view.fit[1]);
   show(view);
+  if (cursor) view.point(cursor, true);
   root.dataset.head = `${header.layer}.${header.head}`;
 }
 

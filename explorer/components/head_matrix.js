@@ -16,7 +16,7 @@ export function matrix(view, { COLUMN, ROW, coloured, hold, look, open, value })
   const { header, n } = view;
   const rows = header.queries.length;
   const [down, right] = view.sides;
-  const { scroll, frame, top, spans, canvas, marks, size, bring, sign, tell } = plane({
+  const { scroll, frame, top, spans, canvas, marks, size, bring, sign, point, tell } = plane({
     rows: header.queries,
     columns: header.keys,
     sides: view.sides,
@@ -27,6 +27,7 @@ export function matrix(view, { COLUMN, ROW, coloured, hold, look, open, value })
     about: "Matrix. Arrow keys move from cell to cell, Enter holds the row and opens the cell.",
     start: () => [Math.max(0, view.held[ROW]), 0],
     look: (cell, byKey) => {
+      view.cursor = byKey ? cell : null;
       look(view, cell);
       if (cell && byKey) bring(cell);
     },
@@ -60,6 +61,7 @@ export function matrix(view, { COLUMN, ROW, coloured, hold, look, open, value })
     note.textContent = every > 1 ? `One token in ${every} is named.` : "";
   };
   view.fit = [scroll, sized];
+  view.point = point;
   const [pinRow, pinColumn, overRow, overColumn, cell] = marks;
   const at = (mark, place, vars = {}) =>
     put(mark, { hidden: place < 0, vars: { at: place, ...vars } });

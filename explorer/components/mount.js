@@ -106,7 +106,7 @@ export function mount(name, style, draw) {
       view.data === view.sooner &&
       alike(view.sooner, data) &&
       view.look.key === onScreen(view.root).key;
-    view.sooner = undefined;
+    setSooner(view, undefined);
     if (drawn) view.data = data;
     else view.show(data);
     // A cleanup may belong to a drawing that another has replaced: only what left the page ends.
@@ -138,7 +138,20 @@ export function showSooner(name, data) {
   const view = latest.get(name);
   if (!view?.root.isConnected || view.header.token === decode(data).header.token) return;
   view.show(data);
+  setSooner(view, data);
+}
+
+/**
+ * Note what a view shows ahead of its page. The document says whether any view does, so that words of
+ * the page, which are still of the text before, are not taken for this one's.
+ * @param {View} view
+ * @param {Uint8Array | undefined} data
+ */
+function setSooner(view, data) {
+  if (view.sooner === data) return;
   view.sooner = data;
+  const any = [...latest.values()].some(({ sooner }) => sooner);
+  document.documentElement.toggleAttribute("data-headlight-ahead", any);
 }
 
 /** True while Streamlit has not brought these bytes. @param {string} name @param {Uint8Array} data */
@@ -151,7 +164,7 @@ export const isSooner = (name, data) => latest.get(name)?.sooner === data;
 export function takeBack(name) {
   const view = latest.get(name);
   if (!view?.sooner) return;
-  view.sooner = undefined;
+  setSooner(view, undefined);
   view.show(view.brought);
 }
 
@@ -200,6 +213,7 @@ function ended(view) {
   for (const end of Object.values(view.ends)) end();
   view.ends = {};
   if (latest.get(view.name) === view) latest.delete(view.name);
+  setSooner(view, undefined);
 }
 
 /**
