@@ -18,12 +18,12 @@ More = tuple[Sequence[str], Sequence[str]]
 def recording(name: str, model: str, text: str, edits: str, target: Target) -> list[str]:
     """The lines that make a recording called `name`, of the model that the name `model` in the
     lines holds."""
-    asked = [model, repr(text)]
+    asked = [repr(text)]
     if edits:
         asked.append(f"from_line({edits!r})")
     if target is not None:
         asked.append(f"target={target!r}")
-    return [f"{name} = registry.record({', '.join(asked)})"]
+    return [f"{name} = {model}.record({', '.join(asked)})"]
 
 
 def recipe(
@@ -111,7 +111,7 @@ def claims(model: str, text: str, target: str | None) -> str:
             "from explorer.text import claims",
             "from explorer.views.claims import claim_jobs",
             "",
-            f"found = testing.finished({model!r}, {text!r}, {target!r})",
+            f"found = claim_jobs.finished({model!r}, {text!r}, {target!r})",
             "table = claims.table(found)",
         ]
     )

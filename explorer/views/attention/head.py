@@ -241,11 +241,11 @@ def files(on: AttentionState, view: HeadView) -> None:
 def numbers_of(on: AttentionState, view: HeadView) -> None:
     """The lines of Python that give the matrix, as it is on screen."""
     asked = view.choices
-    how = f"Choices({asked.unit!r}, {asked.kept!r}, {asked.summed!r})"
+    how = f"DisplayOptions({asked.unit!r}, {asked.kept!r}, {asked.summed!r})"
     export_menu.more(
         (
             "explorer.analysis import attention",
-            "explorer.analysis.attention import Choices, looked_at",
+            "explorer.analysis.attention import DisplayOptions, looked_at",
         ),
         f"of = recording.attention[{on.recording.attention.index(on.attention)}]",
         *python_snippets.axes_of(on.attention.query != on.attention.key),

@@ -46,7 +46,7 @@ def panel(on: Subject, caption: Sequence[str]) -> None:
     st.markdown(said(random, own, recording.model.d_head))
     on.numbers(
         "why the scale",
-        ("explorer.analysis import evidence, scale",),
+        ("explorer.analysis import evidence, soft_lookup",),
         "table = soft_lookup.variance_table(soft_lookup.at_random(evidence.gaussian), "
         "soft_lookup.of_model(of))",
     )

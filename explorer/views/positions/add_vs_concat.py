@@ -53,7 +53,7 @@ def show(source: PositionSource) -> None:
     export_menu.numbers(
         "the encoding within the embeddings’ directions",
         (source.shown,),
-        ("explorer.analysis import positions, positions",),
+        ("explorer.analysis import positions",),
         (
             source.table_line,
             "found = positions.overlap(model.embeddings(), table)",

@@ -244,7 +244,7 @@ def _numbers(asked: OrderRequest, layer: int, at: int, bare: bool) -> None:
         "tokens = [found.tokens[place] for place in found.pairs.here]",
         "weights = positions.map_columns(maps.here, maps.there, tokens)",
     ]
-    needs = "explorer.analysis import positions, positions", "models.edits import from_line"
+    needs = "explorer.analysis import positions", "models.edits import from_line"
     export_menu.numbers("both orders", (source.shown,), needs, lines)
 
 

@@ -51,7 +51,7 @@ def show(on: ResidualState) -> None:
     on.numbers(
         f"every {called}",
         (
-            "explorer.analysis import residual, residual",
+            "explorer.analysis import residual",
             "explorer.analysis.attention import numbered",
         ),
         f"norms = model.norms({stream.name!r})",

@@ -110,7 +110,7 @@ def effects_of(asked: SweepRequest, found: Swept) -> interventions.Map:
 def numbers_of(asked: SweepRequest) -> None:
     """The lines of Python that make all patches and give what they do."""
     base, heads = asked.base(), asked.what == "Heads"
-    sweep = "sweep_heads" if heads else "sweep_sites"
+    sweep = "patch_heads" if heads else "patch_sites"
     given = asked.donor, asked.name, asked.token, asked.word, asked.against
     edits = f", from_line({to_line(asked.edits)!r})" if asked.edits else ""
     ends = "found.clean, found.donor)"
@@ -120,18 +120,18 @@ def numbers_of(asked: SweepRequest) -> None:
     else:
         made = (
             f"stream = recording.stream({asked.name!r})\n"
-            "states = tuple(paths.states(stream).values())\n"
+            "states = tuple(interventions.states(stream).values())\n"
             f"effects = interventions.effects_by_site(effects, stream.tokens, states, {ends}"
         )
     export_menu.numbers(
         "every patch",
         (cache.Run(asked.model, asked.text, asked.edits),),
         (
-            "explorer.analysis import interventions, paths",
+            "explorer.analysis import interventions",
             "explorer.views.switches.sweep import named",
         ),
         (
-            f"found = library.{sweep}(model, {asked.text!r}, {', '.join(map(repr, given))}{edits})",
+            f"found = model.{sweep}({asked.text!r}, {', '.join(map(repr, given))}{edits})",
             "effects = [(each.place, each.value) for each in found.effects]",
             made,
             "table = interventions.map_columns(named(effects))",

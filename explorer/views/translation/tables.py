@@ -53,7 +53,11 @@ def files(on: TranslationState) -> None:
 def numbers_of(on: TranslationState) -> None:
     """The lines of Python that give every table of the translation on screen, `shown` in them."""
     (source,), n, way = export_menu.sources(on.source), len(on.search.steps), how()
-    drawn = ("models.results import Drawn, Sampling",) if isinstance(way, SeededSampling) else ()
+    drawn = (
+        ("models.results import Sampling, SeededSampling",)
+        if isinstance(way, SeededSampling)
+        else ()
+    )
     grows = () if on.forced is not None else ("itertools import islice", *drawn)
     grown = (
         f"steps = list(islice(model.beams(shown.text, {way}), {n}))",
