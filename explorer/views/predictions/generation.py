@@ -83,7 +83,7 @@ def numbers_of(draft: jobs.Draft) -> None:
         ("explorer.analysis import predictions", "models import results"),
         "writing, said = model.generate(recording.text), []",
         f"for id in {ids}:",
-        "    said.append(prediction.said(writing.logits, id))",
+        "    said.append(results.said(writing.logits, id))",
         "    writing.add(id)",
         f"labels = model.labels({ids})",
         "written = predictions.said_columns(said, labels)",

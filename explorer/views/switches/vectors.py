@@ -47,9 +47,9 @@ def show(on: Runs) -> None:
         (shown_of(on.plain), shown_of(on.other)),
         ("explorer.analysis import interventions", "explorer.text import head_naming"),
         (
-            f"of = paths.paths(recording.stream({name!r}), other.stream({name!r}))",
+            f"of = interventions.paths(recording.stream({name!r}), other.stream({name!r}))",
             f"table = dict(interventions.path_columns(of, {token}))",
-            'table["state"] = [names.short_site(each) for each in of.places]',
+            'table["state"] = [head_naming.short_site(each) for each in of.places]',
         ),
     )
     with_table(

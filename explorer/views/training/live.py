@@ -272,9 +272,9 @@ def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
             "models.training_plan import TrainingPlan",
         ),
         (
-            f"run = learn.again({plan}, {steps})  # trains it",
+            f"run = live_training.again({plan}, {steps})  # trains it",
             "table = training.learned_columns(run.progress.curve, run.progress.kept_out)",
-            f"recording = learn.read(run, {text!r})",
+            f"recording = live_training.read(run, {text!r})",
         ),
     )
 
