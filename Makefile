@@ -32,8 +32,8 @@ journeys: .venv/test
 # another library's order of sums. Slow tests of these files are about pages, but those marked parity.
 ROUNDING = ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 OMP_NUM_THREADS=2 MKL_CBWR=COMPATIBLE
 PARITY = $(wildcard $(addprefix tests/test_, pretrained*.py huggingface*.py edits*.py)) \
-	$(addprefix tests/test_, transformer.py recording.py right.py scale.py generation.py lens.py residual.py \
-	anatomy.py lookup.py summaries.py)
+	$(addprefix tests/test_, transformer.py recording.py consistency.py score_variance.py generation.py logit_lens.py residual.py \
+	anatomy.py soft_lookup.py summaries.py)
 rounding: .venv/test
 	@status=0; for setting in $(ROUNDING); do \
 	echo "$$setting"; env $$setting .venv/bin/python -m pytest -m "not browser and (parity or not slow)" $(PARITY) || status=1; \

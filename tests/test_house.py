@@ -259,6 +259,30 @@ def test_the_map_of_the_tree_has_a_line_for_every_folder_and_no_other() -> None:
     assert {name for name in mapped if not name.endswith("/")} <= set(tracked())
 
 
+CONCEPTS = (
+    "models",
+    "models/readouts",
+    "models/pretrained",
+    "explorer/analysis",
+    "explorer/state",
+    "explorer/classroom",
+    "explorer/server",
+    "explorer/layout",
+)
+
+
+def test_every_module_is_a_concept_with_a_row_and_no_row_is_without_its_module() -> None:
+    text = (ROOT / "docs/concepts.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## (\S+)/\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert sections.keys() == set(CONCEPTS)
+    for folder, section in sections.items():
+        rows = re.findall(r"^\| `(\w+)` \| (.+?\.) \| (.*) ?\|$", section, re.MULTILINE)
+        assert len(rows) == section.count("\n| `"), f"a row of {folder} lacks a sentence"
+        names = [name for name, _, _ in rows]
+        modules = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__"}
+        assert sorted(names) == sorted(modules), folder
+
+
 def test_every_file_says_in_its_first_lines_what_it_is() -> None:
     for path in SOURCES:
         if path.name != "__init__.py":

@@ -86,40 +86,59 @@ def taken(page: str) -> Taken:
     """What of a page leaves it, as the reader has it on screen; all heads where the page's own view
     cannot be had of this model."""
     state = st.session_state
-    typed = current_recording.typed_target(state.model)
-    plain = source = ExportSource(state.model, state.text, "", typed)
-    view, other = VIEW_OF.get(page, "heads"), None
-    if page == "switches":
-        other = ExportSource(source.model, source.text, state.edits, source.target)
-        if not state.edits:
-            view = "heads"
-    elif page == "compare":
-        # The sides as the page laid them beside each other; none where it could not.
-        if shown := state.get("sides shown"):
-            source, other = (_source(side, typed) for side in shown)
-    elif page in OF_THE_TEXT:
-        source = ExportSource(source.model, source.text)
-        if page == "embeddings" and (second := state.get("second shown")):
-            other = ExportSource(source.model, second)
-    elif page == "training" and state.train_view == "Checkpoints":
-        if one := state.get("checkpoint shown"):
-            plain = source = ExportSource(one.model, one.text, "", one.target)
-    elif page == "anatomy" and state.edits:
-        source = ExportSource(source.model, source.text, state.edits, source.target)
-    elif page == "predictions":
-        source = ExportSource(
-            source.model, source.text, state.get("hidden shown", ""), source.target
-        )
+    plain = _plain_source(page)
+    source, other = _sources(page, plain)
+    view = VIEW_OF.get(page, "heads")
+    if page == "switches" and not state.edits:
+        view = "heads"
     if not _fits(view, source, other) or (view == "summary" and state.sum_what not in export.SUMS):
         view, source = "heads", plain
     if view not in export.OF_TWO:
         other = None
-    chosen = _chosen(view)
-    if page == "training" and state.train_view == "Checkpoints" and state.train_of:
-        chosen = tuple((dict(chosen) | {"attention": state.train_of}).items())
+    return Taken(view, source, other, _choices(page, view))
+
+
+def _is_checkpoints(page: str) -> bool:
+    return page == "training" and st.session_state.train_view == "Checkpoints"
+
+
+def _plain_source(page: str) -> ExportSource:
+    """The model and text on screen without edits: those of the checkpoint, where one is shown."""
+    state = st.session_state
+    if _is_checkpoints(page) and (one := state.get("checkpoint shown")):
+        return ExportSource(one.model, one.text, "", one.target)
+    return ExportSource(state.model, state.text, "", current_recording.typed_target(state.model))
+
+
+def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource | None]:
+    """What a page's view is made of, and what stands beside it, None where nothing does."""
+    state = st.session_state
+    if page == "switches":
+        return plain, replace(plain, edits=state.edits)
+    if page == "compare" and (shown := state.get("sides shown")):
+        # The sides as the page laid them beside each other; none where it could not.
+        first, second = shown
+        typed = current_recording.typed_target(state.model)
+        return _source(first, typed), _source(second, typed)
+    if page in OF_THE_TEXT:
+        text = state.get("second shown") if page == "embeddings" else None
+        other = ExportSource(plain.model, text) if text else None
+        return ExportSource(plain.model, plain.text), other
+    if page == "anatomy" and state.edits:
+        return replace(plain, edits=state.edits), None
+    if page == "predictions":
+        return replace(plain, edits=state.get("hidden shown", "")), None
+    return plain, None
+
+
+def _choices(page: str, view: str) -> tuple[tuple[str, str], ...]:
+    """The choices that a view takes, as the page has them on screen."""
     if view == "comparison":
-        chosen = _opened() if page == "compare" else _silenced()
-    return Taken(view, source, other, chosen)
+        return _opened() if page == "compare" else _silenced()
+    chosen = _chosen(view)
+    if _is_checkpoints(page) and st.session_state.train_of:
+        chosen = tuple((dict(chosen) | {"attention": st.session_state.train_of}).items())
+    return chosen
 
 
 def back(page: str) -> str:

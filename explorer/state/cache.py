@@ -269,23 +269,28 @@ def weight_of(value: Any) -> int:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        if isinstance(one, np.ndarray):
-            if isinstance(one.base, np.ndarray):
-                left.append(one.base)
-            else:
-                total += one.nbytes
-        elif isinstance(one, (str, bytes, bytearray)):
-            total += len(one)
-        elif isinstance(one, (list, tuple, set, frozenset)):
-            left += one
-        elif isinstance(one, Mapping):  # after the others, since it takes longest to ask
-            left += [*one.keys(), *one.values()]
-        elif hasattr(one, "nbytes"):
-            total += int(one.nbytes)
-        elif hasattr(one, "__dict__") and not isinstance(one, (type, ModuleType)):
-            left += vars(one).values()
+        own, parts = _own_bytes(one)
+        total += own
+        left += parts
         total += EACH
     return total
+
+
+def _own_bytes(one: Any) -> tuple[int, Iterable[Any]]:
+    """The bytes of a value's own, and what else it keeps in memory."""
+    if isinstance(one, np.ndarray):
+        return (0, (one.base,)) if isinstance(one.base, np.ndarray) else (one.nbytes, ())
+    if isinstance(one, (str, bytes, bytearray)):
+        return len(one), ()
+    if isinstance(one, (list, tuple, set, frozenset)):
+        return 0, one
+    if isinstance(one, Mapping):  # after the others, since it takes longest to ask
+        return 0, (*one.keys(), *one.values())
+    if hasattr(one, "nbytes"):
+        return int(one.nbytes), ()
+    if hasattr(one, "__dict__") and not isinstance(one, (type, ModuleType)):
+        return 0, vars(one).values()
+    return 0, ()
 
 
 _shelf = Shelf(SHELF_BYTES)

@@ -377,11 +377,7 @@ def begin(page: str) -> None:
         forget_token()
         acted = state.pop("acted")
     if "wanted_model" in state:
-        state.model, link = state.pop("wanted_model"), state.get("offered_link", {})
-        forget_head()
-        if state.model == registry.spelled(link.get("model", "")) and _is_text_of(link, page):
-            _choose(link)  # the model that a link asked for is here: its choices are of that model
-        state.pop("acted")
+        _take_wanted_model(page)
         acted = True
     before = state.get("page", page)
     moved, state.page = "page" not in state or before != page, page
@@ -396,6 +392,22 @@ def begin(page: str) -> None:
         return
     if not asked:
         asked = state.back = state.get("bare", asked)
+    _take_link(asked, page)
+
+
+def _take_wanted_model(page: str) -> None:
+    """Show the model that was chosen or has come, with the choices of the link that named it."""
+    state = st.session_state
+    state.model, link = state.pop("wanted_model"), state.get("offered_link", {})
+    forget_head()
+    if state.model == registry.spelled(link.get("model", "")) and _is_text_of(link, page):
+        _choose(link)  # the model that a link asked for is here: its choices are of that model
+    state.pop("acted")
+
+
+def _take_link(asked: dict[str, str], page: str) -> None:
+    """Take text, model and choices as a link has them."""
+    state = st.session_state
     state.written = asked
     state.text = asked.get("text", first_text(page))[:LONGEST_FIELD]
     state.model = asked.get("model", DEFAULT_MODEL)

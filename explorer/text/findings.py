@@ -18,6 +18,7 @@ from explorer.analysis.head_naming import PRONOUN, RESTED, Head
 from explorer.text.markdown_escape import literal
 
 Mark = Callable[[str], str]
+Words = tuple[str, ...]  # a finding's words as they are written in a sentence
 LONGEST = 24  # characters of a word that are said
 # What heads do by their names: of several heads, of one.
 DOES = {
@@ -47,76 +48,93 @@ def _short(word: str) -> str:
     return word if len(word) <= LONGEST else word[: LONGEST - 1] + "…"
 
 
+def _link(one: Finding, said: Words, mark: Mark) -> str:
+    return f"{where(one)}: {said[0]} attends to {said[1]} ({fixed(one.value)})"
+
+
+# A finding in one short sentence, by its kind.
+HEADLINES: dict[str, Callable[[Finding, Words, Mark], str]] = {
+    findings.LINK: _link,
+    findings.NEAR_LINK: _link,
+    findings.ALIGNED: _link,
+    findings.INDUCTION: lambda one, said, mark: (
+        f"{where(one)}: a repeated word attends to what followed it before, as {said[0]} to "
+        f"{said[1]} ({fixed(one.value)})"
+    ),
+    findings.SAME_WORD: lambda one, said, mark: (
+        f"{where(one)}: a repeated word attends to its other places, as {said[0]} does "
+        f"({fixed(one.value)})"
+    ),
+    findings.CROSSED: lambda one, said, mark: (
+        f"{where(one)}: {said[0]} attends to {said[2]}, {said[1]} to {said[3]}: they cross "
+        f"({fixed(one.value)})"
+    ),
+    findings.SAID_BY_TWO: lambda one, said, mark: (
+        f"{where(one)}: {said[0]} and {said[1]} both attend to {said[2]} ({fixed(one.value)})"
+    ),
+    findings.LEFT_OUT: lambda one, said, mark: (
+        f"Hardly any word of the translation attends to {said[0]} (at most {fixed(one.value)} in "
+        f"layer {one.layer})"
+    ),
+    findings.REGULARITY: lambda one, said, mark: (
+        f"{where(one)} {DOES[one.words[0]][1]}: {percent(one.value)}"
+    ),
+    findings.SHORT: lambda one, said, mark: (
+        f"{int(one.value)} tokens are too few to show a pattern"
+    ),
+    findings.CROWD: lambda one, said, mark: crowd(one, mark),
+    findings.SETTLED: lambda one, said, mark: (
+        f"The answer {said[0]} comes first from {site(one.site)} on"
+    ),
+    findings.PUSHED: lambda one, said, mark: (
+        f"{_part(one)} pushed the answer {said[0]} most ({signed(one.value)})"
+    ),
+    findings.TURNED: lambda one, said, mark: (
+        f"In {site(one.site)} {said[0]} turned most: by {one.value:.0f}°"
+    ),
+    findings.MOVED: lambda one, said, mark: (
+        f"Attention wrote most into {said[0]}: {percent(one.value)} of what stood there after it"
+    ),
+}
+
+
 def headline(one: Finding, mark: Mark = marked) -> str:
     """A finding in one short sentence."""
-    said = tuple(mark(word) for word in one.words)
-    value = fixed(one.value)
-    if one.kind in (findings.LINK, findings.NEAR_LINK, findings.ALIGNED):
-        return f"{where(one)}: {said[0]} attends to {said[1]} ({value})"
-    if one.kind == findings.INDUCTION:
-        return (
-            f"{where(one)}: a repeated word attends to what followed it before, as {said[0]} to "
-            f"{said[1]} ({value})"
-        )
-    if one.kind == findings.SAME_WORD:
-        return (
-            f"{where(one)}: a repeated word attends to its other places, as {said[0]} does "
-            f"({value})"
-        )
-    if one.kind == findings.CROSSED:
-        return (
-            f"{where(one)}: {said[0]} attends to {said[2]}, {said[1]} to {said[3]}: they cross "
-            f"({value})"
-        )
-    if one.kind == findings.SAID_BY_TWO:
-        return f"{where(one)}: {said[0]} and {said[1]} both attend to {said[2]} ({value})"
-    if one.kind == findings.LEFT_OUT:
-        return (
-            f"Hardly any word of the translation attends to {said[0]} (at most {value} in layer "
-            f"{one.layer})"
-        )
-    if one.kind == findings.REGULARITY:
-        return f"{where(one)} {DOES[one.words[0]][1]}: {percent(one.value)}"
-    if one.kind == findings.SHORT:
-        return f"{int(one.value)} tokens are too few to show a pattern"
-    if one.kind == findings.CROWD:
-        return crowd(one, mark)
-    if one.kind == findings.SETTLED:
-        return f"The answer {said[0]} comes first from {site(one.site)} on"
-    if one.kind == findings.PUSHED:
-        return f"{_part(one)} pushed the answer {said[0]} most ({signed(one.value)})"
-    if one.kind == findings.TURNED:
-        return f"In {site(one.site)} {said[0]} turned most: by {one.value:.0f}°"
-    return f"Attention wrote most into {said[0]}: {percent(one.value)} of what stood there after it"
+    return HEADLINES[one.kind](one, tuple(mark(word) for word in one.words), mark)
+
+
+def _turned_button(one: Finding, said: Words) -> str:
+    layer, place, *_ = one.site.split(".")
+    return f"{said[0]} turns most in L{layer} {SHORT.get(place, place)}"
+
+
+def _link_button(one: Finding, said: Words) -> str:
+    return f"{said[0]} → {said[1]} {fixed(one.value)}"
+
+
+# A finding on a button, by its kind.
+BUTTONS: dict[str, Callable[[Finding, Words], str]] = {
+    findings.LINK: _link_button,
+    findings.NEAR_LINK: _link_button,
+    findings.ALIGNED: _link_button,
+    findings.INDUCTION: lambda one, said: "Said before",
+    findings.SAME_WORD: lambda one, said: "Said twice",
+    findings.REGULARITY: lambda one, said: f"L{one.layer} H{one.head} {DOES[one.words[0]][1]}",
+    findings.SHORT: lambda one, said: headline(one),
+    findings.CROSSED: lambda one, said: f"{said[0]} and {said[1]} cross",
+    findings.SAID_BY_TWO: lambda one, said: f"{said[0]}, {said[1]} → {said[2]}",
+    findings.LEFT_OUT: lambda one, said: f"{said[0]} is left out",
+    findings.CROWD: lambda one, said: crowd(one).partition("; ")[0],
+    findings.SETTLED: lambda one, said: f"Next: {said[0]}, from {site(one.site)} on",
+    findings.PUSHED: lambda one, said: f"What pushed {said[0]}",
+    findings.TURNED: _turned_button,
+    findings.MOVED: lambda one, said: f"Most from attention: {said[0]}",
+}
 
 
 def short(one: Finding) -> str:
     """A finding on a button."""
-    said = tuple(marked(word) for word in one.words)
-    if one.kind in (findings.LINK, findings.NEAR_LINK, findings.ALIGNED):
-        return f"{said[0]} → {said[1]} {fixed(one.value)}"
-    if one.kind in (findings.INDUCTION, findings.SAME_WORD):
-        return "Said before" if one.kind == findings.INDUCTION else "Said twice"
-    if one.kind == findings.REGULARITY:
-        return f"L{one.layer} H{one.head} {DOES[one.words[0]][1]}"
-    if one.kind == findings.SHORT:
-        return headline(one)
-    if one.kind == findings.CROSSED:
-        return f"{said[0]} and {said[1]} cross"
-    if one.kind == findings.SAID_BY_TWO:
-        return f"{said[0]}, {said[1]} → {said[2]}"
-    if one.kind == findings.LEFT_OUT:
-        return f"{said[0]} is left out"
-    if one.kind == findings.CROWD:
-        return crowd(one).partition("; ")[0]
-    if one.kind == findings.SETTLED:
-        return f"Next: {said[0]}, from {site(one.site)} on"
-    if one.kind == findings.PUSHED:
-        return f"What pushed {said[0]}"
-    if one.kind == findings.TURNED:
-        layer, place, *_ = one.site.split(".")
-        return f"{said[0]} turns most in L{layer} {SHORT.get(place, place)}"
-    return f"Most from attention: {said[0]}"
+    return BUTTONS[one.kind](one, tuple(marked(word) for word in one.words))
 
 
 def evidence(one: Finding, mark: Mark = marked) -> str:

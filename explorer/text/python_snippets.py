@@ -18,12 +18,12 @@ More = tuple[Sequence[str], Sequence[str]]
 def recording(name: str, model: str, text: str, edits: str, target: Target) -> list[str]:
     """The lines that make a recording called `name`, of the model that the name `model` in the
     lines holds."""
-    asked = [model, repr(text)]
+    asked = [repr(text)]
     if edits:
         asked.append(f"from_line({edits!r})")
     if target is not None:
         asked.append(f"target={target!r}")
-    return [f"{name} = {asked[0]}.record({', '.join(asked[1:])})"]
+    return [f"{name} = {model}.record({', '.join(asked)})"]
 
 
 def recipe(

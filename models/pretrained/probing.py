@@ -14,6 +14,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -358,6 +359,16 @@ def _sublayer_name(between: list[TensorEvent | AttentionCall], module: str) -> s
     return "attn" if "att" in module else "ffn"
 
 
+def _embeds(seen: TraceLog, at: int, moment: TensorEvent, ids: Tensor) -> bool:
+    """True where a module's output is the embeddings of these token ids."""
+    came = seen.came(at)
+    return (
+        isinstance(moment.place.module, nn.Embedding)
+        and came is not None
+        and torch.equal(seen.moment(came).value.reshape(-1), ids)
+    )
+
+
 def _entrance(
     seen: TraceLog, state: Tensor, when: int, ids: Tensor
 ) -> tuple[list[tuple[str, Source]], nn.Module | None]:
@@ -374,26 +385,19 @@ def _entrance(
             or not moment.value.is_floating_point()
         ):
             continue
-        came = seen.came(at)
         if "pos" in moment.name.lower() or moment.name.endswith("wpe"):
             positions.append(moment)
-        elif (
-            isinstance(moment.place.module, nn.Embedding)
-            and came is not None
-            and torch.equal(seen.moment(came).value.reshape(-1), ids)
-        ):
+        elif _embeds(seen, at, moment, ids):
             words.append(moment)
         elif "type" in moment.name.lower():
             segments.append(moment)
     table = positions[0].place.module if positions else None
     for word in words:
-        for scale in dict.fromkeys((1.0, sqrt(seen.d_model), _ratio(seen, state, word))):
-            for segment in (*segments, None):
-                for position in (*positions, None):
-                    if (
-                        found := _entered(seen, state, when, word, scale, segment, position)
-                    ) is not None:
-                        return found, None if position is None else position.place.module
+        scales = dict.fromkeys((1.0, sqrt(seen.d_model), _ratio(seen, state, word)))
+        for scale, segment, position in product(scales, (*segments, None), (*positions, None)):
+            found = _entered(seen, state, when, word, scale, segment, position)
+            if found is not None:
+                return found, None if position is None else position.place.module
     # Positions that are no module's output, or an embedding of another width: what enters the first
     # layer holds both.
     return [("embed+pos", ((seen.moment(when).place, 1.0),))], table

@@ -72,7 +72,7 @@ def numbers_of(on: EmbeddingState) -> None:
     )
     export_menu.more(
         (
-            "explorer.analysis import embeddings, csv",
+            "explorer.analysis import csv, embeddings",
             "explorer.analysis.logit_lens import states",
         ),
         f"name = {asked.stream!r}",

@@ -82,7 +82,10 @@ def numbers_of(made: Summary, at: slice) -> None:
     called = f"this summary, {summaries_text.LABELS[made.what].lower()}"
     put = made.on.more if filed else partial(made.on.numbers, called)
     put(
-        ("dataclasses import replace", "explorer.analysis import summaries, head_naming"),
+        (
+            "dataclasses import replace",
+            "explorer.analysis import attention, head_naming, summaries",
+        ),
         *(() if made.parted is None else weight_vs_norm.LINES),
         f"values = {values}",
         "quiet = head_naming.crowded(recording, of)",

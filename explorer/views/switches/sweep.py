@@ -110,7 +110,7 @@ def effects_of(asked: SweepRequest, found: Swept) -> interventions.Map:
 def numbers_of(asked: SweepRequest) -> None:
     """The lines of Python that make all patches and give what they do."""
     base, heads = asked.base(), asked.what == "Heads"
-    sweep = "sweep_heads" if heads else "sweep_sites"
+    sweep = "patch_heads" if heads else "patch_sites"
     given = asked.donor, asked.name, asked.token, asked.word, asked.against
     edits = f", from_line({to_line(asked.edits)!r})" if asked.edits else ""
     ends = "found.clean, found.donor)"
@@ -131,7 +131,7 @@ def numbers_of(asked: SweepRequest) -> None:
             "explorer.views.switches.sweep import named",
         ),
         (
-            f"found = library.{sweep}(model, {asked.text!r}, {', '.join(map(repr, given))}{edits})",
+            f"found = model.{sweep}({asked.text!r}, {', '.join(map(repr, given))}{edits})",
             "effects = [(each.place, each.value) for each in found.effects]",
             made,
             "table = interventions.map_columns(named(effects))",
