@@ -15,7 +15,15 @@ from models import shipped_models, smollm2
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 # Those that are commands, beside what they are made of; the last of them run in tests of their own.
-COMMANDS = {"browser", "class", "class_attack", "forward", "generation", "lesson", "pretrained"} | {
+COMMANDS = {
+    "browser",
+    "class",
+    "class_attack",
+    "forward",
+    "generation",
+    "class_latency",
+    "pretrained",
+} | {
     "findings",
     "headlines",
     "lesson_texts",

@@ -102,7 +102,7 @@ def test_what_is_added_to_a_sentence(handle: OwnModel) -> None:
         found = positions.added(stream)
         ids = stream.ids
         np.testing.assert_allclose(
-            found.word, np.linalg.norm(own_model.embeddings(handle)[ids], axis=1), rtol=SUMMED
+            found.word, np.linalg.norm(handle.embeddings()[ids], axis=1), rtol=SUMMED
         )
         np.testing.assert_allclose(found.encoding, np.sqrt(handle.card.d_model / 2), rtol=STORED)
         np.testing.assert_allclose(

@@ -10,7 +10,7 @@ import torch
 from tiny_hf_models import bert, uneven
 from tolerances import DOUBLE_LONG, PARITY
 
-from models import own_model, registry
+from models import registry
 from models.own_model import OwnModel
 from models.pretrained import weight_conversion
 from models.pretrained.weight_conversion import MODERN_CONVERSIONS
@@ -256,9 +256,7 @@ def test_minilm_in_our_classes_is_minilm() -> None:
         assert recording.streams[0].ids.tolist() == ids[0].tolist()
         compared(theirs, handle.model, ids, logits=False)
     stream = recording.streams[0]
-    assert logit_lens.states(stream)[-1] == "5.ffn.normed" and own_model.embeddings(
-        handle
-    ).shape == (
+    assert logit_lens.states(stream)[-1] == "5.ffn.normed" and handle.embeddings().shape == (
         30522,
         384,
     )

@@ -5,7 +5,15 @@
 import { scale as axis, through } from "./axis.js";
 import { raster } from "./matrix_canvas.js";
 import style from "./soft_lookup.css.js";
-import { apart, called, mixture, placed, soften, STEPS, temperatureAt } from "./soft_lookup_curve.js";
+import {
+  apart,
+  called,
+  mixture,
+  placed,
+  soften,
+  STEPS,
+  temperatureAt,
+} from "./soft_lookup_curve.js";
 import { fitted, make, mount, put } from "./mount.js";
 import { exact, short, spokenLine } from "./number_format.js";
 import { cells, END, offer, node, paper, tag, text, written } from "./svg_export.js";
