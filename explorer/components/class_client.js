@@ -2,7 +2,7 @@
 // This window's part in a class: what its browser keeps of it, the line on which it hears of it, and
 // the address that teacher and students share.
 
-import { announce, within } from "./optimistic_updates.js";
+import { announce, isRunning, within } from "./optimistic_updates.js";
 import { bus } from "./bus.js";
 import { ROOT, forget, keep, part, send, setAside } from "./class_part.js";
 
@@ -128,8 +128,7 @@ function heard(seen) {
 /** Where this window is, as the class calls it. */
 export const here = () => `/${location.pathname.slice(ROOT.pathname.length)}${location.search}`;
 
-// Whether a run of the page is on its way, and whether Streamlit's own connection stands.
-const isRunning = () => !document.querySelector("[data-test-script-state=notRunning]");
+/** Whether Streamlit's own connection stands. */
 const connected = () => document.querySelector(`[${STATE}]`)?.getAttribute(STATE) === "CONNECTED";
 
 /**

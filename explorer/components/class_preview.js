@@ -2,8 +2,9 @@
 // What the teacher's window shows, in a student's window, until the student's own page is there.
 
 import { fetched, isAt, lead, pictureOf } from "./class_client.js";
-import { arrived, drawn, isRunning } from "./class_snapshot.js";
+import { arrived, drawn } from "./class_snapshot.js";
 import { make } from "./mount.js";
+import { isRunning } from "./optimistic_updates.js";
 
 /** @typedef {import("./mount.js").View} View */
 

@@ -3,6 +3,7 @@
 // sentences and views, packed and sent once, and drawn in a student's window by the views themselves.
 
 import { called, make, viewOf } from "./mount.js";
+import { isRunning } from "./optimistic_updates.js";
 import { is, rootOf } from "./presenter_pictures.js";
 import { decode, encode } from "./codec.js";
 
@@ -119,20 +120,15 @@ async function made({ view = "", place }, data) {
   return { box, token, draw: () => draw(called(data, inside, () => {})) };
 }
 
-/** Streamlit's word for whether a run of the page is on its way. */
-export const isRunning = () =>
-  document.querySelector("[data-test-script-state]")?.getAttribute("data-test-script-state") !==
-  "notRunning";
-
-/** True where the code of a view is still on its way: the page has its place, and nothing in it. */
+/** True where a view has its place on the page and its code is still on its way. */
 const isUndrawn = () =>
   [...document.querySelectorAll(`${MAIN} ${VIEW}`)].some(
     (each) => !viewOf(rootOf(/** @type {HTMLElement} */ (each))),
   );
 
 /**
- * True when the page has been at rest for a moment, with every view drawn, false where it is not
- * `still` wanted, or takes too long.
+ * True when the page has been at rest for a moment, false where it is not `still` wanted, or takes
+ * too long.
  * @param {() => boolean} still
  * @param {number} looks at which nothing happens, 40 ms apart
  */

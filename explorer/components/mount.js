@@ -106,7 +106,7 @@ export function mount(name, style, draw) {
       view.data === view.sooner &&
       alike(view.sooner, data) &&
       view.look.key === onScreen(view.root).key;
-    setSooner(view, undefined);
+    setSooner(view);
     if (drawn) view.data = data;
     else view.show(data);
     // A cleanup may belong to a drawing that another has replaced: only what left the page ends.
@@ -141,12 +141,8 @@ export function showSooner(name, data) {
   setSooner(view, data);
 }
 
-/**
- * Note what a view shows ahead of its page. The document says whether any view does, so that words of
- * the page, which are still of the text before, are not taken for this one's.
- * @param {View} view
- * @param {Uint8Array | undefined} data
- */
+// The document says whether any view is ahead of its page, whose words are of the text before.
+/** @param {View} view @param {Uint8Array} [data] */
 function setSooner(view, data) {
   if (view.sooner === data) return;
   view.sooner = data;
@@ -164,7 +160,7 @@ export const isSooner = (name, data) => latest.get(name)?.sooner === data;
 export function takeBack(name) {
   const view = latest.get(name);
   if (!view?.sooner) return;
-  setSooner(view, undefined);
+  setSooner(view);
   view.show(view.brought);
 }
 
@@ -213,7 +209,7 @@ function ended(view) {
   for (const end of Object.values(view.ends)) end();
   view.ends = {};
   if (latest.get(view.name) === view) latest.delete(view.name);
-  setSooner(view, undefined);
+  setSooner(view);
 }
 
 /**

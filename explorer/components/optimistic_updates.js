@@ -9,6 +9,9 @@ import { until } from "./mount.js";
 // What may differ between two addresses of which one is shown from what the other brought.
 const WITHIN = ["layer", "head", "token", "step", "anatomy_cell", "att_word"];
 
+/** Whether a run of the page is on its way. */
+export const isRunning = () => !document.querySelector("[data-test-script-state=notRunning]");
+
 /**
  * True for two addresses of one page, text and picture.
  * @param {URL} from

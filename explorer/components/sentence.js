@@ -89,7 +89,6 @@ function mark({ field, header, root, says }) {
         ? "Not drawn yet: press Enter."
         : "";
   if (says.textContent !== told) says.textContent = told;
-  document.documentElement.toggleAttribute("data-headlight-stale", waits);
   fit(field);
 }
 
