@@ -222,7 +222,7 @@ def test_every_other_view_in_a_file(
 
     page = alone(export.page(recording, "lens", model=encoder)).page
     page.get_by_role("button", name="Rank", exact=True).click()
-    way = page.locator("[data-part=lens]").nth(1)
+    way = page.locator("[data-part=logit_lens]").nth(1)
     way.locator("button").first.click()
     assert way.locator("button").first.get_attribute("aria-pressed") == "true"
 
@@ -233,9 +233,9 @@ def test_every_other_view_in_a_file(
 
     other = encoder.record(HOSTILE, (ZeroHead(1, 5),))
     page = alone(export.page(recording, "comparison", model=encoder, other=other)).page
-    told = page.locator("[data-part=compare] h3")
+    told = page.locator("[data-part=comparison] h3")
     shown = told.inner_text()
-    page.locator("[data-part=compare]").first.locator("button").first.click()
+    page.locator("[data-part=comparison]").first.locator("button").first.click()
     assert told.inner_text() != shown
 
     page = alone(

@@ -29,7 +29,7 @@ const MEANS = {
     }),
   },
   anatomy: { cell: ([query, key]) => ({ query, key }) },
-  lens: {
+  logit_lens: {
     cell: (cell) => {
       const [site, token] = cell.split(".").map(Number);
       return { site, token };
@@ -42,7 +42,7 @@ const MEANS = {
     switch: ([name, value]) => ({ [name]: value }),
   },
   // Heads of B alone are not opened where they are not in the same places as those of A.
-  compare: {
+  comparison: {
     head: ([panel, layer, head], { panels }) =>
       panel === "b" && panels.length < 3 ? {} : { pair: `${layer}.${head}` },
   },

@@ -85,9 +85,13 @@ def comparison(asked: ExportRequest, other: Recording | None = None) -> Document
         plain(sentence(found, paired, near)),
         tuple(filter(None, (beyond(paired, near), *about))),
         [
-            View("comparison", {FIRST: grids}, column=2),
+            View("comparison", {FIRST: grids}, column=2, place="compare"),
             View(
-                "comparison", {numbers_of(h): _pair(beside, h) for h in heads}, ("pair",), column=2
+                "comparison",
+                {numbers_of(h): _pair(beside, h) for h in heads},
+                ("pair",),
+                column=2,
+                place="compare",
             ),
             View(
                 "matrix",

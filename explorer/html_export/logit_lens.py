@@ -35,7 +35,7 @@ def lens(asked: ExportRequest) -> DocumentSpec:
         caption(recording, of="logit lens"),
         [
             ButtonRow("Colour of the cells", colours, column=2),
-            View("logit_lens", {FIRST: _grid(asked, found)}, sets=("measure",), column=2),
+            View("logit_lens", {FIRST: _grid(asked, found)}, (), ("measure",), 2, "lens"),
             View("logit_lens", ways, ("token",), ("site",), 2, "lens way"),
         ],
         {"token": token, "site": found.sites.index(site), "measure": measure},
