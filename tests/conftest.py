@@ -100,9 +100,11 @@ def sharpened(model: Transformer) -> Transformer:
 @pytest.fixture(autouse=True)
 def nothing_goes_on() -> Iterator[None]:
     """What a page of this test began in the background, or in a browser, ends with it: no later
-    test runs beside it."""
+    test runs beside it, and no reader of this test keeps a model in memory."""
     yield
     driver.Visitor.close()
+    if loaded := sys.modules.get("explorer.state.models"):
+        loaded._asked.clear()
     if background := sys.modules.get("explorer.state.jobs"):
         background.close()
 

@@ -61,8 +61,6 @@ def model(request: pytest.FixtureRequest, folders: dict[str, Path]) -> str:
 
 def there(name: str) -> object:
     """The loaded model, without the trial in a process of its own that other tests are about."""
-    for other in [each for each in models._handles if models.is_borrowed(each) and each != name]:
-        del models._handles[other]  # its readers are the tests before this one
     models.note(name, registry.stamp(name))
     return models.handle(name)
 
