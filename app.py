@@ -33,12 +33,12 @@ def warm_up() -> None:
 @contextlib.asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     event_log.begin()
-    garbage_collection.begin()
-    scheduling.begin()
-    streamlit_patches.read_once()
-    streamlit_patches.gather()
+    garbage_collection.start()
+    scheduling.set_switch_interval()
+    streamlit_patches.cache_theme()
+    streamlit_patches.batch_messages()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
-    with streamlit_patches.announced(routes.leave):
+    with streamlit_patches.on_shutdown(routes.leave):
         yield
     await routes.close()
     jobs.close()
@@ -49,5 +49,5 @@ app = st.App(
     lifespan=lifespan,
     routes=ROUTES,
     middleware=MIDDLEWARE,
-    on_script_error=event_log.raised,
+    on_script_error=event_log.log_exception,
 )

@@ -57,7 +57,7 @@ class Long:
         self._page, self._button, self._part, self._every = "", "", "", 0.0
         self._dice = random.Random(0)
 
-    async def go_on(self) -> None:
+    async def resume(self) -> None:
         """Work until cancelled."""
         while True:
             text = " ".join(self._dice.choices(WORDS, k=LENGTH))
@@ -118,7 +118,7 @@ async def at_work(address: str, name: str) -> AsyncIterator[Long | None]:
         max_size=None,
     ) as line:
         long = Long(line, WORKS[name])
-        task = asyncio.create_task(long.go_on())
+        task = asyncio.create_task(long.resume())
         try:
             yield long
         finally:

@@ -43,7 +43,7 @@ def texts() -> tuple[str, ...]:
 
 def headline(found: Sequence[Finding]) -> Finding | None:
     """What a page opens on."""
-    return next(iter(findings.worth(found)), None)
+    return next(iter(findings.select_findings(found)), None)
 
 
 def broken(recording: Recording, found: Sequence[Finding]) -> str:
@@ -83,8 +83,8 @@ def between(
 ) -> tuple[Attention, words.Groups, words.Groups, np.ndarray]:
     """The attention that a finding is seen in, its words, and the head's weights between them."""
     attention = next(each for each in recording.attention if each.name == one.attention)
-    seen = findings.between_words(recording, attention, "", one.at)
-    matrix = words.merged(attention.pattern[one.at], seen.rows, seen.keys)
+    seen = findings.attention_between_words(recording, attention, "", one.at)
+    matrix = words.merge_weights(attention.pattern[one.at], seen.rows, seen.keys)
     return attention, seen.rows, seen.keys, matrix
 
 

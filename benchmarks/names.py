@@ -199,19 +199,22 @@ def pronouns(names: Sequence[str], write: bool) -> None:
     for name in names:
         handle = registry.load(name)
         texts = coreference.sentences()
-        found = coreference.heads(coreference.read(handle.record(text)) for text in texts)
+        found = coreference.heads(
+            coreference.measure_sentence(handle.record(text)) for text in texts
+        )
         made[handle.card.fingerprint] = found
         for attention, heads in found.items():
             for (layer, head), one in sorted(heads.items()):
                 print(
                     f"{name:<10} {attention}, layer {layer}, head {head}: the noun first in "
-                    f"{one.n_shown} of {one.n} sentences, weight {one.score:.2f}, from other words "
-                    f"{one.chance:.2f}, by luck in {one.fluke:.1e} of cases"
+                    f"{one.n_matches} of {one.n} sentences, weight {one.score:.2f}, from other "
+                    f"words "
+                    f"{one.chance:.2f}, by luck in {one.p_value:.1e} of cases"
                 )
             if not heads:
                 print(f"{name:<10} {attention}: none")
     if write:
-        coreference.MEASURED.write_text(f"{coreference.written(made)}\n", "utf-8")
+        coreference.MEASUREMENTS_FILE.write_text(f"{coreference.to_json(made)}\n", "utf-8")
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -20,7 +20,7 @@ def names(recording: Recording, attention: Attention) -> list[str]:
     if min(allowed.shape) < FEWEST_TOKENS:
         return ["text too short"] * int(np.prod(attention.pattern.shape[:2]))
     masks = {}
-    for name, mask in token_relations.of(stream.tokens, stream.special).items():
+    for name, mask in token_relations.text_relations(stream.tokens, stream.special).items():
         mask = mask & allowed
         mask = mask & (mask.sum(axis=1) < allowed.sum(axis=1))[:, None]
         if name in NAMES and mask.any():

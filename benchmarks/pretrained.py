@@ -23,7 +23,7 @@ import torch
 
 from models import own_model, registry
 from models.pretrained import weight_conversion
-from models.tokenizer import FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 
 LENGTHS = (16, 128, 512)
 ROUNDS = {16: 60, 128: 40, 512: 15}
@@ -59,7 +59,7 @@ def qwen2() -> None:
     model.set_attn_implementation("eager")
     ours = weight_conversion.build(model.config.to_dict(), model.state_dict())
     words = ["the cat sat on the mat"] * 4
-    bpe = Tokenizer.train(words, 300, FOR_WRITING)
+    bpe = Tokenizer.train(words, 300, CAUSAL_LM_SPECIALS)
     handle = own_model.handle_of(ours, bpe, "qwen2", "random", "float32", ends=((), ()))
     text = " ".join(["the"] * QWEN2_TOKENS)
     ids = torch.tensor(handle.record(text).streams[0].ids)[None]

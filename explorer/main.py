@@ -17,7 +17,7 @@ st.logo(navigation.mark(), size="large")
 from explorer.layout import export_menu, header  # noqa: E402
 from explorer.state import event_log, url_state  # noqa: E402
 
-with event_log.run():
+with event_log.timed_run():
     url_state.begin(page.url_path)
     export_menu.begin()
     if asked := st.session_state.pop("wanted_page", None):
@@ -31,7 +31,7 @@ with event_log.run():
     # The strip's room is kept: what follows does not jump.
     strip = st.container(height=48, border=False, gap=None, key="map-room")
     with strip:
-        header.class_bar(navigation.TABS | navigation.ASIDE)  # it takes no room
+        header.class_bar(navigation.TABS | navigation.PAGES_WITHOUT_TAB)  # it takes no room
     page.run()
     with strip:
         header.layer_map(name)

@@ -14,23 +14,23 @@ from models.config import Config
 from models.recording import Stream
 from models.tokenizer import Tokens
 
-TENSORS_OF_A_HEAD = ("scores", "pattern", "q", "k", "v", "qkv")
+HEAD_TENSORS = ("scores", "pattern", "q", "k", "v", "qkv")
 # At most: before the first layer and after the last, and of each sub-layer.
-FEW_SITES, SITES_OF_A_SUBLAYER = 5, 3
+BOUNDARY_SITES, SITES_PER_SUBLAYER = 5, 3
 
 
 @cache
-def _of_a_head(name: str) -> tuple[str, int, str] | None:
+def _parse_head_site(name: str) -> tuple[str, int, str] | None:
     """Of "0.attn.scores" the attention, the layer and which tensor of its heads it is; None for a
     site of the stream."""
-    sublayer, _, what = name.rpartition(".")
-    if what not in TENSORS_OF_A_HEAD:
+    sublayer, _, tensor_name = name.rpartition(".")
+    if tensor_name not in HEAD_TENSORS:
         return None
     layer, _, attention = sublayer.partition(".")
-    return attention, int(layer), what
+    return attention, int(layer), tensor_name
 
 
-def _cut(array: np.ndarray) -> tuple[Tensor, ...]:
+def _layer_views(array: np.ndarray) -> tuple[Tensor, ...]:
     """An array (layer or site, ...) as tensors (1, ...)."""
     return torch.from_numpy(array)[:, None].unbind()
 
@@ -38,21 +38,21 @@ def _cut(array: np.ndarray) -> tuple[Tensor, ...]:
 def n_sites(n_layer: int, sublayers: int) -> int:
     """How many sites of the stream a model of so many layers, each of 2 or 3 sub-layers, has, at
     most."""
-    return FEW_SITES + SITES_OF_A_SUBLAYER * sublayers * n_layer
+    return BOUNDARY_SITES + SITES_PER_SUBLAYER * sublayers * n_layer
 
 
-def left_behind(config: Config, n: int, n_source: int) -> list[tuple[int, ...]]:
+def recorded_shapes(config: Config, n: int, n_source: int) -> list[tuple[int, ...]]:
     """The shapes of what a pass leaves on the tape, at most."""
     layers, heads, d_head = config.n_layer, config.n_head, config.d_head
-    shared = config.key_heads
+    key_heads = config.key_heads
     shapes = [
         (n_sites(layers, 3 if n_source else 2), n, config.d_model),
-        (layers, n, heads + 2 * shared, d_head),
+        (layers, n, heads + 2 * key_heads, d_head),
         (2, layers, heads, n, n),
     ]
     if n_source:
         shapes += [
-            (layers, n * heads + 2 * n_source * shared, d_head),
+            (layers, n * heads + 2 * n_source * key_heads, d_head),
             (2, layers, heads, n, n_source),
         ]
     return shapes
@@ -75,73 +75,73 @@ class Recorder:
 
     def __init__(self, config: Config, n: int, n_source: int = 0) -> None:
         self.n_layer = config.n_layer
-        self.most_sites = n_sites(config.n_layer, 3 if n_source else 2)
-        shapes = left_behind(config, n, n_source)
-        self.piece = buffer_pool.lend(sum(map(prod, shapes)))
+        self.max_sites = n_sites(config.n_layer, 3 if n_source else 2)
+        shapes = recorded_shapes(config, n, n_source)
+        self.memory = buffer_pool.acquire(sum(map(prod, shapes)))
         self.taken = 0
         self.sites: list[str] = []
         # (site, token, d_model), with room for more sites than there will be
         self.resid = np.empty((0, 0, 0), dtype=np.float32)
         self.heads: dict[str, dict[str, np.ndarray]] = {}
         # Where each site and each tensor of each layer lies, (1, ...): cut once for all of them.
-        self.site_rooms: tuple[Tensor, ...] = ()
-        self.head_rooms: dict[tuple[str, str], tuple[Tensor, ...]] = {}
+        self.site_buffers: tuple[Tensor, ...] = ()
+        self.head_buffers: dict[tuple[str, str], tuple[Tensor, ...]] = {}
 
     def __call__(self, name: str, tensor: Tensor) -> None:
         if name.endswith(".z"):
             return
-        place = _of_a_head(name)
-        here = self._room(place, tensor.shape)
-        if here is not tensor and here.data_ptr() != tensor.data_ptr():
-            here.copy_(tensor)
-        if place is None:
+        head_site = _parse_head_site(name)
+        buffer = self._buffer(head_site, tensor.shape)
+        if buffer is not tensor and buffer.data_ptr() != tensor.data_ptr():
+            buffer.copy_(tensor)
+        if head_site is None:
             self.sites.append(name)
 
     def room(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """Where a tensor is to lie: one of the heads, of shape (1, head, ...), or the next site's,
         ([1,] token, d_model), as (1, token, d_model)."""
-        return self._room(_of_a_head(name), shape)
+        return self._buffer(_parse_head_site(name), shape)
 
-    def _room(self, place: tuple[str, int, str] | None, shape: tuple[int, ...]) -> Tensor:
-        if place is None:
-            if not self.site_rooms:
-                self.resid = self._array(self.most_sites, *shape[-2:])
-                self.site_rooms = _cut(self.resid)
-            return self.site_rooms[len(self.sites)]
-        attention, layer, what = place
-        rooms = self.head_rooms.get((attention, what))
-        if rooms is None:
-            rooms = self._make_room(attention, what, shape)
-        return rooms[layer]
+    def _buffer(self, head_site: tuple[str, int, str] | None, shape: tuple[int, ...]) -> Tensor:
+        if head_site is None:
+            if not self.site_buffers:
+                self.resid = self._array(self.max_sites, *shape[-2:])
+                self.site_buffers = _layer_views(self.resid)
+            return self.site_buffers[len(self.sites)]
+        attention, layer, tensor_name = head_site
+        buffers = self.head_buffers.get((attention, tensor_name))
+        if buffers is None:
+            buffers = self._make_room(attention, tensor_name, shape)
+        return buffers[layer]
 
-    def _make_room(self, attention: str, what: str, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
+    def _make_room(self, attention: str, kind: str, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
         """Room for a tensor of an attention's heads in all layers."""
-        whole, kept = self._array(self.n_layer, *shape[1:]), self.heads.setdefault(attention, {})
-        if what == "qkv":  # (1, token, 3, head, d_head): one array, and q, k and v views of it
-            for at, each in enumerate("qkv"):
-                kept[each] = whole[:, :, at].transpose(0, 2, 1, 3)
-                self.head_rooms[attention, each] = _cut(kept[each])
+        array, arrays = self._array(self.n_layer, *shape[1:]), self.heads.setdefault(attention, {})
+        if kind == "qkv":  # (1, token, 3, head, d_head): one array, and q, k and v views of it
+            for index, letter in enumerate("qkv"):
+                arrays[letter] = array[:, :, index].transpose(0, 2, 1, 3)
+                self.head_buffers[attention, letter] = _layer_views(arrays[letter])
         else:
-            kept[what] = whole
-        self.head_rooms[attention, what] = rooms = _cut(whole)
-        return rooms
+            arrays[kind] = array
+        self.head_buffers[attention, kind] = buffers = _layer_views(array)
+        return buffers
 
     def _array(self, *shape: int) -> np.ndarray:
         """A new array, of the one piece as long as there is room in it."""
         size = prod(shape)
-        if self.taken + size > len(self.piece):
+        if self.taken + size > len(self.memory):
             return np.empty(shape, dtype=np.float32)
         self.taken += size
-        return self.piece[self.taken - size : self.taken].reshape(shape)
+        return self.memory[self.taken - size : self.taken].reshape(shape)
 
-    def first_bad(self) -> str | None:
+    def first_non_finite(self) -> str | None:
         """The first place of the stream where a number is not finite, a layer's scores before what
         it wrote; None where all are."""
         for name, vectors in zip(self.sites, self.resid):
-            sublayer, _, what = name.rpartition(".")
+            sublayer, _, kind = name.rpartition(".")
             layer, _, attention = sublayer.partition(".")
             if (
-                what == "wrote"
+                kind == "wrote"
                 and attention in self.heads
                 and not np.isfinite(self.heads[attention]["scores"][int(layer)]).all()
             ):
@@ -174,14 +174,14 @@ class ActivationStore:
     `wanted`: the names, or None for all sites and all z.
     """
 
-    def __init__(self, wanted: set[str] | None = None) -> None:
-        self.wanted = wanted
+    def __init__(self, names: set[str] | None = None) -> None:
+        self.wanted = names
         self.held: dict[str, Tensor] = {}
 
     def __call__(self, name: str, tensor: Tensor) -> None:
         if (
             name in self.wanted
             if self.wanted is not None
-            else name.rpartition(".")[2] not in TENSORS_OF_A_HEAD
+            else name.rpartition(".")[2] not in HEAD_TENSORS
         ):
             self.held[name] = tensor if tensor.dim() == 2 else tensor[0]

@@ -14,26 +14,26 @@ def edits_of(edits: Edit | Iterable[Edit]) -> tuple[Edit, ...]:
     """Edits as a tuple; one by itself is a tuple of one. Raises TypeError for what is no edit."""
     if isinstance(edits, Edit):
         return (edits,)
-    several = tuple(edits) if isinstance(edits, Iterable) and not isinstance(edits, str) else None
-    wrong = [edits] if several is None else [each for each in several if not _is_edit(each)]
-    if several is None or wrong:
+    sequence = tuple(edits) if isinstance(edits, Iterable) and not isinstance(edits, str) else None
+    invalid = [edits] if sequence is None else [each for each in sequence if not _is_edit(each)]
+    if sequence is None or invalid:
         raise TypeError(
-            f"edits are those of models.edits, such as ZeroHead(0, 3); {_briefly(wrong[0])} is none"
+            f"edits are those of models.edits, such as ZeroHead(0, 3); {_brief(invalid[0])} is none"
         )
-    return several
+    return sequence
 
 
 def expect_text(text: object) -> None:
     """Raises TypeError for what is no text."""
     if not isinstance(text, str):
-        raise TypeError(f"a text is a str; {_briefly(text)} is none")
+        raise TypeError(f"a text is a str; {_brief(text)} is none")
 
 
 def expect_model(model: Any) -> None:
     """Raises TypeError for what is no loaded model."""
     if not hasattr(model, "source") or not hasattr(model, "card"):
         raise TypeError(
-            f"a model is a name or what headlight.load(name) returns; {_briefly(model)} is neither"
+            f"a model is a name or what headlight.load(name) returns; {_brief(model)} is neither"
         )
 
 
@@ -43,21 +43,21 @@ def expect_recording_of(handle: Any, recording: Any, stream: str, token: int = 0
     from the end."""
     if not isinstance(recording, Recording):
         raise TypeError(
-            f"a recording is what model.record(text) returns; {_briefly(recording)} is none"
+            f"a recording is what model.record(text) returns; {_brief(recording)} is none"
         )
-    one, other = recording.model, handle.card
-    if one.fingerprint != other.fingerprint:
+    origin, card = recording.model, handle.card
+    if origin.fingerprint != card.fingerprint:
         raise ValueError(
-            f"this recording is of {one.name} (weights {one.fingerprint}) and the model is "
-            f"{other.name} (weights {other.fingerprint}); record the text with {other.name} first"
+            f"this recording is of {origin.name} (weights {origin.fingerprint}) and the model is "
+            f"{card.name} (weights {card.fingerprint}); record the text with {card.name} first"
         )
-    of = recording.stream(stream)
-    if of.resid.shape[-1] != other.d_model:
+    states = recording.stream(stream)
+    if states.resid.shape[-1] != card.d_model:
         raise ValueError(
-            f"the vectors of stream {stream} have {of.resid.shape[-1]} dimensions and those of "
-            f"{other.name} have {other.d_model}"
+            f"the vectors of stream {stream} have {states.resid.shape[-1]} dimensions and those of "
+            f"{card.name} have {card.d_model}"
         )
-    n = len(of.tokens)
+    n = len(states.tokens)
     if not -n <= token < n:
         raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
 
@@ -66,6 +66,6 @@ def _is_edit(value: object) -> bool:
     return isinstance(value, Edit)
 
 
-def _briefly(value: object) -> str:
-    shown = repr(value)
-    return f"{shown[:60]}{'…' * (len(shown) > 60)} ({type(value).__name__})"
+def _brief(value: object) -> str:
+    text = repr(value)
+    return f"{text[:60]}{'…' * (len(text) > 60)} ({type(value).__name__})"

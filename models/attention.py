@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from models.config import Config
-from models.edit_ops import AttentionAddress, divisor, evened, silenced
+from models.edit_ops import AttentionAddress, ablate_heads, score_divisor, uniform_patterns
 from models.edits import (
     Edit,
     OtherPositions,
@@ -24,55 +24,55 @@ from models.edits import (
     WithoutMask,
     WithoutPositions,
     applies,
-    last,
+    last_edit,
 )
-from models.embedding import places_of
+from models.embedding import position_ids
 from models.layers import (
     RMSNorm,
     Tape,
-    for_every_head,
+    apply_rotary,
+    apply_window,
     hook_point,
-    made_up,
+    linear_into,
     no_tape,
     output_buffer,
-    pays,
-    pooled,
+    pad_rows,
+    pool_key_heads,
     product,
-    turned,
-    turns,
-    within,
-    written,
+    repeat_key_heads,
+    rotary_angles,
+    use_onednn,
 )
 
 
-def causal(past: int, n: int, window: int | None = None) -> Tensor:
+def causal_mask(past: int, n: int, window: int | None = None) -> Tensor:
     """Which of past + n positions each of the last n may attend to: itself and those before, (n,
     past + n) bool (section 3.2.3); with a `window`, so many of them, itself the last."""
-    return within(torch.ones(n, past + n, dtype=torch.bool).tril(past), window)
+    return apply_window(torch.ones(n, past + n, dtype=torch.bool).tril(past), window)
 
 
-def looking(
+def self_attention_mask(
     past: int, n: int, masked: bool, edits: tuple[Edit, ...], window: int | None = None
 ) -> Tensor:
     """What the last n of past + n tokens may look at in their own text under edits, (n, past + n)
     bool. masked: whether the model has a causal mask; `window`: of which width."""
     if applies(edits, WithoutMask if masked else WithMask):
         masked = not masked
-    if (other := last(edits, Window)) is not None:
-        window = other.size
+    if (window_edit := last_edit(edits, Window)) is not None:
+        window = window_edit.size
     elif not masked:
         window = None
     if masked:
-        return causal(past, n, window)
-    return within(torch.ones(n, past + n, dtype=torch.bool), window)
+        return causal_mask(past, n, window)
+    return apply_window(torch.ones(n, past + n, dtype=torch.bool), window)
 
 
-def narrowed(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor | None:
+def encoder_mask(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor | None:
     """What an encoder's n tokens may look at: `allowed`, None for all, and under edits fewer."""
     if not any(isinstance(edit, (WithMask, Window)) for edit in edits):
         return allowed
-    seen = looking(0, n, False, edits)
-    return seen if allowed is None else allowed & seen
+    mask = self_attention_mask(0, n, False, edits)
+    return mask if allowed is None else allowed & mask
 
 
 def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) -> Tensor:
@@ -89,14 +89,14 @@ def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) ->
     return scores.view(*q.shape[:-1], -1) if out is None else out
 
 
-def by_inputs(weight: Tensor) -> Tensor:
+def input_major(weight: Tensor) -> Tensor:
     """A matrix (out, in) whose numbers of one input lie together. One that is wider than what it
     reads is multiplied faster so: in 0.8 to 0.97 of the time for 16 to 256 tokens with AVX2."""
     with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
         return weight.detach().T.contiguous().T
 
 
-def penalty(n_head: int, n_query: int, n_key: int) -> Tensor:
+def alibi_penalty(n_head: int, n_query: int, n_key: int) -> Tensor:
     """ALiBi (Press et al. 2022): what a score loses, distance x 2^(-8 (head + 1) / n_head), shape
     (head, query, key). Queries are the last."""
     slope = 2.0 ** (-8.0 * torch.arange(1, n_head + 1) / n_head)
@@ -104,7 +104,7 @@ def penalty(n_head: int, n_query: int, n_key: int) -> Tensor:
     return slope[:, None, None] * distance
 
 
-class Stored:
+class KVCache:
     """The KV cache: keys and values of the positions a decoder has read, so that the next step
     computes only its own.
 
@@ -113,10 +113,10 @@ class Stored:
     key head, key, d_head). Cross-attention's keys never change and are made once.
     """
 
-    def __init__(self, kept: dict[str, tuple[Tensor, Tensor]] | None = None) -> None:
-        self.kept = {} if kept is None else kept
+    def __init__(self, entries: dict[str, tuple[Tensor, Tensor]] | None = None) -> None:
+        self.kept = {} if entries is None else entries
 
-    def with_new(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    def append(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """k and v of every position read so far, the new ones now among them."""
         if name in self.kept:
             k, v = (
@@ -133,7 +133,9 @@ class Stored:
     @property
     def n(self) -> int:
         """How many positions of the decoder's own text are stored."""
-        return next((k.shape[2] for name, (k, _) in self.kept.items() if is_own(name)), 0)
+        return next(
+            (k.shape[2] for name, (k, _) in self.kept.items() if is_self_attention(name)), 0
+        )
 
     @property
     def nbytes(self) -> int:
@@ -150,21 +152,21 @@ class Stored:
         """How wide a key is; 0 where nothing is stored."""
         return next((k.shape[-1] for k, _ in self.kept.values()), 0)
 
-    def first(self, n: int) -> Stored:
+    def first(self, n: int) -> KVCache:
         """The cache as it was after the first `n` positions."""
-        return Stored(
+        return KVCache(
             {
-                name: (k[:, :, :n], v[:, :, :n]) if is_own(name) else (k, v)
+                name: (k[:, :, :n], v[:, :, :n]) if is_self_attention(name) else (k, v)
                 for name, (k, v) in self.kept.items()
             }
         )
 
-    def rows(self, which: Tensor) -> Stored:
+    def rows(self, row_ids: Tensor) -> KVCache:
         """The cache of a batch put together from the rows `which` (beams)."""
-        return Stored({name: (k[which], v[which]) for name, (k, v) in self.kept.items()})
+        return KVCache({name: (k[row_ids], v[row_ids]) for name, (k, v) in self.kept.items()})
 
 
-def is_own(name: str) -> bool:
+def is_self_attention(name: str) -> bool:
     """True for an attention of the decoder to its own text, False for one to the encoder's."""
     return name.endswith(".attn")
 
@@ -185,11 +187,11 @@ class MultiHeadAttention(nn.Module):
         self.n_head, self.n_key_head = config.n_head, config.key_heads
         self.d_head, self.config = config.d_head, config
         self.scale = sqrt(config.d_head) if config.scaled_scores else 1.0
-        wide, keys = self.n_head * self.d_head, self.n_key_head * self.d_head
-        self.w_q = nn.Linear(config.d_model, wide, bias=config.bias_qkv)
-        self.w_k = nn.Linear(config.d_model, keys, bias=config.bias_qkv)
-        self.w_v = nn.Linear(config.d_model, keys, bias=config.bias_qkv)
-        self.w_o = nn.Linear(wide, config.d_model, bias=config.bias_o)
+        query_width, key_width = self.n_head * self.d_head, self.n_key_head * self.d_head
+        self.w_q = nn.Linear(config.d_model, query_width, bias=config.bias_qkv)
+        self.w_k = nn.Linear(config.d_model, key_width, bias=config.bias_qkv)
+        self.w_v = nn.Linear(config.d_model, key_width, bias=config.bias_qkv)
+        self.w_o = nn.Linear(query_width, config.d_model, bias=config.bias_o)
         self.q_norm = RMSNorm(config.d_head, config.eps) if config.key_norm else None
         self.k_norm = RMSNorm(config.d_head, config.eps) if config.key_norm else None
         self.fused: tuple[Tensor, ...] | None = None
@@ -205,7 +207,7 @@ class MultiHeadAttention(nn.Module):
         allowed: Tensor | None = None,
         tape: Tape = no_tape,
         edits: tuple[Edit, ...] = (),
-        stored: Stored | None = None,
+        stored: KVCache | None = None,
     ) -> Tensor:
         """What the heads write for each query: (batch, query, d_model).
 
@@ -217,25 +219,27 @@ class MultiHeadAttention(nn.Module):
         shape = (*q.shape[:-1], k.shape[-2])
         scores = scaled_products(
             q,
-            for_every_head(k, self.n_head),
-            divisor(edits, self.layer, self.scale),
+            repeat_key_heads(k, self.n_head),
+            score_divisor(edits, self.layer, self.scale),
             output_buffer(tape, f"{self.name}.scores", shape),
         )  # (batch, head, query, key), eq. 1
         if (
             not self.cross
-            and (other := last(edits, OtherPositions)) is not None
-            and other.to == "distance"
+            and (position_edit := last_edit(edits, OtherPositions)) is not None
+            and position_edit.to == "distance"
         ):
-            scores = scores - penalty(self.n_head, *scores.shape[-2:])
-        masked = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
+            scores = scores - alibi_penalty(self.n_head, *scores.shape[-2:])
+        masked_scores = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
         pattern = torch.softmax(
-            masked, dim=-1, out=output_buffer(tape, f"{self.name}.pattern", shape)
+            masked_scores, dim=-1, out=output_buffer(tape, f"{self.name}.pattern", shape)
         )
-        pattern = evened(pattern, allowed, edits, self.place)  # rows sum to 1
-        z = silenced(pattern @ for_every_head(v, self.n_head), edits, self.place)
+        pattern = uniform_patterns(pattern, allowed, edits, self.place)  # rows sum to 1
+        z = ablate_heads(pattern @ repeat_key_heads(v, self.n_head), edits, self.place)
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
-        place = output_buffer(tape, f"{self.name}.wrote", tuple(x_query.shape))
-        wrote = written(self.w_o, z.transpose(1, 2).flatten(-2), place)  # concat, then W_O
+        output_memory = output_buffer(tape, f"{self.name}.wrote", tuple(x_query.shape))
+        output = linear_into(
+            self.w_o, z.transpose(1, 2).flatten(-2), output_memory
+        )  # concat, then W_O
         for name, tensor in (
             ("q", q),
             ("k", k),
@@ -244,84 +248,92 @@ class MultiHeadAttention(nn.Module):
             ("pattern", pattern),
         ):
             tape(f"{self.name}.{name}", tensor)
-        return wrote
+        return output
 
     def queries_keys_values(
         self,
         x_query: Tensor,
         x_key: Tensor,
         edits: tuple[Edit, ...],
-        stored: Stored | None,
+        stored: KVCache | None,
         tape: Tape = no_tape,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """q (batch, head, query, d_head), k and v (batch, key head, key, d_head). Cross-attention's
         keys never change: stored ones are not made again."""
         if x_query is x_key and self.is_fused():
-            shares = any(isinstance(edit, SharedKeys) for edit in edits)
-            q, k, v = self.in_one_product(x_query, no_tape if shares else tape)
+            shares_keys = any(isinstance(edit, SharedKeys) for edit in edits)
+            q, k, v = self.fused_product(x_query, no_tape if shares_keys else tape)
         else:
             q = self.split(self.w_q(x_query))
             if stored is not None and self.cross and self.name in stored.kept:
                 return q, *stored.kept[self.name]
             k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
-        k, v = pooled(k, edits), pooled(v, edits)
+        k, v = pool_key_heads(k, edits), pool_key_heads(v, edits)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
-        if (by := self.turns_by(edits)) is not None:
+        if (rotation := self.rotation_angles(edits)) is not None:
             past = 0 if stored is None else stored.past(self.name)
-            places = places_of(q.shape[-2], past, edits)
-            q, k = (turned(each, by[0][places], by[1][places]) for each in (q, k))
-        return q, *((k, v) if stored is None else stored.with_new(self.name, k, v))
+            positions = position_ids(q.shape[-2], past, edits)
+            q, k = (
+                apply_rotary(each, rotation[0][positions], rotation[1][positions])
+                for each in (q, k)
+            )
+        return q, *((k, v) if stored is None else stored.append(self.name, k, v))
 
-    def turns_by(self, edits: tuple[Edit, ...]) -> tuple[Tensor, Tensor] | None:
+    def rotation_angles(self, edits: tuple[Edit, ...]) -> tuple[Tensor, Tensor] | None:
         """cos and sin by which q and k are turned, (place, pair) each, None where nothing turns
         them: rotary positions, the model's own or by an edit."""
-        other, own = last(edits, OtherPositions), self.config.positions == "rotary"
-        if self.cross or (other is not None and other.to != "rotary"):
+        position_edit, is_rotary = (
+            last_edit(edits, OtherPositions),
+            self.config.positions == "rotary",
+        )
+        if self.cross or (position_edit is not None and position_edit.to != "rotary"):
             return None
-        if other is None and (not own or applies(edits, WithoutPositions)):
+        if position_edit is None and (not is_rotary or applies(edits, WithoutPositions)):
             return None
-        n, of = self.config.n_positions, self.config
-        if own:
-            return turns(n, self.d_head, of.rotary_base, of.rotary_share, of.rotary_scaling)
-        return turns(n, self.d_head, 10000.0, 1.0, None)
+        n, config = self.config.n_positions, self.config
+        if is_rotary:
+            return rotary_angles(
+                n, self.d_head, config.rotary_base, config.rotary_share, config.rotary_scaling
+            )
+        return rotary_angles(n, self.d_head, 10000.0, 1.0, None)
 
     def fuse(self) -> None:
         """Lay W_Q, W_K and W_V side by side in memory, so that self-attention makes q, k and v in
         one product. They stay three: views of it."""
         linears = (self.w_q, self.w_k, self.w_v)
         parts = ("weight", "bias") if self.config.bias_qkv else ("weight",)
-        sizes = [len(each.weight) for each in linears]
+        sizes = [len(linear.weight) for linear in linears]
         with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
             self.fused = tuple(
-                torch.cat([getattr(each, part).detach() for each in linears]) for part in parts
+                torch.cat([getattr(linear, part).detach() for linear in linears]) for part in parts
             )
-            self.fused = (by_inputs(self.fused[0]), *self.fused[1:])
-            for part, whole in zip(parts, self.fused):
-                for each, own in zip(linears, whole.split(sizes)):
-                    getattr(each, part).data = own
+            self.fused = (input_major(self.fused[0]), *self.fused[1:])
+            for part, fused in zip(parts, self.fused):
+                for linear, view in zip(linears, fused.split(sizes)):
+                    getattr(linear, part).data = view
 
-    def in_one_product(self, x: Tensor, tape: Tape) -> tuple[Tensor, Tensor, Tensor]:
+    def fused_product(self, x: Tensor, tape: Tape) -> tuple[Tensor, Tensor, Tensor]:
         """q (batch, head, token, d_head), k and v (batch, key head, token, d_head) of x (batch,
         token, d_model)."""
         heads = [self.n_head, self.n_key_head, self.n_key_head]
-        whole = None
+        qkv = None
         if self.n_key_head == self.n_head:
-            whole = output_buffer(
+            qkv = output_buffer(
                 tape, f"{self.name}.qkv", (*x.shape[:-1], 3, self.n_head, self.d_head)
             )
-        whole = x.new_empty(*x.shape[:-1], sum(heads), self.d_head) if whole is None else whole
+        qkv = x.new_empty(*x.shape[:-1], sum(heads), self.d_head) if qkv is None else qkv
         assert self.fused is not None  # is_fused was asked
         weight, *bias = self.fused
-        whole = whole.view(*x.shape[:-1], sum(heads), self.d_head)
-        out = whole.view(-1, len(weight))
-        if pays(x, weight):
-            out.copy_(product(made_up(x), weight, bias[0] if bias else None)[: len(out)])
+        qkv = qkv.view(*x.shape[:-1], sum(heads), self.d_head)
+        out = qkv.view(-1, len(weight))
+        if use_onednn(x, weight):
+            out.copy_(product(pad_rows(x), weight, bias[0] if bias else None)[: len(out)])
         elif bias:
             torch.addmm(bias[0], x.flatten(0, 1), weight.T, out=out)
         else:
             torch.mm(x.flatten(0, 1), weight.T, out=out)
-        q, k, v = whole.transpose(1, 2).split(heads, dim=1)
+        q, k, v = qkv.transpose(1, 2).split(heads, dim=1)
         return q, k, v
 
     def is_fused(self) -> bool:

@@ -15,55 +15,55 @@ from math import prod
 
 import numpy as np
 
-LEAST, MOST = 2**20, 2**27  # bytes of a piece that is kept, and of all of them
-SCARCE = 2**25  # bytes of all that are kept where room is scarce
-LONG = 2**24  # bytes of a piece for which another is made ready, for the next long text
+MIN_BUFFER_BYTES, MAX_POOL_BYTES = 2**20, 2**27  # bytes of a piece that is kept, and of all of them
+SCARCE_POOL_BYTES = 2**25  # bytes of all that are kept where room is scarce
+READY_BYTES = 2**24  # bytes of a piece for which another is made ready, for the next long text
 READY_AFTER = 1.0  # seconds
-PAGE, BYTES = 4096, 4  # bytes of a page, and of a number
-STEPS = 8  # sizes between one and its double, so that what texts of like length leave fits
+PAGE_BYTES, ITEM_BYTES = 4096, 4  # bytes of a page, and of a number
+SIZE_STEPS = 8  # sizes between one and its double, so that what texts of like length leave fits
 
 
-class Piece:
+class PooledBuffer:
     """The first `n` numbers of memory that is lent: it comes back when the last array that lies in
     it is gone."""
 
     def __init__(self, memory: np.ndarray, n: int) -> None:
         self.__array_interface__ = memory[:n].__array_interface__
-        weakref.finalize(self, _keep, memory).atexit = False
+        weakref.finalize(self, _release, memory).atexit = False
 
 
-_kept: deque[np.ndarray] = deque()
+_free_buffers: deque[np.ndarray] = deque()
 _scarce = False  # whether something had to go for the last one that was lent
-_asked: list[int] = []  # sizes that are being made room for, in numbers
+_pending_sizes: list[int] = []  # sizes that are being made room for, in numbers
 # What makes room for so many bytes of fresh memory, and says whether something had to go for it.
 before_lending: list[Callable[[int], bool]] = []
 
 
-def lend(n: int) -> np.ndarray:
+def acquire(n: int) -> np.ndarray:
     """`n` float32 numbers; in them stands whatever stood there before. Room for them is made first:
     what goes may leave its memory, and where room is scarce little is kept beside."""
     global _scarce
-    step = 2 ** max(n.bit_length() - STEPS.bit_length(), 0)
+    step = 2 ** max(n.bit_length() - SIZE_STEPS.bit_length(), 0)
     size = -(-n // step) * step
-    if n * BYTES >= LEAST:
-        _asked.append(size)
+    if n * ITEM_BYTES >= MIN_BUFFER_BYTES:
+        _pending_sizes.append(size)
         try:
-            _scarce = make_room(n * BYTES)
+            _scarce = make_room(n * ITEM_BYTES)
         finally:
-            _asked.remove(size)
-    memory = _used_before(size)
+            _pending_sizes.remove(size)
+    memory = _take_free(size)
     if _scarce:
-        _keep_at_most(SCARCE)
+        _trim(SCARCE_POOL_BYTES)
     if memory is not None:
-        return np.asarray(Piece(memory, n))
-    if not LEAST <= size * BYTES <= MOST:
+        return np.asarray(PooledBuffer(memory, n))
+    if not MIN_BUFFER_BYTES <= size * ITEM_BYTES <= MAX_POOL_BYTES:
         return np.empty(n, dtype=np.float32)
     memory = np.empty(size, dtype=np.float32)
-    if memory.nbytes >= LONG and not _scarce:
-        timer = threading.Timer(READY_AFTER, make_ready, [size])
+    if memory.nbytes >= READY_BYTES and not _scarce:
+        timer = threading.Timer(READY_AFTER, preallocate, [size])
         timer.daemon = True
         timer.start()
-    return np.asarray(Piece(memory, n))
+    return np.asarray(PooledBuffer(memory, n))
 
 
 def make_room(size: int) -> bool:
@@ -71,53 +71,53 @@ def make_room(size: int) -> bool:
     return any([make(size) for make in before_lending])
 
 
-def _used_before(size: int) -> np.ndarray | None:
+def _take_free(size: int) -> np.ndarray | None:
     """A piece of `size` numbers that is kept, for whoever asks first."""
-    for _ in range(len(_kept)):
+    for _ in range(len(_free_buffers)):
         try:
-            memory = _kept.popleft()
+            memory = _free_buffers.popleft()
         except IndexError:  # another thread took it
             return None
         if len(memory) == size:
             return memory
-        _kept.append(memory)
+        _free_buffers.append(memory)
     return None
 
 
-def make_ready(size: int) -> None:
+def preallocate(size: int) -> None:
     """Keep a piece of `size` numbers that was touched, unless one is kept already or room has
     become scarce."""
-    if not _scarce and all(len(memory) != size for memory in tuple(_kept)):
+    if not _scarce and all(len(memory) != size for memory in tuple(_free_buffers)):
         memory = np.empty(size, dtype=np.float32)
-        memory[:: PAGE // BYTES] = 0  # others go on meanwhile
-        _keep(memory)
+        memory[:: PAGE_BYTES // ITEM_BYTES] = 0  # others go on meanwhile
+        _release(memory)
 
 
 def array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """An array to be filled, in lent memory where its numbers are float32."""
     n = prod(shape)
-    return lend(n).reshape(shape) if dtype == np.float32 else np.empty(shape, dtype)
+    return acquire(n).reshape(shape) if dtype == np.float32 else np.empty(shape, dtype)
 
 
-def let_go() -> None:
+def clear() -> None:
     """Hand what is kept back to the system."""
-    _kept.clear()
+    _free_buffers.clear()
 
 
-def kept() -> int:
+def pooled_bytes() -> int:
     """How many bytes are kept for later."""
-    return sum(memory.nbytes for memory in tuple(_kept))
+    return sum(memory.nbytes for memory in tuple(_free_buffers))
 
 
-def _keep(memory: np.ndarray) -> None:
+def _release(memory: np.ndarray) -> None:
     # No lock: this may be called wherever an array dies, inside `lend` too.
-    _kept.append(memory)
-    _keep_at_most(SCARCE if _scarce and len(memory) not in _asked else MOST)
+    _free_buffers.append(memory)
+    _trim(SCARCE_POOL_BYTES if _scarce and len(memory) not in _pending_sizes else MAX_POOL_BYTES)
 
 
-def _keep_at_most(size: int) -> None:
-    while kept() > size:
+def _trim(size: int) -> None:
+    while pooled_bytes() > size:
         try:
-            _kept.popleft()
+            _free_buffers.popleft()
         except IndexError:
             break

@@ -13,30 +13,32 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
-Aside = Callable[[], AbstractContextManager[None]]
-_aside: ContextVar[Aside] = ContextVar("aside", default=nullcontext)
-_between: ContextVar[Callable[[], None] | None] = ContextVar("between", default=None)
+WaitContext = Callable[[], AbstractContextManager[None]]
+_wait_context: ContextVar[WaitContext] = ContextVar("aside", default=nullcontext)
+_checkpoint_hook: ContextVar[Callable[[], None] | None] = ContextVar("between", default=None)
 
 
 def checkpoint() -> None:
     """Called by long computations between two slices of their work."""
-    between = _between.get()
-    if between is not None:
-        between()
+    hook = _checkpoint_hook.get()
+    if hook is not None:
+        hook()
 
 
 def remote_wait() -> AbstractContextManager[None]:
     """Computations wait inside this for what is worked out on another machine."""
-    return _aside.get()()
+    return _wait_context.get()()
 
 
 @contextmanager
-def interruptible(between: Callable[[], None], aside: Aside = nullcontext) -> Iterator[None]:
+def interruptible(
+    on_checkpoint: Callable[[], None], wait_context: WaitContext = nullcontext
+) -> Iterator[None]:
     """Long computations run inside call `between` between two slices, and wait for other machines
     inside `aside()`."""
-    before, before_aside = _between.set(between), _aside.set(aside)
+    hook_token, context_token = _checkpoint_hook.set(on_checkpoint), _wait_context.set(wait_context)
     try:
         yield
     finally:
-        _between.reset(before)
-        _aside.reset(before_aside)
+        _checkpoint_hook.reset(hook_token)
+        _wait_context.reset(context_token)

@@ -27,14 +27,14 @@ from models.cancellation import remote_wait
 from models.capabilities import Capabilities
 from models.edits import KINDS, Edit, to_line
 from models.model import Model
-from models.model_names import ON_THE_CLUSTER
+from models.model_names import CLUSTER_PREFIX
 from models.recording import Card, NotFinite, Recording, from_npz
 from models.results import Lens
 
-ADDRESS = "HEADLIGHT_CLUSTER"
+ADDRESS_VARIABLE = "HEADLIGHT_CLUSTER"
 TRIES, PAUSE = 7, 0.2  # of one question, and the seconds after the first; they double
-PATIENCE = 120.0  # seconds that one answer may take
-_door = build_opener(ProxyHandler({}))
+TIMEOUT = 120.0  # seconds that one answer may take
+_opener = build_opener(ProxyHandler({}))
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class ClusterVocabulary:
 
     def text(self, ids: Iterable[int]) -> str:
         """The text that tokens spell, special ones left out."""
-        told, _ = _ask({"ask": "text", "model": self.model, "ids": [int(each) for each in ids]})
-        return told["text"]
+        answer, _ = _ask({"ask": "text", "model": self.model, "ids": [int(each) for each in ids]})
+        return answer["text"]
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ class ClusterModel(Model):
 
 def load(name: str) -> ClusterModel:
     """A model that the replicas serve. Raises ValueError, one sentence, where they do not."""
-    there = name.removeprefix(ON_THE_CLUSTER)
-    told, _ = _ask({"ask": "load", "model": there})
-    edits = tuple(KINDS[each] for each in told["offers"].pop("edits"))
-    sites = {stream: tuple(each) for stream, each in told["offers"].pop("sites").items()}
-    attention = tuple(told["offers"].pop("attention"))
-    offered = Capabilities(**told["offers"], attention=attention, edits=edits, sites=sites)
-    card = replace(Card(**told["card"]), name=name)
-    return ClusterModel(card, offered, ClusterVocabulary(there, tuple(told["labels"])))
+    remote_name = name.removeprefix(CLUSTER_PREFIX)
+    answer, _ = _ask({"ask": "load", "model": remote_name})
+    edits = tuple(KINDS[each] for each in answer["offers"].pop("edits"))
+    sites = {stream: tuple(each) for stream, each in answer["offers"].pop("sites").items()}
+    attention = tuple(answer["offers"].pop("attention"))
+    remote = Capabilities(**answer["offers"], attention=attention, edits=edits, sites=sites)
+    card = replace(Card(**answer["card"]), name=name)
+    return ClusterModel(card, remote, ClusterVocabulary(remote_name, tuple(answer["labels"])))
 
 
 def capabilities(handle: ClusterModel) -> Capabilities:
@@ -92,28 +92,28 @@ def record(
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
     """One forward pass on the cluster, the same recording as of a pass here."""
-    _, made = _ask({"ask": "record", **_cause(handle, text, edits, target)})
-    return replace(from_npz(made), model=handle.card)
+    _, payload = _ask({"ask": "record", **_request(handle, text, edits, target)})
+    return replace(from_npz(payload), model=handle.card)
 
 
 def lens(handle: ClusterModel, recording: Recording, stream: str, top: int = 10) -> Lens:
     """What every state of a stream would say if it were the last."""
-    asked = {"ask": "lens", **_cause_of(handle, recording), "stream": stream, "top": top}
-    told, made = _ask(asked)
-    return Lens(stream=stream, sites=tuple(told["sites"]), **arrays(made))
+    request = {"ask": "lens", **_request_of(handle, recording), "stream": stream, "top": top}
+    answer, payload = _ask(request)
+    return Lens(stream=stream, sites=tuple(answer["sites"]), **arrays(payload))
 
 
 def logits(handle: ClusterModel, recording: Recording, stream: str, token: int) -> np.ndarray:
     """Scores over the vocabulary, (id), at one token of a stream."""
-    asked = {"ask": "logits", **_cause_of(handle, recording), "stream": stream, "token": token}
-    return arrays(_ask(asked)[1])["logits"]
+    request = {"ask": "logits", **_request_of(handle, recording), "stream": stream, "token": token}
+    return arrays(_ask(request)[1])["logits"]
 
 
 def nearest(handle: ClusterModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words nearest to vectors (row, d_model): ids and cosines, each (row, rank)."""
-    asked = {"ask": "nearest", "model": handle.tokenizer.model, "top": top}
-    made = arrays(_ask(asked, packed_arrays(vectors=vectors))[1])
-    return made["ids"], made["cosines"]
+    request = {"ask": "nearest", "model": handle.tokenizer.model, "top": top}
+    result = arrays(_ask(request, packed_arrays(vectors=vectors))[1])
+    return result["ids"], result["cosines"]
 
 
 def packed(header: dict[str, Any], content: bytes = b"") -> bytes:
@@ -121,7 +121,7 @@ def packed(header: dict[str, Any], content: bytes = b"") -> bytes:
     return json.dumps(header).encode() + b"\n" + content
 
 
-def opened(body: bytes) -> tuple[dict[str, Any], bytes]:
+def unpacked(body: bytes) -> tuple[dict[str, Any], bytes]:
     """What `packed` put together. Raises ValueError for anything else."""
     line, _, content = body.partition(b"\n")
     header = json.loads(line)
@@ -130,10 +130,10 @@ def opened(body: bytes) -> tuple[dict[str, Any], bytes]:
     return header, content
 
 
-def packed_arrays(**named: np.ndarray) -> bytes:
+def packed_arrays(**by_name: np.ndarray) -> bytes:
     """Arrays by name as bytes of numpy's own format."""
     file = io.BytesIO()
-    np.savez(file, **named)  # type: ignore[arg-type]
+    np.savez(file, **by_name)  # type: ignore[arg-type]
     return file.getvalue()
 
 
@@ -146,14 +146,14 @@ def arrays(content: bytes) -> dict[str, np.ndarray]:
         raise ValueError("these are no arrays") from error
 
 
-def capabilities_as_data(offered: Capabilities) -> dict[str, Any]:
+def capabilities_as_data(features: Capabilities) -> dict[str, Any]:
     """What a model shows, as plain data: kinds of edits by their names, and without what only its
     weights would give."""
-    plain = {each.name: getattr(offered, each.name) for each in fields(offered)}
-    edits = [each.__name__ for each in offered.edits]
-    sites = {stream: list(each) for stream, each in offered.sites.items()}
-    absent = dict.fromkeys(("weights", "linear_readout", "writes"), False)
-    return plain | {"edits": edits, "sites": sites, **absent}
+    plain = {each.name: getattr(features, each.name) for each in fields(features)}
+    edits = [each.__name__ for each in features.edits]
+    sites = {stream: list(each) for stream, each in features.sites.items()}
+    overrides = dict.fromkeys(("weights", "linear_readout", "writes"), False)
+    return plain | {"edits": edits, "sites": sites, **overrides}
 
 
 def card_as_data(card: Card) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def card_as_data(card: Card) -> dict[str, Any]:
     return asdict(card)
 
 
-def _cause(
+def _request(
     handle: ClusterModel, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
 ) -> dict[str, Any]:
     """What makes a recording, as plain data: the edits as they are written in an address."""
@@ -169,33 +169,33 @@ def _cause(
     return {"model": model, "text": text, "edits": to_line(edits), "target": target}
 
 
-def _cause_of(handle: ClusterModel, recording: Recording) -> dict[str, Any]:
-    last = recording.streams[-1]
-    target = tuple(map(int, last.ids[1:])) if len(recording.streams) > 1 else None
-    return _cause(handle, recording.text, recording.edits, target)
+def _request_of(handle: ClusterModel, recording: Recording) -> dict[str, Any]:
+    output_stream = recording.streams[-1]
+    target = tuple(map(int, output_stream.ids[1:])) if len(recording.streams) > 1 else None
+    return _request(handle, recording.text, recording.edits, target)
 
 
 def _ask(header: dict[str, Any], content: bytes = b"") -> tuple[dict[str, Any], bytes]:
     """A question's answer, from whichever replica gives one."""
-    address = os.environ.get(ADDRESS, "")
+    address = os.environ.get(ADDRESS_VARIABLE, "")
     if not address:
-        raise ValueError(f"This server has no cluster; {ADDRESS} names one.")
+        raise ValueError(f"This server has no cluster; {ADDRESS_VARIABLE} names one.")
     with remote_wait():
-        told, made = opened(_answer(Request(address, packed(header, content))))
-    if "site" in told:
-        raise NotFinite(told["site"])
-    if "problem" in told:
-        raise ValueError(told["problem"])
-    return told, made
+        answer, payload = unpacked(_answer(Request(address, packed(header, content))))
+    if "site" in answer:
+        raise NotFinite(answer["site"])
+    if "problem" in answer:
+        raise ValueError(answer["problem"])
+    return answer, payload
 
 
 def _answer(request: Request) -> bytes:
-    for tried in range(TRIES):
+    for attempt in range(TRIES):
         try:
-            with _door.open(request, timeout=PATIENCE) as answer:
-                return answer.read()
+            with _opener.open(request, timeout=TIMEOUT) as response:
+                return response.read()
         except (OSError, HTTPException) as error:
             if isinstance(error, HTTPError) and error.code < 500:
                 break  # it would be refused again
-            time.sleep(PAUSE * 2**tried)
+            time.sleep(PAUSE * 2**attempt)
     raise ValueError("The cluster does not answer just now; try again in a moment.")

@@ -13,16 +13,16 @@ from torch import Tensor
 
 from models.edits import (
     Edit,
+    HeadEdit,
     HideToken,
     MeanHead,
-    OfHead,
     ScaledBy,
     ShuffleTokens,
     UniformHead,
     WithoutScale,
     ZeroHead,
     applies,
-    last,
+    last_edit,
 )
 from models.tokenizer import Tokens
 
@@ -30,22 +30,22 @@ from models.tokenizer import Tokens
 # code reads them.
 
 
-def shuffled(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
+def shuffle_tokens(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
     """The tokens in the order that the edits ask for; everything that belongs to a token goes with
     it, its place in the text too."""
     for edit in edits:
         if isinstance(edit, ShuffleTokens):
             order = edit.order(tokens.special)
             tokens = Tokens(
-                tuple(tokens.ids[at] for at in order),
-                tuple(tokens.labels[at] for at in order),
-                tuple(tokens.spans[at] for at in order),
-                tuple(tokens.special[at] for at in order),
+                tuple(tokens.ids[index] for index in order),
+                tuple(tokens.labels[index] for index in order),
+                tuple(tokens.spans[index] for index in order),
+                tuple(tokens.special[index] for index in order),
             )
     return tokens
 
 
-def that_fit(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+def fitting_edits(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """The edits without those that hide a token which these tokens have not: a text that lends its
     vectors may be the shorter one."""
     return tuple(
@@ -56,7 +56,7 @@ def that_fit(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     )
 
 
-def hidden(tokens: Tokens, edits: tuple[Edit, ...], mask: int | None, label: str) -> Tokens:
+def mask_tokens(tokens: Tokens, edits: tuple[Edit, ...], mask: int | None, label: str) -> Tokens:
     """The tokens, those that an edit hides replaced by the token `mask`, called `label`.
 
     Raises ValueError for a token that is not there or is none of the text's.
@@ -77,42 +77,42 @@ class AttentionAddress:
     attention: str
     layer: int
 
-    def heads(self, edits: tuple[Edit, ...], kind: type[OfHead]) -> list[int]:
+    def heads(self, edits: tuple[Edit, ...], kind: type[HeadEdit]) -> list[int]:
         """The heads of this attention that edits of one kind name, in order."""
-        here = {
+        head_numbers = {
             edit.head
             for edit in edits
             if isinstance(edit, kind)
             and (edit.attention, edit.layer) == (self.attention, self.layer)
         }
-        return sorted(here)
+        return sorted(head_numbers)
 
 
-def divisor(edits: tuple[Edit, ...], layer: int, own: float) -> float:
+def score_divisor(edits: tuple[Edit, ...], layer: int, default: float) -> float:
     """What scores are divided by: the model's `own` number, 1 or another one by an edit."""
-    if (scaled := last(edits, ScaledBy, layer)) is not None:
-        return scaled.divisor
-    return 1.0 if applies(edits, WithoutScale, layer) else own
+    if (scale_edit := last_edit(edits, ScaledBy, layer)) is not None:
+        return scale_edit.divisor
+    return 1.0 if applies(edits, WithoutScale, layer) else default
 
 
-def evened(
-    pattern: Tensor, allowed: Tensor | None, edits: tuple[Edit, ...], place: AttentionAddress
+def uniform_patterns(
+    pattern: Tensor, allowed: Tensor | None, edits: tuple[Edit, ...], address: AttentionAddress
 ) -> Tensor:
     """The pattern with even rows over `allowed` keys in the heads that a UniformHead names."""
-    heads = place.heads(edits, UniformHead)
+    heads = address.heads(edits, UniformHead)
     if not heads:
         return pattern
     ones = torch.ones_like(pattern)
-    even = ones if allowed is None else ones.masked_fill(~allowed, 0.0)
-    even = even / even.sum(dim=-1, keepdim=True)
-    return pattern.index_copy(1, torch.tensor(heads), even[:, heads])
+    uniform = ones if allowed is None else ones.masked_fill(~allowed, 0.0)
+    uniform = uniform / uniform.sum(dim=-1, keepdim=True)
+    return pattern.index_copy(1, torch.tensor(heads), uniform[:, heads])
 
 
-def silenced(z: Tensor, edits: tuple[Edit, ...], place: AttentionAddress) -> Tensor:
+def ablate_heads(z: Tensor, edits: tuple[Edit, ...], address: AttentionAddress) -> Tensor:
     """z with its mean over the queries, or 0, in the heads that a MeanHead or ZeroHead names."""
-    if heads := place.heads(edits, MeanHead):
+    if heads := address.heads(edits, MeanHead):
         mean = z[:, heads].mean(dim=2, keepdim=True)
         z = z.index_copy(1, torch.tensor(heads), mean.expand(-1, -1, z.shape[2], -1))
-    if heads := place.heads(edits, ZeroHead):
+    if heads := address.heads(edits, ZeroHead):
         z = z.index_fill(1, torch.tensor(heads), 0.0)
     return z

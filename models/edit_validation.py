@@ -29,18 +29,18 @@ from models.edits import (
     WithoutMask,
     WithoutResidual,
     groups_of,
-    last,
+    last_edit,
 )
 from models.recording import Card
 
-MOST_EDITS = 400
+MAX_EDITS = 400
 # A field's values by what its type begins with; a truth value is no number.
 TYPES: dict[str, tuple[type, str]] = {
     "int": (Integral, "a whole number"),
     "float": (Real, "a number"),
     "str": (str, "a word"),
 }
-DIGITS = 18  # of a whole number
+MAX_DIGITS = 18  # of a whole number
 # Divisors whose own and inverse value 32 bits hold.
 LEAST, MOST = 3e-39, 3e38
 
@@ -53,22 +53,22 @@ def check(
     attentions: the model's attentions by label; can_hide: whether it fills masked words.
     """
     check_places(edits, card, dict.fromkeys(attentions, card.n_layer))
-    adds = config.positions is not None or last(edits, OtherPositions) is not None
+    has_positions = config.positions is not None or last_edit(edits, OtherPositions) is not None
     for edit in edits:
-        if isinstance(edit, (ShufflePositions, ShiftPositions)) and not adds:
+        if isinstance(edit, (ShufflePositions, ShiftPositions)) and not has_positions:
             raise ValueError(f"“{edit}”: {card.name} adds no positions that could be moved")
-        if wrong := _parts(edit, card, config, can_hide):
-            raise ValueError(wrong)
+        if error := _architecture_error(edit, card, config, can_hide):
+            raise ValueError(error)
 
 
 def check_places(edits: tuple[Edit, ...], card: Card, layers: Mapping[str, int]) -> None:
     """Raises ValueError for the first edit that names a layer, head or attention which the model
     does not have, or a value out of range. layers: how many each attention has, by its label."""
-    if len(edits) > MOST_EDITS:
-        raise ValueError(f"{len(edits)} edits at once; {MOST_EDITS} are taken")
+    if len(edits) > MAX_EDITS:
+        raise ValueError(f"{len(edits)} edits at once; {MAX_EDITS} are taken")
     for edit in edits:
-        if wrong := _kinds(edit) or _places(edit, card, layers) or _values(edit):
-            raise ValueError(wrong)
+        if error := _type_error(edit) or _place_error(edit, card, layers) or _value_error(edit):
+            raise ValueError(error)
 
 
 def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
@@ -82,23 +82,23 @@ def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
             )
 
 
-def _kinds(edit: Edit) -> str:
+def _type_error(edit: Edit) -> str:
     """Why a field does not hold the kind of value that it is for, "" where all do. Edits from a
     file or an address can hold anything."""
     for field in fields(edit):
         value, hint = getattr(edit, field.name), str(field.type)
         if value is None and "None" in hint:
             continue
-        kind, called = TYPES[hint.partition(" ")[0]]
+        kind, type_name = TYPES[hint.partition(" ")[0]]
         if not isinstance(value, kind) or isinstance(value, bool):
-            said = f"{value!r:.40}"
-            return f"{type(edit).__name__}: {field.name} must be {called}, not {said}"
-        if isinstance(value, Integral) and abs(int(value)) >= 10**DIGITS:
-            return f"{type(edit).__name__}: {field.name} has more than {DIGITS} digits"
+            text = f"{value!r:.40}"
+            return f"{type(edit).__name__}: {field.name} must be {type_name}, not {text}"
+        if isinstance(value, Integral) and abs(int(value)) >= 10**MAX_DIGITS:
+            return f"{type(edit).__name__}: {field.name} has more than {MAX_DIGITS} digits"
     return ""
 
 
-def _places(edit: Edit, card: Card, layers: Mapping[str, int]) -> str:
+def _place_error(edit: Edit, card: Card, layers: Mapping[str, int]) -> str:
     attention = getattr(edit, "attention", None)
     if attention is not None and attention not in layers:
         return f"“{edit}” names attention {attention!r}; {card.name} has {', '.join(layers)}"
@@ -110,7 +110,7 @@ def _places(edit: Edit, card: Card, layers: Mapping[str, int]) -> str:
     return ""
 
 
-def _values(edit: Edit) -> str:
+def _value_error(edit: Edit) -> str:
     if isinstance(edit, (ShuffleTokens, ShufflePositions)) and edit.seed < 0:
         return f"{edit} has a negative seed; seeds count from 0"
     if isinstance(edit, ShiftPositions) and edit.by < 0:
@@ -135,7 +135,7 @@ def _values(edit: Edit) -> str:
     return ""
 
 
-def _parts(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:
+def _architecture_error(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:
     if isinstance(edit, HideToken) and not can_hide:
         return f"{card.name} fills no masked words, so no token can be hidden from it"
     if isinstance(edit, WithoutMask) and card.kind == "encoder":
@@ -157,20 +157,20 @@ def _parts(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:
     if isinstance(edit, SideBySide) and config.parallel:
         return f"attention and feed-forward of {card.name} stand side by side already"
     if isinstance(edit, SharedKeys):
-        return _groups(edit, card, config)
+        return _group_error(edit, card, config)
     return ""
 
 
-def _groups(edit: SharedKeys, card: Card, config: Config) -> str:
+def _group_error(edit: SharedKeys, card: Card, config: Config) -> str:
     """Why a model's heads do not share keys in so many groups, "" where they can."""
     heads = config.n_head
     if config.key_heads < heads:
         return (
             f"{heads} heads of {card.name} share {config.key_heads} heads’ keys and values already"
         )
-    if edit.groups in (fits := groups_of(heads)):
+    if edit.groups in (counts := groups_of(heads)):
         return ""
     return (
-        f"“{edit}”: the {heads} heads of {card.name} can be put in {', '.join(map(str, fits))} "
+        f"“{edit}”: the {heads} heads of {card.name} can be put in {', '.join(map(str, counts))} "
         "groups of one size"
     )

@@ -42,12 +42,12 @@ class Edit:
 E = TypeVar("E", bound=Edit)
 
 
-def _where(layer: int | None) -> str:
+def _layer_phrase(layer: int | None) -> str:
     return "in every layer" if layer is None else f"in layer {layer}"
 
 
 @dataclass(frozen=True)
-class OfHead(Edit):
+class HeadEdit(Edit):
     """What every edit of one head alone is."""
 
     layer: int
@@ -55,35 +55,35 @@ class OfHead(Edit):
     attention: str = "self"
 
 
-def _head(edit: OfHead | PatchHead) -> str:
+def _head_phrase(edit: HeadEdit | PatchHead) -> str:
     return f"head {edit.head} of layer {edit.layer}" + (
         "" if edit.attention == "self" else f" ({edit.attention}-attention)"
     )
 
 
 @dataclass(frozen=True)
-class ZeroHead(OfHead):
+class ZeroHead(HeadEdit):
     """The head's output z is 0 before W_O: the head writes nothing (W_O's bias stays)."""
 
     def __str__(self) -> str:
-        return f"{_head(self)} writes nothing"
+        return f"{_head_phrase(self)} writes nothing"
 
 
 @dataclass(frozen=True)
-class MeanHead(OfHead):
+class MeanHead(HeadEdit):
     """The head's output z is, at every token, its mean over all tokens of this text: what the head
     says of the place is gone."""
 
     def __str__(self) -> str:
-        return f"{_head(self)} writes its mean over the tokens"
+        return f"{_head_phrase(self)} writes its mean over the tokens"
 
 
 @dataclass(frozen=True)
-class UniformHead(OfHead):
+class UniformHead(HeadEdit):
     """The head's pattern is even: every row gives the same weight to every key it may attend to."""
 
     def __str__(self) -> str:
-        return f"{_head(self)} looks everywhere alike"
+        return f"{_head_phrase(self)} looks everywhere alike"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class WithoutScale(Edit):
     layer: int | None = None
 
     def __str__(self) -> str:
-        return f"scores without the scale {_where(self.layer)}"
+        return f"scores without the scale {_layer_phrase(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class ScaledBy(Edit):
     layer: int | None = None
 
     def __str__(self) -> str:
-        return f"scores divided by {self.divisor:g} {_where(self.layer)}"
+        return f"scores divided by {self.divisor:g} {_layer_phrase(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ class WithoutResidual(Edit):
     sublayer: str | None = None
 
     def __str__(self) -> str:
-        around = SUBLAYERS.get(self.sublayer or "", self.sublayer)
-        return f"no residual {f'around {around} ' if around else ''}{_where(self.layer)}"
+        name = SUBLAYERS.get(self.sublayer or "", self.sublayer)
+        return f"no residual {f'around {name} ' if name else ''}{_layer_phrase(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class WithoutNorm(Edit):
     layer: int | None = None
 
     def __str__(self) -> str:
-        return f"no norm {_where(self.layer)}"
+        return f"no norm {_layer_phrase(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class MoveNorm(Edit):
     def __str__(self) -> str:
         return (
             f"norms {'before the sub-layers' if self.to == 'pre' else 'after the sums'} "
-            f"{_where(self.layer)}"
+            f"{_layer_phrase(self.layer)}"
         )
 
 
@@ -248,8 +248,8 @@ class OtherNorm(Edit):
     layer: int | None = None
 
     def __str__(self) -> str:
-        other = NORMS["layer" if self.to == "rms" else "rms"]
-        return f"{NORMS.get(self.to, self.to)} for {other} {_where(self.layer)}"
+        replaced = NORMS["layer" if self.to == "rms" else "rms"]
+        return f"{NORMS.get(self.to, self.to)} for {replaced} {_layer_phrase(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class SideBySide(Edit):
     layer: int | None = None
 
     def __str__(self) -> str:
-        return f"attention and feed-forward side by side {_where(self.layer)}"
+        return f"attention and feed-forward side by side {_layer_phrase(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ class WithoutFeedForward(Edit):
     layer: int | None = None
 
     def __str__(self) -> str:
-        return f"no feed-forward {_where(self.layer)}"
+        return f"no feed-forward {_layer_phrase(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ class PatchHead(Edit):
     attention: str = "self"
 
     def __str__(self) -> str:
-        return f"{_head(self)} as in “{' '.join(self.text.split())}”"
+        return f"{_head_phrase(self)} as in “{' '.join(self.text.split())}”"
 
 
 @dataclass(frozen=True)
@@ -310,10 +310,10 @@ class PatchSite(Edit):
     stream: str | None = None
 
     def __str__(self) -> str:
-        layer, place, what = (*self.site.split("."), "", "")[:3]
-        of = f"{SUBLAYERS.get(place)} of layer {layer}"
-        site = f"what {of} wrote" if what == "wrote" else f"the state after {of}"
-        if place not in SUBLAYERS:
+        layer, sublayer, kind = (*self.site.split("."), "", "")[:3]
+        location = f"{SUBLAYERS.get(sublayer)} of layer {layer}"
+        site = f"what {location} wrote" if kind == "wrote" else f"the state after {location}"
+        if sublayer not in SUBLAYERS:
             site = OUTSIDE_LAYERS.get(self.site, self.site)
         site += "" if self.token is None else f" at token {self.token}"
         return f"{site} as in “{' '.join(self.text.split())}”"
@@ -334,9 +334,11 @@ class ShuffleTokens(Edit):
         """Which token (by its place in the text) is read at each place, (token). `special` (token):
         True for one that stays."""
         places = np.arange(len(special))
-        moving = places[~np.asarray(special, dtype=bool)]
-        drawn = np.random.default_rng(self.seed).permutation(moving)
-        places[moving] = np.roll(moving, 1) if np.array_equal(drawn, moving) else drawn
+        movable = places[~np.asarray(special, dtype=bool)]
+        permutation = np.random.default_rng(self.seed).permutation(movable)
+        places[movable] = (
+            np.roll(movable, 1) if np.array_equal(permutation, movable) else permutation
+        )
         return places
 
     def __str__(self) -> str:
@@ -393,7 +395,7 @@ def applies(
     return False
 
 
-def last(edits: tuple[Edit, ...], kind: type[E], layer: int | None = None) -> E | None:
+def last_edit(edits: tuple[Edit, ...], kind: type[E], layer: int | None = None) -> E | None:
     """The last edit of this kind that is meant for this layer (or for all), None where there is
     none."""
     for edit in reversed(edits):
@@ -408,7 +410,7 @@ def last(edits: tuple[Edit, ...], kind: type[E], layer: int | None = None) -> E 
 RANGE = re.compile(r"(\d{1,4})-(\d{1,4})")
 
 
-MOST_HEADS = 4096  # in one word of an address
+MAX_RANGE_HEADS = 4096  # in one word of an address
 
 
 HEAD_EDITS = (ZeroHead, MeanHead, UniformHead)
@@ -419,16 +421,16 @@ def to_json(edit: Edit) -> dict:
     return {"kind": type(edit).__name__, **asdict(edit)}
 
 
-def from_json(written: dict) -> Edit:
+def from_json(data: dict) -> Edit:
     """The edit that `to_json` described. Raises ValueError for a kind that does not exist."""
-    rest = dict(written)
-    name = rest.pop("kind", None)
+    arguments = dict(data)
+    name = arguments.pop("kind", None)
     if name not in KINDS:
         raise ValueError(f"no edit is called {name!r}; there are {', '.join(KINDS)}")
     try:
-        return KINDS[name](**rest)
+        return KINDS[name](**arguments)
     except TypeError as error:
-        raise ValueError(f"{name} cannot be made from {sorted(rest)}") from error
+        raise ValueError(f"{name} cannot be made from {sorted(arguments)}") from error
 
 
 def to_line(edits: tuple[Edit, ...]) -> str:
@@ -439,7 +441,7 @@ def to_line(edits: tuple[Edit, ...]) -> str:
     0 to 3.
     """
     return ",".join(
-        ":".join([type(edit).__name__, *(_written(value) for value in values.values())])
+        ":".join([type(edit).__name__, *(_encoded(value) for value in values.values())])
         for edit, values in (
             (block[0], asdict(block[0]) | _ranges(block)) for block in blocks(edits)
         )
@@ -449,58 +451,61 @@ def to_line(edits: tuple[Edit, ...]) -> str:
 def blocks(edits: tuple[Edit, ...]) -> list[tuple[Edit, ...]]:
     """Edits in their order, those together that do the same to heads side by side: all heads from
     one to another, layer by layer."""
-    found, at = [], 0
-    while at < len(edits):
-        length = _length_of_block(edits[at:])
-        found.append(edits[at : at + length])
-        at += length
-    return found
+    result, start = [], 0
+    while start < len(edits):
+        length = _length_of_block(edits[start:])
+        result.append(edits[start : start + length])
+        start += length
+    return result
 
 
-def in_words(edits: tuple[Edit, ...]) -> str:
+def describe(edits: tuple[Edit, ...]) -> str:
     """Edits as a caption says them, heads side by side together; "" for none."""
-    said = []
+    phrases = []
     for block in blocks(edits):
-        words = str(block[0])
-        first, last = block[0], block[-1]
-        if len(block) > 1 and isinstance(first, OfHead) and isinstance(last, OfHead):
+        phrase = str(block[0])
+        first_edit, final_edit = block[0], block[-1]
+        if len(block) > 1 and isinstance(first_edit, HeadEdit) and isinstance(final_edit, HeadEdit):
             heads = (
-                f"heads {first.head} to {last.head}"
-                if first.head < last.head
-                else f"heads {first.head}"
+                f"heads {first_edit.head} to {final_edit.head}"
+                if first_edit.head < final_edit.head
+                else f"heads {first_edit.head}"
             )
-            where = (
-                f"layer {first.layer}"
-                if first.layer == last.layer
-                else f"layers {first.layer} to {last.layer}"
+            layers = (
+                f"layer {first_edit.layer}"
+                if first_edit.layer == final_edit.layer
+                else f"layers {first_edit.layer} to {final_edit.layer}"
             )
-            words = words.replace(
-                f"head {first.head} of layer {first.layer}", f"each of {heads} of {where}", 1
+            phrase = phrase.replace(
+                f"head {first_edit.head} of layer {first_edit.layer}",
+                f"each of {heads} of {layers}",
+                1,
             )
-        said.append(words)
-    return ", ".join(said)
+        phrases.append(phrase)
+    return ", ".join(phrases)
 
 
 def _length_of_block(edits: tuple[Edit, ...]) -> int:
     """How many edits from the first on are one block of heads."""
     first = edits[0]
-    if not isinstance(first, OfHead):
+    if not isinstance(first, HeadEdit):
         return 1
 
-    def at(place: int) -> tuple[int, int] | None:
-        edit = edits[place] if place < len(edits) else None
+    def head_at(index: int) -> tuple[int, int] | None:
+        edit = edits[index] if index < len(edits) else None
         if isinstance(edit, type(first)) and edit.attention == first.attention:
             return edit.layer, edit.head
         return None
 
-    wide = 1
-    while at(wide) == (first.layer, first.head + wide):
-        wide += 1
-    length = wide
+    width = 1
+    while head_at(width) == (first.layer, first.head + width):
+        width += 1
+    length = width
     while all(
-        at(length + n) == (first.layer + length // wide, first.head + n) for n in range(wide)
+        head_at(length + offset) == (first.layer + length // width, first.head + offset)
+        for offset in range(width)
     ):
-        length += wide
+        length += width
     return length
 
 
@@ -513,7 +518,7 @@ def _ranges(block: tuple[Edit, ...]) -> dict[str, str]:
     }
 
 
-def _written(value: object) -> str:
+def _encoded(value: object) -> str:
     return "" if value is None else quote(str(value), safe="")
 
 
@@ -534,7 +539,7 @@ def _from_block(word: str) -> list[Edit]:
     layers, heads = (
         range(int(end[1]), int(end[2]) + 1) if end else [value] for end, value in zip(ends, values)
     )
-    if not 0 < len(layers) * len(heads) <= MOST_HEADS:
+    if not 0 < len(layers) * len(heads) <= MAX_RANGE_HEADS:
         raise ValueError(f"{name} cannot be read from {word!r}")
     return [
         _from_word(":".join([name, str(layer), str(head), *values[2:]]))
@@ -548,23 +553,23 @@ def _from_word(word: str) -> Edit:
     if name not in KINDS:
         raise ValueError(f"no edit is called {name!r}; there are {', '.join(KINDS)}")
     kind = KINDS[name]
-    named = fields(kind)
-    if len(values) > len(named):
-        raise ValueError(f"{name} has {len(named)} fields, not {len(values)}")
+    kind_fields = fields(kind)
+    if len(values) > len(kind_fields):
+        raise ValueError(f"{name} has {len(kind_fields)} fields, not {len(values)}")
     hints = get_type_hints(kind)
     try:
         return kind(
             **{
                 field.name: _value(value, str(hints[field.name]))
-                for field, value in zip(named, values)
+                for field, value in zip(kind_fields, values)
             }
         )
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read from {word!r}") from error
 
 
-def _value(written: str, hint: str) -> int | float | str | None:
-    if not written and "None" in hint:
+def _value(text: str, hint: str) -> int | float | str | None:
+    if not text and "None" in hint:
         return None
-    written = unquote(written)  # the plus of 1e+20 is a sign that is escaped
-    return int(written) if "int" in hint else float(written) if "float" in hint else written
+    text = unquote(text)  # the plus of 1e+20 is a sign that is escaped
+    return int(text) if "int" in hint else float(text) if "float" in hint else text

@@ -17,9 +17,9 @@ from models.edits import (
     WithoutNorm,
     WithoutPositions,
     applies,
-    last,
+    last_edit,
 )
-from models.layers import Tape, hook_point, norm_of, normed, output_buffer
+from models.layers import Tape, apply_norm, hook_point, norm_of, output_buffer
 
 
 def sinusoids(n_positions: int, d_model: int) -> Tensor:
@@ -36,15 +36,15 @@ def sinusoids(n_positions: int, d_model: int) -> Tensor:
     return table.float()
 
 
-def places_of(n: int, start: Tensor | int | None, edits: tuple[Edit, ...]) -> Tensor:
+def position_ids(n: int, start: Tensor | int | None, edits: tuple[Edit, ...]) -> Tensor:
     """The position that each of n tokens is given, counted from 0, or from `start`: (token), with a
     `start` of (batch, 1) for each text its own."""
-    places = torch.arange(n)
-    if (shuffled := last(edits, ShufflePositions)) is not None:
-        places = torch.from_numpy(np.random.default_rng(shuffled.seed).permutation(n))
-    if (shifted := last(edits, ShiftPositions)) is not None:
-        places = places + shifted.by
-    return places if start is None else start + places
+    positions = torch.arange(n)
+    if (shuffle_edit := last_edit(edits, ShufflePositions)) is not None:
+        positions = torch.from_numpy(np.random.default_rng(shuffle_edit.seed).permutation(n))
+    if (shift_edit := last_edit(edits, ShiftPositions)) is not None:
+        positions = positions + shift_edit.by
+    return positions if start is None else start + positions
 
 
 class Embedding(nn.Module):
@@ -76,11 +76,11 @@ class Embedding(nn.Module):
         x = hook_point("embed", self.words(self.token(ids)), tape, edits)
         position = self.positions(ids.shape[1], start, edits)
         if position is not None:
-            added = hook_point("pos.wrote", position, tape, edits)
-            there = output_buffer(tape, "embed+pos", tuple(x.shape))
-            x = hook_point("embed+pos", torch.add(x, added, out=there), tape, edits)
+            position_vectors = hook_point("pos.wrote", position, tape, edits)
+            buffer = output_buffer(tape, "embed+pos", tuple(x.shape))
+            x = hook_point("embed+pos", torch.add(x, position_vectors, out=buffer), tape, edits)
         if self.norm is not None and not applies(edits, WithoutNorm):
-            x = hook_point("embed.normed", normed(self.norm, x, edits), tape, edits)
+            x = hook_point("embed.normed", apply_norm(self.norm, x, edits), tape, edits)
         return x
 
     def words(self, rows: Tensor) -> Tensor:
@@ -91,20 +91,20 @@ class Embedding(nn.Module):
     def positions(self, n: int, start: Tensor | None, edits: tuple[Edit, ...]) -> Tensor | None:
         """What is added to n tokens, (token, d_model) or (batch, token, d_model); None for
         nothing."""
-        other = last(edits, OtherPositions)
+        position_edit = last_edit(edits, OtherPositions)
         if (
             applies(edits, WithoutPositions)
-            or (other is not None and other.to in ("rotary", "distance"))
-            or (other is None and self.position is None)
+            or (position_edit is not None and position_edit.to in ("rotary", "distance"))
+            or (position_edit is None and self.position is None)
         ):
             return None
-        table = self.position if other is None else self._other(other.to)
+        table = self.position if position_edit is None else self._substitute_table(position_edit.to)
         if start is None and not edits:
             rows = table[:n]  # a view, which in inference mode would ask for gradients
             return rows if torch.is_grad_enabled() else rows.detach()
-        return table[places_of(n, start, edits)]
+        return table[position_ids(n, start, edits)]
 
-    def _other(self, kind: str) -> Tensor:
+    def _substitute_table(self, kind: str) -> Tensor:
         """Another table of the same size and mean length as the model's own; where it has none, of
         the paper's length."""
         n, d = self.position.shape if self.position is not None else (512, self.token.embedding_dim)

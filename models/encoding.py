@@ -20,11 +20,11 @@ PANIC = "PanicException"  # a class that the library keeps to itself
 
 
 @contextmanager
-def guarded(*others: type[Exception]) -> Iterator[None]:
+def guarded(*passthrough: type[Exception]) -> Iterator[None]:
     """Whatever a tokenizer's rules raise within becomes NotEncoded, but for `others`."""
     try:
         yield
-    except others:
+    except passthrough:
         raise
     except BaseException as error:
         # A stop of the program is none of the rules' failures.
@@ -56,16 +56,16 @@ def decode(rules: Tokenizer, ids: Iterable[int], special: bool = True) -> str:
 def from_file(file: Path) -> Tokenizer:
     """The rules in a tokenizer.json. Raises NotEncoded where they cannot be read."""
     with guarded():
-        return without_chance(Tokenizer.from_file(str(file)))
+        return without_dropout(Tokenizer.from_file(str(file)))
 
 
 def from_text(text: str) -> Tokenizer:
     """The rules that a tokenizer.json holds. Raises NotEncoded where they cannot be read."""
     with guarded():
-        return without_chance(Tokenizer.from_str(text))
+        return without_dropout(Tokenizer.from_str(text))
 
 
-def without_chance(rules: Tokenizer) -> Tokenizer:
+def without_dropout(rules: Tokenizer) -> Tokenizer:
     """The rules again, without BPE dropout: one text has one reading."""
     if getattr(rules.model, "dropout", None) is not None:
         rules.model.dropout = None

@@ -19,4 +19,4 @@ EXAMPLES = {
 }
 DEFAULT_TEXT = next(iter(EXAMPLES.values()))  # what the app opens on
 # Other orders of the same words, for experiments with positions.
-TURNED = ("Hari pushed Ram", "Plants eat herbivores")
+REORDERED_TEXTS = ("Hari pushed Ram", "Plants eat herbivores")

@@ -11,17 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.attention import Stored
+from models.attention import KVCache
 from models.cancellation import checkpoint
-from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last
+from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last_edit
 from models.layers import Patch
 from models.recording import Card
 from models.results import Beam, Sampling, SeededSampling, probabilities
 from models.tokenizer import Tokenizer
 from models.transformer import Decoder, EncoderDecoder, Transformer
 
-ALPHA = 0.6  # of the length penalty, section 6.1
-LONGEST_ANSWER = 1.5, 16  # a source of n tokens gets at most 1.5 n + 16
+LENGTH_PENALTY_ALPHA = 0.6  # of the length penalty, section 6.1
+LENGTH_LIMIT = 1.5, 16  # a source of n tokens gets at most 1.5 n + 16
 
 
 class Generation:
@@ -38,7 +38,7 @@ class Generation:
             raise ValueError("an encoder-decoder writes from a memory, and a decoder without one")
         self.model, self.memory = model, memory
         self.ids: list[int] = []
-        self.stored = Stored()
+        self.stored = KVCache()
         self.logits = np.zeros(0, dtype=np.float32)
         self.rows: dict[str, np.ndarray] = {}
         self._read(ids)
@@ -62,10 +62,10 @@ class Generation:
     def back(self) -> None:
         """Take the newest token back. The first stays."""
         if len(self.ids) > 1:
-            last = self.ids[-2]
+            token = self.ids[-2]
             del self.ids[-2:]
             self.stored = self.stored.first(len(self.ids))
-            self._read([last])
+            self._read([token])
 
     @torch.inference_mode()
     def _read(self, ids: list[int]) -> None:
@@ -77,7 +77,7 @@ class Generation:
 
         x = decode(self.model, torch.tensor([ids]), self.memory, tape=tape, stored=self.stored)
         self.logits = self.model.logits(x[0, -1]).numpy()
-        self.rows = {name: np.stack(each) for name, each in rows.items()}
+        self.rows = {name: np.stack(layer_rows) for name, layer_rows in rows.items()}
         self.ids += ids
 
 
@@ -90,25 +90,25 @@ def expect_room(card: Card, n: int, dropped: int) -> None:
         )
 
 
-def decode(model: Transformer, ids: Tensor, memory: Tensor | None, **more: Any) -> Tensor:
+def decode(model: Transformer, ids: Tensor, memory: Tensor | None, **options: Any) -> Tensor:
     """The decoder's vectors (batch, token, d_model), whichever of the two kinds of decoder the
     model has."""
     if isinstance(model, Decoder):
-        return model(ids, **more)
-    two: Any = model  # whatever else writes reads a memory too
-    return two.decode(ids, memory, **more)
+        return model(ids, **options)
+    encoder_decoder: Any = model  # whatever else writes reads a memory too
+    return encoder_decoder.decode(ids, memory, **options)
 
 
-def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator) -> int:
+def sample(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator) -> int:
     """A token drawn from `probabilities(logits, sampling)`."""
     p = probabilities(logits, sampling)
     return int(rng.choice(len(p), p=p))
 
 
-def longest_answer(n_source: int, n_positions: int) -> int:
+def max_answer_length(n_source: int, n_positions: int) -> int:
     """How many tokens a translation of a source of `n_source` tokens may have."""
-    share, more = LONGEST_ANSWER
-    return min(int(share * n_source) + more, n_positions - 1)
+    share, offset = LENGTH_LIMIT
+    return min(int(share * n_source) + offset, n_positions - 1)
 
 
 @torch.inference_mode()
@@ -121,69 +121,69 @@ def greedy(
     stored = (
         None
         if any(isinstance(edit, (MeanHead, WithoutMask, Patch)) for edit in edits)
-        else Stored()
+        else KVCache()
     )
-    (begin, end), said = tokenizer.ends, list[int]()
-    token = begin
-    shifted = last(edits, ShiftPositions)
+    (bos, eos), output_ids = tokenizer.ends, list[int]()
+    token = bos
+    shift_edit = last_edit(edits, ShiftPositions)
     for _ in range(
-        longest_answer(
-            memory.shape[1], model.config.n_positions - (0 if shifted is None else shifted.by)
+        max_answer_length(
+            memory.shape[1], model.config.n_positions - (0 if shift_edit is None else shift_edit.by)
         )
     ):
         checkpoint()
-        ids = [token] if stored is not None else [begin, *said]
+        ids = [token] if stored is not None else [bos, *output_ids]
         token = int(
             model.logits(
                 model.decode(torch.tensor([ids]), memory, edits=edits, stored=stored)[0, -1]
             ).argmax()
         )
-        if token == end:
+        if token == eos:
             break
-        said.append(token)
-    return said
+        output_ids.append(token)
+    return output_ids
 
 
 def score(logprobs: tuple[float, ...]) -> float:
     """What a hypothesis is ranked by, see `Beam`."""
-    return sum(logprobs) / penalty(len(logprobs))
+    return sum(logprobs) / length_penalty(len(logprobs))
 
 
-def penalty(length: int) -> float:
+def length_penalty(length: int) -> float:
     """What the log-probability of a hypothesis of so many tokens is divided by."""
-    return ((5 + length) / 6) ** ALPHA
+    return ((5 + length) / 6) ** LENGTH_PENALTY_ALPHA
 
 
 def beams(
     model: Transformer,
     ids: list[int],
-    end: int,
-    how: int | SeededSampling,
-    longest: int,
+    eos: int,
+    strategy: int | SeededSampling,
+    max_length: int,
     memory: Tensor | None = None,
 ) -> Iterator[tuple[Beam, ...]]:
     """Beam search from the tokens `ids`, as `search` yields it, with `how` many beams, or one
     hypothesis that is drawn. memory (1, key, d_model) for an encoder-decoder."""
-    stored = Stored()
+    stored = KVCache()
 
-    def likely(new: Tensor, rows: Tensor | None) -> Tensor:
+    def next_logprobs(new_ids: Tensor, rows: Tensor | None) -> Tensor:
         nonlocal stored
         if rows is not None:
             stored = stored.rows(rows)
-        seen = memory if memory is None else memory.expand(len(new), -1, -1)
-        x = decode(model, new, seen, stored=stored)
+        expanded_memory = memory if memory is None else memory.expand(len(new_ids), -1, -1)
+        x = decode(model, new_ids, expanded_memory, stored=stored)
         return model.logits(x[:, -1]).double().log_softmax(dim=-1)
 
-    return search(likely, torch.tensor([ids]), end, how, longest)
+    return search(next_logprobs, torch.tensor([ids]), eos, strategy, max_length)
 
 
 @torch.inference_mode()
 def search(
-    likely: Callable[[Tensor, Tensor | None], Tensor],
+    next_logprobs: Callable[[Tensor, Tensor | None], Tensor],
     ids: Tensor,
-    end: int,
-    how: int | SeededSampling,
-    longest: int,
+    eos: int,
+    strategy: int | SeededSampling,
+    max_length: int,
 ) -> Iterator[tuple[Beam, ...]]:
     """Beam search from `ids` (1, token): after every step the `how` many best hypotheses, best
     first, ended ones among them; or the one that is drawn.
@@ -192,52 +192,67 @@ def search(
     names, and gives the log-probabilities (row, id) of the next token, -inf for one that may not
     be taken. Stops when all kept ones have ended, or after `longest` tokens.
     """
-    if isinstance(how, SeededSampling):
-        yield from _drawn(likely, ids, end, how, longest)
+    if isinstance(strategy, SeededSampling):
+        yield from _sampled(next_logprobs, ids, eos, strategy, max_length)
         return
-    n_beams, logprobs = how, likely(ids, None)
-    held: list[Beam] = [Beam((), (), False, -1, 0.0)]
-    live = [0]  # places in `held` that are rows of the batch
-    for _ in range(longest):
+    n_beams, logprobs = strategy, next_logprobs(ids, None)
+    hypotheses: list[Beam] = [Beam((), (), False, -1, 0.0)]
+    active = [0]  # places in `held` that are rows of the batch
+    for _ in range(max_length):
         top = logprobs.topk(min(n_beams, logprobs.shape[-1]), dim=-1)
-        grown: list[tuple[Beam, int]] = [
-            (Beam(beam.ids, beam.logprobs, True, at, beam.score), -1)
-            for at, beam in enumerate(held)
+        candidates: list[tuple[Beam, int]] = [
+            (Beam(beam.ids, beam.logprobs, True, index, beam.score), -1)
+            for index, beam in enumerate(hypotheses)
             if beam.done
         ]
-        for row, at in enumerate(live):
-            beam = held[at]
+        for row, index in enumerate(active):
+            beam = hypotheses[index]
             for logprob, token in zip(top.values[row].tolist(), top.indices[row].tolist()):
                 if isinf(logprob):
                     continue
-                each = (*beam.logprobs, logprob)
-                grown.append((Beam((*beam.ids, token), each, token == end, at, score(each)), row))
-        grown.sort(key=lambda pair: -pair[0].score)
-        grown = grown[:n_beams]
-        held = [beam for beam, _ in grown]
-        yield tuple(held)
-        live = [at for at, beam in enumerate(held) if not beam.done]
-        if not live:
+                beam_logprobs = (*beam.logprobs, logprob)
+                candidates.append(
+                    (
+                        Beam(
+                            (*beam.ids, token),
+                            beam_logprobs,
+                            token == eos,
+                            index,
+                            score(beam_logprobs),
+                        ),
+                        row,
+                    )
+                )
+        candidates.sort(key=lambda pair: -pair[0].score)
+        candidates = candidates[:n_beams]
+        hypotheses = [beam for beam, _ in candidates]
+        yield tuple(hypotheses)
+        active = [index for index, beam in enumerate(hypotheses) if not beam.done]
+        if not active:
             return
-        rows = torch.tensor([grown[at][1] for at in live])
-        logprobs = likely(torch.tensor([[held[at].ids[-1]] for at in live]), rows)
+        rows = torch.tensor([candidates[index][1] for index in active])
+        logprobs = next_logprobs(
+            torch.tensor([[hypotheses[index].ids[-1]] for index in active]), rows
+        )
 
 
-def _drawn(
-    likely: Callable[[Tensor, Tensor | None], Tensor],
-    new: Tensor,
-    end: int,
-    how: SeededSampling,
-    longest: int,
+def _sampled(
+    next_logprobs: Callable[[Tensor, Tensor | None], Tensor],
+    new_ids: Tensor,
+    eos: int,
+    strategy: SeededSampling,
+    max_length: int,
 ) -> Iterator[tuple[Beam, ...]]:
     """One hypothesis, a token drawn each time. Its log-probabilities are the model's own."""
-    held = Beam((), (), False, -1, 0.0)
-    for at in range(longest):
-        logprobs = likely(new, None)[0].numpy()
-        token = draw(logprobs, how.sampling, np.random.default_rng((how.seed, at)))
-        each = (*held.logprobs, float(logprobs[token]))
-        held = Beam((*held.ids, token), each, token == end, 0, score(each))
-        yield (held,)
-        if held.done:
+    hypothesis = Beam((), (), False, -1, 0.0)
+    for step in range(max_length):
+        logprobs = next_logprobs(new_ids, None)[0].numpy()
+        token = sample(logprobs, strategy.sampling, np.random.default_rng((strategy.seed, step)))
+        token_logprobs = (*hypothesis.logprobs, float(logprobs[token]))
+        hypothesis = Beam(
+            (*hypothesis.ids, token), token_logprobs, token == eos, 0, score(token_logprobs)
+        )
+        yield (hypothesis,)
+        if hypothesis.done:
             return
-        new = torch.tensor([[token]])
+        new_ids = torch.tensor([[token]])

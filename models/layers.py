@@ -33,7 +33,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.config import ACTIVATIONS, Config
-from models.edits import Edit, OtherNorm, SharedKeys, last
+from models.edits import Edit, OtherNorm, SharedKeys, last_edit
 
 # The named places of a forward pass: what listens there, and what an edit puts there.
 
@@ -47,11 +47,11 @@ def no_tape(name: str, tensor: Tensor) -> None:
 def output_buffer(tape: Tape, name: str, shape: tuple[int, ...]) -> Tensor | None:
     """Memory that a tape wants a tensor computed into, where it has a method `room`: what is large
     is then written once and not copied."""
-    wanted = getattr(tape, "room", None)
-    return None if wanted is None else wanted(name, shape)
+    allocate = getattr(tape, "room", None)
+    return None if allocate is None else allocate(name, shape)
 
 
-def written(linear: nn.Linear, x: Tensor, out: Tensor | None) -> Tensor:
+def linear_into(linear: nn.Linear, x: Tensor, out: Tensor | None) -> Tensor:
     """x (..., in) through a linear layer, (..., out), computed where it is to lie."""
     if out is None:
         return linear(x)
@@ -77,15 +77,15 @@ class Patch(Edit):
     head: int | None = None
     token: int | None = None
 
-    def into(self, x: Tensor) -> Tensor:
+    def apply(self, x: Tensor) -> Tensor:
         """x (batch, token, width) or (batch, head, token, width), changed."""
         x = x.clone()
-        here = x if self.head is None else x[:, self.head]
-        n = min(here.shape[-2], len(self.values))
+        target = x if self.head is None else x[:, self.head]
+        n = min(target.shape[-2], len(self.values))
         if self.token is None:
-            here[..., :n, :] = self.values[:n]
+            target[..., :n, :] = self.values[:n]
         elif self.token < n:
-            here[..., self.token, :] = self.values[self.token]
+            target[..., self.token, :] = self.values[self.token]
         return x
 
 
@@ -93,7 +93,7 @@ def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Ten
     """What goes on from a named place: x, or what an edit puts there; the tape hears of it."""
     for edit in edits:
         if isinstance(edit, Patch) and edit.name == name:
-            x = edit.into(x if x.dim() > 2 else x[None])
+            x = edit.apply(x if x.dim() > 2 else x[None])
     tape(name, x)
     return x
 
@@ -103,7 +103,7 @@ def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Ten
 # the activation in the same step. Torch's own choice, Intel's MKL, is the faster one on Intel's.
 
 LARGE = 400_000  # numbers of a matrix that it pays for, its code included
-FEWEST_ROWS, MOST_ROWS = 4, 256
+MIN_ROWS, MAX_ROWS = 4, 256
 CPUS = Path("/proc/cpuinfo")
 # What oneDNN calls an activation, and how it is to compute it. Its relu makes 0 of what is no
 # number, and would hide an overflow: that one is torch's.
@@ -114,51 +114,53 @@ FUSED_ACTIVATIONS = {
 }
 
 
-def made_by_intel() -> bool:
+def is_intel_cpu() -> bool:
     """Whether the machine says so; False where it says nothing. By name and not by a trial, so that
     all processes of a machine choose alike: their numbers are to be the same to the last bit."""
     return CPUS.is_file() and "GenuineIntel" in CPUS.read_text()
 
 
 # The operator is torch's own, for what it compiles; a build without oneDNN has none.
-_product = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
-WIDE = torch.backends.cpu.get_cpu_capability() == "AVX512"
+_onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+HAS_AVX512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
 # With AVX2 alone torch's choice is the faster one too.
-_asked = WIDE and not made_by_intel()
+_asked = HAS_AVX512 and not is_intel_cpu()
 
 
-def pays(x: Tensor, *weights: Tensor) -> bool:
+def use_onednn(x: Tensor, *weights: Tensor) -> bool:
     """True where `product` is the faster one for x (..., d) and matrices whose numbers of one input
     lie together (`models.attention.by_inputs`), and where no gradient is wanted."""
     return (
         not torch.is_grad_enabled()
         and x.dtype == torch.float32
-        and FEWEST_ROWS <= x.numel() // x.shape[-1] <= MOST_ROWS
-        and all(suits(each) and each.stride(0) == 1 for each in weights)
+        and MIN_ROWS <= x.numel() // x.shape[-1] <= MAX_ROWS
+        and all(fits_onednn(each) and each.stride(0) == 1 for each in weights)
     )
 
 
-def suits(weight: Tensor) -> bool:
+def fits_onednn(weight: Tensor) -> bool:
     """True for a matrix that is large enough, on a processor for which it pays."""
-    return _asked and _product is not None and weight.numel() >= LARGE
+    return _asked and _onednn_linear is not None and weight.numel() >= LARGE
 
 
-def made_up(x: Tensor) -> Tensor:
+def pad_rows(x: Tensor) -> Tensor:
     """x (..., d) as rows (n, d), rows of zeros after them until a number is reached of which there
     are few."""
     x = x.reshape(-1, x.shape[-1])
     n = x.shape[0]
-    more = -n % (8 if n <= 64 else 16)
-    return F.pad(x, (0, 0, 0, more)) if more else x
+    padding = -n % (8 if n <= 64 else 16)
+    return F.pad(x, (0, 0, 0, padding)) if padding else x
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "") -> Tensor:
     """activation(x W^T + b) of rows x (n, d) and W (out, d): (n, out). activation: a name that a
     Config has, or none."""
-    assert _product is not None  # `pays` was asked
-    name, how = FUSED_ACTIVATIONS[activation] if activation not in ("", "relu") else ("none", "")
-    made = _product(x, weight, bias, name, [], how)
-    return made.relu_() if activation == "relu" else made
+    assert _onednn_linear is not None  # `pays` was asked
+    name, algorithm = (
+        FUSED_ACTIVATIONS[activation] if activation not in ("", "relu") else ("none", "")
+    )
+    output = _onednn_linear(x, weight, bias, name, [], algorithm)
+    return output.relu_() if activation == "relu" else output
 
 
 # ---- RMSNorm for LayerNorm -------------------------------------------------------------------
@@ -189,11 +191,13 @@ def norm_of(config: Config) -> Norm:
 def is_rms(norm: Norm, edits: tuple[Edit, ...] = (), layer: int | None = None) -> bool:
     """True where a norm subtracts no mean, by what it is or by an edit. layer None: a norm outside
     the layers."""
-    other = last(edits, OtherNorm, layer)
-    return isinstance(norm, RMSNorm) if other is None else other.to == "rms"
+    norm_edit = last_edit(edits, OtherNorm, layer)
+    return isinstance(norm, RMSNorm) if norm_edit is None else norm_edit.to == "rms"
 
 
-def normed(norm: Norm, x: Tensor, edits: tuple[Edit, ...] = (), layer: int | None = None) -> Tensor:
+def apply_norm(
+    norm: Norm, x: Tensor, edits: tuple[Edit, ...] = (), layer: int | None = None
+) -> Tensor:
     """x (..., d_model) through a norm; under an OtherNorm with the gain and bias it has, in the
     other way."""
     rms = is_rms(norm, edits, layer)
@@ -209,7 +213,7 @@ def normed(norm: Norm, x: Tensor, edits: tuple[Edit, ...] = (), layer: int | Non
 
 
 @lru_cache(maxsize=16)
-def turns(
+def rotary_angles(
     n: int, d_head: int, base: float, share: float, scaling: tuple[float, ...] | None
 ) -> tuple[Tensor, Tensor]:
     """cos and sin of the angles of `n` places, each (place, pair): pair i of a head's first `share`
@@ -221,62 +225,62 @@ def turns(
     """
     with torch.inference_mode(False):  # they are kept, and gradients may pass them later
         width = int(d_head * share) // 2 * 2  # an odd last dimension stays
-        rate = 1.0 / base ** (torch.arange(0, width, 2, dtype=torch.float32) / width)
+        frequency = 1.0 / base ** (torch.arange(0, width, 2, dtype=torch.float32) / width)
         if scaling is not None:
             factor, *blend = scaling
-            slow = rate / factor
+            slowed = frequency / factor
             if blend:
-                low, high, trained = blend
-                part = ((trained * rate / (2 * pi) - low) / (high - low)).clamp(0, 1)
-                slow = (1 - part) * slow + part * rate
-            rate = slow
-        angle = torch.arange(n, dtype=torch.float32)[:, None] * rate  # (place, pair)
+                low, high, n_trained = blend
+                ramp = ((n_trained * frequency / (2 * pi) - low) / (high - low)).clamp(0, 1)
+                slowed = (1 - ramp) * slowed + ramp * frequency
+            frequency = slowed
+        angle = torch.arange(n, dtype=torch.float32)[:, None] * frequency  # (place, pair)
         return angle.cos(), angle.sin()
 
 
-def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary positions (Su et al. 2021, RoFormer, eq. 34): dimensions (i, i + half) of x (batch,
     head, token, d_head) turned by the angle of their token and pair, cos and sin (token, half); the
     rest stays."""
     half = cos.shape[-1]
-    a, b, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    a, b, unrotated = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
     cos, sin = cos.to(x.dtype), sin.to(x.dtype)
-    return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), dim=-1)
+    return torch.cat((a * cos - b * sin, a * sin + b * cos, unrotated), dim=-1)
 
 
 # ---- shared keys, a window -------------------------------------------------------------------
 
 
-def pooled(x: Tensor, edits: tuple[Edit, ...]) -> Tensor:
+def pool_key_heads(x: Tensor, edits: tuple[Edit, ...]) -> Tensor:
     """Keys or values (batch, key head, key, d_head), each projected by its head, as heads share
     them: under a SharedKeys each group's mean, (batch, group, key, d_head). That is what the mean
     of the group's matrices makes (Ainslie et al. 2023, section 2.1)."""
-    shared = last(edits, SharedKeys)
-    if shared is None or shared.groups == x.shape[1]:
+    edit = last_edit(edits, SharedKeys)
+    if edit is None or edit.groups == x.shape[1]:
         return x
-    return x.unflatten(1, (shared.groups, -1)).mean(dim=2)
+    return x.unflatten(1, (edit.groups, -1)).mean(dim=2)
 
 
-def for_every_head(x: Tensor, n_head: int) -> Tensor:
+def repeat_key_heads(x: Tensor, n_head: int) -> Tensor:
     """Keys or values (batch, key head, key, d_head) as each head reads them, (batch, head, key,
     d_head): those of the first head of its group."""
-    each = n_head // x.shape[1]
-    return x if each == 1 else x.repeat_interleave(each, dim=1)
+    repeats = n_head // x.shape[1]
+    return x if repeats == 1 else x.repeat_interleave(repeats, dim=1)
 
 
-def within(allowed: Tensor, window: int | None) -> Tensor:
+def apply_window(allowed: Tensor, window: int | None) -> Tensor:
     """`allowed` (query, key), the last query being the last key, without keys that are `window` or
     more places away."""
     if window is None:
         return allowed
-    past, all_of = allowed.shape[1] - len(allowed), torch.ones_like(allowed)
-    return allowed & all_of.triu(past - window + 1) & all_of.tril(past + window - 1)
+    past, ones = allowed.shape[1] - len(allowed), torch.ones_like(allowed)
+    return allowed & ones.triu(past - window + 1) & ones.tril(past + window - 1)
 
 
-def sharing(config: Config, edits: tuple[Edit, ...]) -> Config:
+def with_shared_keys(config: Config, edits: tuple[Edit, ...]) -> Config:
     """The config with as many key heads as there are under edits."""
-    shared = last(edits, SharedKeys)
-    return config if shared is None else replace(config, n_key_head=shared.groups)
+    edit = last_edit(edits, SharedKeys)
+    return config if edit is None else replace(config, n_key_head=edit.groups)
 
 
 # ---- gated FFN -------------------------------------------------------------------------------
@@ -292,7 +296,7 @@ class GatedFeedForward(nn.Module):
         self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
         self.activation, self.named = ACTIVATIONS[config.activation], config.activation
 
-    def reading(self) -> tuple[nn.Linear, ...]:
+    def input_matrices(self) -> tuple[nn.Linear, ...]:
         """The matrices that read the stream."""
         return self.w_gate, self.w_1
 
@@ -305,11 +309,11 @@ class GatedFeedForward(nn.Module):
         return self.activation(self.w_gate(x)) * self.w_1(x)
 
     def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        one, gate, two = self.w_1, self.w_gate, self.w_2
-        if not pays(x, one.weight, gate.weight, two.weight):
-            return written(two, self.hidden(x), out)
-        rows = made_up(x)
-        hidden = product(rows, gate.weight, gate.bias, self.named)
-        hidden *= product(rows, one.weight, one.bias)
-        wrote = product(hidden, two.weight, two.bias)
-        return wrote[: x.shape[:-1].numel()].view(x.shape)
+        w_1, w_gate, w_2 = self.w_1, self.w_gate, self.w_2
+        if not use_onednn(x, w_1.weight, w_gate.weight, w_2.weight):
+            return linear_into(w_2, self.hidden(x), out)
+        rows = pad_rows(x)
+        hidden = product(rows, w_gate.weight, w_gate.bias, self.named)
+        hidden *= product(rows, w_1.weight, w_1.bias)
+        output = product(hidden, w_2.weight, w_2.bias)
+        return output[: x.shape[:-1].numel()].view(x.shape)

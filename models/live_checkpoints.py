@@ -30,7 +30,7 @@ SUMMARIES = dict(
 
 
 @dataclass(frozen=True)
-class Learned:
+class TrainingSnapshot:
     """A training as it stood when it was kept: weights by step, and all that goes with them."""
 
     plan: TrainingPlan
@@ -41,22 +41,22 @@ class Learned:
 
     def handle(self, name: str, step: int) -> own_model.OwnModel:
         """The model after so many steps, under a name."""
-        stored = self.weights[step]
+        weight_bytes = self.weights[step]
         model = model_of(Config(**self.config), self.plan.kind)
-        model.load_state_dict(load_safetensors(stored))
+        model.load_state_dict(load_safetensors(weight_bytes))
         return own_model.handle_of(
             model.eval(),
             Tokenizer(from_text(self.tokenizer)),
             name,
-            hashlib.sha256(stored).hexdigest()[:12],
+            hashlib.sha256(weight_bytes).hexdigest()[:12],
             "fp32",
         )
 
     def card(self, name: str) -> dict:
         """What people should know of it, as the cards of shipped models say it."""
         steps, progress = sorted(self.weights), self.progress
-        right = f"{progress.right:.0%} of the tokens said right on what it had not seen."
-        last = load_safetensors(self.weights[steps[-1]])
+        accuracy_text = f"{progress.right:.0%} of the tokens said right on what it had not seen."
+        last_weights = load_safetensors(self.weights[steps[-1]])
         return {
             "name": name,
             "kind": self.plan.kind,
@@ -67,10 +67,10 @@ class Learned:
                 f"{SUMMARIES[self.plan.task]}: trained in this visit, {steps[-1]:,} steps in "
                 f"{progress.seconds:.0f} seconds."
             ),
-            "headline": "" if isnan(progress.right) else right,
+            "headline": "" if isnan(progress.right) else accuracy_text,
             "curve": [list(point) for point in progress.curve],
             "kept_out": [list(point) for point in progress.kept_out],
-            "n_parameters": sum(each.numel() for each in last.values()),
+            "n_parameters": sum(each.numel() for each in last_weights.values()),
             "data": [
                 "a text of your own" if self.plan.task == "text" else "random lists of tokens"
             ],

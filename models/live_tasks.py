@@ -15,26 +15,28 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.config import Config
-from models.tokenizer import FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training_plan import TrainingPlan
 from models.transformer import Decoder, EncoderDecoder, Transformer
 
 SEED = 1
 LETTERS = " ".join("abcdefghijklmnopqrstuvwxyz")
 N_POSITIONS = 128
-LONGEST_LIST, LISTS = 12, 32
-WINDOW, WINDOWS = 64, 12
+MAX_LIST_LENGTH, LISTS_PER_BATCH = 12, 32
+WINDOW, WINDOWS_PER_BATCH = 64, 12
 MERGES = {"lists": 80, "characters": 0, "words": 500}
-RATE, WARM_UP = 3e-3, 50
+LEARNING_RATE, WARM_UP_STEPS = 3e-3, 50
 IGNORE_INDEX = -100  # what cross-entropy leaves out
 
 
 def tokenizer_of(plan: TrainingPlan) -> Tokenizer:
     """A new vocabulary: 256 bytes, special tokens, and whole words of what is learned."""
-    bare = 256 + len(FOR_WRITING)
+    n_reserved = 256 + len(CAUSAL_LM_SPECIALS)
     if plan.task == "text":
-        return Tokenizer.train([plan.text], bare + MERGES[plan.unit], FOR_WRITING)
-    return Tokenizer.train([LETTERS, *[plan.words] * 3], bare + MERGES["lists"], FOR_WRITING)
+        return Tokenizer.train([plan.text], n_reserved + MERGES[plan.unit], CAUSAL_LM_SPECIALS)
+    return Tokenizer.train(
+        [LETTERS, *[plan.words] * 3], n_reserved + MERGES["lists"], CAUSAL_LM_SPECIALS
+    )
 
 
 def config_of(plan: TrainingPlan, tokenizer: Tokenizer) -> Config:
@@ -56,47 +58,47 @@ class Task:
         self.plan, self.tokenizer = plan, tokenizer
         self.bos, self.eos = tokenizer.ends
         self.text = torch.tensor(tokenizer.ids([plan.text])[0]) if plan.task == "text" else None
-        plain = "".join(chr(code) for code in range(33, 127))
-        sides = tokenizer.ids([plan.words, LETTERS, plain])
-        self.words = sorted({token for side in sides for token in side})
+        printable = "".join(chr(code) for code in range(33, 127))
+        id_lists = tokenizer.ids([plan.words, LETTERS, printable])
+        self.words = sorted({token for id_list in id_lists for token in id_list})
 
-    def batch(self, rng: Random, kept_out: bool = False) -> tuple[Tensor, ...]:
+    def batch(self, rng: Random, held_out: bool = False) -> tuple[Tensor, ...]:
         """Ids, and what is to be said (-100 where nothing counts); of a list that is answered,
         source, target and what is to be said."""
         if self.text is not None:
-            return self._windows(self.text, rng, kept_out)
-        n = rng.randint(3, LONGEST_LIST)
-        lists = [[rng.choice(self.words) for _ in range(n)] for _ in range(LISTS)]
+            return self._windows(self.text, rng, held_out)
+        n = rng.randint(3, MAX_LIST_LENGTH)
+        lists = [[rng.choice(self.words) for _ in range(n)] for _ in range(LISTS_PER_BATCH)]
         if self.plan.task == "induction":
-            ids = torch.tensor([[self.bos, *each, *each] for each in lists])
-            wanted = ids[:, 1:].clone()
-            wanted[:, :n] = IGNORE_INDEX  # of a random list nobody knows the first time
-            return ids[:, :-1], wanted
-        turned = [each[::-1] if self.plan.task == "reverse" else each for each in lists]
-        target = torch.tensor([[self.bos, *each, self.eos] for each in turned])
-        source = torch.tensor([[*each, self.eos] for each in lists])
+            ids = torch.tensor([[self.bos, *items, *items] for items in lists])
+            labels = ids[:, 1:].clone()
+            labels[:, :n] = IGNORE_INDEX  # of a random list nobody knows the first time
+            return ids[:, :-1], labels
+        answers = [items[::-1] if self.plan.task == "reverse" else items for items in lists]
+        target = torch.tensor([[self.bos, *items, self.eos] for items in answers])
+        source = torch.tensor([[*items, self.eos] for items in lists])
         return source, target[:, :-1], target[:, 1:]
 
-    def _windows(self, text: Tensor, rng: Random, kept_out: bool) -> tuple[Tensor, ...]:
-        cut = max(len(text) * 9 // 10, 8)
-        part = text[cut:] if kept_out else text[:cut]
-        n = min(WINDOW, len(part) - 1)
-        starts = [rng.randrange(len(part) - n) for _ in range(WINDOWS)]
-        rows = torch.stack([part[at : at + n] for at in starts])
+    def _windows(self, text: Tensor, rng: Random, held_out: bool) -> tuple[Tensor, ...]:
+        boundary = max(len(text) * 9 // 10, 8)
+        ids_part = text[boundary:] if held_out else text[:boundary]
+        n = min(WINDOW, len(ids_part) - 1)
+        starts = [rng.randrange(len(ids_part) - n) for _ in range(WINDOWS_PER_BATCH)]
+        rows = torch.stack([ids_part[start : start + n] for start in starts])
         ids = torch.cat([torch.full((len(rows), 1), self.bos), rows], 1)
         return ids[:, :-1], ids[:, 1:]
 
     def scores(self, model: Transformer, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """(scores over the vocabulary (row, id), what is to be said (row)) of what counts in a
         batch."""
-        *read, wanted = batch
+        *inputs, labels = batch
         if isinstance(model, EncoderDecoder):
-            source, target = read
+            source, target = inputs
             x = model.decode(target, model.encode(source))
         else:
-            x = model(read[0])
-        counts = wanted != IGNORE_INDEX
-        return model.logits(x[counts]), wanted[counts]
+            x = model(inputs[0])
+        scored = labels != IGNORE_INDEX
+        return model.logits(x[scored]), labels[scored]
 
     def loss(self, model: Transformer, batch: tuple[Tensor, ...]) -> Tensor:
         """Mean cross-entropy in nats of what is to be said."""
@@ -105,6 +107,6 @@ class Task:
     @torch.no_grad()
     def measured(self, model: Transformer) -> tuple[float, float]:
         """(loss in nats, share said right) on what it has not seen, always the same."""
-        scores, wanted = self.scores(model, self.batch(Random("kept out"), kept_out=True))
-        right = (scores.argmax(-1) == wanted).float().mean()
-        return float(F.cross_entropy(scores, wanted)), float(right)
+        scores, labels = self.scores(model, self.batch(Random("kept out"), held_out=True))
+        accuracy = (scores.argmax(-1) == labels).float().mean()
+        return float(F.cross_entropy(scores, labels)), float(accuracy)

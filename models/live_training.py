@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from models import training_plan
-from models.training_plan import LIVE, SHOWN, Progress, TrainingPlan
+from models.training_plan import CHECKPOINT_STEPS, LIVE_PREFIX, Progress, TrainingPlan
 
 if TYPE_CHECKING:
     from models import own_model
-    from models.live_checkpoints import Learned
+    from models.live_checkpoints import TrainingSnapshot
     from models.recording import Recording
 
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # and gone when nobody wants it.
 
 ROOT = Path(__file__).resolve().parent.parent
-GRACE = 5.0  # seconds that a process told to stop has for its last words
+SHUTDOWN_SECONDS = 5.0  # seconds that a process told to stop has for its last words
 
 
 class TrainingProcess:
@@ -62,7 +62,7 @@ class TrainingProcess:
         """The process that trains it; None where none does."""
         return self._process.pid if self._process is not None and self.running else None
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Start, or go on where it was stopped; nothing where it runs or is done."""
         with self._lock:
             if self.running or self.done:
@@ -94,7 +94,7 @@ class TrainingProcess:
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
         if self._thread is not None:
-            self._thread.join(GRACE)
+            self._thread.join(SHUTDOWN_SECONDS)
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:
         """Give the process its plan and hear it to its end."""
@@ -103,7 +103,7 @@ class TrainingProcess:
             assert process.stdin is not None and process.stdout is not None
             training_plan.send(process.stdin, {"plan": asdict(self.plan)}, self._stored)
             while (frame := training_plan.receive(process.stdout)) is not None:
-                ended = self.hear(*frame) or ended
+                ended = self.receive_frame(*frame) or ended
         except (BrokenPipeError, json.JSONDecodeError, KeyError):
             pass
         finally:
@@ -112,14 +112,14 @@ class TrainingProcess:
                     with contextlib.suppress(BrokenPipeError):
                         pipe.close()
             try:
-                process.wait(GRACE)
+                process.wait(SHUTDOWN_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
             if not (ended or self._ended):
                 self.problem = "The training broke off."
 
-    def hear(self, header: dict, content: bytes) -> bool:
+    def receive_frame(self, header: dict, content: bytes) -> bool:
         """Take in a frame; True for the last one."""
         if header["kind"] == "made":
             self.config, self.tokenizer = header["config"], content.decode()
@@ -127,33 +127,35 @@ class TrainingProcess:
         if header["kind"] == "end":
             self._stored, self.done = content, header["done"]
             return True
-        step, was = header["step"], self.progress
-        if was.step not in SHOWN:
-            self.weights.pop(was.step, None)
+        step, previous = header["step"], self.progress
+        if previous.step not in CHECKPOINT_STEPS:
+            self.weights.pop(previous.step, None)
         self.weights[step] = content
-        curve = (*was.curve, (float(step), header["loss"])) if "loss" in header else was.curve
+        curve = (
+            (*previous.curve, (float(step), header["loss"])) if "loss" in header else previous.curve
+        )
         self.progress = replace(
-            was,
+            previous,
             step=step,
             seconds=header["seconds"],
             curve=curve,
-            kept_out=(*was.kept_out, (float(step), header["kept_out"])),
+            kept_out=(*previous.kept_out, (float(step), header["kept_out"])),
             right=header["right"],
             steps=tuple(sorted(self.weights)),
         )
         return False
 
 
-_held: dict[str, Learned] = {}
+_snapshots: dict[str, TrainingSnapshot] = {}
 
 
-def begin(plan: TrainingPlan) -> TrainingProcess:
+def start_training(plan: TrainingPlan) -> TrainingProcess:
     """The training that a plan asks for, in a process of its own that its `go_on` starts."""
 
     return TrainingProcess(plan)
 
 
-def again(plan: TrainingPlan, steps: Iterable[int]) -> TrainingProcess:
+def repeat_training(plan: TrainingPlan, steps: Iterable[int]) -> TrainingProcess:
     """The training of a plan once more, from its first step on and in this process, which tells how
     far it is after the same `steps`: with one thread too, so that it comes to the same numbers on
     a machine of the same kind."""
@@ -166,17 +168,17 @@ def again(plan: TrainingPlan, steps: Iterable[int]) -> TrainingProcess:
     try:
         with torch.random.fork_rng(devices=[]):
             training = TrainingLoop(plan, b"")
-        run.hear(*training.made())
+        run.receive_frame(*training.made())
         for step in steps:
             while training.step < step:
                 training.learn()
-            run.hear(*training.told())
+            run.receive_frame(*training.told())
     finally:
         torch.set_num_threads(threads)
     return run
 
 
-def read(run: TrainingProcess, text: str, step: int | None = None) -> Recording:
+def record_text(run: TrainingProcess, text: str, step: int | None = None) -> Recording:
     """A text as a training's model reads it, as it is now or after so many steps; where it answers
     a list, with the right answer said.
 
@@ -184,86 +186,90 @@ def read(run: TrainingProcess, text: str, step: int | None = None) -> Recording:
     """
     from models import own_model
 
-    taken = _taken(run)
-    step = max(taken.weights) if step is None else step
-    if step not in taken.weights:
+    snapshot = _snapshot(run)
+    step = max(snapshot.weights) if step is None else step
+    if step not in snapshot.weights:
         raise ValueError("There are no weights of this step.")
-    handle = taken.handle(f"{LIVE}{run.plan.task}", step)
+    handle = snapshot.handle(f"{LIVE_PREFIX}{run.plan.task}", step)
     if run.plan.kind == "decoder":
         return own_model.record(handle, text)
-    room = handle.card.n_positions - 1
+    max_tokens = handle.card.n_positions - 1
     ids = own_model.frame(handle, own_model.clean(text))[0].ids
-    said = [token for token in ids if token != handle.tokenizer.eos][:room]
-    answer = tuple(said[::-1] if run.plan.task == "reverse" else said)
-    return own_model.record(handle, text, target=answer)
+    source_ids = [token for token in ids if token != handle.tokenizer.eos][:max_tokens]
+    target_ids = tuple(source_ids[::-1] if run.plan.task == "reverse" else source_ids)
+    return own_model.record(handle, text, target=target_ids)
 
 
-def keep(run: TrainingProcess) -> str:
+def save_snapshot(run: TrainingProcess) -> str:
     """Hold a training's weights as they are now under a new name that nobody can guess. Raises
     ValueError before there are any."""
-    taken = _taken(run)
-    name = f"{LIVE}{run.plan.task}-{secrets.token_hex(6)}"
-    _held[name] = taken
+    snapshot = _snapshot(run)
+    name = f"{LIVE_PREFIX}{run.plan.task}-{secrets.token_hex(6)}"
+    _snapshots[name] = snapshot
     return name
 
 
-def drop(name: str) -> None:
+def delete_snapshot(name: str) -> None:
     """Let a model go."""
-    _held.pop(name, None)
+    _snapshots.pop(name, None)
 
 
 def is_live(name: str) -> bool:
     """True for the name of a model that is or was held here."""
-    return name.startswith(LIVE)
+    return name.startswith(LIVE_PREFIX)
 
 
 def title(name: str) -> str:
     """A held model's name as a person reads it, such as "my copy (740 steps)"; its earlier weights
     as "my copy@300"."""
-    base, at, step = name.partition("@")
-    if base not in _held:
+    base, separator, step = name.partition("@")
+    if base not in _snapshots:
         return "a model trained live"
-    mine = f"my {_held[base].plan.task}"
-    return f"{mine}{at}{step}" if step else f"{mine} ({max(_held[base].weights):,} steps)"
+    label = f"my {_snapshots[base].plan.task}"
+    return (
+        f"{label}{separator}{step}"
+        if step
+        else f"{label} ({max(_snapshots[base].weights):,} steps)"
+    )
 
 
 def knows(name: str) -> bool:
     """True for a model that is held, and for one of its earlier weights."""
     base, _, step = name.partition("@")
-    return base in _held and (not step or step in map(str, _held[base].weights))
+    return base in _snapshots and (not step or step in map(str, _snapshots[base].weights))
 
 
 def card(name: str) -> dict:
     """A held model's card. Raises ValueError for one that is gone."""
-    return _of(name).card(name.partition("@")[0])
+    return _snapshot_of(name).card(name.partition("@")[0])
 
 
 def checkpoints(name: str) -> tuple[str, ...]:
     """The names of a held model's earlier weights, earliest first; none for one that is gone."""
-    steps = sorted(_held[name].weights)[:-1] if name in _held else ()
+    steps = sorted(_snapshots[name].weights)[:-1] if name in _snapshots else ()
     return tuple(f"{name}@{step}" for step in steps)
 
 
 def load(name: str) -> own_model.OwnModel:
     """A held model. Raises ValueError for one that is gone, and for a step that was not kept."""
-    learned, step = _of(name), name.partition("@")[2]
+    snapshot, step = _snapshot_of(name), name.partition("@")[2]
     if not knows(name):
         raise ValueError(f"{name} has no such checkpoint.")
-    return learned.handle(name, int(step) if step else max(learned.weights))
+    return snapshot.handle(name, int(step) if step else max(snapshot.weights))
 
 
-def _of(name: str) -> Learned:
-    learned = _held.get(name.partition("@")[0])
-    if learned is None:
+def _snapshot_of(name: str) -> TrainingSnapshot:
+    snapshot = _snapshots.get(name.partition("@")[0])
+    if snapshot is None:
         raise ValueError("This model was trained live and is gone with its visit.")
-    return learned
+    return snapshot
 
 
-def _taken(run: TrainingProcess) -> Learned:
-    from models.live_checkpoints import Learned
+def _snapshot(run: TrainingProcess) -> TrainingSnapshot:
+    from models.live_checkpoints import TrainingSnapshot
 
     progress, weights = run.progress, dict(run.weights)
     steps = {step: weights[step] for step in progress.steps if step in weights}
     if not steps or not run.config:
         raise ValueError("There are no weights yet.")
-    return Learned(run.plan, run.config, run.tokenizer, steps, progress)
+    return TrainingSnapshot(run.plan, run.config, run.tokenizer, steps, progress)

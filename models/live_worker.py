@@ -22,22 +22,30 @@ from safetensors.torch import save
 
 from models import training_plan
 from models.encoding import from_text
-from models.live_tasks import RATE, SEED, WARM_UP, Task, config_of, model_of, tokenizer_of
-from models.oom_priority import first_to_go
+from models.live_tasks import (
+    LEARNING_RATE,
+    SEED,
+    WARM_UP_STEPS,
+    Task,
+    config_of,
+    model_of,
+    tokenizer_of,
+)
+from models.oom_priority import prefer_oom_kill
 from models.tokenizer import Tokenizer
-from models.training_plan import MOST_STEPS, SECONDS, SHOWN, TrainingPlan
+from models.training_plan import CHECKPOINT_STEPS, MAX_SECONDS, MAX_STEPS, TrainingPlan
 
-A_REPORT = 0.5  # seconds between two reports
-A_POINT = 5  # steps that a point of the curve is the mean of
+REPORT_SECONDS = 0.5  # seconds between two reports
+POINT_STEPS = 5  # steps that a point of the curve is the mean of
 
 
 class TrainingLoop:
     """A model, its optimizer, and where it is."""
 
-    def __init__(self, plan: TrainingPlan, stored: bytes) -> None:
-        saved = torch.load(io.BytesIO(stored), weights_only=True) if stored else None
-        if saved:
-            self.tokenizer = Tokenizer(from_text(saved["tokenizer"]))
+    def __init__(self, plan: TrainingPlan, saved_bytes: bytes) -> None:
+        state = torch.load(io.BytesIO(saved_bytes), weights_only=True) if saved_bytes else None
+        if state:
+            self.tokenizer = Tokenizer(from_text(state["tokenizer"]))
         else:
             self.tokenizer = tokenizer_of(plan)
         self.task = Task(plan, self.tokenizer)
@@ -45,15 +53,19 @@ class TrainingLoop:
         self.config = config_of(plan, self.tokenizer)
         self.model = model_of(self.config, plan.kind)
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+            self.model.parameters(),
+            lr=LEARNING_RATE,
+            betas=(0.9, 0.98),
+            weight_decay=0.01,
+            fused=True,
         )
         self.step, self.before = 0, 0.0
-        self.points: list[float] = list(saved["points"]) if saved else []
+        self.points: list[float] = list(state["points"]) if state else []
         self.began = time.process_time()  # what it takes to begin is not learning
-        if saved:
-            self.model.load_state_dict(saved["model"])
-            self.optimizer.load_state_dict(saved["optimizer"])
-            self.step, self.before = saved["place"]
+        if state:
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.step, self.before = state["place"]
 
     @property
     def seconds(self) -> float:
@@ -63,7 +75,7 @@ class TrainingLoop:
     def learn(self) -> None:
         """One step of gradient descent."""
         for group in self.optimizer.param_groups:
-            group["lr"] = RATE * min(1.0, (self.step + 1) / WARM_UP)
+            group["lr"] = LEARNING_RATE * min(1.0, (self.step + 1) / WARM_UP_STEPS)
         loss = self.task.loss(self.model, self.task.batch(Random(f"{SEED}.{self.step}")))
         self.optimizer.zero_grad()
         loss.backward()
@@ -79,16 +91,16 @@ class TrainingLoop:
 
     def told(self) -> tuple[dict, bytes]:
         """How far it is, as a frame: new points of the curve, what is kept out, and the weights."""
-        kept_out, right = self.task.measured(self.model)
+        held_out_loss, accuracy = self.task.measured(self.model)
         header = {
             "kind": "at",
             "step": self.step,
             "seconds": self.seconds,
-            "kept_out": kept_out,
-            "right": right,
-            "shown": self.step in SHOWN,
+            "kept_out": held_out_loss,
+            "right": accuracy,
+            "shown": self.step in CHECKPOINT_STEPS,
         }
-        if len(self.points) >= A_POINT:
+        if len(self.points) >= POINT_STEPS:
             header["loss"] = sum(self.points) / len(self.points)
             self.points.clear()
         weights = {name: each.detach() for name, each in self.model.state_dict().items()}
@@ -96,7 +108,7 @@ class TrainingLoop:
 
     def stored(self) -> bytes:
         """All that it takes to go on."""
-        into = io.BytesIO()
+        buffer = io.BytesIO()
         torch.save(
             {
                 "model": self.model.state_dict(),
@@ -105,45 +117,45 @@ class TrainingLoop:
                 "points": self.points,
                 "tokenizer": self.tokenizer.bpe.to_str(),
             },
-            into,
+            buffer,
         )
-        return into.getvalue()
+        return buffer.getvalue()
 
 
 def main() -> None:
     """Read the plan, learn until told to stop or done, and hand over what it takes to go on."""
     os.nice(19)
-    first_to_go()
+    prefer_oom_kill()
     torch.set_num_threads(1)
-    source, to = sys.stdin.buffer, sys.stdout.buffer
+    source, output = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may write between frames
-    asked = training_plan.receive(source)
-    if asked is None:
+    first_frame = training_plan.receive(source)
+    if first_frame is None:
         return
-    training = TrainingLoop(TrainingPlan(**asked[0]["plan"]), asked[1])
+    training = TrainingLoop(TrainingPlan(**first_frame[0]["plan"]), first_frame[1])
     stop = threading.Event()
-    threading.Thread(target=_heard, args=(source, stop), daemon=True).start()
-    training_plan.send(to, *training.made())
-    work(training, stop, lambda frame: training_plan.send(to, *frame))
-    done = training.step >= MOST_STEPS or training.seconds >= SECONDS
-    training_plan.send(to, {"kind": "end", "done": done}, training.stored())
+    threading.Thread(target=_watch_input, args=(source, stop), daemon=True).start()
+    training_plan.send(output, *training.made())
+    work(training, stop, lambda frame: training_plan.send(output, *frame))
+    done = training.step >= MAX_STEPS or training.seconds >= MAX_SECONDS
+    training_plan.send(output, {"kind": "end", "done": done}, training.stored())
 
 
-def work(training: TrainingLoop, stop: threading.Event, tell) -> None:
+def work(training: TrainingLoop, stop: threading.Event, send_frame) -> None:
     """Learn and tell, until stopped or out of steps or seconds."""
     if training.step == 0:
-        tell(training.told())
-    last = time.monotonic()
-    while not stop.is_set() and training.step < MOST_STEPS and training.seconds < SECONDS:
+        send_frame(training.told())
+    last_report = time.monotonic()
+    while not stop.is_set() and training.step < MAX_STEPS and training.seconds < MAX_SECONDS:
         training.learn()
         now = time.monotonic()
-        if training.step in SHOWN or now - last > A_REPORT:
-            tell(training.told())
-            last = now
-    tell(training.told())
+        if training.step in CHECKPOINT_STEPS or now - last_report > REPORT_SECONDS:
+            send_frame(training.told())
+            last_report = now
+    send_frame(training.told())
 
 
-def _heard(source, stop: threading.Event) -> None:
+def _watch_input(source, stop: threading.Event) -> None:
     """Any frame means stop, and so does the end of the app."""
     source.read(1)
     stop.set()

@@ -97,19 +97,19 @@ class Model:
         cosines, each (row, rank)."""
         return self._source.nearest(self, vectors, top)
 
-    def generate(self, text: str, then: tuple[int, ...] = ()) -> TextGenerator:
+    def generate(self, text: str, prefix: tuple[int, ...] = ()) -> TextGenerator:
         """A text written a token at a time: a decoder continues `text`, a translator translates it.
         then: ids that were written already.
 
         Raises ValueError for a model that does not write, and for a text that leaves no room.
         """
-        return self._source.generate(self, text, then)
+        return self._source.generate(self, text, prefix)
 
-    def beams(self, text: str, how: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
+    def beams(self, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
         """Beam search for the translation of a text, one step at a time: the `how` best hypotheses,
         best first, or one sampled hypothesis. Raises ValueError for a model that does not
         translate."""
-        return self._source.beams(self, text, how)
+        return self._source.beams(self, text, strategy)
 
     def norms(self, stream: str, edits: Edit | Iterable[Edit] = ()) -> dict[str, Norm]:
         """Every LayerNorm of a stream by its place, such as "0.attn": gain and bias (d_model), eps,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MINILM, SMOLLM2 = "minilm", smollm2.NAME
 PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
-IN_ITS_OWN_CODE, IN_OURS, ON_THE_CLUSTER = "hub:", "ours:", "cluster:"
-PERMUTED = "@permuted"
+HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX = "hub:", "ours:", "cluster:"
+PERMUTED_SUFFIX = "@permuted"
 MINILM_CARD = {
     "name": MINILM,
     "kind": "encoder",
@@ -53,26 +53,26 @@ MINILM_CARD = {
 def names() -> tuple[str, ...]:
     """The names of the models that are here: our own, and MiniLM and SmolLM2 where their packages
     are installed."""
-    own, here = shipped_models.names(), (shipped_models.packaged(), smollm2.file())
-    packaged = (name for name, where in zip(PACKAGED, here) if where is not None)
-    return (*own[:3], *packaged, *own[3:])
+    shipped, paths = shipped_models.names(), (shipped_models.packaged(), smollm2.file())
+    packaged = (name for name, path in zip(PACKAGED, paths) if path is not None)
+    return (*shipped[:3], *packaged, *shipped[3:])
 
 
 def knows(name: str) -> bool:
     """True for a name that `load` takes; whether there is such a model on the hub shows when it is
     loaded."""
     base = name.partition("@")[0]
-    ways = IN_ITS_OWN_CODE, IN_OURS, ON_THE_CLUSTER
-    borrowed = name.startswith(ways) and name.partition(":")[2].strip()
-    return live_training.knows(name) or base in names() or bool(borrowed)
+    prefixes = HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX
+    is_external = name.startswith(prefixes) and name.partition(":")[2].strip()
+    return live_training.knows(name) or base in names() or bool(is_external)
 
 
 def card(name: str) -> dict:
     """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a
     name that is not here."""
-    of = live_training.card if live_training.is_live(name) else shipped_models.card
+    read_card = live_training.card if live_training.is_live(name) else shipped_models.card
     packaged = {MINILM: MINILM_CARD, SMOLLM2: smollm2.CARD}
-    return packaged[name] if name in packaged else of(name)
+    return packaged[name] if name in packaged else read_card(name)
 
 
 def checkpoints(name: str) -> tuple[str, ...]:
@@ -91,27 +91,27 @@ def packaged_folder() -> Path:
     folder = shipped_models.packaged()
     if folder is None:
         raise ValueError(f"the package {shipped_models.PACKAGE} is not installed")
-    return shipped_models.checked(folder)
+    return shipped_models.verified(folder)
 
 
 def spelled(name: str) -> str:
     """A name in the one way that `load` and lists use: no white space, no slash at its end, a
     folder by its whole path."""
-    way, where = way_of(name.strip())
-    return f"{way}{whole(where)}" if way else name.strip()
+    prefix, location = split_prefix(name.strip())
+    return f"{prefix}{full_path(location)}" if prefix else name.strip()
 
 
-def way_of(where: str) -> tuple[str, str]:
+def split_prefix(location: str) -> tuple[str, str]:
     """ "hub:" or "ours:" where a name begins with it, else "", and the rest."""
-    way = next((each for each in (IN_ITS_OWN_CODE, IN_OURS) if where.startswith(each)), "")
-    return way, where.removeprefix(way).strip()
+    prefix = next((each for each in (HUB_PREFIX, OURS_PREFIX) if location.startswith(each)), "")
+    return prefix, location.removeprefix(prefix).strip()
 
 
-def whole(where: str) -> str:
+def full_path(location: str) -> str:
     """A folder by its whole path; a name on the hub as it is, no slash at its end."""
-    path = os.path.expanduser(where)
-    here = path.startswith(("/", ".")) or (path.endswith(".gguf") and os.path.isfile(path))
-    return os.path.abspath(path) if here else where.rstrip("/")
+    path = os.path.expanduser(location)
+    is_local = path.startswith(("/", ".")) or (path.endswith(".gguf") and os.path.isfile(path))
+    return os.path.abspath(path) if is_local else location.rstrip("/")
 
 
 def absent() -> str:

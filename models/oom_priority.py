@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def first_to_go() -> None:
+def prefer_oom_kill() -> None:
     """Let the kernel end this process, and those that it starts, before any other where memory is
     short. Elsewhere than on Linux nothing is changed."""
     with suppress(OSError):

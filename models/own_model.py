@@ -22,12 +22,12 @@ from torch import Tensor, nn
 
 from models import generation, quantization, shipped_models
 from models.activation_cache import ActivationStore, Recorder
-from models.attention import MultiHeadAttention, by_inputs, looking
+from models.attention import MultiHeadAttention, input_major, self_attention_mask
 from models.config import Config
-from models.edit_ops import divisor, hidden, shuffled, that_fit
+from models.edit_ops import fitting_edits, mask_tokens, score_divisor, shuffle_tokens
 from models.edit_validation import check, check_length
 from models.edits import Edit, PatchHead, PatchSite
-from models.layers import WIDE, GatedFeedForward, Patch, sharing
+from models.layers import HAS_AVX512, GatedFeedForward, Patch, with_shared_keys
 from models.model import Model
 from models.recording import Attention, Card, NotFinite, Recording
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
@@ -37,21 +37,21 @@ from models.transformer import Decoder, Encoder, EncoderDecoder, FeedForward, Tr
 # faster.
 
 
-def lay_out(model: nn.Module) -> None:
+def optimise_layout(model: nn.Module) -> None:
     """Lay out what reads the stream: q, k and v beside each other, and the units of the
     feed-forward networks; with AVX-512, what both write with too."""
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             module.fuse()
-            writing = module.w_o
+            output_matrix = module.w_o
         elif isinstance(module, (FeedForward, GatedFeedForward)):
-            for matrix in module.reading():
-                matrix.weight.data = by_inputs(matrix.weight)
-            writing = module.w_2
+            for matrix in module.input_matrices():
+                matrix.weight.data = input_major(matrix.weight)
+            output_matrix = module.w_2
         else:
             continue
-        if WIDE:
-            writing.weight.data = by_inputs(writing.weight)
+        if HAS_AVX512:
+            output_matrix.weight.data = input_major(output_matrix.weight)
 
 
 KINDS: dict[str, type[Transformer]] = {
@@ -101,19 +101,19 @@ def load(name: str) -> OwnModel:
                 for key in file.keys()
                 if key.startswith(f"{step}/")
             }
-        stored = b"".join(tensors[key].numpy().tobytes() for key in sorted(tensors))
-        tensors = quantization.restored(tensors)
+        weight_bytes = b"".join(tensors[key].numpy().tobytes() for key in sorted(tensors))
+        tensors = quantization.dequantize(tensors)
     else:
-        stored = (folder / "model.safetensors").read_bytes()
-        tensors = load_safetensors(stored)
+        weight_bytes = (folder / "model.safetensors").read_bytes()
+        tensors = load_safetensors(weight_bytes)
     model = KINDS[card["kind"]](Config(**card["config"]))
     model.load_state_dict({key: tensor.float() for key, tensor in tensors.items()})
     return handle_of(
         model.eval(),
         Tokenizer.load(folder / "tokenizer.json"),
         name,
-        hashlib.sha256(stored).hexdigest()[:12],
-        f"{'8 to 12 bits' if step and quantization.is_coarse(folder) else 'fp16'}, computed in "
+        hashlib.sha256(weight_bytes).hexdigest()[:12],
+        f"{'8 to 12 bits' if step and quantization.is_quantized(folder) else 'fp16'}, computed in "
         f"fp32",
     )
 
@@ -129,7 +129,7 @@ def handle_of(
     """A handle around a model in memory, as training and tests have it. `ends` as in Handle; None
     for those of our own models."""
     config = model.config
-    lay_out(model)
+    optimise_layout(model)
     card = Card(
         name=name,
         kind=next(kind for kind, cls in KINDS.items() if type(model) is cls),
@@ -163,30 +163,30 @@ def record(
     overflow.
     """
     if edits:
-        masks = handle.tokenizer.mask is not None
-        check(edits, handle.card, handle.model.config, tuple(handle.attentions), masks)
+        fills_masks = handle.tokenizer.mask is not None
+        check(edits, handle.card, handle.model.config, tuple(handle.attentions), fills_masks)
     text = clean(text)
-    puts = _puts(handle, edits)
+    patches = _patches(handle, edits)
     if isinstance(handle.model, EncoderDecoder):
-        return _record_two(handle, text, edits, puts, target)
+        return _record_two(handle, text, edits, patches, target)
     if target is not None:
         raise ValueError(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
-    causal = isinstance(handle.model, Decoder)
+    is_decoder = isinstance(handle.model, Decoder)
     tokens, dropped = frame(handle, text)
-    tokens = hidden(shuffled(tokens, edits), edits, handle.tokenizer.mask, MASK)
+    tokens = mask_tokens(shuffle_tokens(tokens, edits), edits, handle.tokenizer.mask, MASK)
     n = len(tokens.ids)
     check_length(edits, n, handle.card)
-    name = "decoder" if causal else "encoder"
-    tape = Recorder(sharing(handle.model.config, edits), n)
-    handle.model(torch.tensor([tokens.ids]), tape=tape, edits=(*edits, *puts[name]))
+    name = "decoder" if is_decoder else "encoder"
+    tape = Recorder(with_shared_keys(handle.model.config, edits), n)
+    handle.model(torch.tensor([tokens.ids]), tape=tape, edits=(*edits, *patches[name]))
     _finite(tape)
     attention = Attention(
         name="self",
         query=name,
         key=name,
-        allowed=looking(0, n, causal, edits, handle.model.config.window).numpy(),
+        allowed=self_attention_mask(0, n, is_decoder, edits, handle.model.config.window).numpy(),
         scale=_scale(handle, "self", edits),
         **tape.heads["attn"],
     )
@@ -199,29 +199,29 @@ def _record_two(
     handle: OwnModel,
     text: str,
     edits: tuple[Edit, ...],
-    puts: dict[str, tuple[Patch, ...]],
+    patches: dict[str, tuple[Patch, ...]],
     target: str | tuple[int, ...] | None,
 ) -> Recording:
     source, dropped = frame(handle, text)
-    source = shuffled(source, edits)
+    source = shuffle_tokens(source, edits)
     check_length(edits, n := len(source.ids), handle.card)
-    reading, writing = (*edits, *puts["encoder"]), (*edits, *puts["decoder"])
+    encoder_edits, decoder_edits = (*edits, *patches["encoder"]), (*edits, *patches["decoder"])
     model = handle.model
-    memory_tape = Recorder(config := sharing(model.config, edits), n)
+    memory_tape = Recorder(config := with_shared_keys(model.config, edits), n)
     assert isinstance(model, EncoderDecoder)  # record has looked
-    memory = model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=reading)
+    memory = model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=encoder_edits)
     _finite(memory_tape, "encoder ")
-    tokens, target, target_dropped = _target(handle, memory, writing, target)
+    tokens, target, target_dropped = _target(handle, memory, decoder_edits, target)
     check_length(edits, m := len(tokens.ids), handle.card)
     tape = Recorder(config, m, n)
-    model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=writing)
+    model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=decoder_edits)
     _finite(tape, "decoder ")
     attention = (
         Attention(
             name="encoder self",
             query="encoder",
             key="encoder",
-            allowed=looking(0, n, False, edits).numpy(),
+            allowed=self_attention_mask(0, n, False, edits).numpy(),
             scale=_scale(handle, "encoder self", edits),
             **memory_tape.heads["attn"],
         ),
@@ -229,7 +229,7 @@ def _record_two(
             name="decoder self",
             query="decoder",
             key="decoder",
-            allowed=looking(0, m, True, edits).numpy(),
+            allowed=self_attention_mask(0, m, True, edits).numpy(),
             scale=_scale(handle, "decoder self", edits),
             **tape.heads["attn"],
         ),
@@ -256,37 +256,37 @@ def _target(
         tokens, dropped = frame_target(handle, clean(target))
         return tokens, clean(target), dropped
     assert isinstance(handle.model, EncoderDecoder)
-    said = (
+    ids = (
         list(target)
         if target is not None
         else generation.greedy(handle.model, handle.tokenizer, memory, edits)
     )
-    text = handle.tokenizer.text(said)
+    text = handle.tokenizer.text(ids)
     tokens, dropped = frame_target(handle, text)
-    if tokens.ids[1:] != tuple(said):  # another spelling of the same text; what was said counts
-        return spelled(handle.tokenizer, said), text, 0
+    if tokens.ids[1:] != tuple(ids):  # another spelling of the same text; what was said counts
+        return target_tokens(handle.tokenizer, ids), text, 0
     return tokens, text, dropped
 
 
 def _scale(handle: OwnModel, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:
     """What each layer of an attention multiplies q . k by, (layer)."""
     layers = handle.attentions[attention]
-    return np.array([1 / divisor(edits, each.layer, each.scale) for each in layers])
+    return np.array([1 / score_divisor(edits, each.layer, each.scale) for each in layers])
 
 
 def _finite(tape: Recorder, stream: str = "") -> None:
     """Raises NotFinite where the pass ended in numbers that are none."""
     if not tape.is_finite():
-        raise NotFinite(f"{stream}{tape.first_bad()}")
+        raise NotFinite(f"{stream}{tape.first_non_finite()}")
 
 
 @torch.inference_mode()
-def kept(
+def activations(
     handle: OwnModel,
     text: str,
     edits: tuple[Edit, ...] = (),
-    wanted: set[str] | None = None,
-    written: bool = True,
+    names: set[str] | None = None,
+    with_target: bool = True,
 ) -> dict[str, dict[str, Tensor]]:
     """Vectors of a pass over a text, by stream and name: sites (token, d_model) and heads' outputs
     "0.attn.z" (head, token, d_head).
@@ -296,57 +296,57 @@ def kept(
     """
     edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
     tokens, _ = frame(handle, clean(text))
-    tokens = shuffled(tokens, edits)
-    edits = that_fit(tokens, edits)
-    tokens = hidden(tokens, edits, handle.tokenizer.mask, MASK)
+    tokens = shuffle_tokens(tokens, edits)
+    edits = fitting_edits(tokens, edits)
+    tokens = mask_tokens(tokens, edits, handle.tokenizer.mask, MASK)
     check_length(edits, len(tokens.ids), handle.card)
     ids = torch.tensor([tokens.ids])
-    first, second = ActivationStore(wanted), ActivationStore(wanted)
+    source_store, target_store = ActivationStore(names), ActivationStore(names)
     if not isinstance(handle.model, EncoderDecoder):
-        handle.model(ids, tape=first, edits=edits)
-        return {handle.card.kind: first.held}
-    memory = handle.model.encode(ids, tape=first, edits=edits)
-    if not written:
-        return {"encoder": first.held}
-    said = [
+        handle.model(ids, tape=source_store, edits=edits)
+        return {handle.card.kind: source_store.held}
+    memory = handle.model.encode(ids, tape=source_store, edits=edits)
+    if not with_target:
+        return {"encoder": source_store.held}
+    target_ids = [
         handle.tokenizer.ends[0],
         *generation.greedy(handle.model, handle.tokenizer, memory, edits),
     ]
-    handle.model.decode(torch.tensor([said]), memory, tape=second, edits=edits)
-    return {"encoder": first.held, "decoder": second.held}
+    handle.model.decode(torch.tensor([target_ids]), memory, tape=target_store, edits=edits)
+    return {"encoder": source_store.held, "decoder": target_store.held}
 
 
-def _puts(handle: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch, ...]]:
+def _patches(handle: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch, ...]]:
     """What patches put in, by stream; a text that several of them name is read once."""
-    written = any(
-        place_of(handle, each.attention, each.layer)[0] == "decoder"
-        if isinstance(each, PatchHead)
-        else isinstance(each, PatchSite) and each.stream == "decoder"
-        for each in edits
+    with_target = any(
+        head_output_site(handle, edit.attention, edit.layer)[0] == "decoder"
+        if isinstance(edit, PatchHead)
+        else isinstance(edit, PatchSite) and edit.stream == "decoder"
+        for edit in edits
     )
-    donor = cache(lambda text: kept(handle, text, edits, written=written))
-    found: dict[str, list[Patch]] = {"encoder": [], "decoder": []}
+    donor = cache(lambda text: activations(handle, text, edits, with_target=with_target))
+    patches: dict[str, list[Patch]] = {"encoder": [], "decoder": []}
     for edit in edits:
         if isinstance(edit, PatchHead):
-            stream, name = place_of(handle, edit.attention, edit.layer)
-            found[stream].append(
+            stream, name = head_output_site(handle, edit.attention, edit.layer)
+            patches[stream].append(
                 Patch(name, donor(edit.text)[stream][name][edit.head], head=edit.head)
             )
         elif isinstance(edit, PatchSite):
-            held = donor(edit.text)
-            stream = edit.stream or next(iter(held))
-            sites = [site for site in held.get(stream, {}) if not site.endswith(".z")]
+            vectors = donor(edit.text)
+            stream = edit.stream or next(iter(vectors))
+            sites = [site for site in vectors.get(stream, {}) if not site.endswith(".z")]
             if edit.site not in sites:
-                there = f"has {', '.join(sites)}" if sites else f"is none of {', '.join(held)}"
-                raise ValueError(f"{edit}: no site {edit.site!r}; stream {stream} {there}")
-            n = len(held[stream][edit.site])
+                detail = f"has {', '.join(sites)}" if sites else f"is none of {', '.join(vectors)}"
+                raise ValueError(f"{edit}: no site {edit.site!r}; stream {stream} {detail}")
+            n = len(vectors[stream][edit.site])
             if edit.token is not None and not 0 <= edit.token < n:
                 raise ValueError(f"{edit}: the other text has tokens 0 to {n - 1} there")
-            found[stream].append(Patch(edit.site, held[stream][edit.site], token=edit.token))
-    return {stream: tuple(puts) for stream, puts in found.items()}
+            patches[stream].append(Patch(edit.site, vectors[stream][edit.site], token=edit.token))
+    return {stream: tuple(stream_patches) for stream, stream_patches in patches.items()}
 
 
-def place_of(handle: OwnModel, attention: str, layer: int) -> tuple[str, str]:
+def head_output_site(handle: OwnModel, attention: str, layer: int) -> tuple[str, str]:
     """The stream that an attention's heads write into, and the name that their outputs have on the
     tape."""
     stream = (
@@ -369,8 +369,8 @@ def frame(handle: OwnModel, text: str) -> tuple[Tokens, int]:
     [CLS] text [SEP] for an encoder, [BOS] text for a decoder, text [EOS] for the source of an
     encoder-decoder. A model that puts nothing around a text reads its end mark where there is
     none."""
-    limit, masks = handle.card.n_positions, handle.card.kind == "encoder"
-    tokens, dropped = handle.tokenizer.tokens(text, limit, *handle.ends, masks=masks)
+    limit, typed_masks = handle.card.n_positions, handle.card.kind == "encoder"
+    tokens, dropped = handle.tokenizer.tokens(text, limit, *handle.ends, typed_masks=typed_masks)
     if not tokens.ids:
         if handle.tokenizer.eos is None:
             raise ValueError(
@@ -397,13 +397,13 @@ def memory_of(handle: OwnModel, tokens: Tokens) -> Tensor:
     return handle.model.encode(torch.tensor([tokens.ids]))
 
 
-def spelled(tokenizer: Tokenizer, said: list[int]) -> Tokens:
+def target_tokens(tokenizer: Tokenizer, ids: list[int]) -> Tokens:
     """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together
     that no text would be split into."""
-    n = len(said)
+    n = len(ids)
     return Tokens(
-        (tokenizer.ends[0], *said),
-        (BOS, *map(tokenizer.label, said)),
+        (tokenizer.ends[0], *ids),
+        (BOS, *map(tokenizer.label, ids)),
         ((-1, -1),) * (n + 1),
-        (True, *(token in tokenizer.special for token in said)),
+        (True, *(token in tokenizer.special for token in ids)),
     )

@@ -66,25 +66,27 @@ def nearest(handle: OwnModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray
     return logit_lens.nearest(handle.model.embedding.token.weight, vectors, top)
 
 
-def generate(handle: OwnModel, text: str, then: tuple[int, ...] = ()) -> generation.Generation:
+def generate(handle: OwnModel, text: str, prefix: tuple[int, ...] = ()) -> generation.Generation:
     """A text in the making, as `Model.generate`."""
     if handle.card.kind == "encoder":
         raise ValueError(f"{handle.card.name} fills masked words and does not write")
     tokens, dropped = own_model.frame(handle, own_model.clean(text))
     if handle.card.kind == "encoder-decoder":
         return generation.Generation(
-            handle.model, [handle.tokenizer.ends[0], *then], own_model.memory_of(handle, tokens)
+            handle.model, [handle.tokenizer.ends[0], *prefix], own_model.memory_of(handle, tokens)
         )
-    generation.expect_room(handle.card, len(tokens.ids) + len(then), dropped)
-    return generation.Generation(handle.model, [*tokens.ids, *then])
+    generation.expect_room(handle.card, len(tokens.ids) + len(prefix), dropped)
+    return generation.Generation(handle.model, [*tokens.ids, *prefix])
 
 
-def beams(handle: OwnModel, text: str, how: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
+def beams(
+    handle: OwnModel, text: str, strategy: int | SeededSampling
+) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, as `Model.beams`."""
     if handle.card.kind != "encoder-decoder":
         raise ValueError(f"{handle.card.name} writes no translation")
     tokens, _ = own_model.frame(handle, own_model.clean(text))
-    begin, end = handle.tokenizer.ends
-    longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
+    bos, eos = handle.tokenizer.ends
+    max_length = generation.max_answer_length(len(tokens.ids), handle.card.n_positions)
     memory = own_model.memory_of(handle, tokens)
-    return generation.beams(handle.model, [begin], end, how, longest, memory)
+    return generation.beams(handle.model, [bos], eos, strategy, max_length, memory)

@@ -20,65 +20,69 @@ RUN = 32
 # What is kept beside a matrix, by the end of its name: its scales, and the lowest bits of 10 or 12,
 # four or two numbers in a byte.
 SCALE, LOW = "#scale", "#low"
-OF_FEED_FORWARD = ".feed_forward."
+FEED_FORWARD_MARK = ".feed_forward."
 # Bits of what scores are made of (embeddings and attention) and of the feed-forward networks,
 # from the smallest on.
 BITS = ((8, 8), (10, 8), (10, 10), (12, 8), (12, 10), (12, 12))
 State = dict[str, Tensor]
 
 
-def as_coarse_as(state: State, holds: Callable[[State], bool]) -> State:
+def coarsest(state: State, accepts: Callable[[State], bool]) -> State:
     """The tensors as coarse as `holds` allows, which is asked with what would come back."""
     for bits in BITS:
-        kept = coarsened(state, bits)
-        if holds(restored(kept)):
-            return kept
+        quantized = quantize(state, bits)
+        if accepts(dequantize(quantized)):
+            return quantized
     return {name: tensor.half().contiguous() for name, tensor in state.items()}
 
 
-def coarsened(state: State, bits: tuple[int, int]) -> State:
+def quantize(state: State, bits: tuple[int, int]) -> State:
     """Tensors by name, the matrices among them as whole numbers of so many `bits`, one of BITS. A
     matrix whose rows are not whole runs stays fp16."""
-    kept: State = {}
+    quantized: State = {}
     for name, tensor in state.items():
         if tensor.dim() != 2 or tensor.shape[1] % RUN:
-            kept[name] = tensor.half().contiguous()
+            quantized[name] = tensor.half().contiguous()
             continue
-        low = bits[OF_FEED_FORWARD in name] - 8
-        most = 2 ** (7 + low) - 1
+        low_bits = bits[FEED_FORWARD_MARK in name] - 8
+        limit = 2 ** (7 + low_bits) - 1
         runs = tensor.float().unflatten(1, (-1, RUN))  # (row, run, RUN)
-        scale = (runs.abs().amax(-1, keepdim=True) / most).half().float().clamp(min=2**-24)
-        whole = (runs / scale).round().clamp(-most, most).to(torch.int16).flatten(1)
-        if low:
-            each = 8 // low  # numbers whose lowest bits stand in one byte
-            lowest = (whole & (2**low - 1)).unflatten(1, (-1, each))
-            kept[name + LOW] = (lowest << (low * torch.arange(each))).sum(-1).to(torch.uint8)
-        kept[name] = (whole >> low).to(torch.int8)
-        kept[name + SCALE] = scale[..., 0].half()
-    return kept
+        scale = (runs.abs().amax(-1, keepdim=True) / limit).half().float().clamp(min=2**-24)
+        integers = (runs / scale).round().clamp(-limit, limit).to(torch.int16).flatten(1)
+        if low_bits:
+            per_byte = 8 // low_bits  # numbers whose lowest bits stand in one byte
+            remainders = (integers & (2**low_bits - 1)).unflatten(1, (-1, per_byte))
+            quantized[name + LOW] = (
+                (remainders << (low_bits * torch.arange(per_byte))).sum(-1).to(torch.uint8)
+            )
+        quantized[name] = (integers >> low_bits).to(torch.int8)
+        quantized[name + SCALE] = scale[..., 0].half()
+    return quantized
 
 
-def restored(kept: State) -> State:
+def dequantize(quantized: State) -> State:
     """What `coarsened` made, in fp32; other tensors as they are."""
     state: State = {}
-    for name, tensor in kept.items():
+    for name, tensor in quantized.items():
         if name.endswith((SCALE, LOW)):
             continue
-        if name + SCALE in kept:
-            whole = tensor.float()
-            if name + LOW in kept:
-                packed = kept[name + LOW].int()
-                each = tensor.shape[1] // packed.shape[1]
-                low = 8 // each
-                lowest = packed[..., None] >> (low * torch.arange(each)) & (2**low - 1)
-                whole = whole * 2**low + lowest.flatten(1)
-            scale = kept[name + SCALE].float()[..., None]
-            tensor = (whole.unflatten(1, (-1, RUN)) * scale).flatten(1)
+        if name + SCALE in quantized:
+            integers = tensor.float()
+            if name + LOW in quantized:
+                packed = quantized[name + LOW].int()
+                per_byte = tensor.shape[1] // packed.shape[1]
+                low_bits = 8 // per_byte
+                remainders = packed[..., None] >> (low_bits * torch.arange(per_byte)) & (
+                    2**low_bits - 1
+                )
+                integers = integers * 2**low_bits + remainders.flatten(1)
+            scale = quantized[name + SCALE].float()[..., None]
+            tensor = (integers.unflatten(1, (-1, RUN)) * scale).flatten(1)
         state[name] = tensor
     return state
 
 
-def is_coarse(folder: Path) -> bool:
+def is_quantized(folder: Path) -> bool:
     """True where a model's earlier weights are kept so."""
     with safe_open(folder / "checkpoints.safetensors", framework="pt") as file:
         return any(name.endswith(SCALE) for name in file.keys())

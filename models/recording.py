@@ -36,7 +36,7 @@ from models.edits import Edit
 # Keys and values that several heads share: held once, read as if every head had its own.
 
 
-class Shared(np.lib.mixins.NDArrayOperatorsMixin):
+class GroupedArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array (layer, head, key, d_head) in which heads that stand together are alike, `held` once
     for each group of them, (layer, key head, key, d_head).
 
@@ -44,8 +44,8 @@ class Shared(np.lib.mixins.NDArrayOperatorsMixin):
     array of its own that is not kept. Nothing can be written into it.
     """
 
-    def __init__(self, held: np.ndarray, n_head: int) -> None:
-        self.held, self.n_head = held, n_head
+    def __init__(self, array: np.ndarray, n_head: int) -> None:
+        self.held, self.n_head = array, n_head
 
     @property
     def each(self) -> int:
@@ -79,24 +79,24 @@ class Shared(np.lib.mixins.NDArrayOperatorsMixin):
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self[layer] for layer in range(len(self)))
 
-    def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, Integral):
-            return _frozen(np.repeat(self.held[int(at)], self.each, axis=0))
-        if isinstance(at, tuple) and len(at) > 1 and isinstance(at[1], Integral):
-            layers, head, *rest = at
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, Integral):
+            return _frozen(np.repeat(self.held[int(index)], self.each, axis=0))
+        if isinstance(index, tuple) and len(index) > 1 and isinstance(index[1], Integral):
+            layers, head, *inner = index
             if isinstance(layers, (Integral, slice)) and -self.n_head <= head < self.n_head:
-                return self.held[(layers, int(head) % self.n_head // self.each, *rest)]
-        return _frozen(np.asarray(self)[at])
+                return self.held[(layers, int(head) % self.n_head // self.each, *inner)]
+        return _frozen(np.asarray(self)[index])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("keys that heads share are put together, which takes a copy")
-        whole = np.repeat(self.held, self.each, axis=1)
-        return whole if dtype is None else whole.astype(dtype, copy=False)
+        array = np.repeat(self.held, self.each, axis=1)
+        return array if dtype is None else array.astype(dtype, copy=False)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Any, **named: Any) -> Any:
-        whole = (np.asarray(each) if isinstance(each, Shared) else each for each in given)
-        return getattr(ufunc, method)(*whole, **named)
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        arrays = (np.asarray(each) if isinstance(each, GroupedArray) else each for each in inputs)
+        return getattr(ufunc, method)(*arrays, **options)
 
     def __getattr__(self, name: str) -> Any:
         # All else that an array has; but not its bytes, of which most are not held.
@@ -105,23 +105,23 @@ class Shared(np.lib.mixins.NDArrayOperatorsMixin):
         return getattr(np.asarray(self), name)
 
 
-def once(array: np.ndarray | Shared, n_head: int) -> np.ndarray | Shared:
+def grouped(array: np.ndarray | GroupedArray, n_head: int) -> np.ndarray | GroupedArray:
     """Keys or values as they are read by so many heads: those of fewer key heads as Shared, where
     each stands for as many heads as every other; all else as it is."""
-    if isinstance(array, Shared) or array.ndim != 4 or array.shape[1] in (0, n_head):
+    if isinstance(array, GroupedArray) or array.ndim != 4 or array.shape[1] in (0, n_head):
         return array
-    return array if n_head % array.shape[1] else Shared(array, n_head)
+    return array if n_head % array.shape[1] else GroupedArray(array, n_head)
 
 
-def held(value: Any) -> Any:
+def stored_array(value: Any) -> Any:
     """What is held of an array, which may be Shared; anything else as it is."""
-    return value.held if isinstance(value, Shared) else value
+    return value.held if isinstance(value, GroupedArray) else value
 
 
-def _frozen(found: Any) -> Any:
-    if isinstance(found, np.ndarray):
-        found.flags.writeable = False
-    return found
+def _frozen(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    return value
 
 
 VERSION = "0.4.0"  # of Headlight, for the package and for every file that leaves it
@@ -209,9 +209,9 @@ class Stream:
         """Every (before, wrote, sum) triple of site names: before + wrote = sum, unless an edit
         took the residual away."""
         triples, state = [], self.sites[0]
-        for at, site in enumerate(self.sites):
+        for index, site in enumerate(self.sites):
             if site.endswith(".wrote"):
-                triples.append((state, site, self.sites[at + 1]))
+                triples.append((state, site, self.sites[index + 1]))
             elif not site.endswith(".read"):
                 state = site
         return tuple(triples)
@@ -241,27 +241,27 @@ class Attention:
     pattern: np.ndarray
     allowed: np.ndarray
     q: np.ndarray
-    k: np.ndarray | Shared
-    v: np.ndarray | Shared
+    k: np.ndarray | GroupedArray
+    v: np.ndarray | GroupedArray
     scale: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         _expect(f"pattern of {self.name}", self.pattern, (None, None, None, None))
         layers, heads, queries, keys = self.pattern.shape
-        opened = layers if self.opens else 0
+        qkv_layers = layers if self.opens else 0
         for name in ("k", "v"):
-            object.__setattr__(self, name, once(getattr(self, name), heads))
-        _expect(f"scores of {self.name}", self.scores, (opened, heads, queries, keys))
+            object.__setattr__(self, name, grouped(getattr(self, name), heads))
+        _expect(f"scores of {self.name}", self.scores, (qkv_layers, heads, queries, keys))
         _expect(f"allowed of {self.name}", self.allowed, (queries, keys))
-        _expect(f"q of {self.name}", self.q, (opened, heads, queries, None))
-        _expect(f"k of {self.name}", self.k, (opened, heads, keys, None))
-        _expect(f"v of {self.name}", self.v, (opened, heads, keys, None))
+        _expect(f"q of {self.name}", self.q, (qkv_layers, heads, queries, None))
+        _expect(f"k of {self.name}", self.k, (qkv_layers, heads, keys, None))
+        _expect(f"v of {self.name}", self.v, (qkv_layers, heads, keys, None))
         if self.opens and not self.scale.size:
             object.__setattr__(self, "scale", _likeliest_scale(self))
-        _expect(f"scale of {self.name}", self.scale, (opened,))
-        off = np.abs(self.pattern @ np.ones(keys, self.pattern.dtype) - 1.0).max(initial=0.0)
-        if not off <= ROW_SUM_TOLERANCE:
-            raise ValueError(f"rows of {self.name} do not sum to 1: off by {off:.3g}")
+        _expect(f"scale of {self.name}", self.scale, (qkv_layers,))
+        error = np.abs(self.pattern @ np.ones(keys, self.pattern.dtype) - 1.0).max(initial=0.0)
+        if not error <= ROW_SUM_TOLERANCE:
+            raise ValueError(f"rows of {self.name} do not sum to 1: off by {error:.3g}")
         if not self.allowed.all() and self.pattern[..., ~self.allowed].any():
             raise ValueError(f"{self.name} attends where it is not allowed")
         _freeze(self)
@@ -274,7 +274,7 @@ class Attention:
     @property
     def key_heads(self) -> int:
         """How many heads' keys and values are held."""
-        return held(self.k).shape[1]
+        return stored_array(self.k).shape[1]
 
     @cached_property
     def received(self) -> np.ndarray:
@@ -296,7 +296,7 @@ class Attention:
         """An attention of which only the pattern (layer, head, query, key) and `allowed` (query,
         key) are known."""
         _, heads, queries, keys = pattern.shape
-        none = {n: np.zeros((0, heads, n, 0), pattern.dtype) for n in (queries, keys)}
+        empty = {n: np.zeros((0, heads, n, 0), pattern.dtype) for n in (queries, keys)}
         return cls(
             name,
             query,
@@ -304,9 +304,9 @@ class Attention:
             np.zeros((0, heads, queries, keys), pattern.dtype),
             pattern,
             allowed,
-            none[queries],
-            none[keys],
-            none[keys].copy(),
+            empty[queries],
+            empty[keys],
+            empty[keys].copy(),
         )
 
 
@@ -367,7 +367,7 @@ class Recording:
     __hash__ = None  # type: ignore[assignment]  # arrays have no hash
 
 
-def to_npz(recording: Recording, small: bool = True) -> bytes:
+def to_npz(recording: Recording, compressed: bool = True) -> bytes:
     """The whole recording as an .npz file: one JSON header under `header`, and each array as
     `stream.<name>.<field>` or `attention.<name>.<field>`; keys and values that heads share once.
     `from_npz` reads it back into an equal Recording. `small`: compressed, which takes ten times as
@@ -386,16 +386,16 @@ def to_npz(recording: Recording, small: bool = True) -> bytes:
     for kind, parts in (("stream", recording.streams), ("attention", recording.attention)):
         header[kind] = []
         for part in parts:
-            plain = {}
-            for each in fields(part):
-                value = held(getattr(part, each.name))
+            values = {}
+            for member in fields(part):
+                value = stored_array(getattr(part, member.name))
                 if isinstance(value, np.ndarray):
-                    arrays[f"{kind}.{part.name}.{each.name}"] = value
+                    arrays[f"{kind}.{part.name}.{member.name}"] = value
                 else:
-                    plain[each.name] = value
-            header[kind].append(plain)
+                    values[member.name] = value
+            header[kind].append(values)
     file = io.BytesIO()
-    save = np.savez_compressed if small else np.savez
+    save = np.savez_compressed if compressed else np.savez
     save(file, header=np.array(json.dumps(header)), **arrays)
     return file.getvalue()
 
@@ -437,34 +437,36 @@ def _likeliest_scale(attention: Attention) -> np.ndarray:
     q, k, scores = (
         each[:, 0].astype(np.float64) for each in (attention.q, attention.k, attention.scores)
     )
-    bare, usual = q @ k.swapaxes(-1, -2), max(1, q.shape[-1]) ** -0.5
-    off = [np.abs(bare * scale - scores).max(axis=(1, 2), initial=0.0) for scale in (usual, 1.0)]
-    return np.where(off[1] < off[0], 1.0, usual)
+    unscaled, default = q @ k.swapaxes(-1, -2), max(1, q.shape[-1]) ** -0.5
+    errors = [
+        np.abs(unscaled * scale - scores).max(axis=(1, 2), initial=0.0) for scale in (default, 1.0)
+    ]
+    return np.where(errors[1] < errors[0], 1.0, default)
 
 
-def _expect(what: str, array: np.ndarray | Shared, shape: tuple[int | None, ...]) -> None:
+def _expect(name: str, array: np.ndarray | GroupedArray, shape: tuple[int | None, ...]) -> None:
     if array.ndim != len(shape) or any(
-        want not in (None, have) for want, have in zip(shape, array.shape)
+        expected not in (None, actual) for expected, actual in zip(shape, array.shape)
     ):
-        raise ValueError(f"{what} should have shape {shape}, has {array.shape}")
+        raise ValueError(f"{name} should have shape {shape}, has {array.shape}")
 
 
 def _freeze(part: Stream | Attention) -> None:
-    for each in fields(part):
-        value = held(getattr(part, each.name))
+    for member in fields(part):
+        value = stored_array(getattr(part, member.name))
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
 
 
 def _equal(a: Any, b: Any) -> bool:
-    for each in fields(a):
-        x, y = getattr(a, each.name), getattr(b, each.name)
-        if not each.compare:
+    for member in fields(a):
+        x, y = getattr(a, member.name), getattr(b, member.name)
+        if not member.compare:
             continue
-        if isinstance(x, (np.ndarray, Shared)):
+        if isinstance(x, (np.ndarray, GroupedArray)):
             if x.dtype != y.dtype or not np.array_equal(x, y):
                 return False
-        elif each.name in ("streams", "attention"):
+        elif member.name in ("streams", "attention"):
             if len(x) != len(y) or not all(map(_equal, x, y)):
                 return False
         elif x != y:

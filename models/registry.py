@@ -18,15 +18,15 @@ import numpy as np
 from models import live_training, smollm2
 from models.model import Model
 from models.model_names import (
-    IN_ITS_OWN_CODE,
-    IN_OURS,
+    CLUSTER_PREFIX,
+    HUB_PREFIX,
     MINILM,
-    ON_THE_CLUSTER,
-    PERMUTED,
+    OURS_PREFIX,
+    PERMUTED_SUFFIX,
     SMOLLM2,
+    full_path,
     packaged_folder,
-    way_of,
-    whole,
+    split_prefix,
 )
 from models.model_names import PACKAGED as PACKAGED
 from models.model_names import absent as absent
@@ -52,16 +52,16 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
     Raises ValueError, one sentence that says why and what to do, for a name that is not known and a
     model that cannot be used.
     """
-    if name.startswith(ON_THE_CLUSTER):
+    if name.startswith(CLUSTER_PREFIX):
         from models import cluster
 
         return cluster.load(name)
-    if name.endswith(PERMUTED):
+    if name.endswith(PERMUTED_SUFFIX):
         from models.weight_shuffle import permuted
 
-        whole_one = load(name.removesuffix(PERMUTED), progress)
-        return permuted(cast("own_model.OwnModel | hf_model.HFModel", whole_one), name)
-    where = name.partition(":")[2]
+        base_model = load(name.removesuffix(PERMUTED_SUFFIX), progress)
+        return permuted(cast("own_model.OwnModel | hf_model.HFModel", base_model), name)
+    location = name.partition(":")[2]
     if name == MINILM:
         from models.pretrained import weight_conversion
 
@@ -70,22 +70,24 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
         from models.pretrained import weight_conversion
 
         return weight_conversion.load(smollm2.folder(), SMOLLM2)
-    if name.startswith(IN_ITS_OWN_CODE):
+    if name.startswith(HUB_PREFIX):
         from models.pretrained import hf_model, sandbox
 
-        where = str(packaged_folder()) if where == MINILM else where
-        return sandbox.prove(hf_model.load(where, progress, name), name)
-    if name.startswith(IN_OURS):
+        location = str(packaged_folder()) if location == MINILM else location
+        return sandbox.verify(hf_model.load(location, progress, name), name)
+    if name.startswith(OURS_PREFIX):
         from models.pretrained import hub, sandbox, weight_conversion
 
-        return sandbox.prove(weight_conversion.load(hub.find(where, progress, name), name), name)
+        return sandbox.verify(
+            weight_conversion.load(hub.find(location, progress, name), name), name
+        )
     from models import own_model
 
     return live_training.load(name) if live_training.is_live(name) else own_model.load(name)
 
 
-def tried(
-    where: str,
+def trial_load(
+    location: str,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[str, Stamp | None]:
@@ -97,15 +99,15 @@ def tried(
     there. Raises ValueError, one sentence, for a model that cannot be used, and where `cancelled()`
     became true.
     """
-    if where.startswith(ON_THE_CLUSTER):
-        return where, None
+    if location.startswith(CLUSTER_PREFIX):
+        return location, None
     from models.pretrained import hub, model_files, sandbox
 
-    way, where = way_of(where.strip())
-    where = whole(where) if where else where
-    folder = hub.locate(where, progress)
-    looks = model_files.stamp(folder)
-    return sandbox.tester.try_out(folder, where, way, cancelled) + where, looks
+    prefix, location = split_prefix(location.strip())
+    location = full_path(location) if location else location
+    folder = hub.locate(location, progress)
+    files_stamp = model_files.stamp(folder)
+    return sandbox.tester.try_out(folder, location, prefix, cancelled) + location, files_stamp
 
 
 def stamp(name: str) -> Stamp | None:
@@ -113,16 +115,16 @@ def stamp(name: str) -> Stamp | None:
     written since. None for a model without files here."""
     from models.pretrained import model_files
 
-    way, where = way_of(name)
-    folder = model_files.here(where) if way else None
+    prefix, location = split_prefix(name)
+    folder = model_files.local_folder(location) if prefix else None
     return None if folder is None else model_files.stamp(folder)
 
 
-def fetched() -> tuple[str, ...]:
+def cached_models() -> tuple[str, ...]:
     """Names of the hub's models whose files lie in this machine's cache of it."""
     from models.pretrained import hub
 
-    return hub.fetched()
+    return hub.cached_models()
 
 
 def families() -> list[dict[str, str]]:
@@ -130,22 +132,22 @@ def families() -> list[dict[str, str]]:
     and whether our own classes run it."""
     from models.pretrained import weight_conversion
 
-    looks = {"encoder": "self", "decoder": "self, causal"}
+    attention_kinds = {"encoder": "self", "decoder": "self, causal"}
     return [
         {
-            "family": each.name,
-            "kind": each.kind,
-            "attention": looks.get(each.kind, "self, causal, cross"),
-            "q, k, v and scores": "yes" if each.opens else "patterns alone",
-            "residual stream": "every sub-layer" if each.law else "after each layer",
-            "norms": each.norm,
-            "positions": each.positions,
+            "family": family.name,
+            "kind": family.kind,
+            "attention": attention_kinds.get(family.kind, "self, causal, cross"),
+            "q, k, v and scores": "yes" if family.opens else "patterns alone",
+            "residual stream": "every sub-layer" if family.law else "after each layer",
+            "norms": family.norm,
+            "positions": family.positions,
             "in Headlight’s own classes": "yes"
-            if each.model_type in weight_conversion.CONVERSIONS
+            if family.model_type in weight_conversion.CONVERSIONS
             else "",
-            "example": each.example,
+            "example": family.example,
         }
-        for each in weight_conversion.SUPPORTED_FAMILIES
+        for family in weight_conversion.SUPPORTED_FAMILIES
     ]
 
 

@@ -47,7 +47,7 @@ class WrittenToken:
     rank: int
 
 
-def said(logits: np.ndarray, id: int) -> WrittenToken:
+def score_token(logits: np.ndarray, id: int) -> WrittenToken:
     """How likely the model, by its scores (id), held a token that was written."""
     return WrittenToken(id, float(softmax(logits)[id]), int((logits > logits[id]).sum()))
 
@@ -72,14 +72,14 @@ def probabilities(logits: np.ndarray, sampling: Sampling) -> np.ndarray:
     if sampling.temperature == 0:
         return np.bincount(order[:1], minlength=len(logits)).astype(np.float64)
     p = softmax(logits / sampling.temperature)
-    keep = order[: sampling.top_k] if sampling.top_k else order
+    indices = order[: sampling.top_k] if sampling.top_k else order
     if sampling.top_p < 1:
-        share = p[keep] / p[keep].sum()
-        before = np.cumsum(share) - share
-        keep = keep[before < sampling.top_p]
-    kept = np.zeros_like(p)
-    kept[keep] = p[keep]
-    return kept / kept.sum()
+        share = p[indices] / p[indices].sum()
+        mass_before = np.cumsum(share) - share
+        indices = indices[mass_before < sampling.top_p]
+    filtered = np.zeros_like(p)
+    filtered[indices] = p[indices]
+    return filtered / filtered.sum()
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Circuits:
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeWord:
     """A word of several pieces: as a person reads it, its pieces, and its own probability, the
     product of theirs. `cut`: it goes on after the last of them."""
 
@@ -215,12 +215,12 @@ class Whole:
 
 
 # BERT's mask token and RoBERTa's; a reader may type either for any model.
-MASKS = ("[MASK]", "<mask>")
+MASK_SPELLINGS = ("[MASK]", "<mask>")
 
 
-def spelling(name: str = "") -> re.Pattern[str]:
+def mask_pattern(name: str = "") -> re.Pattern[str]:
     """What is read as a mask token called `name`, in capitals or not."""
-    names = dict.fromkeys(each for each in (name, *MASKS) if each)
+    names = dict.fromkeys(spelling for spelling in (name, *MASK_SPELLINGS) if spelling)
     return re.compile("|".join(map(re.escape, names)), re.IGNORECASE)
 
 

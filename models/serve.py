@@ -20,13 +20,20 @@ from typing import Any
 import numpy as np
 
 from models import registry
-from models.cluster import arrays, capabilities_as_data, card_as_data, opened, packed, packed_arrays
+from models.cluster import (
+    arrays,
+    capabilities_as_data,
+    card_as_data,
+    packed,
+    packed_arrays,
+    unpacked,
+)
 from models.edits import from_line
 from models.recording import NotFinite, Recording, to_npz
 
 NAME = "headlight"
-MOST_BYTES = 16 << 20  # of one question
-LATEST = 4  # recordings that a replica keeps: the lens of one is asked for right after it
+MAX_REQUEST_BYTES = 16 << 20  # of one question
+MAX_RECORDINGS = 4  # recordings that a replica keeps: the lens of one is asked for right after it
 
 
 class Models:
@@ -35,11 +42,11 @@ class Models:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._handles = {name: registry.load(name) for name in names}
-        self._one = threading.Lock()  # passes are fastest one by one
-        self._recorded = lru_cache(maxsize=LATEST)(self._record)
+        self._lock = threading.Lock()  # passes are fastest one by one
+        self._recorded = lru_cache(maxsize=MAX_RECORDINGS)(self._record)
         self._answers: dict[str, Callable[[dict, bytes], tuple[dict, bytes]]] = {
             "load": self._load,
-            "record": lambda asked, _: ({}, to_npz(self._recording(asked), small=False)),
+            "record": lambda request, _: ({}, to_npz(self._recording(request), compressed=False)),
             "lens": self._lens,
             "logits": self._logits,
             "nearest": self._nearest,
@@ -49,56 +56,58 @@ class Models:
     def answer(self, body: bytes) -> bytes:
         """The answer to one question, with the process that gives it; a `problem` where it cannot
         be answered."""
-        mine = {"process": os.getpid()}
+        process = {"process": os.getpid()}
         try:
-            asked, content = opened(body)
-            if asked.get("model") not in self._handles:
+            request, content = unpacked(body)
+            if request.get("model") not in self._handles:
                 raise ValueError("The cluster serves no model of this name.")
-            with self._one:
-                told, made = self._answers[asked["ask"]](asked, content)
-            return packed(told | mine, made)
+            with self._lock:
+                answer, payload = self._answers[request["ask"]](request, content)
+            return packed(answer | process, payload)
         except NotFinite as error:
-            return packed({"problem": str(error), "site": error.site} | mine)
+            return packed({"problem": str(error), "site": error.site} | process)
         except ValueError as error:
-            return packed({"problem": str(error)} | mine)
+            return packed({"problem": str(error)} | process)
         except (KeyError, TypeError, IndexError):
-            return packed({"problem": "This is no question that a model answers."} | mine)
+            return packed({"problem": "This is no question that a model answers."} | process)
 
     def _record(self, model: str, text: str, edits: str, target: Any) -> Recording:
         return self._handles[model].record(text, from_line(edits), target)
 
-    def _recording(self, asked: dict) -> Recording:
-        target = asked["target"]
+    def _recording(self, request: dict) -> Recording:
+        target = request["target"]
         target = tuple(target) if isinstance(target, list) else target
-        return self._recorded(asked["model"], asked["text"], asked["edits"], target)
+        return self._recorded(request["model"], request["text"], request["edits"], target)
 
-    def _load(self, asked: dict, _: bytes) -> tuple[dict, bytes]:
-        handle = self._handles[asked["model"]]
+    def _load(self, request: dict, _: bytes) -> tuple[dict, bytes]:
+        handle = self._handles[request["model"]]
         return {
             "card": card_as_data(handle.card),
             "offers": capabilities_as_data(handle.capabilities),
             "labels": handle.labels(range(handle.card.n_vocab)),
         }, b""
 
-    def _lens(self, asked: dict, _: bytes) -> tuple[dict, bytes]:
-        handle, of = self._handles[asked["model"]], self._recording(asked)
-        made = handle.lens(of, asked["stream"], asked["top"])
-        parts = {each.name: getattr(made, each.name) for each in fields(made)}
-        numbers = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
-        return {"sites": made.sites}, packed_arrays(**numbers)
+    def _lens(self, request: dict, _: bytes) -> tuple[dict, bytes]:
+        handle, recording = self._handles[request["model"]], self._recording(request)
+        result = handle.lens(recording, request["stream"], request["top"])
+        values = {each.name: getattr(result, each.name) for each in fields(result)}
+        array_values = {
+            name: value for name, value in values.items() if isinstance(value, np.ndarray)
+        }
+        return {"sites": result.sites}, packed_arrays(**array_values)
 
-    def _logits(self, asked: dict, _: bytes) -> tuple[dict, bytes]:
-        handle, of = self._handles[asked["model"]], self._recording(asked)
-        made = handle.logits(of, asked["stream"], asked["token"])
-        return {}, packed_arrays(logits=made)
+    def _logits(self, request: dict, _: bytes) -> tuple[dict, bytes]:
+        handle, recording = self._handles[request["model"]], self._recording(request)
+        scores = handle.logits(recording, request["stream"], request["token"])
+        return {}, packed_arrays(logits=scores)
 
-    def _nearest(self, asked: dict, content: bytes) -> tuple[dict, bytes]:
+    def _nearest(self, request: dict, content: bytes) -> tuple[dict, bytes]:
         vectors = arrays(content)["vectors"]
-        ids, cosines = self._handles[asked["model"]].nearest(vectors, asked["top"])
+        ids, cosines = self._handles[request["model"]].nearest(vectors, request["top"])
         return {}, packed_arrays(ids=ids, cosines=cosines)
 
-    def _text(self, asked: dict, _: bytes) -> tuple[dict, bytes]:
-        return {"text": self._handles[asked["model"]].tokenizer.text(asked["ids"])}, b""
+    def _text(self, request: dict, _: bytes) -> tuple[dict, bytes]:
+        return {"text": self._handles[request["model"]].tokenizer.text(request["ids"])}, b""
 
 
 class Replica:
@@ -112,7 +121,7 @@ class Replica:
         from starlette.concurrency import run_in_threadpool
         from starlette.responses import Response
 
-        if int(request.headers.get("content-length", 0)) > MOST_BYTES:
+        if int(request.headers.get("content-length", 0)) > MAX_REQUEST_BYTES:
             return Response("too long", 413)
         body = await request.body()
         return Response(await run_in_threadpool(self._models.answer, body))
@@ -127,21 +136,21 @@ def begin(names: tuple[str, ...], replicas: int, host: str, port: int, cpus: flo
     from ray import serve
 
     root = str(Path(__file__).resolve().parent.parent)
-    there = {"PYTHONPATH": root, "OMP_NUM_THREADS": str(max(1, int(cpus)))}
+    env_vars = {"PYTHONPATH": root, "OMP_NUM_THREADS": str(max(1, int(cpus)))}
     ray.init(
         ignore_reinit_error=True,
         include_dashboard=False,
         log_to_driver=False,
-        runtime_env={"env_vars": there},
+        runtime_env={"env_vars": env_vars},
     )
     serve.start(http_options={"host": host, "port": port})
-    deployed = serve.deployment(
+    deployment = serve.deployment(
         name="models",
         num_replicas=replicas,
         max_ongoing_requests=4,
         ray_actor_options={"num_cpus": cpus},
     )(Replica)
-    serve.run(deployed.bind(names), name=NAME, route_prefix="/")
+    serve.run(deployment.bind(names), name=NAME, route_prefix="/")
 
 
 def end() -> None:
@@ -153,7 +162,7 @@ def end() -> None:
     ray.shutdown()
 
 
-def main(given: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Serve until told to stop."""
     parser = argparse.ArgumentParser(prog="python -m models.serve", description=__doc__)
     parser.add_argument("models", nargs="+", help="names that `models.registry.load` takes")
@@ -161,13 +170,15 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--cpus", type=float, default=1, help="processors of each replica")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
-    asked = parser.parse_args(given)
-    told = threading.Event()
-    begin(tuple(asked.models), asked.replicas, asked.host, asked.port, asked.cpus)
-    for each in (signal.SIGINT, signal.SIGTERM):  # in the place of Ray's own, which end it at once
-        signal.signal(each, lambda *_: told.set())
-    print(f"{', '.join(asked.models)} at {asked.host}:{asked.port}", flush=True)
-    told.wait()
+    arguments = parser.parse_args(argv)
+    stop = threading.Event()
+    begin(
+        tuple(arguments.models), arguments.replicas, arguments.host, arguments.port, arguments.cpus
+    )
+    for code in (signal.SIGINT, signal.SIGTERM):  # in the place of Ray's own, which end it at once
+        signal.signal(code, lambda *_: stop.set())
+    print(f"{', '.join(arguments.models)} at {arguments.host}:{arguments.port}", flush=True)
+    stop.wait()
     end()
 
 

@@ -26,7 +26,7 @@ NO_EARLIER = (
     "of the project with `make app`."
 )
 # In the order people are offered them; any other model comes after these.
-FIRST = (
+DISPLAY_ORDER = (
     "encoder",
     "decoder",
     "translator",
@@ -44,11 +44,14 @@ def names() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4)
-def _names(folder: Path, changed: int) -> tuple[str, ...]:
+def _names(folder: Path, mtime: int) -> tuple[str, ...]:
     """The models in a folder, looked for again when one has come or gone: every page asks many
     times."""
-    found = {card.parent.name for card in folder.glob("*/card.json")}
-    return (*(name for name in FIRST if name in found), *sorted(found - {*FIRST}))
+    available = {card.parent.name for card in folder.glob("*/card.json")}
+    return (
+        *(name for name in DISPLAY_ORDER if name in available),
+        *sorted(available - {*DISPLAY_ORDER}),
+    )
 
 
 @cache
@@ -59,20 +62,20 @@ def packaged() -> Path | None:
         files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:
         return None
-    found = [Path(str(file.locate())) for file in files if file.name == "model.safetensors"]
-    return found[0].parent if found and found[0].exists() else None
+    paths = [Path(str(file.locate())) for file in files if file.name == "model.safetensors"]
+    return paths[0].parent if paths and paths[0].exists() else None
 
 
-def checked(folder: Path) -> Path:
+def verified(folder: Path) -> Path:
     """The folder again, if weights, configuration and tokenizer are those that were tested. Raises
     ValueError where they are others."""
-    for name, tested in SHA256.items():
+    for name, expected in SHA256.items():
         file = folder / name
-        found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"
-        if found != tested:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"
+        if digest != expected:
             raise ValueError(
-                f"{name} of {PACKAGE} is not the one that was tested (sha256 {found[:12]}, not "
-                f"{tested[:12]}); install the package again"
+                f"{name} of {PACKAGE} is not the one that was tested (sha256 {digest[:12]}, not "
+                f"{expected[:12]}); install the package again"
             )
     return folder
 
@@ -87,10 +90,10 @@ def folder(name: str) -> Path:
 def card(name: str) -> dict:
     """A shipped model's card: sizes under `config`, and data, recipe, scores and limits for
     people; no `checkpoints` where the file with the earlier weights is not here."""
-    read = json.loads((folder(name) / "card.json").read_text("utf-8"))
-    if read.get("checkpoints") and not (folder(name) / EARLIER).is_file():
-        read["checkpoints"] = []
-    return read
+    data = json.loads((folder(name) / "card.json").read_text("utf-8"))
+    if data.get("checkpoints") and not (folder(name) / EARLIER).is_file():
+        data["checkpoints"] = []
+    return data
 
 
 def checkpoints(name: str) -> tuple[str, ...]:
@@ -107,18 +110,18 @@ def without_earlier() -> str:
 def expect_checkpoint(name: str) -> None:
     """Raises ValueError where there are no earlier weights of a name such as "induction@400"."""
     base, _, step = name.partition("@")
-    if missing := without_earlier():
-        raise ValueError(missing)
+    if reason := without_earlier():
+        raise ValueError(reason)
     if name not in checkpoints(base):
-        there = ", ".join(checkpoints(base)) or "none"
-        raise ValueError(f"{base} has no checkpoint {step}; there are {there}")
+        available = ", ".join(checkpoints(base)) or "none"
+        raise ValueError(f"{base} has no checkpoint {step}; there are {available}")
 
 
 def write_card(name: str, card: dict) -> None:
     """Write a model's card as JSON that a person can read: a pair of numbers in one line."""
-    written = re.sub(
+    text = re.sub(
         r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]",
         r"[\1, \2]",
         json.dumps(card, indent=2, ensure_ascii=False),
     )
-    (WEIGHTS / name / "card.json").write_text(written + "\n", "utf-8")
+    (WEIGHTS / name / "card.json").write_text(text + "\n", "utf-8")

@@ -54,11 +54,11 @@ CARD = {
 def file() -> Path | None:
     """The GGUF file where its package is installed."""
     try:
-        listed = metadata.files(PACKAGE) or []
+        files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:
         return None
-    found = [Path(str(each.locate())) for each in listed if each.name == FILE]
-    return found[0] if found and found[0].exists() else None
+    paths = [Path(str(each.locate())) for each in files if each.name == FILE]
+    return paths[0] if paths and paths[0].exists() else None
 
 
 def absent() -> str:

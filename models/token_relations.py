@@ -14,10 +14,10 @@ from functools import lru_cache
 
 import numpy as np
 
-AT_ONCE = 1 << 16  # weights, so that what is made of them stays in the processor's cache
+CHUNK_SIZE = 1 << 16  # weights, so that what is made of them stays in the processor's cache
 FEW = 32  # one cell in so many: sooner picked than all multiplied
 # How the tokenizer shows a token of white space alone.
-BLANKS = frozenset("␣⏎␍⇥")
+BLANK_TOKENS = frozenset("␣⏎␍⇥")
 RELATIONS = (
     "previous",
     "next",
@@ -29,12 +29,14 @@ RELATIONS = (
     "same word",
     "induction",
 )
-NEAR = (
+DIAGONAL_TOLERANCE = (
     0.1  # of a text's length: how far two relative places may be apart and still count as the same
 )
 
 
-def of(tokens: Sequence[str], special: Sequence[bool] | np.ndarray) -> dict[str, np.ndarray]:
+def text_relations(
+    tokens: Sequence[str], special: Sequence[bool] | np.ndarray
+) -> dict[str, np.ndarray]:
     """Every relation's mask for a text of n tokens, each (n, n) bool.
 
     `tokens` are compared without case ("The" is "the"), and `special` says which are no text.
@@ -48,46 +50,48 @@ def of(tokens: Sequence[str], special: Sequence[bool] | np.ndarray) -> dict[str,
     """
     n = len(tokens)
     special = np.asarray(special, dtype=bool)
-    apart = ~np.eye(n, dtype=bool)
-    separates = special | _marks(tokens)
+    off_diagonal = ~np.eye(n, dtype=bool)
+    separators = special | _punctuation(tokens)
     first = np.arange(n) == 0
     return {
-        **by_place(special),
+        **positional_relations(special),
         "first": first & ~first[:, None],
-        "separator": separates & ~first & apart,
-        "special": special & apart,
-        **repeats(tokens, special),
+        "separator": separators & ~first & off_diagonal,
+        "special": special & off_diagonal,
+        **repetition_relations(tokens, special),
     }
 
 
-def by_place(special: Sequence[bool] | np.ndarray) -> dict[str, np.ndarray]:
+def positional_relations(special: Sequence[bool] | np.ndarray) -> dict[str, np.ndarray]:
     """Those masks of `of` that say nothing of words: previous, next, self and sink."""
-    n, resting = len(special), np.array(special, dtype=bool)
-    resting[:1] = True
+    n, sinks = len(special), np.array(special, dtype=bool)
+    sinks[:1] = True
     return {
         "previous": np.eye(n, k=-1, dtype=bool),
         "next": np.eye(n, k=1, dtype=bool),
         "self": np.eye(n, dtype=bool),
-        "sink": resting & ~np.eye(n, dtype=bool),
+        "sink": sinks & ~np.eye(n, dtype=bool),
     }
 
 
-def repeats(tokens: Sequence[str], special: Sequence[bool] | np.ndarray) -> dict[str, np.ndarray]:
+def repetition_relations(
+    tokens: Sequence[str], special: Sequence[bool] | np.ndarray
+) -> dict[str, np.ndarray]:
     """Those masks of `of` that a repeated word makes: same word and induction."""
     codes: dict[str, int] = {}
     code = np.array([codes.setdefault(token.casefold(), len(codes)) for token in tokens], dtype=int)
-    plain = ~(np.asarray(special, dtype=bool) | _marks(tokens))
-    plain &= np.array([token not in BLANKS for token in tokens], dtype=bool)
+    is_word = ~(np.asarray(special, dtype=bool) | _punctuation(tokens))
+    is_word &= np.array([token not in BLANK_TOKENS for token in tokens], dtype=bool)
     # What is no word has a number of its own.
-    code = np.where(plain, code, -1 - np.arange(len(code)))
+    code = np.where(is_word, code, -1 - np.arange(len(code)))
     same = code[:, None] == code
     np.fill_diagonal(same, False)
-    induces = np.zeros_like(same)
-    induces[:, 1:] = np.tril(same[:, :-1], -2)
-    return {"same word": same, "induction": induces}
+    induction = np.zeros_like(same)
+    induction[:, 1:] = np.tril(same[:, :-1], -2)
+    return {"same word": same, "induction": induction}
 
 
-def across(
+def cross_relations(
     n_queries: int, tokens: Sequence[str], special: Sequence[bool] | np.ndarray
 ) -> dict[str, np.ndarray]:
     """Every relation's mask between a target and the source it is written from, each (n_queries, n)
@@ -102,18 +106,18 @@ def across(
     """
     special = np.asarray(special, dtype=bool)
     shape = (n_queries, len(tokens))
-    foremost = np.arange(len(tokens)) == 0
-    marks = _marks(tokens)
-    n_said, n_text = n_queries - 1, int((~special).sum())
-    said = np.arange(n_queries)[:, None] / max(1, n_said - 1)
-    text = (np.cumsum(~special) - 1)[None, :] / max(1, n_text - 1)
-    near = max(NEAR, 0.5 / max(1, n_text - 1)) + 1e-9
-    both = (np.arange(n_queries)[:, None] < n_said) & ~special[None, :]
+    is_first = np.arange(len(tokens)) == 0
+    marks = _punctuation(tokens)
+    n_target, n_source = n_queries - 1, int((~special).sum())
+    target_place = np.arange(n_queries)[:, None] / max(1, n_target - 1)
+    source_place = (np.cumsum(~special) - 1)[None, :] / max(1, n_source - 1)
+    tolerance = max(DIAGONAL_TOLERANCE, 0.5 / max(1, n_source - 1)) + 1e-9
+    valid = (np.arange(n_queries)[:, None] < n_target) & ~special[None, :]
     return {
-        "diagonal": both & (np.abs(said - text) <= near),
-        "anti-diagonal": both & (np.abs(1 - said - text) <= near),
-        "sink": np.broadcast_to(foremost | special, shape),
-        "first": np.broadcast_to(foremost & ~special, shape),
+        "diagonal": valid & (np.abs(target_place - source_place) <= tolerance),
+        "anti-diagonal": valid & (np.abs(1 - target_place - source_place) <= tolerance),
+        "sink": np.broadcast_to(is_first | special, shape),
+        "first": np.broadcast_to(is_first & ~special, shape),
         "end": np.broadcast_to(special, shape),
         "separator": np.broadcast_to(special | marks, shape),
     }
@@ -125,7 +129,7 @@ def is_punctuation(token: str) -> bool:
     return all(unicodedata.category(letter).startswith("P") for letter in token)
 
 
-def _marks(tokens: Sequence[str]) -> np.ndarray:
+def _punctuation(tokens: Sequence[str]) -> np.ndarray:
     """Which tokens are punctuation, (token)."""
     return np.array([is_punctuation(token) for token in tokens], dtype=bool)
 
@@ -146,14 +150,18 @@ def mass(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
     with one)."""
     cells = np.flatnonzero(mask)
     rows = cells // mask.shape[1]
-    begins = np.ones(len(rows), dtype=bool)
-    begins[1:] = rows[1:] != rows[:-1]
+    row_starts = np.ones(len(rows), dtype=bool)
+    row_starts[1:] = rows[1:] != rows[:-1]
     few = 0 < len(cells) * FEW <= mask.size  # as in a long text: a diagonal, a column, a few words
-    if few or begins.all():
-        taken = pattern.reshape(*pattern.shape[:2], -1)[:, :, cells]
-        return np.add.reduceat(taken, np.flatnonzero(begins), axis=-1) if few else taken
-    given = np.einsum("lhqk,qk->lhq", pattern, mask.astype(pattern.dtype))
-    return given[:, :, rows[begins]]
+    if few or row_starts.all():
+        cell_values = pattern.reshape(*pattern.shape[:2], -1)[:, :, cells]
+        return (
+            np.add.reduceat(cell_values, np.flatnonzero(row_starts), axis=-1)
+            if few
+            else cell_values
+        )
+    row_sums = np.einsum("lhqk,qk->lhq", pattern, mask.astype(pattern.dtype))
+    return row_sums[:, :, rows[row_starts]]
 
 
 def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
@@ -168,13 +176,13 @@ def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarra
     rows = n_allowed > 1
     if not rows.any():
         return np.full(pattern.shape[:2], np.nan)
-    given = pattern.reshape(-1, pattern.shape[3])
-    nats = np.empty(len(given), pattern.dtype)
-    step = max(1, AT_ONCE // given.shape[1])
-    room = np.empty((step, given.shape[1]), pattern.dtype)
-    for at in range(0, len(given), step):
-        some = given[at : at + step]
-        logs = np.maximum(some, np.finfo(pattern.dtype).tiny, out=room[: len(some)])
-        np.einsum("qk,qk->q", some, np.log(logs, out=logs), out=nats[at : at + step])
+    flat = pattern.reshape(-1, pattern.shape[3])
+    nats = np.empty(len(flat), pattern.dtype)
+    step = max(1, CHUNK_SIZE // flat.shape[1])
+    buffer = np.empty((step, flat.shape[1]), pattern.dtype)
+    for start in range(0, len(flat), step):
+        block = flat[start : start + step]
+        logs = np.maximum(block, np.finfo(pattern.dtype).tiny, out=buffer[: len(block)])
+        np.einsum("qk,qk->q", block, np.log(logs, out=logs), out=nats[start : start + step])
     nats = -nats.reshape(pattern.shape[:3])
     return (nats[:, :, rows] / np.log(n_allowed[rows])).mean(axis=-1)

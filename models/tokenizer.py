@@ -21,7 +21,7 @@ from models.typed_mask import TypedMask
 
 PAD, CLS, SEP, MASK, BOS, EOS = "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]"
 # The special tokens of a model that fills masked words, and of one that writes.
-FOR_FILLING, FOR_WRITING = (PAD, CLS, SEP, MASK), (PAD, BOS, EOS)
+MASKED_LM_SPECIALS, CAUSAL_LM_SPECIALS = (PAD, CLS, SEP, MASK), (PAD, BOS, EOS)
 
 # An apostrophe inside a word that is no English short form's (n't, 's, 're ...): "l'animal",
 # "o'clock".
@@ -50,17 +50,17 @@ class Tokenizer:
         self,
         bpe: tokenizers.Tokenizer,
         names: tuple[str, ...] = (PAD, CLS, SEP, MASK, BOS, EOS),
-        more: Iterable[str] = (),
+        extra_specials: Iterable[str] = (),
     ) -> None:
         bpe.encode_special_tokens = True  # a special token that a user types is text, but for masks
         self.bpe = bpe
-        self._alone = lru_cache(maxsize=None)(lambda token: decode(bpe, [token]))
+        self._decode_one = lru_cache(maxsize=None)(lambda token: decode(bpe, [token]))
         self.pad, self.cls, self.sep, self.mask, self.bos, self.eos = map(bpe.token_to_id, names)
         self._typed = (
             None if self.mask is None else TypedMask(bpe, bpe.id_to_token(self.mask) or "")
         )
         self.special = frozenset(
-            token for token in map(bpe.token_to_id, (*names, *more)) if token is not None
+            token for token in map(bpe.token_to_id, (*names, *extra_specials)) if token is not None
         )
 
     @classmethod
@@ -72,8 +72,8 @@ class Tokenizer:
         cls,
         texts: Iterable[str],
         n_vocab: int,
-        specials: tuple[str, ...] = FOR_FILLING,
-        elides: bool = False,
+        specials: tuple[str, ...] = MASKED_LM_SPECIALS,
+        with_elisions: bool = False,
     ) -> Tokenizer:
         """A new tokenizer of `n_vocab` tokens from `texts`, the first of them the `specials`. A
         typographic apostrophe is read as a plain one.
@@ -85,11 +85,11 @@ class Tokenizer:
         bpe.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace("’", "'")])
         bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
         bpe.decoder = decoders.ByteLevel()
-        if elides:
-            apart = pre_tokenizers.Split(tokenizers.Regex(ELISION), "merged_with_previous")
-            bpe.pre_tokenizer = pre_tokenizers.Sequence([apart, bpe.pre_tokenizer])
-            together = decoders.Replace(tokenizers.Regex(r"(?<=\p{L})' (?=\p{L})"), "'")
-            bpe.decoder = decoders.Sequence([bpe.decoder, together])
+        if with_elisions:
+            split_elisions = pre_tokenizers.Split(tokenizers.Regex(ELISION), "merged_with_previous")
+            bpe.pre_tokenizer = pre_tokenizers.Sequence([split_elisions, bpe.pre_tokenizer])
+            join_elisions = decoders.Replace(tokenizers.Regex(r"(?<=\p{L})' (?=\p{L})"), "'")
+            bpe.decoder = decoders.Sequence([bpe.decoder, join_elisions])
         trainer = trainers.BpeTrainer(
             vocab_size=n_vocab,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
@@ -115,26 +115,26 @@ class Tokenizer:
         limit: int,
         before: tuple[str, ...] = (CLS,),
         after: tuple[str, ...] = (SEP,),
-        masks: bool = False,
+        typed_masks: bool = False,
     ) -> tuple[Tokens, int]:
         """The text between the special tokens `before` and `after`, at most `limit` tokens in all,
         and how many tokens were dropped at its end. `masks`: a typed mask token is one."""
-        every, offsets = self._split(text, masks)
-        room = limit - len(before) - len(after)
-        ids = every[:room]
-        blank = [not self._alone(token).strip() for token in ids]
-        spans = [_trim(text, *span, blank[at]) for at, span in enumerate(offsets[:room])]
-        none = (-1, -1)
+        all_ids, offsets = self._split(text, typed_masks)
+        max_ids = limit - len(before) - len(after)
+        ids = all_ids[:max_ids]
+        blank = [not self._decode_one(token).strip() for token in ids]
+        spans = [_trim(text, *span, blank[index]) for index, span in enumerate(offsets[:max_ids])]
+        no_span = (-1, -1)
         tokens = Tokens(
             ids=(*map(self._id, before), *ids, *map(self._id, after)),
             labels=(*before, *self._labels(text, ids, spans), *after),
-            spans=(*[none] * len(before), *spans, *[none] * len(after)),
+            spans=(*[no_span] * len(before), *spans, *[no_span] * len(after)),
             special=(*[True] * len(before), *[False] * len(ids), *[True] * len(after)),
         )
-        return tokens, len(every) - len(ids)
+        return tokens, len(all_ids) - len(ids)
 
-    def _split(self, text: str, masks: bool) -> tuple[list[int], list[tuple[int, int]]]:
-        if masks and self._typed is not None and self._typed.pattern.search(text):
+    def _split(self, text: str, typed_masks: bool) -> tuple[list[int], list[tuple[int, int]]]:
+        if typed_masks and self._typed is not None and self._typed.pattern.search(text):
             ids, _, spans = self._typed.split(text, framed=False)
             return ids, spans
         encoding = encode(self.bpe, text, special=False)
@@ -169,10 +169,10 @@ class Tokenizer:
         return self.pad
 
     def _id(self, name: str) -> int:
-        found = self.bpe.token_to_id(name)
-        if found is None:
+        token_id = self.bpe.token_to_id(name)
+        if token_id is None:
             raise ValueError(f"the vocabulary has no token {name!r}")
-        return found
+        return token_id
 
     def text(self, ids: Iterable[int]) -> str:
         """The text that token ids spell, special tokens left out. A character of which bytes are
@@ -180,8 +180,8 @@ class Tokenizer:
         return self._decoded(ids).removeprefix(" ")
 
     def _decoded(self, ids: Iterable[int]) -> str:
-        own = [token for token in ids if token not in self.special]
-        return decode(self.bpe, own, special=False)
+        text_ids = [token for token in ids if token not in self.special]
+        return decode(self.bpe, text_ids, special=False)
 
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part
@@ -190,29 +190,29 @@ class Tokenizer:
             self
         ):  # a model may have room for a few tokens that no text has
             return self.bpe.id_to_token(token) or f"unused {token}"
-        raw = self._alone(token)
+        raw = self._decode_one(token)
         if "\ufffd" in raw:
             return " ".join(f"‹{byte:02X}›" for byte in self._bytes(token))
-        stored = self.bpe.id_to_token(token) or ""
+        entry = self.bpe.id_to_token(token) or ""
         piece = readable(raw.strip() or raw)
-        begins = stored.startswith(self.starts) or not raw[:1].isalnum()
-        return piece if begins else CONTINUES + piece
+        starts_word = entry.startswith(self.starts) or not raw[:1].isalnum()
+        return piece if starts_word else CONTINUES + piece
 
     def _bytes(self, token: int) -> list[int]:
-        return [_BYTE_OF[letter] for letter in self.bpe.id_to_token(token) or ""]
+        return [_BYTE_OF_LETTER[letter] for letter in self.bpe.id_to_token(token) or ""]
 
     def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
-        whole = ["\ufffd" not in self._alone(token) for token in ids]
+        is_complete = ["\ufffd" not in self._decode_one(token) for token in ids]
         labels = []
-        for at, (start, end) in enumerate(spans):
-            if ids[at] == self.mask:
-                labels.append(self.label(ids[at]))
+        for index, (start, end) in enumerate(spans):
+            if ids[index] == self.mask:
+                labels.append(self.label(ids[index]))
                 continue
             piece = text[start:end]
             label = readable(
                 piece if piece.isascii() and piece else unicodedata.normalize("NFC", piece) or " "
             )
-            if whole[at] or "\ufffd" in text[start:end]:
+            if is_complete[index] or "\ufffd" in text[start:end]:
                 continues = (
                     start > 0
                     and text[start - 1 : start].isalnum()
@@ -220,7 +220,7 @@ class Tokenizer:
                 )
                 labels.append(CONTINUES + label if continues else label)
             else:
-                part, parts = _place_in_run(at, spans, whole)
+                part, parts = _place_in_run(index, spans, is_complete)
                 labels.append(f"{label} {part}/{parts}")
         return labels
 
@@ -238,20 +238,20 @@ class WordPiece(Tokenizer):
 
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text."""
-        stored = self.bpe.id_to_token(token) or f"unused {token}"
+        entry = self.bpe.id_to_token(token) or f"unused {token}"
         return (
-            CONTINUES + readable(stored[2:])
-            if stored.startswith("##") and len(stored) > 2
-            else stored
+            CONTINUES + readable(entry[2:])
+            if entry.startswith("##") and len(entry) > 2
+            else entry
             if token in self.special
-            else readable(stored)
+            else readable(entry)
         )
 
     def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
-        shown = super()._labels(text, ids, spans)
+        labels = super()._labels(text, ids, spans)
         return [
             f"{label} = {self.bpe.id_to_token(token)}" if token == self.unknown else label
-            for token, label in zip(ids, shown)
+            for token, label in zip(ids, labels)
         ]
 
 
@@ -262,20 +262,20 @@ class SentencePiece(Tokenizer):
     starts = "\u2581"
 
     def __init__(
-        self, bpe: tokenizers.Tokenizer, names: tuple[str, ...], more: Iterable[str] = ()
+        self, bpe: tokenizers.Tokenizer, names: tuple[str, ...], extra_specials: Iterable[str] = ()
     ) -> None:
-        super().__init__(bpe, names, more)
-        self._alone = lru_cache(maxsize=None)(self._spelled)
+        super().__init__(bpe, names, extra_specials)
+        self._decode_one = lru_cache(maxsize=None)(self._spelled)
 
     def _spelled(self, token: int) -> str:
-        stored = self.bpe.id_to_token(token) or ""
-        if stored.startswith("<0x") or token in self.special:
+        entry = self.bpe.id_to_token(token) or ""
+        if entry.startswith("<0x") or token in self.special:
             return decode(self.bpe, [token])
-        return stored.replace(self.starts, " ")
+        return entry.replace(self.starts, " ")
 
     def _bytes(self, token: int) -> list[int]:
-        stored = self.bpe.id_to_token(token) or ""
-        return [int(stored[3:-1], 16)]
+        entry = self.bpe.id_to_token(token) or ""
+        return [int(entry[3:-1], 16)]
 
 
 # How byte-level BPE spells the space, and every other byte (Radford et al., 2019): printable ones
@@ -284,21 +284,21 @@ SPACE = Tokenizer.starts
 
 
 def _bytes_by_letter() -> dict[str, int]:
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    rest = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {
-        chr(256 + at): byte for at, byte in enumerate(rest)
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    unprintable = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {
+        chr(256 + index): byte for index, byte in enumerate(unprintable)
     }
 
 
-_BYTE_OF = _bytes_by_letter()
+_BYTE_OF_LETTER = _bytes_by_letter()
 
 # Before a piece that goes on inside a word: "dev", "‧ices".
 CONTINUES = "\u2027"
 
 # They choose how the character before them is drawn, and alone they are nothing to see.
 _SELECTORS = "".join(map(chr, range(0xFE00, 0xFE10)))
-_SHOWN = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "U+00A0"}
+_VISIBLE_FORMS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "U+00A0"}
 
 
 def readable(text: str) -> str:
@@ -308,11 +308,13 @@ def readable(text: str) -> str:
         return text
     if text and not text.strip(_SELECTORS):
         return "".join(f"U+{ord(letter):04X}" for letter in text)
-    shown = []
+    characters = []
     for letter in text:
         invisible = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
-        shown.append(_SHOWN.get(letter) or (f"U+{ord(letter):04X}" if invisible else letter))
-    return "".join(shown) or "∅"
+        characters.append(
+            _VISIBLE_FORMS.get(letter) or (f"U+{ord(letter):04X}" if invisible else letter)
+        )
+    return "".join(characters) or "∅"
 
 
 def _trim(text: str, start: int, end: int, blank: bool) -> tuple[int, int]:
@@ -330,12 +332,16 @@ def _trim(text: str, start: int, end: int, blank: bool) -> tuple[int, int]:
     return (start + len(piece) - len(piece.lstrip()), end) if piece.strip() else (start, end)
 
 
-def _place_in_run(at: int, spans: list[tuple[int, int]], whole: list[bool]) -> tuple[int, int]:
+def _place_in_run(
+    index: int, spans: list[tuple[int, int]], is_complete: list[bool]
+) -> tuple[int, int]:
     """Which of how many pieces of one split character (or of several that share pieces) a token is,
     counted from 1."""
-    first = last = at
-    while first > 0 and not whole[first - 1] and spans[first - 1][1] > spans[first][0]:
+    first = last = index
+    while first > 0 and not is_complete[first - 1] and spans[first - 1][1] > spans[first][0]:
         first -= 1
-    while last + 1 < len(spans) and not whole[last + 1] and spans[last + 1][0] < spans[last][1]:
+    while (
+        last + 1 < len(spans) and not is_complete[last + 1] and spans[last + 1][0] < spans[last][1]
+    ):
         last += 1
-    return at - first + 1, last - first + 1
+    return index - first + 1, last - first + 1

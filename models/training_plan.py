@@ -11,31 +11,49 @@ from typing import IO
 # `size` says.
 
 
-def send(to: IO[bytes], header: dict, content: bytes = b"") -> None:
+def send(stream: IO[bytes], header: dict, content: bytes = b"") -> None:
     """Write one frame. Raises BrokenPipeError where nobody reads any more."""
-    to.write(json.dumps({**header, "size": len(content)}).encode() + b"\n" + content)
-    to.flush()
+    stream.write(json.dumps({**header, "size": len(content)}).encode() + b"\n" + content)
+    stream.flush()
 
 
-def receive(source: IO[bytes]) -> tuple[dict, bytes] | None:
+def receive(stream: IO[bytes]) -> tuple[dict, bytes] | None:
     """The next frame; None at the end."""
-    line = source.readline()
+    line = stream.readline()
     if not line:
         return None
     header = json.loads(line)
-    content = source.read(header.pop("size"))
+    content = stream.read(header.pop("size"))
     return header, content
 
 
-LIVE = "live:"  # before the names of models that were trained in this process
+LIVE_PREFIX = "live:"  # before the names of models that were trained in this process
 TASKS = ("copy", "reverse", "induction", "text")
 UNITS = ("characters", "words")  # of a text of one's own
 LAYERS, HEADS, WIDTHS = (1, 2, 3), (1, 2, 4), (32, 64)
-TEXT_LEAST, TEXT_MOST = 300, 20_000  # characters of a text of one's own
-SECONDS = 60.0  # of the processor, for one training in all
-MOST_STEPS = 6_000
+MIN_LENGTH, MAX_LENGTH = 300, 20_000  # characters of a text of one's own
+MAX_SECONDS = 60.0  # of the processor, for one training in all
+MAX_STEPS = 6_000
 # The steps whose weights are kept beside the last ones.
-SHOWN = (0, 10, 20, 40, 70, 100, 150, 200, 300, 400, 550, 750, 1000, 1400, 2000, 2800, 4000)
+CHECKPOINT_STEPS = (
+    0,
+    10,
+    20,
+    40,
+    70,
+    100,
+    150,
+    200,
+    300,
+    400,
+    550,
+    750,
+    1000,
+    1400,
+    2000,
+    2800,
+    4000,
+)
 
 
 @dataclass(frozen=True)
@@ -62,12 +80,12 @@ class TrainingPlan:
             raise ValueError(
                 "A model that is trained live has 1 to 3 layers of 1 to 4 heads, 32 or 64 wide."
             )
-        if self.task == "text" and len(self.text.strip()) < TEXT_LEAST:
+        if self.task == "text" and len(self.text.strip()) < MIN_LENGTH:
             raise ValueError(
-                f"Paste at least {TEXT_LEAST} characters; this text has {len(self.text.strip())}."
+                f"Paste at least {MIN_LENGTH} characters; this text has {len(self.text.strip())}."
             )
-        if len(self.text) > TEXT_MOST or len(self.words) > TEXT_MOST:
-            raise ValueError(f"At most {TEXT_MOST:,} characters are learned from.")
+        if len(self.text) > MAX_LENGTH or len(self.words) > MAX_LENGTH:
+            raise ValueError(f"At most {MAX_LENGTH:,} characters are learned from.")
 
     @property
     def kind(self) -> str:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.attention import MultiHeadAttention, Stored, looking, narrowed
+from models.attention import KVCache, MultiHeadAttention, encoder_mask, self_attention_mask
 from models.capabilities import without_readout
 from models.config import ACTIVATIONS, Config
 from models.edits import (
@@ -35,22 +35,22 @@ from models.edits import (
     WithoutNorm,
     WithoutResidual,
     applies,
-    last,
+    last_edit,
 )
 from models.embedding import Embedding
 from models.layers import (
     GatedFeedForward,
     Norm,
     Tape,
+    apply_norm,
     hook_point,
-    made_up,
+    linear_into,
     no_tape,
     norm_of,
-    normed,
     output_buffer,
-    pays,
+    pad_rows,
     product,
-    written,
+    use_onednn,
 )
 
 
@@ -63,7 +63,7 @@ class FeedForward(nn.Module):
         self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
         self.activation, self.named = ACTIVATIONS[config.activation], config.activation
 
-    def reading(self) -> tuple[nn.Linear, ...]:
+    def input_matrices(self) -> tuple[nn.Linear, ...]:
         """The matrices that read the stream."""
         return (self.w_1,)
 
@@ -78,12 +78,12 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """x (batch, token, d_model) -> the same shape; `out`: where it is wanted, if not just
         anywhere."""
-        one, two = self.w_1, self.w_2
-        if not pays(x, one.weight, two.weight):
-            return written(two, self.hidden(x), out)
-        hidden = product(made_up(x), one.weight, one.bias, self.named)
-        wrote = product(hidden, two.weight, two.bias)
-        return wrote[: x.shape[:-1].numel()].view(x.shape)
+        w_1, w_2 = self.w_1, self.w_2
+        if not use_onednn(x, w_1.weight, w_2.weight):
+            return linear_into(w_2, self.hidden(x), out)
+        hidden = product(pad_rows(x), w_1.weight, w_1.bias, self.named)
+        output = product(hidden, w_2.weight, w_2.bias)
+        return output[: x.shape[:-1].numel()].view(x.shape)
 
 
 class AddAndNorm(nn.Module):
@@ -102,8 +102,8 @@ class AddAndNorm(nn.Module):
             return self.place
         if self.norm is None or applies(edits, WithoutNorm, self.layer):
             return None
-        moved = last(edits, MoveNorm, self.layer)
-        return self.place if moved is None else moved.to
+        move_edit = last_edit(edits, MoveNorm, self.layer)
+        return self.place if move_edit is None else move_edit.to
 
     def adds(self, edits: tuple[Edit, ...]) -> bool:
         """True where the sub-layer's output is added to the stream and does not replace it."""
@@ -113,22 +113,24 @@ class AddAndNorm(nn.Module):
         """What the sub-layer reads of the stream x (batch, token, d_model)."""
         if self.norm is None or self.norm_at(edits) != "pre":
             return x
-        return hook_point(f"{self.name}.read", normed(self.norm, x, edits, self.layer), tape, edits)
+        return hook_point(
+            f"{self.name}.read", apply_norm(self.norm, x, edits, self.layer), tape, edits
+        )
 
-    def forward(self, x: Tensor, wrote: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
+    def forward(self, x: Tensor, output: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `wrote` (batch, token, d_model) -> the same
         shape."""
-        wrote = hook_point(f"{self.name}.wrote", wrote, tape, edits)
+        output = hook_point(f"{self.name}.wrote", output, tape, edits)
         total = (
-            torch.add(x, wrote, out=output_buffer(tape, f"{self.name}.sum", tuple(x.shape)))
+            torch.add(x, output, out=output_buffer(tape, f"{self.name}.sum", tuple(x.shape)))
             if self.adds(edits)
-            else wrote
+            else output
         )
         x = hook_point(f"{self.name}.sum", total, tape, edits)
         if self.norm is None or self.norm_at(edits) != "post":
             return x
         return hook_point(
-            f"{self.name}.normed", normed(self.norm, x, edits, self.layer), tape, edits
+            f"{self.name}.normed", apply_norm(self.norm, x, edits, self.layer), tape, edits
         )
 
 
@@ -142,13 +144,13 @@ class LastNorm(nn.Module):
         self.norm = norm_of(config) if config.norm == "pre" else None
         self.config = config
 
-    def stands(self, edits: tuple[Edit, ...]) -> bool:
+    def is_present(self, edits: tuple[Edit, ...]) -> bool:
         """True where the stack ends in a LayerNorm."""
-        moved = last(edits, MoveNorm)
+        move_edit = last_edit(edits, MoveNorm)
         return (
             self.place is not None
             and not applies(edits, WithoutNorm)
-            and (self.place if moved is None else moved.to) == "pre"
+            and (self.place if move_edit is None else move_edit.to) == "pre"
         )
 
     def one(self, dtype: torch.dtype = torch.float32) -> Norm:
@@ -157,12 +159,12 @@ class LastNorm(nn.Module):
 
     def normed(self, x: Tensor, edits: tuple[Edit, ...] = ()) -> Tensor:
         """x (..., d_model) through it."""
-        return normed(self.one(x.dtype), x, edits)
+        return apply_norm(self.one(x.dtype), x, edits)
 
     def forward(self, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         return (
             hook_point("final.normed", self.normed(x, edits), tape, edits)
-            if self.stands(edits)
+            if self.is_present(edits)
             else x
         )
 
@@ -199,31 +201,31 @@ class Layer(nn.Module):
         edits: tuple[Edit, ...] = (),
         memory: Tensor | None = None,
         memory_allowed: Tensor | None = None,
-        stored: Stored | None = None,
+        stored: KVCache | None = None,
     ) -> Tensor:
         """x (batch, token, d_model) -> the same shape. `memory` (batch, key, d_model): the
         encoder's last vectors, for a layer with `cross`."""
-        read = self.attention_out.read(x, tape, edits)
-        beside = None
+        inputs = self.attention_out.read(x, tape, edits)
+        ffn_inputs = None
         if self.parallel or applies(edits, SideBySide, self.layer):
-            beside = self.feed_forward_out.read(x, tape, edits)  # before attention has written
+            ffn_inputs = self.feed_forward_out.read(x, tape, edits)  # before attention has written
         x = self.attention_out(
-            x, self.attention(read, read, allowed, tape, edits, stored), tape, edits
+            x, self.attention(inputs, inputs, allowed, tape, edits, stored), tape, edits
         )
         if memory is not None:
-            read = self.cross_out.read(x, tape, edits)
+            inputs = self.cross_out.read(x, tape, edits)
             x = self.cross_out(
-                x, self.cross(read, memory, memory_allowed, tape, edits, stored), tape, edits
+                x, self.cross(inputs, memory, memory_allowed, tape, edits, stored), tape, edits
             )
-        read = self.feed_forward_out.read(x, tape, edits) if beside is None else beside
-        wrote = (
+        inputs = self.feed_forward_out.read(x, tape, edits) if ffn_inputs is None else ffn_inputs
+        ffn_output = (
             torch.zeros_like(x)
             if applies(edits, WithoutFeedForward, self.layer)
             else self.feed_forward(
-                read, output_buffer(tape, f"{self.layer}.ffn.wrote", tuple(x.shape))
+                inputs, output_buffer(tape, f"{self.layer}.ffn.wrote", tuple(x.shape))
             )
         )
-        return self.feed_forward_out(x, wrote, tape, edits)
+        return self.feed_forward_out(x, ffn_output, tape, edits)
 
 
 class Transformer(nn.Module):
@@ -253,8 +255,8 @@ class Transformer(nn.Module):
     def readout_matrix(self) -> Tensor:
         """The vector of each word that the last vectors are multiplied by, (id, d_model): the
         embedding's, or the model's own where they are not tied."""
-        own = self.unembedding
-        return self.embedding.token.weight if own is None else own.weight
+        unembedding = self.unembedding
+        return self.embedding.token.weight if unembedding is None else unembedding.weight
 
     def readout(self) -> tuple[Tensor, Tensor]:
         """The readout's matrix (id, d_model) and bias (id). Raises ValueError for a model without
@@ -279,11 +281,11 @@ class Transformer(nn.Module):
 
     def attentions(self) -> dict[str, list[MultiHeadAttention]]:
         """Every attention by its label, its layers in order."""
-        found: dict[str, list[MultiHeadAttention]] = {}
+        by_label: dict[str, list[MultiHeadAttention]] = {}
         for module in self.modules():
             if isinstance(module, MultiHeadAttention):
-                found.setdefault(module.label, []).append(module)
-        return found
+                by_label.setdefault(module.label, []).append(module)
+        return by_label
 
 
 class Encoder(Transformer):
@@ -304,7 +306,7 @@ class Encoder(Transformer):
     ) -> Tensor:
         """ids (batch, token) -> the last layer's vectors (batch, token, d_model)."""
         x = self.embedding(ids, start, tape, edits)
-        allowed = narrowed(allowed, ids.shape[1], edits)
+        allowed = encoder_mask(allowed, ids.shape[1], edits)
         for layer in self.layers:
             x = layer(x, allowed, tape, edits)
         return self.last_norm(x, tape, edits)
@@ -324,7 +326,7 @@ class Decoder(Transformer):
         ids: Tensor,
         tape: Tape = no_tape,
         edits: tuple[Edit, ...] = (),
-        stored: Stored | None = None,
+        stored: KVCache | None = None,
         start: Tensor | None = None,
     ) -> Tensor:
         """ids (batch, token) -> the last layer's vectors (batch, token, d_model); a token's vector
@@ -336,7 +338,7 @@ class Decoder(Transformer):
         """
         past = 0 if stored is None else stored.n
         x = self.embedding(ids, torch.tensor([past]) if past else start, tape, edits)
-        allowed = looking(past, ids.shape[1], True, edits, self.config.window)
+        allowed = self_attention_mask(past, ids.shape[1], True, edits, self.config.window)
         for layer in self.layers:
             x = layer(x, allowed, tape, edits, stored=stored)
         return self.last_norm(x, tape, edits)
@@ -367,7 +369,7 @@ class EncoderDecoder(Transformer):
         """Source ids (batch, key) -> the memory, (batch, key, d_model). `allowed`, broadcastable to
         (batch, head, key, key)."""
         x = self.embedding(ids, None, tape, edits)
-        allowed = narrowed(allowed, ids.shape[1], edits)
+        allowed = encoder_mask(allowed, ids.shape[1], edits)
         for layer in self.encoder:
             x = layer(x, allowed, tape, edits)
         return self.memory_norm(x, tape, edits)
@@ -379,7 +381,7 @@ class EncoderDecoder(Transformer):
         memory_allowed: Tensor | None = None,
         tape: Tape = no_tape,
         edits: tuple[Edit, ...] = (),
-        stored: Stored | None = None,
+        stored: KVCache | None = None,
     ) -> Tensor:
         """Target ids (batch, token) and the memory (batch, key, d_model) -> vectors (batch, token,
         d_model), each saying the token after.
@@ -393,7 +395,7 @@ class EncoderDecoder(Transformer):
         edits = tuple(edit for edit in edits if not isinstance(edit, ShufflePositions))
         past = 0 if stored is None else stored.n
         x = self.embedding(ids, torch.tensor([past]) if past else None, tape, edits)
-        allowed = looking(past, ids.shape[1], True, edits)
+        allowed = self_attention_mask(past, ids.shape[1], True, edits)
         for layer in self.decoder:
             x = layer(x, allowed, tape, edits, memory, memory_allowed, stored)
         return self.last_norm(x, tape, edits)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from models.pretrained import hf_model
 
 SEED = 0
-PART = 2**18  # numbers that are put in their places at once
+CHUNK_SIZE = 2**18  # numbers that are put in their places at once
 
 
 def permuted(
@@ -33,11 +33,13 @@ def permuted(
         for parameter in handle.model.parameters():
             if parameter.dim() > 1:
                 parameter.copy_(_shuffled(parameter.flatten(), generator).view_as(parameter))
-    mark = hashlib.sha256(f"{handle.card.fingerprint} permuted {seed}".encode()).hexdigest()[:12]
+    fingerprint = hashlib.sha256(f"{handle.card.fingerprint} permuted {seed}".encode()).hexdigest()[
+        :12
+    ]
     card = replace(
         handle.card,
         name=name,
-        fingerprint=mark,
+        fingerprint=fingerprint,
         weights=f"{handle.card.weights}, the numbers inside each matrix in random order",
     )
     return replace(handle, card=card)
@@ -46,7 +48,7 @@ def permuted(
 def _shuffled(numbers: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     # An index of 64 bits for each of them at once takes twice what the numbers take.
     order = torch.randperm(len(numbers), generator=generator, dtype=torch.int32)
-    made = torch.empty_like(numbers)
-    for at in range(0, len(order), PART):
-        made[at : at + PART] = numbers[order[at : at + PART].long()]
-    return made
+    result = torch.empty_like(numbers)
+    for start in range(0, len(order), CHUNK_SIZE):
+        result[start : start + CHUNK_SIZE] = numbers[order[start : start + CHUNK_SIZE].long()]
+    return result

@@ -16,7 +16,7 @@ from explorer.views.anatomy.with_edits import switched
 def page() -> None:
     """The page: the text is recorded, under the edits of the page Switches, and the rest is drawn
     from its names."""
-    source = switched(current_recording.read())
+    source = switched(current_recording.read_current())
     recording = source.recording()
     url_state.one_of("attention", attention_names(recording))
     controls.choose_attention(recording)
@@ -40,7 +40,7 @@ def explore(source: Run) -> None:
         on = subject(source)
         head, at = cell.choose(on)
     if not on.attention.opens:
-        st.info(NO_CELLS.format(models.named(source.model)))
+        st.info(NO_CELLS.format(models.markdown_name(source.model)))
         return url_state.write()
     shown = cell.opened(on, head, at)
     with left, st.container():

@@ -13,7 +13,7 @@ from explorer.layout import controls, current_recording, output
 from explorer.layout.controls import attention_names
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run
-from explorer.state.scheduling import line
+from explorer.state.scheduling import script_queue
 from explorer.text.attention import LABELS, WHO, WHO_TERMS, WINDOW
 from explorer.views.attention import findings, grid, head, recording_checks
 from explorer.views.attention.page_state import (
@@ -29,8 +29,8 @@ CHOICES = (
     ("scale", attention.SCALES),
     ("tone", attention.TONES),
     ("att_unit", attention.UNITS),
-    ("att_keep", attention.KEPT),
-    ("att_sum", attention.SUMS),
+    ("att_keep", attention.TOKEN_FILTERS),
+    ("att_sum", attention.ROW_SUMS),
     ("att_right", ("", "Open")),
 )
 
@@ -40,8 +40,8 @@ def page() -> None:
     drawn from its names."""
     for name, options in CHOICES:
         url_state.one_of(name, options)
-    shown = current_recording.read()
-    line.wait_for((shown.model, shown.text))
+    shown = current_recording.read_current()
+    script_queue.wait_for((shown.model, shown.text))
     url_state.one_of("attention", attention_names(shown.recording()))
     controls.choose_attention(shown.recording())
     explore(shown)
@@ -59,11 +59,11 @@ def explore(source: Run) -> None:
     on = screen(source, st.session_state.attention)
     left, right = st.columns([1, 1.9 if st.session_state.view == "Both" else 1.08], gap="large")
     # On its way to the browser before the findings are made, but behind those that are there.
-    begun = not controls.is_found(on.recording)
+    begun = not controls.has_findings(on.recording)
     if begun:
         with left:
             grid.show(on)
-    first = controls.first(on.recording, on.attention)
+    first = controls.opening_finding(on.recording, on.attention)
     held = held_tokens(on, first)
     st.session_state["held word"] = "" if held[0] is None else str(held[0])
     asked = HeadSelection(held, st.session_state.anatomy_cell)

@@ -51,7 +51,7 @@ def explore(model: str, text: str, target: str | None) -> None:
     left, right = st.columns([1.8, 1], vertical_alignment="center")
     url_state.one_of("claim_verdict", tuple(WITH))
     url_state.one_of("claim_note", NOTES)
-    pick("Show", SHOW, "claim_verdict", bare=True, at=left)
+    pick("Show", SHOW, "claim_verdict", bare=True, container=left)
     right.selectbox(
         "From", NOTES, key="claim_note", persist_state="session", label_visibility="collapsed"
     )
@@ -83,7 +83,7 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
         "numbers.",
         open=opened,
         told=told,
-        token=cache.name_of(
+        token=cache.picture_name(
             recording, "claims", len(found), tuple(claim.id for *_, own in groups for claim in own)
         ),
     )
@@ -125,5 +125,5 @@ def take_page() -> None:
 with st.spinner("Loading the model …"):
     two_texts = models.handle(st.session_state.model).card.kind == "encoder-decoder"
     wanted = st.session_state.target if two_texts and st.session_state.target.strip() else None
-    shown = current_recording.shown(target=wanted)
+    shown = current_recording.current_run(target=wanted)
 explore(shown.model, st.session_state.text, wanted)

@@ -26,7 +26,7 @@ def page() -> None:
     """The page: the class, then the questions."""
     st.title("A class that follows", anchor=False)
     classroom.show()
-    recording = current_recording.shown(
+    recording = current_recording.current_run(
         target=current_recording.typed_target(st.session_state.model)
     ).recording()
     asked = made(recording)
@@ -60,23 +60,25 @@ def made(recording: Recording) -> tuple[Question, ...]:
     """The questions on a recording, made once and kept beside it."""
     if sum(len(each.tokens) for each in recording.streams) > LONGEST:
         return ()
-    return cache.derived(recording, "questions", lambda: _make(recording))
+    return cache.cached_for(recording, "questions", lambda: _make(recording))
 
 
 def _make(recording: Recording) -> tuple[Question, ...]:
     stream = recording.streams[-1].name
     two = len(recording.streams) > 1
-    after = controls.following(recording, recording.attention[-1].query) if two else ""
-    return questions(recording, controls.found(recording), after, likeliest(recording, stream))
+    after = controls.next_token_label(recording, recording.attention[-1].query) if two else ""
+    return questions(
+        recording, controls.recording_findings(recording), after, likeliest(recording, stream)
+    )
 
 
 def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
     """What a decoder would say next, with probabilities; nothing for other models."""
     writes = recording.model.kind == "decoder" and len(recording.streams[-1].tokens) > 1
-    if not writes or models.offers(recording.model.name).logits != stream:
+    if not writes or models.capabilities(recording.model.name).logits != stream:
         return []
     scores = cache.logits(recording, stream, len(recording.streams[-1].tokens) - 1)
-    best, p = layer_map.likeliest(scores, SAID)
+    best, p = layer_map.top_tokens(scores, SAID)
     return list(zip(models.labels(recording.model.name, best), map(float, p)))
 
 
@@ -96,7 +98,7 @@ def evidence(one: Question) -> str:
     """The address that shows what a question is about, on the text and model of this page."""
     kept = {
         name: value
-        for name, value in url_state.wanted().items()
+        for name, value in url_state.link_parameters().items()
         if name in ("text", "model", "target")
     }
     query = urlencode(kept | {name: value for name, value in one.address if value})

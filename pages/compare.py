@@ -115,5 +115,5 @@ def toolbar(view: str) -> None:
 
 
 with st.spinner("Loading the model …"):
-    shown = current_recording.shown()
+    shown = current_recording.current_run()
 explore(shown.model, st.session_state.text)

@@ -56,5 +56,5 @@ def explore(model: str, text: str) -> None:
 
 
 with st.spinner("Loading the model …"):
-    shown = current_recording.shown()
+    shown = current_recording.current_run()
 explore(shown.model, st.session_state.text)

@@ -39,7 +39,7 @@ def explore(source: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="after-look"):
         shown = None if way == "Scale" else choose(on, way != "Three", way == "Hard")
     if not on.attention.opens and way != "Graph":
-        st.info(soft_lookup.CLOSED.format(models.named(source.model)))
+        st.info(soft_lookup.CLOSED.format(models.markdown_name(source.model)))
     elif shown is None:
         scale.panel(on, on.caption(SCALED))
     else:
@@ -58,4 +58,4 @@ for name, options in (
     ("look_as", tuple(circuits.AS)),
 ):
     url_state.one_of(name, options)
-explore(current_recording.read())
+explore(current_recording.read_current())

@@ -48,5 +48,5 @@ for choice, options in (
 ):
     url_state.one_of(choice, options)
 with st.spinner("Loading the model …"):
-    on_screen = current_recording.shown()
+    on_screen = current_recording.current_run()
 explore(on_screen.model, st.session_state.text)

@@ -19,11 +19,11 @@ from models.recording import Recording
 
 def page() -> None:
     """The text is recorded by a model that says words, and the rest is drawn from its names."""
-    current_recording.tell_instead()
+    current_recording.show_fallback()
     with st.spinner("Loading the model …"):
         target = current_recording.typed_target(st.session_state.model)
-        source = current_recording.shown(target=target)
-    current_recording.tell_target(target)
+        source = current_recording.current_run(target=target)
+    current_recording.show_target(target)
     url_state.one_of("lens", tuple(logit_lens.MEASURES))
     st.session_state.playing = False
     explore(source)
@@ -35,11 +35,11 @@ def explore(source: Run) -> None:
     which Streamlit would keep for as long as the visit lasts."""
     recording = source.recording()
     model, text, kind = source.model, source.text, recording.model.kind
-    if (typed := predictions.spelled_mask(text)) and not models.offers(model).mask:
+    if (typed := predictions.first_mask(text)) and not models.capabilities(model).mask:
         st.info(mask_is_text(models.title(model), typed, writes=kind == "decoder"))
     edits: tuple[HideToken, ...] = ()
     place = None
-    if kind == "encoder" and HideToken in models.offers(model).edits:
+    if kind == "encoder" and HideToken in models.capabilities(model).edits:
         edits, place = masked_lm.show(model, text)
     elif kind == "encoder":
         st.info(
@@ -47,7 +47,7 @@ def explore(source: Run) -> None:
             "filled in. What happens inside it stands below."
         )
     elif kind == "decoder":
-        place = url_state.whole("token", len(recording.streams[0].tokens))
+        place = url_state.whole_number("token", len(recording.streams[0].tokens))
         generation.show(model, text)
     else:
         writes_elsewhere(recording)

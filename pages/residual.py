@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import residual
-from explorer.analysis.terminology import norm_of
+from explorer.analysis.terminology import recording_norm_name
 from explorer.layout import current_recording
 from explorer.layout.controls import pick
 from explorer.state import event_log, models, url_state
@@ -30,7 +30,7 @@ def explore(source: Run) -> None:
     keep for every visitor."""
     recording = source.recording()
     place = residual.norm_place(recording.streams[0])
-    norm = norm_of(recording, models.offers(recording.model.name).rms)
+    norm = recording_norm_name(recording, models.capabilities(recording.model.name).rms)
     st.subheader(
         "What did each sub-layer write, and how far did it turn the vector?",
         anchor=False,
@@ -39,14 +39,15 @@ def explore(source: Run) -> None:
     flow, on = controls(source, norm)
     if flow != "RNN" and not residual.sublayers(on.stream):
         st.info(
-            f"{models.named(source.model)} does not show what its sub-layers write: "
+            f"{models.markdown_name(source.model)} does not show what its sub-layers write: "
             f"{WHOLE_LAYERS}. So there is nothing to draw here. “Beside an RNN” needs your text "
             "alone."
         )
         return url_state.write()
-    if not residual.adds(on.stream):
+    if not residual.has_residual(on.stream):
         st.info(
-            f"**{models.named(source.model)} was trained without residual connections**: what a "
+            f"**{models.markdown_name(source.model)} was trained without residual "
+            f"connections**: what a "
             "sub-layer writes is not added to the vector, it takes its place."
         )
     FLOWS[flow][1](on)
@@ -59,7 +60,7 @@ def controls(source: Run, norm: str) -> tuple[str, ResidualState]:
     names = tuple(stream.name for stream in recording.streams)
     left, right = st.columns([2.2, 1]) if len(names) > 1 else (st.container(), None)
     flows = {each: said or norm for each, (said, _) in FLOWS.items()}
-    flow = pick("Look at", flows, "flow", at=left)
+    flow = pick("Look at", flows, "flow", container=left)
     name = names[0]
     if right:
         st.session_state["stream shown"] = url_state.one_of("stream", names)
@@ -77,4 +78,4 @@ def take_stream() -> None:
 
 
 url_state.one_of("flow", tuple(FLOWS))
-explore(current_recording.read())
+explore(current_recording.read_current())

@@ -45,7 +45,7 @@ def page() -> None:
         several = attention.name.split() if len(nothing.attention) > 1 else ()
         said = model.replace("/", "-").replace(":", "-")
         file = "-".join(("headlight", said, *several, "many"))
-        name = cache.name_of(nothing, "many", attention.name, len(found), texts)
+        name = cache.picture_name(nothing, "many", attention.name, len(found), texts)
         results.results(found, about, file, name)
     url_state.write()
 

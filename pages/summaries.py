@@ -18,7 +18,7 @@ def page() -> None:
     drawn from its names."""
     url_state.one_of("sum_what", tuple(summaries.LABELS))
     url_state.one_of("att_keep", tuple(KEPT))
-    source = current_recording.read()
+    source = current_recording.read_current()
     url_state.one_of("attention", attention_names(source.recording()))
     explore(source)
 
@@ -30,11 +30,11 @@ def explore(source: Run) -> None:
     st.subheader("What do all heads say together, and can you trust the sum?", anchor=False)
     on = subject(source)
     controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    what = pick("Summary", summaries.LABELS, "sum_what", at=controls)
+    what = pick("Summary", summaries.LABELS, "sum_what", container=controls)
     if what in summaries.THROUGH and on.across:
         st.info(summaries.NO_WAY_ACROSS.format(what))
     elif what in ("Values", "Writes") and not models.shows_writes(on.recording):
-        st.info(summaries.CLOSED.format(models.named(source.model)))
+        st.info(summaries.CLOSED.format(models.markdown_name(source.model)))
     elif what == "Writes":
         output_norms.show(on, controls)
     else:

@@ -31,7 +31,7 @@ def page() -> None:
     """The text is recorded, and the rest is drawn from its names."""
     url_state.one_of("effects", tuple(EFFECTS))
     with st.spinner("Loading the model …"):
-        source = current_recording.shown()
+        source = current_recording.current_run()
     explore(source)
 
 

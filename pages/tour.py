@@ -15,7 +15,7 @@ def page() -> None:
     """The page: the text is recorded, and the step is drawn from its names."""
     with st.spinner("Loading the model …"):
         target = current_recording.typed_target(st.session_state.model)
-        source = current_recording.shown(target=target)
+        source = current_recording.current_run(target=target)
     walk(source)
 
 

@@ -48,15 +48,15 @@ url_state.one_of("train_view", tuple(VIEWS))
 pick("View", VIEWS, "train_view", bare=True)
 view = st.session_state.train_view
 if view != "Live":
-    current_recording.tell_instead()
+    current_recording.show_fallback()
 if view == "Live":
     train()
-elif missing := models.missing(st.session_state.model if view == "Checkpoints" else ""):
+elif missing := models.missing_checkpoints(st.session_state.model if view == "Checkpoints" else ""):
     st.info(missing)
 elif view == "Twins":
     compare(st.session_state.model.partition("@")[0], st.session_state.text)
 else:
     with st.spinner("Loading the model …"):
         model = model_on_screen()
-        current_recording.shown(model)
+        current_recording.current_run(model)
     explore(model, st.session_state.text)

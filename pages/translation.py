@@ -12,7 +12,7 @@ from explorer.views.translation.page_state import screen
 
 def page() -> None:
     """The page: a model that translates, and the search for what it says."""
-    current_recording.tell_instead()
+    current_recording.show_fallback()
     model, text = st.session_state.model, st.session_state.text
     search.seek(model, text)
     explore(model, text)

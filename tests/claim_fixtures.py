@@ -75,7 +75,7 @@ def on_text(model: str, text: str, base: str = "") -> ClaimContext:
         read_once(model),
         text,
         base,
-        lambda ids: material(read_once(model + registry.PERMUTED), text, base, target=ids),
+        lambda ids: material(read_once(model + registry.PERMUTED_SUFFIX), text, base, target=ids),
     )
 
 

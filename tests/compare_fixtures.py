@@ -17,7 +17,9 @@ def recorded(name: str, text: str = TEXT, edits: tuple = ()) -> Recording:
     return read_once(name).record(text, edits)
 
 
-def sides(a: Recording, b: Recording) -> comparison.Sides:
+def sides(a: Recording, b: Recording) -> comparison.PatternPair:
     one, other = a.attention[0], b.attention[0]
     rows, columns = zip(alignment.axes(a, one), alignment.axes(b, other))
-    return comparison.sides((a, one), (b, other), alignment.align(*rows), alignment.align(*columns))
+    return comparison.align_patterns(
+        (a, one), (b, other), alignment.align(*rows), alignment.align(*columns)
+    )

@@ -25,7 +25,7 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 from models import registry
 from models.config import Config
 from models.own_model import OwnModel, handle_of
-from models.tokenizer import FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Decoder, Encoder, EncoderDecoder, Transformer
 
 # These check for several files; what they find wrong is told as a test's own asserts tell it.
@@ -104,7 +104,7 @@ def nothing_goes_on() -> Iterator[None]:
     yield
     driver.Visitor.close()
     if loaded := sys.modules.get("explorer.state.models"):
-        loaded._asked.clear()
+        loaded._last_requests.clear()
     if background := sys.modules.get("explorer.state.jobs"):
         background.close()
 
@@ -131,7 +131,7 @@ def small_decoder() -> OwnModel:
     torch.manual_seed(1)
     return handle_of(
         sharpened(Decoder(SMALL)),
-        Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING),
+        Tokenizer.train(TEXTS, SMALL.n_vocab, CAUSAL_LM_SPECIALS),
         "small decoder",
         "random",
         "fp32",
@@ -144,7 +144,7 @@ def small_translator() -> OwnModel:
     torch.manual_seed(2)
     return handle_of(
         sharpened(EncoderDecoder(SMALL)),
-        Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING),
+        Tokenizer.train(TEXTS, SMALL.n_vocab, CAUSAL_LM_SPECIALS),
         "small translator",
         "random",
         "fp32",

@@ -106,6 +106,6 @@ def test_what_the_operator_lists_is_offered(
 ) -> None:
     monkeypatch.setenv("HEADLIGHT_MODELS", f"ours:{folder}, hub:someone/large")
     settings.cache_clear()
-    assert {*registry.names(), f"ours:{folder}", "hub:someone/large"} <= set(models.here())
+    assert {*registry.names(), f"ours:{folder}", "hub:someone/large"} <= set(models.server_models())
     app = opened("claims", model=f"ours:{folder}")
     assert not app.exception and app.session_state["model"] == f"ours:{folder}"

@@ -12,7 +12,7 @@ from tolerances import DOUBLE, DOUBLE_LONG, PASSED
 
 from explorer.analysis import anatomy, terminology
 from explorer.analysis.attention import mask_rule
-from explorer.analysis.csv import meant, stacked, to_csv
+from explorer.analysis.csv import stacked, to_csv, unescape_cell
 from explorer.state import cache
 from explorer.text.anatomy import reasons, say_weight
 from models import registry
@@ -30,7 +30,7 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
 )
-from models.recording import VERSION, Attention, Recording, Shared
+from models.recording import VERSION, Attention, GroupedArray, Recording
 
 TEXT = "The red car is in front of the white house."
 
@@ -64,7 +64,7 @@ def holds(recording: Recording, outputs: dict) -> None:
                 recording,
                 attention,
                 opened,
-                anatomy.written(recording, attention, layer, query, outputs[attention.name]),
+                anatomy.head_outputs(recording, attention, layer, query, outputs[attention.name]),
             )
 
 
@@ -103,10 +103,10 @@ def row_holds(recording: Recording, attention: Attention, opened: anatomy.Weight
     assert not opened.weights[~allowed].any()
     z = sum(opened.weights[j] * opened.v[j] for j in range(len(opened.v)))
     np.testing.assert_allclose(z, opened.z, atol=CLOSE * max(1, np.abs(opened.v).max()))
-    assert opened.own_score.apart <= PASSED * max(1, np.abs(opened.scores).max()), (
+    assert opened.recorded_score.max_difference <= PASSED * max(1, np.abs(opened.scores).max()), (
         "the model's own scores"
     )
-    assert opened.own_weight.apart <= PASSED, "the model's own weights"
+    assert opened.own_weight.max_difference <= PASSED, "the model's own weights"
     assert opened.own_weight.value == attention.pattern[*where, at]
 
 
@@ -116,7 +116,7 @@ def written_holds(
     opened: anatomy.WeightBreakdown,
     done: anatomy.HeadOutputs,
 ) -> None:
-    if done.set_by[opened.head] is None:
+    if done.z_edits[opened.head] is None:
         np.testing.assert_array_equal(done.z[opened.head], opened.z)
     assert np.abs(done.by_head.sum(axis=0) + done.bias - done.total).max() <= CLOSE * max(
         1, np.abs(done.by_head).max()
@@ -129,9 +129,9 @@ def written_holds(
         assert done.shares[opened.head] == pytest.approx(
             done.by_head[opened.head] @ done.total / done.length**2, abs=CLOSE
         )
-    assert done.own is not None and done.own.apart <= PASSED * max(1, np.abs(done.total).max()), (
-        "what the model itself wrote"
-    )
+    assert done.own is not None and done.own.max_difference <= PASSED * max(
+        1, np.abs(done.total).max()
+    ), "what the model itself wrote"
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -150,7 +150,7 @@ def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.Fixt
     for attention in recording.attention:
         w_o, bias = outputs[attention.name]
         for layer, _, query, _ in cells(attention):
-            found = anatomy.forms(recording, attention, layer, query, (w_o, bias))
+            found = anatomy.output_forms(recording, attention, layer, query, (w_o, bias))
             expected = bias[layer] + sum(
                 attention.pattern[layer, head, query] @ attention.v[layer, head] @ w_o[layer, head]
                 for head in range(w_o.shape[1])
@@ -158,7 +158,8 @@ def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.Fixt
             for form in (found.per_position, found.concatenated, found.by_head):
                 np.testing.assert_allclose(form, expected, atol=PASSED)
             assert (
-                found.apart <= DOUBLE * max(1, anatomy.top_of(found)) and found.own.apart <= PASSED
+                found.max_difference <= DOUBLE * max(1, anatomy.largest_component(found))
+                and found.own.max_difference <= PASSED
             )
 
 
@@ -210,19 +211,19 @@ def test_an_edit_stands_in_the_step_that_it_changes(
     )
     assert not opened.measured
     if isinstance(edit, WithoutScale):
-        assert opened.divisor == 1 and opened.scaled_by == edit
+        assert opened.divisor == 1 and opened.divisor_edit == edit
     if isinstance(edit, ScaledBy):
         assert opened.divisor == 3.5
         assert "3.5" in reasons(opened, attention.allowed)["scale"]
     if isinstance(edit, UniformHead):
-        assert opened.evened == edit and len(set(opened.weights[opened.allowed])) == 1
+        assert opened.uniform_edit == edit and len(set(opened.weights[opened.allowed])) == 1
     if isinstance(edit, OtherPositions) and edit.to == "distance":
         assert opened.added[1] == pytest.approx(-(2.0**-2)) and opened.added[2] == 0
     if isinstance(edit, (ZeroHead, MeanHead)):
-        done = anatomy.written(
+        done = anatomy.head_outputs(
             recording, attention, edit.layer, 2, handle.outputs()[attention.name]
         )
-        assert done.set_by[edit.head] == edit and not np.array_equal(done.z[edit.head], opened.z)
+        assert done.z_edits[edit.head] == edit and not np.array_equal(done.z[edit.head], opened.z)
 
 
 @pytest.mark.parametrize("small", ["small_handle", "small_decoder"])
@@ -243,7 +244,7 @@ def test_of_a_window_it_is_said_what_it_lets_a_token_see(
     if causal:
         assert "comes after token 4" in masks[4, 5] and "before the window" in masks[5, 1]
         assert "within the window" in masks[4, 3] and "comes after" in masks[2, 6]
-        assert "a later token" in terminology.hidden(attention.allowed)
+        assert "a later token" in terminology.mask_reason(attention.allowed)
         assert "Above the diagonal" in mask_rule(attention.allowed)
         return
     for at in ((4, 5), (4, 3)):
@@ -251,15 +252,15 @@ def test_of_a_window_it_is_said_what_it_lets_a_token_see(
     for at in ((5, 1), (2, 6)):
         assert "too far" in masks[at]
     assert not any("later" in mask or "ahead" in mask for mask in masks.values())
-    assert terminology.hidden(attention.allowed) == "not allowed: more than 2 places away"
+    assert terminology.mask_reason(attention.allowed) == "not allowed: more than 2 places away"
     assert "later" not in mask_rule(attention.allowed)
 
 
 def test_what_is_not_in_the_recording_is_not_made_up(small_handle) -> None:
     recording = small_handle.record("the cat sat on the mat", (PatchHead("the dog ran", 1, 2),))
     attention, outputs = recording.attention[0], small_handle.outputs()["self"]
-    assert anatomy.written(recording, attention, 1, 0, outputs) is None
-    assert anatomy.written(recording, attention, 0, 0, outputs) is not None
+    assert anatomy.head_outputs(recording, attention, 1, 0, outputs) is None
+    assert anatomy.head_outputs(recording, attention, 0, 0, outputs) is not None
 
 
 def test_a_model_built_without_the_scale_is_told_from_one_with() -> None:
@@ -304,20 +305,20 @@ def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> N
             getattr(value, "held", value).nbytes
             for part in (*recording.streams, *recording.attention)
             for value in vars(part).values()
-            if isinstance(value, (np.ndarray, Shared))
+            if isinstance(value, (np.ndarray, GroupedArray))
         )
         # A few vectors a text are left out of the formula.
         assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
     # A long text of smollm2 does not fit, and is recorded anew when it is asked for again.
     if name != "smollm2":
-        assert anatomy.memory(recording, 512) <= cache.SHELF_BYTES * 3 // 4
+        assert anatomy.memory(recording, 512) <= cache.CACHE_BYTES * 3 // 4
 
 
 def test_the_file_holds_every_step_in_full(small_handle) -> None:
     recording = small_handle.record('the cat <b>,"sat')
     attention, outputs = recording.attention[0], small_handle.outputs()["self"]
     opened = anatomy.cell(recording, attention, 1, 2, 3, 1)
-    done = anatomy.written(recording, attention, 1, 3, outputs)
+    done = anatomy.head_outputs(recording, attention, 1, 3, outputs)
     tables = anatomy.tables(opened, done, recording.streams[0].tokens)
     text = to_csv(stacked(tables.items(), "step"), ("model small", "Text: the\ncat"))
     loaded = pd.read_csv(io.StringIO(text))
@@ -327,6 +328,6 @@ def test_the_file_holds_every_step_in_full(small_handle) -> None:
     assert tables["Query and key"]["q × k"].sum() == pytest.approx(
         by_key["q · k"].iloc[1], rel=DOUBLE_LONG
     )
-    assert tuple(map(meant, by_key["token"])) == recording.streams[0].tokens
+    assert tuple(map(unescape_cell, by_key["token"])) == recording.streams[0].tokens
     assert by_key["weight"].sum() == pytest.approx(1)
     assert tables["Heads"]["share along the sum"].sum() == pytest.approx(1)

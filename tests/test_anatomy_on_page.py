@@ -82,7 +82,7 @@ def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: st
     app = clean(opened_page(model=model, attention=attention, text=TEXT))
     header, _ = sent(app, "story")
     recording = read_once(model).record(TEXT)
-    seen = [one for one in controls.found(recording) if one.page == "attention"]
+    seen = [one for one in controls.recording_findings(recording) if one.page == "attention"]
     if attention:
         seen = [one for one in seen if one.attention == attention]
     first = next(iter(seen), None)

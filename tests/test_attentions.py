@@ -152,7 +152,10 @@ def test_a_decoders_planted_habit_is_named_against_the_chance_that_its_rows_leav
 ) -> None:
     text = (*TEXT, *TEXT[1:])  # enough different words that come again
     triangle = np.tril(np.ones((len(text),) * 2, bool))
-    mask = token_relations.of(text, [word.startswith("[") for word in text])[name] & triangle
+    mask = (
+        token_relations.text_relations(text, [word.startswith("[") for word in text])[name]
+        & triangle
+    )
     head = described(causal(toward(mask, triangle)[None], text))[0]
     rows = mask.any(axis=1) & (triangle.sum(axis=1) > 1)
     chance = (mask[rows].sum(axis=1) / triangle[rows].sum(axis=1)).mean()
@@ -182,7 +185,7 @@ def test_the_row_without_a_choice_counts_for_nothing() -> None:
     ), "between words, without the row that has one to choose from"
     assert all(relation.lift == pytest.approx(0, abs=SUMMED) for relation in broad.relations)
     assert itself.sink == 0 and itself.name == "self"
-    assert attention.strongest(np.eye(n), TRIANGLE) == (1, 1), (
+    assert attention.strongest_cell(np.eye(n), TRIANGLE) == (1, 1), (
         "the strongest cell is one that could have been weaker"
     )
 
@@ -237,14 +240,14 @@ EVERYWHERE = np.ones((len(TARGET), len(SOURCE)), bool)
 
 @pytest.mark.parametrize("name", ["diagonal", "anti-diagonal"])
 def test_a_planted_habit_between_two_texts_is_named_with_its_score_and_chance(name: str) -> None:
-    mask = token_relations.across(len(TARGET), SOURCE, [word.startswith("[") for word in SOURCE])[
-        name
-    ]
+    mask = token_relations.cross_relations(
+        len(TARGET), SOURCE, [word.startswith("[") for word in SOURCE]
+    )[name]
     recording = across(toward(mask, EVERYWHERE)[None])
     head = described(recording)[0]
     rows = mask.any(axis=1)
     chance = mask[rows].sum(axis=1).mean() / len(SOURCE)
-    assert (head.name, head.n_queries, head.n_shown) == (name, rows.sum(), rows.sum())
+    assert (head.name, head.n_queries, head.n_matches) == (name, rows.sum(), rows.sum())
     assert head.chance == pytest.approx(chance, abs=STORED) and head.score == pytest.approx(
         0.9 + 0.1 * chance, abs=SUMMED
     )
@@ -282,14 +285,16 @@ def test_an_even_head_between_two_texts_is_broad() -> None:
 
 def test_diagonals_go_by_relative_place_and_leave_the_last_row_out() -> None:
     source = ("a", "b", "c", "d", "[EOS]")
-    masks = token_relations.across(5, source, [token == "[EOS]" for token in source])
+    masks = token_relations.cross_relations(5, source, [token == "[EOS]" for token in source])
     np.testing.assert_array_equal(masks["diagonal"], np.diag([1, 1, 1, 1, 0]).astype(bool))
     np.testing.assert_array_equal(masks["anti-diagonal"][:4, :4], np.eye(4, dtype=bool)[::-1])
     assert not masks["anti-diagonal"][4].any() and not masks["anti-diagonal"][:, 4].any()
     long = tuple("abcdefghijklmnopqrstu") + (
         "[EOS]",
     )  # 21 of the text, and a target of half as many
-    wide = token_relations.across(12, long, [token == "[EOS]" for token in long])["diagonal"]
+    wide = token_relations.cross_relations(12, long, [token == "[EOS]" for token in long])[
+        "diagonal"
+    ]
     for row in range(11):
         assert abs(np.flatnonzero(wide[row]) - 2 * row).max() <= 2 and wide[row, 2 * row]
 
@@ -302,7 +307,7 @@ def test_texts_of_a_token_or_two_have_masks_and_no_names(
 ) -> None:
     assert all(
         mask.shape == (rows, len(source))
-        for mask in token_relations.across(
+        for mask in token_relations.cross_relations(
             rows, source, [token == "[EOS]" for token in source]
         ).values()
     )
@@ -351,8 +356,8 @@ def test_rows_between_two_texts_have_the_name_of_what_they_produce() -> None:
 
 def test_the_strongest_cell_of_a_column() -> None:
     matrix = np.array([[0.7, 0.3], [0.2, 0.8], [0.9, 0.1]])
-    assert attention.strongest(matrix, np.ones((3, 2), bool), key=0) == (2, 0)
-    assert attention.strongest(matrix, np.ones((3, 2), bool), key=1) == (1, 1)
+    assert attention.strongest_cell(matrix, np.ones((3, 2), bool), key=0) == (2, 0)
+    assert attention.strongest_cell(matrix, np.ones((3, 2), bool), key=1) == (1, 1)
 
 
 def test_a_figure_leaves_out_what_is_not_allowed_and_nothing_else() -> None:
@@ -360,7 +365,12 @@ def test_a_figure_leaves_out_what_is_not_allowed_and_nothing_else() -> None:
     weights = np.where(allowed, 0.0, 0.0)
     z = (
         heatmap(
-            attention.blanked(weights, allowed), weights, "abc", "abc", ("",), ColourScale(0, 1, "")
+            attention.mask_values(weights, allowed),
+            weights,
+            "abc",
+            "abc",
+            ("",),
+            ColourScale(0, 1, ""),
         )
         .data[0]
         .z

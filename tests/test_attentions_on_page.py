@@ -168,7 +168,7 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
     clean(app.segmented_control(key="attention").set_value("decoder self").run())
     recording = cache.record("translator", DEFAULT_TEXT)
-    first = controls.first(recording, recording.attention[1])
+    first = controls.opening_finding(recording, recording.attention[1])
     header = sent(app, "head")[0]
     assert "source" not in app.query_params
     assert (header["layer"], header["head"], header["pin"]) == (*first.at, first.query), (
@@ -176,8 +176,10 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     )
     clean(app.selectbox(key="model").set_value("copy").run())
     recording = cache.record("copy", DEFAULT_TEXT)
-    name = controls.telling_attention(recording)
-    first = controls.first(recording, next(one for one in recording.attention if one.name == name))
+    name = controls.default_attention(recording)
+    first = controls.opening_finding(
+        recording, next(one for one in recording.attention if one.name == name)
+    )
     header = sent(app, "head")[0]
     assert app.query_params.get("attention", "") == name != "decoder self"
     assert (header["layer"], header["head"]) == first.at

@@ -18,9 +18,9 @@ BIG = 3 * 2**20  # numbers
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is kept, and there is room: the app's own shelf may be full of other tests' texts."""
     monkeypatch.setattr(buffer_pool, "before_lending", [])
-    buffer_pool.let_go()
+    buffer_pool.clear()
     yield
-    buffer_pool.let_go()
+    buffer_pool.clear()
 
 
 def address(array: np.ndarray) -> int:
@@ -28,53 +28,53 @@ def address(array: np.ndarray) -> int:
 
 
 def test_memory_is_lent_again_when_its_last_array_is_gone() -> None:
-    lent = buffer_pool.lend(BIG)
+    lent = buffer_pool.acquire(BIG)
     view, at = lent[5:9].reshape(2, 2), address(lent)
     del lent
-    assert buffer_pool.kept() == 0, "a view still lies in it"
-    other = buffer_pool.lend(BIG)
+    assert buffer_pool.pooled_bytes() == 0, "a view still lies in it"
+    other = buffer_pool.acquire(BIG)
     assert not np.may_share_memory(other, view)
     del view
-    assert buffer_pool.kept() > 0
-    assert address(buffer_pool.lend(BIG - 1000)) == at, "what is nearly as long fits"
+    assert buffer_pool.pooled_bytes() > 0
+    assert address(buffer_pool.acquire(BIG - 1000)) == at, "what is nearly as long fits"
 
 
 def test_after_a_long_text_a_piece_is_ready_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buffer_pool, "READY_AFTER", 0.0)
-    lent = buffer_pool.lend(buffer_pool.LONG)
+    lent = buffer_pool.acquire(buffer_pool.READY_BYTES)
     until = time.monotonic() + 20
-    while not buffer_pool.kept() and time.monotonic() < until:
+    while not buffer_pool.pooled_bytes() and time.monotonic() < until:
         time.sleep(0.01)
-    assert buffer_pool.kept() >= 4 * buffer_pool.LONG
-    ready = buffer_pool.kept()
-    buffer_pool.make_ready(ready // 4)
-    assert buffer_pool.kept() == ready >= lent.nbytes, "one is enough"
-    assert not np.may_share_memory(lent, buffer_pool.lend(buffer_pool.LONG))
+    assert buffer_pool.pooled_bytes() >= 4 * buffer_pool.READY_BYTES
+    ready = buffer_pool.pooled_bytes()
+    buffer_pool.preallocate(ready // 4)
+    assert buffer_pool.pooled_bytes() == ready >= lent.nbytes, "one is enough"
+    assert not np.may_share_memory(lent, buffer_pool.acquire(buffer_pool.READY_BYTES))
 
 
 def test_what_is_much_shorter_takes_no_long_piece() -> None:
-    buffer_pool.lend(BIG)
-    assert len(buffer_pool.lend(BIG // 2)) < BIG
+    buffer_pool.acquire(BIG)
+    assert len(buffer_pool.acquire(BIG // 2)) < BIG
 
 
 @pytest.mark.parametrize("n", [1, 7, 1000, 2**18 - 1, 2**18, BIG, BIG + 1])
 def test_room_for_all_and_not_much_more(n: int) -> None:
     """A shelf counts what is used, and little more is kept."""
-    lent = buffer_pool.lend(n)
+    lent = buffer_pool.acquire(n)
     assert len(lent) == n and cache.weight_of(lent[:1]) in range(4 * n, 4 * n + 200)
     lent[:] = 1
     del lent
-    assert buffer_pool.kept() <= 4 * n * (1 + 2 / buffer_pool.STEPS) + 4
+    assert buffer_pool.pooled_bytes() <= 4 * n * (1 + 2 / buffer_pool.SIZE_STEPS) + 4
 
 
 def test_little_is_kept_in_all_and_can_be_let_go() -> None:
-    lent = [buffer_pool.lend(BIG) for _ in range(2 * buffer_pool.MOST // (4 * BIG))]
-    lent.append(buffer_pool.lend(buffer_pool.MOST))  # by itself more than is ever kept
-    lent.append(buffer_pool.lend(10))
+    lent = [buffer_pool.acquire(BIG) for _ in range(2 * buffer_pool.MAX_POOL_BYTES // (4 * BIG))]
+    lent.append(buffer_pool.acquire(buffer_pool.MAX_POOL_BYTES))  # by itself more than is ever kept
+    lent.append(buffer_pool.acquire(10))
     lent.clear()
-    assert 0 < buffer_pool.kept() <= buffer_pool.MOST
-    buffer_pool.let_go()
-    assert buffer_pool.kept() == 0
+    assert 0 < buffer_pool.pooled_bytes() <= buffer_pool.MAX_POOL_BYTES
+    buffer_pool.clear()
+    assert buffer_pool.pooled_bytes() == 0
 
 
 def test_a_recording_is_not_written_over() -> None:

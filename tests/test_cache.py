@@ -10,7 +10,7 @@ import pytest
 
 from explorer.analysis import evidence
 from explorer.state import cache
-from explorer.state.cache import Shelf, weight_of
+from explorer.state.cache import Cache, weight_of
 from explorer.text import claims
 from explorer.views.claims import claim_jobs
 from models import buffer_pool, registry
@@ -26,7 +26,7 @@ class Heavy:
 
 
 def test_what_is_dropped_and_still_held_counts_and_is_found_again() -> None:
-    here, made = Shelf(550_000), []
+    here, made = Cache(550_000), []
 
     def make() -> Heavy:
         heavy = Heavy()
@@ -49,7 +49,7 @@ def test_what_is_dropped_and_still_held_counts_and_is_found_again() -> None:
 
 
 def test_what_is_light_stays_however_much_is_held_elsewhere() -> None:
-    here = Shelf(550_000)
+    here = Cache(550_000)
     light = here.get("light", lambda: np.zeros(100))
     at_work = [here.get(at, Heavy) for at in range(9)]
     assert here.get("light", lambda: None) is light and len(at_work) == 9
@@ -57,13 +57,13 @@ def test_what_is_light_stays_however_much_is_held_elsewhere() -> None:
 
 def test_room_is_made_before_a_recording_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """And of a text that is longer than any before it."""
-    here = Shelf(24 * 2**20)
-    monkeypatch.setattr(cache, "_shelf", here)
+    here = Cache(24 * 2**20)
+    monkeypatch.setattr(cache, "_cache", here)
     for at in range(3):
         here.get(at, lambda: np.zeros(7 * 2**20, np.uint8))
     weighed = here.weight()
     assert weighed > 20 * 2**20
-    lent = buffer_pool.lend(3 * 2**20)
+    lent = buffer_pool.acquire(3 * 2**20)
     assert here.weight() + lent.nbytes <= here.limit < weighed + lent.nbytes
 
 
@@ -74,7 +74,7 @@ def test_recordings_of_readers_at_once_stay_within_the_shelf(
     """Claims on a long text take several recordings of it beside those of other readers."""
     text = "The cat sat on the mat, and the dog ran to the park. " * 16
     one = weight_of(registry.load("encoder").record(text))
-    monkeypatch.setattr(cache, "_shelf", Shelf(int(4.5 * one)))
+    monkeypatch.setattr(cache, "_cache", Cache(int(4.5 * one)))
     made: list[weakref.ref[Recording]] = []
     most, record = 0, Model.record
 
@@ -89,5 +89,5 @@ def test_recordings_of_readers_at_once_stay_within_the_shelf(
     for at in range(4):
         cache.record("encoder", f"{at} {text}")
     for claim in (claims.BY_ID[name] for name in ("alone", "order-matters", "convex")):
-        evidence.settle(claim, claim_jobs.material(cache.record("encoder", text), text))
+        evidence.evaluate_claim(claim, claim_jobs.material(cache.record("encoder", text), text))
     assert most == 4 < len(made)

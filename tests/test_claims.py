@@ -192,13 +192,13 @@ def test_every_claim_has_a_case_where_it_holds_and_one_where_it_fails() -> None:
 
 @pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
 def test_a_claim_holds_where_it_must(claim: Claim) -> None:
-    finding = evidence.settle(claim, CASES[claim.id][0]())
+    finding = evidence.evaluate_claim(claim, CASES[claim.id][0]())
     assert finding.verdict == HOLDS, finding
 
 
 @pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
 def test_a_claim_fails_where_it_must(claim: Claim) -> None:
-    finding = evidence.settle(claim, CASES[claim.id][1]())
+    finding = evidence.evaluate_claim(claim, CASES[claim.id][1]())
     assert finding.verdict == FAILS and finding.why, finding
 
 
@@ -284,14 +284,14 @@ def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
     assert evidence.embedding_factor(e) == pytest.approx(
         np.sqrt(e.recording.model.d_model), rel=TOTAL
     )
-    places = evidence.few(np.flatnonzero(~stream.special), 8)
+    places = evidence.subsample(np.flatnonzero(~stream.special), 8)
     found = []
     for place in places:
         nearest_first = np.argsort(((words - stream.resid[-1, place]) ** 2).sum(axis=1)).argsort()
         likeliest_first = np.argsort(-e.logits(model, place)).argsort()
         found.append(np.corrcoef(nearest_first, likeliest_first)[0, 1])
     assert value("distance-tells", e) == pytest.approx(np.mean(found), abs=PASSED)
-    transformed = evidence.settle(
+    transformed = evidence.evaluate_claim(
         claims.BY_ID["distance-tells"], replace(e, logits=lambda *where: e.logits(*where) ** 3)
     )
     assert transformed.verdict == UNTESTABLE and "not its embedding matrix" in transformed.why
@@ -303,7 +303,10 @@ def test_heads_scores_must_be_those_of_their_own_pieces() -> None:
         E(), lambda a: {"scores": a.scores + rng.standard_normal(a.scores.shape).astype(np.float32)}
     )
     assert value("reshape", noisy) > 1e-2
-    assert evidence.settle(claims.BY_ID["reshape"], real("induction-no-scale")).verdict == HOLDS
+    assert (
+        evidence.evaluate_claim(claims.BY_ID["reshape"], real("induction-no-scale")).verdict
+        == HOLDS
+    )
 
 
 def test_a_state_may_be_shorter_than_one_or_longer() -> None:
@@ -319,13 +322,13 @@ def test_a_state_may_be_shorter_than_one_or_longer() -> None:
             )
         ),
     )
-    assert evidence.settle(claims.BY_ID["unit-length"], halves).verdict == FAILS, (
+    assert evidence.evaluate_claim(claims.BY_ID["unit-length"], halves).verdict == FAILS, (
         "1 in the mean alone"
     )
 
 
 def test_rows_that_do_not_sum_to_one_are_not_normalised() -> None:
-    finding = evidence.settle(
+    finding = evidence.evaluate_claim(
         claims.BY_ID["summed-axis"],
         attending(E(), lambda a: {"pattern": a.pattern * np.float32(1 + 6e-5)}),
     )

@@ -34,7 +34,7 @@ from explorer.views.claims import listing
 from models import registry
 from models.own_model import OwnModel, handle_of
 from models.readouts import gradients
-from models.tokenizer import FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Decoder
 from models.weight_shuffle import permuted
 
@@ -55,7 +55,7 @@ def test_any_text_gets_a_verdict_or_a_reason(
     resid = {stream.name: stream.resid[0] for stream in e.recording.streams}
     e = replace(e, depth=cache(lambda stream: gradients.depth(resid[stream], layers=8)))
     for claim in claims.CLAIMS:
-        finding = evidence.settle(claim, e)
+        finding = evidence.evaluate_claim(claim, e)
         assert finding.verdict in evidence.VERDICTS and finding.why and finding.shown
         assert "does not offer" not in finding.why, (claim.id, finding.why)
         assert (finding.value is None) == (finding.verdict in (SHORT, UNTESTABLE))
@@ -67,7 +67,7 @@ def test_any_text_gets_a_verdict_or_a_reason(
 )
 def test_every_kind_of_shipped_model(model: str) -> None:
     e = on_text(model, "Ram pushed Hari and Hari pushed Ram and Hari saw Ram")
-    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    findings = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
     undecided = {id for id, f in findings.items() if f.verdict in (SHORT, UNTESTABLE)}
     kind = e.recording.model.kind
@@ -108,13 +108,13 @@ def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
     torch.manual_seed(0)
     handle = handle_of(
         Decoder(replace(SMALL, **made)).eval(),
-        Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING),
+        Tokenizer.train(TEXTS, SMALL.n_vocab, CAUSAL_LM_SPECIALS),
         "made otherwise",
         "random",
         "fp32",
     )
     e = material(handle, "the cat sat on the mat and the dog ran")
-    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    findings = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
     # What is true of any Transformer's arithmetic holds whatever it was made like.
     laws = {
@@ -137,7 +137,7 @@ def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
 @pytest.mark.parametrize("text", ["the", "the cat", "the cat sat"])
 def test_too_short_a_text_says_what_it_needs(small_handle: OwnModel, text: str) -> None:
     e = shuffled(small_handle, text)
-    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    findings = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     decided = {id for id, found in findings.items() if found.verdict in (HOLDS, FAILS)}
     assert decided <= {claim.id for claim in claims.CLAIMS if claim.needs == evidence.MODEL}
     short = {id: found for id, found in findings.items() if found.verdict == SHORT}
@@ -146,13 +146,14 @@ def test_too_short_a_text_says_what_it_needs(small_handle: OwnModel, text: str) 
 
 def test_without_text_nothing_is_decided(small_handle: OwnModel) -> None:
     assert {
-        evidence.settle(claim, material(small_handle, "")).verdict for claim in claims.CLAIMS
+        evidence.evaluate_claim(claim, material(small_handle, "")).verdict
+        for claim in claims.CLAIMS
     } == {UNTESTABLE}
 
 
 def test_one_row_does_not_decide_what_comes_next() -> None:
     """Of five tokens all but one are followed by an equal one."""
-    found = evidence.settle(
+    found = evidence.evaluate_claim(
         claims.BY_ID["offset-by-one"], material(read_once("decoder"), "the the the the the")
     )
     assert found.verdict == SHORT and "four rows" in found.why
@@ -218,7 +219,7 @@ BASES = ("", "WithoutPositions", "WithoutPositions,WithoutMask")
 
 
 def test_permuted_weights_are_the_same_numbers_in_another_order() -> None:
-    plain, other = read_once("grammar"), read_once("grammar" + registry.PERMUTED)
+    plain, other = read_once("grammar"), read_once("grammar" + registry.PERMUTED_SUFFIX)
     assert other.card.name == "grammar@permuted"
     assert other.card.fingerprint != plain.card.fingerprint
     again = registry.load("grammar@permuted")
@@ -251,7 +252,7 @@ def test_nothing_that_is_measured_holds_on_random_weights(model: str, seed: int)
     if base.card.kind == "encoder-decoder":
         target = tuple(map(int, real(model).recording.streams[-1].ids[1:]))
     e = material(own, TEXT, target=target, chance=lambda ids: material(other, TEXT, target=ids))
-    held = [c.id for c in MEASURED_CLAIMS if evidence.settle(c, e).verdict == HOLDS]
+    held = [c.id for c in MEASURED_CLAIMS if evidence.evaluate_claim(c, e).verdict == HOLDS]
     assert not held
 
 
@@ -262,7 +263,7 @@ def test_each_measured_claim_holds_somewhere_and_fails_somewhere_or_is_a_note_th
     verdicts: dict[str, set[str]] = {claim.id: set() for claim in MEASURED_CLAIMS}
     for model in ("encoder", "decoder", "grammar", "induction"):
         for claim in MEASURED_CLAIMS:
-            verdicts[claim.id].add(evidence.settle(claim, real(model)).verdict)
+            verdicts[claim.id].add(evidence.evaluate_claim(claim, real(model)).verdict)
     assert {id for id, found in verdicts.items() if HOLDS not in found} <= {
         "only-rotations",
         "vocabulary-sphere",
@@ -273,7 +274,7 @@ def test_each_measured_claim_holds_somewhere_and_fails_somewhere_or_is_a_note_th
 
 def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
     for claim in MEASURED_CLAIMS:
-        found = evidence.settle(claim, D())
+        found = evidence.evaluate_claim(claim, D())
         if found.chance is None:
             continue
         high = claim.bound == evidence.AT_LEAST
@@ -284,7 +285,9 @@ def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
         assert (f"{claim.bound} {told}" in beside) == (found.bound != claim.tolerance), claim.id
         assert claims.parts(found)[1][1] == found.by_chance
     alone = replace(D(), chance=None)
-    assert {evidence.settle(claim, alone).verdict for claim in MEASURED_CLAIMS} == {UNTESTABLE}
+    assert {evidence.evaluate_claim(claim, alone).verdict for claim in MEASURED_CLAIMS} == {
+        UNTESTABLE
+    }
 
 
 def test_what_cannot_fail_says_so_and_is_counted_apart() -> None:
@@ -295,7 +298,7 @@ def test_what_cannot_fail_says_so_and_is_counted_apart() -> None:
     assert {"sphere", "rows-sum"} <= {claim.id for claim in built}
     assert {"near-its-words", "balance"} <= {claim.id for claim in random}
     assert {"heads-differ", "context-moves"} <= {claim.id for claim in MEASURED_CLAIMS}
-    findings = {claim.id: evidence.settle(claim, E()) for claim in claims.CLAIMS}
+    findings = {claim.id: evidence.evaluate_claim(claim, E()) for claim in claims.CLAIMS}
     counts = {kind: claims.counts(findings, kind) for kind in evidence.KINDS}
     assert sum(counts[CONSTRUCTION].values()) == len(built)
     assert sum(counts[RANDOM].values()) == len(random)
@@ -317,7 +320,7 @@ def test_layernorm_is_said_to_be_taken_from_a_model_trained_with_it() -> None:
     text = "a b c d e f a b c d e f"
     e = on_text("induction", text)
     bare = read_once("induction-no-norm").record(text)
-    found = evidence.settle(claims.BY_ID["norm-tames"], replace(e, bare=lambda: bare))
+    found = evidence.evaluate_claim(claims.BY_ID["norm-tames"], replace(e, bare=lambda: bare))
     length = np.linalg.norm(bare.streams[0].resid[-1].astype(float), axis=1).mean()
     assert "trained with them" in found.why and "induction-no-norm" in found.why
     assert evidence.number(length) in found.why
@@ -340,7 +343,7 @@ def test_what_a_model_does_not_offer_is_said(small_handle: OwnModel) -> None:
     e = material(small_handle, TEXT)
     assert (
         "weights of attention's output"
-        in evidence.settle(claims.BY_ID["concatenate"], replace(e, outputs=refuse)).why
+        in evidence.evaluate_claim(claims.BY_ID["concatenate"], replace(e, outputs=refuse)).why
     )
     bare = replace(
         e.recording,
@@ -350,7 +353,7 @@ def test_what_a_model_does_not_offer_is_said(small_handle: OwnModel) -> None:
         ),
     )
     for claim in claims.CLAIMS:
-        assert evidence.settle(claim, replace(e, recording=bare)).why
+        assert evidence.evaluate_claim(claim, replace(e, recording=bare)).why
 
 
 def test_every_note_has_claims_and_every_page_is_there() -> None:
@@ -366,7 +369,7 @@ def test_every_equality_of_a_claim_is_true_at_the_digits_printed(model: str) -> 
     """Of all that the page says of it; and no number that is not 0 is written as 0."""
     checked = 0
     for claim in claims.CLAIMS:
-        row = listing.row(claim, evidence.settle(claim, real(model)))
+        row = listing.row(claim, evidence.evaluate_claim(claim, real(model)))
         told = (
             row.statement,
             row.why,

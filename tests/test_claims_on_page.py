@@ -58,9 +58,9 @@ class Page(HTMLParser):
 @pytest.mark.parametrize("text", ["<script>document.title='owned'</script> & <b>bold</b>", TEXT])
 def test_the_page_to_print_stands_alone(small_decoder: OwnModel, text: str) -> None:
     e = material(small_decoder, text)
-    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    findings = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     recording = e.recording
-    about = evidence.about(recording)[0]
+    about = evidence.provenance(recording)[0]
     html = claims_report.report(about, recording.text, recording.target or "", findings)
     page = Page(html)
     assert not page.points and not {"script", "link", "img", "iframe", "object"} & set(page.tags)
@@ -91,8 +91,8 @@ def test_the_page_to_print_stands_alone(small_decoder: OwnModel, text: str) -> N
 
 def test_the_csv_reads_back(small_translator: OwnModel) -> None:
     e = shuffled(small_translator, 'the "cat"\nand, the dog saw the cat')
-    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
-    written = to_csv(claims.table(findings), evidence.about(e.recording))
+    findings = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
+    written = to_csv(claims.table(findings), evidence.provenance(e.recording))
     rows = list(csv.DictReader(io.StringIO(written)))
     assert e.recording.model.fingerprint in rows[0]["about"]
     assert [row["claim"] for row in rows] == [claim.id for claim in claims.ordered(findings)]
@@ -150,7 +150,7 @@ def test_any_text_is_listed(text: str) -> None:
 def test_the_page_fills_and_says_what_the_tests_find(model: str) -> None:
     app = finished(opened(model=model, text=TEXT))
     e = real(model)
-    expected = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    expected = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     shown = rows(app)
     assert {id: row["verdict"] for id, row in shown.items()} == {
         id: finding.verdict for id, finding in expected.items()

@@ -13,7 +13,7 @@ from conftest import read_once
 from tolerances import TOTAL
 
 from explorer.analysis import evidence
-from explorer.analysis.evidence import FAILS, HOLDS, SHORT, UNTESTABLE, ClaimContext, Measured
+from explorer.analysis.evidence import FAILS, HOLDS, SHORT, UNTESTABLE, ClaimContext, Measurement
 from explorer.text import claims
 from models import registry
 from models.recording import Attention, Recording, Stream
@@ -48,7 +48,7 @@ def test_a_head_that_looks_at_itself_alone_makes_no_endless_number() -> None:
         pattern[0, 0] = np.eye(a.pattern.shape[-1])
         return {"pattern": pattern}
 
-    finding = evidence.settle(claims.BY_ID["near-and-far"], attending(E(), still))
+    finding = evidence.evaluate_claim(claims.BY_ID["near-and-far"], attending(E(), still))
     assert (finding.verdict, finding.value, finding.shown) == (HOLDS, 1000, "over 1,000×")
 
 
@@ -66,13 +66,13 @@ def test_a_sink_is_not_far_away() -> None:
         pattern[0, 0, :, 0] += 0.5
         return {"pattern": pattern}
 
-    finding = evidence.settle(claims.BY_ID["near-and-far"], attending(E(), resting))
+    finding = evidence.evaluate_claim(claims.BY_ID["near-and-far"], attending(E(), resting))
     assert finding.verdict == FAILS and finding.value < 1.05, finding
 
 
 def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
     stream = E().recording.streams[0]
-    places = evidence.tried(np.flatnonzero(~stream.special))
+    places = evidence.sample_tokens(np.flatnonzero(~stream.special))
 
     def deaf(rows: int) -> ClaimContext:
         """Of the tokens before `rows` none has weight on those that are exchanged, nor hears of
@@ -97,8 +97,8 @@ def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
         return replace(e, again=again)
 
     claim = claims.BY_ID["messages"]
-    assert evidence.settle(claim, deaf(3)).verdict == HOLDS
-    most = evidence.settle(claim, deaf(len(stream.tokens) - 3))
+    assert evidence.evaluate_claim(claim, deaf(3)).verdict == HOLDS
+    most = evidence.evaluate_claim(claim, deaf(len(stream.tokens) - 3))
     assert most.verdict == UNTESTABLE and "lost in rounding" in most.why
 
 
@@ -108,7 +108,7 @@ def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
 def test_a_modest_turn_is_a_smaller_one_than_permuted_weights_make(
     degrees: float, verdict: str
 ) -> None:
-    finding = evidence.settle(claims.BY_ID["little-work"], flowing(E(), turning(degrees)))
+    finding = evidence.evaluate_claim(claims.BY_ID["little-work"], flowing(E(), turning(degrees)))
     assert finding.verdict == verdict and finding.value == pytest.approx(degrees, abs=TOTAL)
     assert "our choice" in claims.BY_ID["little-work"].remark
 
@@ -116,14 +116,15 @@ def test_a_modest_turn_is_a_smaller_one_than_permuted_weights_make(
 def test_far_words_are_held_to_the_whole_text() -> None:
     claim = claims.BY_ID["far-words-count"]
     long = material(registry.load("decoder"), "the cat saw the dog and the dog saw the cat " * 5)
-    fading = evidence.settle(claim, feeling(long, lambda _, distance: 0.92**distance))
+    fading = evidence.evaluate_claim(claim, feeling(long, lambda _, distance: 0.92**distance))
     # From the token next door to the first one of the text.
     steps = len(long.recording.streams[0].tokens) - 3
     assert fading.verdict == FAILS and fading.value == pytest.approx(0.92**-steps)
     assert (
-        evidence.settle(claim, feeling(long, lambda _, distance: 1.02**distance)).verdict == HOLDS
+        evidence.evaluate_claim(claim, feeling(long, lambda _, distance: 1.02**distance)).verdict
+        == HOLDS
     )
-    few = evidence.settle(claim, material(registry.load("decoder"), "the cat saw the dog"))
+    few = evidence.evaluate_claim(claim, material(registry.load("decoder"), "the cat saw the dog"))
     assert few.verdict == SHORT and "at least 8 tokens" in few.why
 
 
@@ -131,13 +132,13 @@ def test_random_words_lie_as_near_a_sphere_as_chance_has_it() -> None:
     e = replace(E(), embeddings=lambda: evidence.gaussian(4000, 256))
     # The spread of 4,000 lengths is itself known to 1 / √8,000, a hundredth; five of these.
     assert value("vocabulary-sphere", e) == pytest.approx(1, abs=0.05)
-    found = evidence.settle(claims.BY_ID["vocabulary-sphere"], e)
+    found = evidence.evaluate_claim(claims.BY_ID["vocabulary-sphere"], e)
     assert found.verdict == FAILS, "as near a sphere as any random vectors is no finding"
 
 
 def test_what_hangs_on_a_choice_says_so() -> None:
     fades = claims.BY_ID["recurrence-fades"]
-    why = evidence.settle(fades, E()).why
+    why = evidence.evaluate_claim(fades, E()).why
     assert "gain of 1" in fades.how and "at 2, with the same tanh" in why and "no tanh" not in why
     assert "random" in claims.BY_ID["variance-grows"].statement
     assert (
@@ -162,15 +163,18 @@ def test_what_hangs_on_a_choice_says_so() -> None:
     ],
 )
 def test_weights_alone_decide_nothing_about_what_they_are_made_of(id: str) -> None:
-    finding = evidence.settle(claims.BY_ID[id], closed(E()))
-    assert (finding.verdict, finding.why) == (UNTESTABLE, evidence.CLOSED)
-    assert evidence.settle(claims.BY_ID["rows-sum"], closed(E())).verdict == HOLDS, (
+    finding = evidence.evaluate_claim(claims.BY_ID[id], closed(E()))
+    assert (finding.verdict, finding.why) == (UNTESTABLE, evidence.NO_QKV)
+    assert evidence.evaluate_claim(claims.BY_ID["rows-sum"], closed(E())).verdict == HOLDS, (
         "weights are there"
     )
 
 
 def test_cross_attention_that_does_not_open_has_no_keys_to_compare() -> None:
-    assert evidence.settle(claims.BY_ID["cross-from-encoder"], closed(T())).why == evidence.CLOSED
+    assert (
+        evidence.evaluate_claim(claims.BY_ID["cross-from-encoder"], closed(T())).why
+        == evidence.NO_QKV
+    )
 
 
 def test_additions_that_are_not_shown_are_not_said_to_hold() -> None:
@@ -178,7 +182,7 @@ def test_additions_that_are_not_shown_are_not_said_to_hold() -> None:
         replace(s, sites=("embed", "2.ffn.normed"), resid=s.resid[[0, -1]])
         for s in E().recording.streams
     )
-    finding = evidence.settle(
+    finding = evidence.evaluate_claim(
         claims.BY_ID["adds"], replace(E(), recording=replace(E().recording, streams=streams))
     )
     assert (finding.verdict, finding.why) == (
@@ -188,13 +192,13 @@ def test_additions_that_are_not_shown_are_not_said_to_hold() -> None:
 
 
 def test_a_model_without_residual_has_no_identity() -> None:
-    finding = evidence.settle(claims.BY_ID["identity-plus"], real("induction-no-residual"))
+    finding = evidence.evaluate_claim(claims.BY_ID["identity-plus"], real("induction-no-residual"))
     assert finding.verdict == UNTESTABLE and "without residual" in finding.why
 
 
 def test_a_model_without_positions_is_not_tested_for_them() -> None:
     e = real("induction-no-positions")
-    finding = evidence.settle(claims.BY_ID["order-matters"], e)
+    finding = evidence.evaluate_claim(claims.BY_ID["order-matters"], e)
     assert (finding.verdict, finding.why) == (UNTESTABLE, "This model has no positions.")
 
     def elsewhere(edits: str, *more: object) -> Recording:
@@ -205,7 +209,8 @@ def test_a_model_without_positions_is_not_tested_for_them() -> None:
     # It adds none to its embeddings and refuses to go without: its positions are elsewhere, as in
     # T5.
     assert (
-        evidence.settle(claims.BY_ID["order-matters"], replace(e, again=elsewhere)).verdict == HOLDS
+        evidence.evaluate_claim(claims.BY_ID["order-matters"], replace(e, again=elsewhere)).verdict
+        == HOLDS
     )
 
 
@@ -225,7 +230,7 @@ def test_only_whole_words_with_something_around_them_are_read_alone() -> None:
     pieces = replace(
         stream, tokens=("[CLS]", "animal", "‧tired", "street", "cross", "because", "[SEP]")
     )
-    found = evidence.settle(
+    found = evidence.evaluate_claim(
         claim, replace(both, recording=replace(both.recording, streams=(pieces,)))
     )
     assert found.verdict == SHORT, (
@@ -236,7 +241,7 @@ def test_only_whole_words_with_something_around_them_are_read_alone() -> None:
 def test_a_table_is_not_called_learned_that_may_be_another_formula() -> None:
     other = adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape))
     said = {
-        id: evidence.settle(claims.BY_ID[id], other).why
+        id: evidence.evaluate_claim(claims.BY_ID[id], other).why
         for id in ("product-is-distance", "left-is-right", "shift-is-rotation")
     }
     assert not [id for id, why in said.items() if "learned" in why]
@@ -253,26 +258,29 @@ def test_a_number_that_does_not_exist_is_a_dash() -> None:
         x[:, :2] = 0
         return x
 
-    finding = evidence.settle(claims.BY_ID["low-is-fast"], adding(E(), with_zeros))
+    finding = evidence.evaluate_claim(claims.BY_ID["low-is-fast"], adding(E(), with_zeros))
     assert finding.verdict == UNTESTABLE and "no angle" in finding.why
 
 
 def test_a_reader_is_spared_what_a_programmer_is_told() -> None:
-    def broken(*_: object) -> Measured:
-        return Measured(min([]), "never")
+    def broken(*_: object) -> Measurement:
+        return Measurement(min([]), "never")
 
-    finding = evidence.settle(replace(claims.CLAIMS[0], measure=broken), E())
+    finding = evidence.evaluate_claim(replace(claims.CLAIMS[0], measure=broken), E())
     assert (finding.verdict, finding.why) == (
         UNTESTABLE,
         "This model or text does not offer what the test needs.",
     )
     for measure in (lambda e: int("embed"), lambda e: {}["site"], lambda e: 1 / 0):
-        assert evidence.settle(replace(claims.CLAIMS[0], measure=measure), E()).why == finding.why
+        assert (
+            evidence.evaluate_claim(replace(claims.CLAIMS[0], measure=measure), E()).why
+            == finding.why
+        )
 
     def refuse(*_: object) -> None:
         raise ValueError("this model has no readout")
 
-    said = evidence.settle(claims.BY_ID["offset-by-one"], replace(D(), logits=refuse)).why
+    said = evidence.evaluate_claim(claims.BY_ID["offset-by-one"], replace(D(), logits=refuse)).why
     assert (
         said == "This model or text does not offer what the test needs: this model has no readout."
     )
@@ -284,9 +292,9 @@ def test_a_reader_is_spared_what_a_programmer_is_told() -> None:
 def test_the_verdict_is_the_number_against_the_tolerance() -> None:
     def of(found: float, bound: str) -> str:
         claim = replace(
-            claims.CLAIMS[0], bound=bound, tolerance=2.0, measure=lambda e: Measured(found, "so")
+            claims.CLAIMS[0], bound=bound, tolerance=2.0, measure=lambda e: Measurement(found, "so")
         )
-        return evidence.settle(claim, real("encoder")).verdict
+        return evidence.evaluate_claim(claim, real("encoder")).verdict
 
     assert [of(each, evidence.AT_MOST) for each in (1.9, 2.0, 2.1, np.inf)] == [
         HOLDS,

@@ -8,20 +8,20 @@ import pytest
 from test_classroom import QUESTION, listening, play, redis_address, redis_server
 
 from explorer.classroom import codes, service, store
-from explorer.classroom.service import Lessons
+from explorer.classroom.service import ClassService
 from explorer.classroom.store import TooMany, Unknown
 from explorer.server.client_address import network
 
 __all__ = ["play", "redis_address", "redis_server"]  # pytest finds them here
 
 
-async def living(classes: Lessons, *made: service.CreatedClass) -> list[bool]:
+async def living(classes: ClassService, *made: service.CreatedClass) -> list[bool]:
     """Which of these classes there are."""
     return [await classes.store.read(each.code) is not None for each in made]
 
 
 def test_classes_that_a_stranger_starts_and_leaves_take_no_place_from_others(play) -> None:
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         honest = await classes.start("school")
         line, _ = await listening(classes, honest.code, honest.watch)
         # Many more than there are places, from one address and then from many.
@@ -38,7 +38,7 @@ def test_classes_that_a_stranger_starts_and_leaves_take_no_place_from_others(pla
 
 
 def test_a_school_has_as_many_classes_as_have_a_teacher_in_them(play) -> None:
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made, lines = [], []
         for _ in range(store.OF_ONE):
             made.append(await classes.start("school"))
@@ -62,13 +62,13 @@ def test_a_class_without_a_line_lapses_and_its_key_brings_it_back_under_its_code
     monkeypatch.setattr(store, "STALE", 0.3)
     monkeypatch.setattr(service, "PULSE", 0.1)
 
-    async def gone(classes: Lessons, made: service.CreatedClass) -> None:
+    async def gone(classes: ClassService, made: service.CreatedClass) -> None:
         while await classes.store.read(made.code):
             await asyncio.sleep(0.05)
         with pytest.raises(Unknown):
             await classes.join(made.code, "s")
 
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made = await classes.start("t")
         student, _ = await classes.join(made.code, "s")
         line, _ = await listening(classes, made.code, student)
@@ -105,7 +105,7 @@ def test_a_script_that_joins_and_answers_a_thousand_times_is_nobody(
 ) -> None:
     monkeypatch.setattr(store, "MOST_ANSWERS", 200)
 
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made = await classes.start("t")
         teacher, _ = await listening(classes, made.code, made.watch)
         words = [(await classes.join(made.code, "school"))[0] for _ in range(20)]
@@ -140,7 +140,7 @@ def test_a_script_that_joins_and_answers_a_thousand_times_is_nobody(
 def test_a_class_takes_so_many_students_at_once(play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "MOST_STUDENTS", 2)
 
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made = await classes.start("t")
         words = [(await classes.join(made.code, "s"))[0] for _ in range(3)]
         lines = [(await listening(classes, made.code, each))[0] for each in words[:2]]
@@ -161,9 +161,9 @@ def test_wrong_codes_wait_and_right_ones_do_not(play, monkeypatch: pytest.Monkey
     monkeypatch.setattr(codes, "LONGEST_WAIT", 1e9)
     wrong = "2222222"
 
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made = await classes.start("t")
-        for _ in range(codes.FREE):
+        for _ in range(codes.FREE_TRIES):
             with pytest.raises(Unknown):
                 await classes.join(wrong, "school")
         waiting = [
@@ -206,7 +206,7 @@ def test_the_wait_grows_with_wrong_codes_and_has_an_end(monkeypatch: pytest.Monk
         for _ in range(times):
             await wrong.wait("school")
 
-    asyncio.run(tried(codes.FREE + 200))
+    asyncio.run(tried(codes.FREE_TRIES + 200))
     assert waits == sorted(waits) and len(waits) == 200
     assert waits[0] < 1 and waits[-1] == codes.LONGEST_WAIT
 
@@ -223,15 +223,15 @@ def test_codes_cannot_be_guessed_while_a_class_lasts() -> None:
     """Nobody is shut out, so that only what the server can answer bounds the tries: a thousand a
     second is more than a process does."""
     tries = 1000 * service.LIFE
-    signs = codes.SIGNS
+    signs = codes.ALPHABET
     assert len(set(signs)) == len(signs)
-    assert tries / len(signs) ** codes.CODE_SIGNS < 2e-3
+    assert tries / len(signs) ** codes.CODE_LENGTH < 2e-3
     made = {codes.code_of("secret", f"{at}") for at in range(500)}
-    assert len(made) == 500 and all(codes.spelled(code) == code for code in made)
+    assert len(made) == 500 and all(codes.normalized_code(code) == code for code in made)
 
 
 def test_a_code_is_read_as_it_is_written() -> None:
-    assert codes.spelled("k7p-m3xw") == codes.spelled(" K7P M3XW ") == "K7PM3XW"
+    assert codes.normalized_code("k7p-m3xw") == codes.normalized_code(" K7P M3XW ") == "K7PM3XW"
     for wrong in (
         "",
         "K7PM3X",
@@ -243,4 +243,4 @@ def test_a_code_is_read_as_it_is_written() -> None:
         "A" * 10**6,
         "<b>K7P</b>",
     ):
-        assert codes.spelled(wrong) == ""
+        assert codes.normalized_code(wrong) == ""

@@ -12,7 +12,7 @@ import pytest
 from test_classroom import QUESTION, Line, listening, redis_address, redis_pid, redis_server
 
 from explorer.classroom import service
-from explorer.classroom.service import Lessons
+from explorer.classroom.service import ClassService
 from explorer.classroom.store import MemoryStore
 
 __all__ = ["redis_address", "redis_pid", "redis_server"]  # pytest finds it here
@@ -47,9 +47,9 @@ class Away(MemoryStore):
         return await super().read(code)
 
 
-async def followed(store: Away) -> tuple[Lessons, str, Line]:
+async def followed(store: Away) -> tuple[ClassService, str, Line]:
     """A class in the store, its code, and the line of a student who is heard."""
-    classes = Lessons(store)
+    classes = ClassService(store)
     made = await classes.start("t")
     student, _ = await classes.join(made.code, "s")
     line, _ = await listening(classes, made.code, student)
@@ -81,10 +81,10 @@ def test_a_server_that_ends_while_the_store_is_away_does_not_wait_for_it() -> No
         store.away = True
         store.news("", "")
         await asyncio.sleep(0)
-        assert classes._at_work, "it looks at what was told"
+        assert classes._tasks, "it looks at what was told"
         classes.leave()
         await classes.close()
-        assert not classes._at_work and store.away
+        assert not classes._tasks and store.away
         await line.close()
 
     asyncio.run(asyncio.wait_for(test(), 30))
@@ -103,7 +103,7 @@ async def overtaken(store: Away, first: Awaitable, second: Awaitable) -> None:
 
 def test_an_older_move_that_is_written_last_changes_nothing() -> None:
     async def test() -> None:
-        classes = Lessons(store := Away())
+        classes = ClassService(store := Away())
         made = await classes.start("t")
         rule = made.code, made.key
         await overtaken(store, classes.move(*rule, "/lookup"), classes.move(*rule, "/lens"))
@@ -132,7 +132,7 @@ def test_who_leaves_while_the_store_is_away_is_counted_out_when_it_is_back(
 
     async def test() -> None:
         classes, code, line = await followed(store := Away())
-        other = Lessons(store)  # another process, which only reads
+        other = ClassService(store)  # another process, which only reads
         while (await other.view(code, service.TEACHER))["here"] != 1:
             await asyncio.sleep(0.01)
         store.away = True
@@ -158,7 +158,7 @@ def test_a_redis_that_stands_still_keeps_the_order_of_moves(
     monkeypatch.setattr(service, "LOOK_AGAIN", 0.05)
 
     async def test() -> None:
-        classes = Lessons(redis_store.InRedis(redis_address))
+        classes = ClassService(redis_store.RedisStore(redis_address))
         made = await classes.start("t")
         student, _ = await classes.join(made.code, "s")
         line, _ = await listening(classes, made.code, student)
@@ -191,13 +191,16 @@ def test_a_process_that_died_leaves_nobody_behind(
     redis_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from explorer.classroom import store
-    from explorer.classroom.redis_store import InRedis
+    from explorer.classroom.redis_store import RedisStore
 
     monkeypatch.setattr(store, "STALE", 1.0)
     monkeypatch.setattr(service, "PULSE", 0.2)
 
     async def test() -> None:
-        alive, died = Lessons(InRedis(redis_address)), Lessons(InRedis(redis_address))
+        alive, died = (
+            ClassService(RedisStore(redis_address)),
+            ClassService(RedisStore(redis_address)),
+        )
         made = await alive.start("t")
         words = [(await alive.join(made.code, "s"))[0] for _ in range(6)]
         teacher, _ = await listening(alive, made.code, made.watch)
@@ -218,10 +221,10 @@ def test_a_process_that_died_leaves_nobody_behind(
 
 @pytest.mark.slow
 def test_a_connection_that_redis_has_closed_refuses_nobody(redis_address: str) -> None:
-    from explorer.classroom.redis_store import InRedis
+    from explorer.classroom.redis_store import RedisStore
 
     async def test() -> None:
-        store, other = InRedis(redis_address), InRedis(redis_address)
+        store, other = RedisStore(redis_address), RedisStore(redis_address)
         await asyncio.gather(*(store.read("2222222") for _ in range(6)))
         for _ in range(20):
             await other._redis.client_kill_filter(_type="normal", skipme=True)

@@ -13,7 +13,7 @@ import driver
 import httpx2
 import pytest
 
-from explorer.classroom.codes import CODE_SIGNS, SIGNS
+from explorer.classroom.codes import ALPHABET, CODE_LENGTH
 from explorer.classroom.service import MOST_LINES
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ def first(ask: httpx2.Client, code: str, word: str) -> dict:
 
 def test_a_class_from_start_to_end(ask: httpx2.Client) -> None:
     made = sent(ask, "start").json()
-    assert re.fullmatch(f"[{SIGNS}]{{{CODE_SIGNS}}}", made["code"])
+    assert re.fullmatch(f"[{ALPHABET}]{{{CODE_LENGTH}}}", made["code"])
     student = sent(ask, "join", code=made["code"].lower()).json()
     assert student["at"] == "/" and "key" not in student and "watch" not in student
     rule = {"code": made["code"], "key": made["key"]}
@@ -155,11 +155,11 @@ def test_a_class_is_led_to_pages_of_the_app_alone(ask: httpx2.Client, at: object
     ],
 )
 def test_a_question_is_one_or_it_is_refused(ask: httpx2.Client, change: dict[str, object]) -> None:
-    from explorer.classroom.routes import question
+    from explorer.classroom.routes import parse_question
 
-    assert question(QUESTION) == QUESTION
+    assert parse_question(QUESTION) == QUESTION
     with pytest.raises(ValueError):
-        question(QUESTION | change)
+        parse_question(QUESTION | change)
 
 
 def test_what_is_no_message_is_refused_and_nothing_breaks(ask: httpx2.Client) -> None:

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from explorer.classroom import service
-from explorer.classroom.service import Lessons
+from explorer.classroom.service import ClassService
 from explorer.classroom.store import MemoryStore, Store, Unknown
 
 REDIS = shutil.which("redis-server")
 QUESTION = {"text": "Which?", "choices": ["a", "b", "c"], "right": 1, "says": "b.", "to": "/"}
-Play = Callable[[Lessons], Awaitable[None]]
+Play = Callable[[ClassService], Awaitable[None]]
 
 
 @pytest.fixture(scope="session")
@@ -65,15 +65,15 @@ def play(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
     def store() -> Store:
         if not address:
             return MemoryStore()
-        from explorer.classroom.redis_store import InRedis
+        from explorer.classroom.redis_store import RedisStore
 
-        return InRedis(address)
+        return RedisStore(address)
 
     async def played(test: Play, life: float) -> None:
         kept = store()
         if address:
             await kept._redis.flushall()
-        classes = Lessons(kept, life)
+        classes = ClassService(kept, life)
         try:
             await asyncio.wait_for(test(classes), 60)
         finally:
@@ -103,13 +103,13 @@ class Line:
         await self.heard.aclose()
 
 
-async def listening(classes: Lessons, code: str, word: str) -> tuple[Line, dict]:
+async def listening(classes: ClassService, code: str, word: str) -> tuple[Line, dict]:
     line = Line(classes.listen(code, word))
     return line, await line.next()
 
 
 def test_what_the_teacher_shows_is_seen_by_all_and_at_once_by_whoever_comes(play) -> None:
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made = await classes.start("t")
         first, at = await classes.join(made.code, "s")
         assert at == "/"
@@ -132,7 +132,7 @@ def test_what_the_teacher_shows_is_seen_by_all_and_at_once_by_whoever_comes(play
 
 
 def test_students_fetch_the_last_picture_and_nobody_else_does(play) -> None:
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made, other = await classes.start("t"), await classes.start("t")
         student, _ = await classes.join(made.code, "s")
         line, seen = await listening(classes, made.code, student)
@@ -167,7 +167,7 @@ def test_students_fetch_the_last_picture_and_nobody_else_does(play) -> None:
 
 
 def test_a_line_that_is_not_read_holds_up_nobody_and_hears_the_last_word(play) -> None:
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made = await classes.start("t")
         words = [(await classes.join(made.code, "s"))[0] for _ in range(2)]
         (asleep, _), (awake, _) = [await listening(classes, made.code, each) for each in words]
@@ -182,7 +182,7 @@ def test_a_line_that_is_not_read_holds_up_nobody_and_hears_the_last_word(play) -
 
 
 def test_answers_count_once_each_and_what_is_right_is_told_with_the_reveal(play) -> None:
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made = await classes.start("t")
         words = [(await classes.join(made.code, "s"))[0] for _ in range(5)]
         teacher, _ = await listening(classes, made.code, made.watch)
@@ -220,7 +220,7 @@ def test_answers_count_once_each_and_what_is_right_is_told_with_the_reveal(play)
 
 
 def test_only_the_key_rules_a_class_and_it_does_so_from_anywhere(play) -> None:
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made, other = await classes.start("t"), await classes.start("t")
         student, _ = await classes.join(made.code, "s")
         for key in ("", student, made.watch, made.code, other.key, "x" * 64):
@@ -251,7 +251,7 @@ def test_only_the_key_rules_a_class_and_it_does_so_from_anywhere(play) -> None:
 
 
 def test_whoever_has_no_part_hears_nothing_and_counts_for_nothing(play) -> None:
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made, other = await classes.start("t"), await classes.start("t")
         stranger, _ = await classes.join(other.code, "s")
         number = await classes.ask(made.code, made.key, QUESTION)
@@ -276,7 +276,7 @@ def test_whoever_has_no_part_hears_nothing_and_counts_for_nothing(play) -> None:
 
 @pytest.mark.parametrize("by", ["its teacher", "the clock"])
 def test_an_ended_class_is_gone_with_all_that_belonged_to_it(play, by: str) -> None:
-    async def test(classes: Lessons) -> None:
+    async def test(classes: ClassService) -> None:
         made = await classes.start("t")
         word, _ = await classes.join(made.code, "s")
         line, _ = await listening(classes, made.code, word)
@@ -310,10 +310,13 @@ def test_an_ended_class_is_gone_with_all_that_belonged_to_it(play, by: str) -> N
 
 
 def test_two_processes_are_one_class(redis_address: str) -> None:
-    from explorer.classroom.redis_store import InRedis
+    from explorer.classroom.redis_store import RedisStore
 
     async def test() -> None:
-        here, there = Lessons(InRedis(redis_address)), Lessons(InRedis(redis_address))
+        here, there = (
+            ClassService(RedisStore(redis_address)),
+            ClassService(RedisStore(redis_address)),
+        )
         made = await here.start("t")
         word, _ = await there.join(made.code, "s")
         teacher, _ = await listening(here, made.code, made.watch)
@@ -345,12 +348,15 @@ def test_nobody_is_lost_in_three_hundred_rounds_of_coming_and_going(
 ) -> None:
     """Two processes on one Redis, both at work at once: after each round the teacher sees how many
     are there, with lines that come and go in the same moment in both of them."""
-    from explorer.classroom.redis_store import InRedis
+    from explorer.classroom.redis_store import RedisStore
 
     monkeypatch.setattr(service, "TALLY_EVERY", 0.005)
 
     async def test() -> None:
-        here, there = Lessons(InRedis(redis_address)), Lessons(InRedis(redis_address))
+        here, there = (
+            ClassService(RedisStore(redis_address)),
+            ClassService(RedisStore(redis_address)),
+        )
         made = await here.start("t")
         chance = random.Random(7)
         words = [(await here.join(made.code, "s"))[0] for _ in range(20)]

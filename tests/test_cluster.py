@@ -55,7 +55,7 @@ def replicas() -> Iterator[str]:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, replicas: str) -> dict[str, tuple]:
     """Every model twice, of this process and of the cluster."""
-    monkeypatch.setenv(cluster.ADDRESS, replicas)
+    monkeypatch.setenv(cluster.ADDRESS_VARIABLE, replicas)
     return {name: (registry.load(name), registry.load(f"cluster:{name}")) for name in MODELS}
 
 
@@ -124,9 +124,9 @@ def test_a_replica_answers_plain_questions_and_nothing_else() -> None:
         cluster.packed({"ask": "nearest", "model": "induction", "top": 2}, pickled),
         cluster.packed({"ask": "nearest", "model": "induction", "top": 2}, b"PK" + bytes(40)),
     ):
-        told, made = cluster.opened(served.answer(asked))
+        told, made = cluster.unpacked(served.answer(asked))
         assert told["problem"] and not made, asked
-    told, made = cluster.opened(served.answer(cluster.packed({**cause, "ask": "record"})))
+    told, made = cluster.unpacked(served.answer(cluster.packed({**cause, "ask": "record"})))
     assert "problem" not in told and cluster.from_npz(made).text == "red blue"
 
 
@@ -134,9 +134,9 @@ def test_a_door_that_is_not_there_is_told_and_what_a_model_refuses_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "PAUSE", 0.0)
-    with pytest.raises(ValueError, match=cluster.ADDRESS):
+    with pytest.raises(ValueError, match=cluster.ADDRESS_VARIABLE):
         registry.load("cluster:induction")
-    monkeypatch.setenv(cluster.ADDRESS, "http://127.0.0.1:9")
+    monkeypatch.setenv(cluster.ADDRESS_VARIABLE, "http://127.0.0.1:9")
     with pytest.raises(ValueError, match="does not answer"):
         registry.load("cluster:induction")
     served = Models(("induction",))

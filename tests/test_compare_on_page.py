@@ -46,7 +46,9 @@ def test_any_text_is_compared(text: str) -> None:
     app = clean(opened(text=text))
     header, blocks = sent(app, "compare", "grids")
     found = sides(recorded("encoder", text), recorded("encoder", text, (WithoutPositions(),)))
-    np.testing.assert_allclose(blocks["distance"], comparison.paired(found).ravel(), atol=SUMMED)
+    np.testing.assert_allclose(
+        blocks["distance"], comparison.same_place_distances(found).ravel(), atol=SUMMED
+    )
     assert header["rows"] == list(found.rows.labels)
     clean(opened(text=text, other_what="Model", other_model="decoder", other_view="Vectors"))
 
@@ -102,7 +104,7 @@ def test_a_pretrained_model_in_its_own_code_and_in_ours_do_the_same() -> None:
             model="minilm",
             text="Ram pushed Hari",
             other_what="Model",
-            other_model=f"{registry.IN_ITS_OWN_CODE}{registry.MINILM}",
+            other_model=f"{registry.HUB_PREFIX}{registry.MINILM}",
         )
     )
     assert sent(app, "compare", "grids")[1]["distance"].max() < 0.01
@@ -110,7 +112,7 @@ def test_a_pretrained_model_in_its_own_code_and_in_ours_do_the_same() -> None:
         opened(
             model="minilm",
             other_what="Model",
-            other_model=f"{registry.IN_ITS_OWN_CODE}{registry.MINILM}",
+            other_model=f"{registry.HUB_PREFIX}{registry.MINILM}",
             other_view="Vectors",
         )
     )
@@ -123,7 +125,7 @@ def test_the_sentence_on_top_and_a_link_s_pair_are_what_was_measured() -> None:
         recorded("encoder", "Ram pushed Hari"),
         recorded("encoder", "Ram pushed Hari", (WithoutPositions(),)),
     )
-    paired = comparison.paired(found)
+    paired = comparison.same_place_distances(found)
     most = comparison.most_changed(paired)[0]
     assert any(f"{comparison.name(most)} differs most" in told.value for told in app.subheader)
     assert any(f"are {paired[most]:.2f} apart" in told.value for told in app.caption)

@@ -95,7 +95,7 @@ def test_other_texts_are_aligned_by_words_they_share_in_order() -> None:
         "car",
         "is",
     ]
-    assert alignment.own_words(a.text, b.text) == ("red fast .", "blue old !")
+    assert alignment.unshared_words(a.text, b.text) == ("red fast .", "blue old !")
     assert {one.labels[at] for at in found.outside_a} == {"red", "fast", "."} and "blue" in {
         other.labels[at] for at in found.outside_b
     }
@@ -170,17 +170,19 @@ def test_a_recording_beside_itself_differs_nowhere(name: str) -> None:
     made = recorded(name)
     found = sides(made, recorded(name))
     assert (np.asarray(found.a) == np.asarray(found.b)).all() and (
-        comparison.paired(found) == 0
+        comparison.same_place_distances(found) == 0
     ).all()
-    near = comparison.nearest(comparison.distances(found))
+    near = comparison.nearest(comparison.distance_matrix(found))
     assert all(one.nearest == one.head and one.distance == 0 and one.mutual for one in near)
-    assert sentence(found, comparison.paired(found), near).startswith("No head differs")
+    assert sentence(found, comparison.same_place_distances(found), near).startswith(
+        "No head differs"
+    )
 
 
 def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
     a, b = recorded("encoder"), recorded("decoder")
     found = sides(a, b)
-    all_values = comparison.distances(found)
+    all_values = comparison.distance_matrix(found)
     for head, other in (((0, 0), (0, 0)), ((3, 7), (2, 5)), ((1, 2), (3, 0))):
         at = (
             comparison.head_number(head, found.a.shape),
@@ -199,7 +201,7 @@ def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
         },
     )
     moved = sides(a, replace(b, attention=(turned,)))
-    for one, now in zip(before, comparison.nearest(comparison.distances(moved))):
+    for one, now in zip(before, comparison.nearest(comparison.distance_matrix(moved))):
         assert (
             now.nearest[0],
             order[now.nearest[1]],
@@ -209,9 +211,9 @@ def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
 
 def test_beyond_a_bound_evenly_spaced_rows_stand_for_all() -> None:
     found = sides(recorded("encoder", TEXT * 4), recorded("decoder", TEXT * 4))
-    few = comparison.distances(found, most=1)
+    few = comparison.distance_matrix(found, most=1)
     assert few.n_rows == comparison.FEWEST_ROWS < few.all_rows == len(found.rows.units)
-    assert np.abs(few.values - comparison.distances(found).values).mean() < 0.2
+    assert np.abs(few.values - comparison.distance_matrix(found).values).mean() < 0.2
 
 
 def test_a_row_with_no_choice_on_either_side_is_not_counted(small_decoder: OwnModel) -> None:
@@ -223,8 +225,8 @@ def test_a_row_with_no_choice_on_either_side_is_not_counted(small_decoder: OwnMo
 
 def test_the_told_change_is_in_the_matrices() -> None:
     found = sides(recorded("encoder"), recorded("encoder", edits=(WithoutPositions(),)))
-    head = comparison.most_changed(comparison.paired(found))[0]
-    told = comparison.change(found, head, head)
+    head = comparison.most_changed(comparison.same_place_distances(found))[0]
+    told = comparison.largest_row_change(found, head, head)
     at = int(comparison.row_distances(*found.heads(head, head)).argmax())
     moved = found.b[head][at] - found.a[head][at]
     assert told.row == found.rows.labels[at]
@@ -252,7 +254,7 @@ def test_cka_is_1_up_to_rotation_and_scale_0_where_nothing_is_shared_and_symmetr
 
 def test_spaces_of_unlike_models_on_common_tokens() -> None:
     a, b = recorded("encoder"), recorded("decoder")
-    found = comparison.spaces(
+    found = comparison.aligned_states(
         a.streams[0],
         b.streams[0],
         alignment.align(alignment.axis(a, "encoder"), alignment.axis(b, "decoder")),
@@ -263,16 +265,16 @@ def test_spaces_of_unlike_models_on_common_tokens() -> None:
         "[BOS]",
     } & set(found.labels)
     assert comparison.depth(len(found.sites_a))[[0, -1]].tolist() == [0, 1]
-    like = comparison.likeness(found)
+    like = comparison.cka_matrix(found)
     assert like.values[2, 3] == pytest.approx(comparison.cka(found.a[2], found.b[3]))
     assert like.values.mean() > like.chance.mean()
-    same = comparison.Spaces(found.labels, found.sites_a, found.sites_a, found.a, found.a)
-    np.testing.assert_allclose(np.diag(comparison.likeness(same).values), 1, atol=DOUBLE_LONG)
-    one, other = comparison.planes(same, common=True)
+    same = comparison.AlignedStates(found.labels, found.sites_a, found.sites_a, found.a, found.a)
+    np.testing.assert_allclose(np.diag(comparison.cka_matrix(same).values), 1, atol=DOUBLE_LONG)
+    one, other = comparison.project_paths(same, common=True)
     np.testing.assert_array_equal(one.points, other.points)
     with pytest.raises(ValueError, match="too few"):
-        comparison.likeness(
-            comparison.Spaces(
+        comparison.cka_matrix(
+            comparison.AlignedStates(
                 found.labels[:2], found.sites_a, found.sites_b, found.a[:, :2], found.b[:, :2]
             )
         )
@@ -287,7 +289,12 @@ def test_grids_carry_both_sides_and_the_signed_difference() -> None:
     header, blocks = codec.decode(
         grids(
             Grids(
-                a, b, found.rows.labels, found.column_labels, ("A", "B"), comparison.paired(found)
+                a,
+                b,
+                found.rows.labels,
+                found.column_labels,
+                ("A", "B"),
+                comparison.same_place_distances(found),
             ),
             False,
             "t",
@@ -329,5 +336,5 @@ def test_a_file_reads_back() -> None:
         float(row["B - A"]) == pytest.approx(float(row["B"]) - float(row["A"]), abs=STORED)
         for row in rows
     )
-    everything = comparison.distance_columns(comparison.distances(found))
+    everything = comparison.distance_columns(comparison.distance_matrix(found))
     assert len(everything) == 1 + found.b.shape[0] * found.b.shape[1]

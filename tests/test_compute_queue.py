@@ -16,9 +16,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.state import cache, garbage_collection, jobs, models, scheduling
-from explorer.state.cache import Shelf, weight_of
+from explorer.state.cache import Cache, weight_of
 from explorer.state.jobs import Job
-from explorer.state.scheduling import TimeLimit, Turns
+from explorer.state.scheduling import ComputeQueue, TimeLimit
 from explorer.state.settings import settings
 from models.cancellation import checkpoint
 
@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 WAIT = 30  # seconds until a test gives up
 
 
-def queue(seconds: float = 60, wanted: Callable[[], None] = lambda: None) -> Turns:
-    return Turns(lambda: seconds, wanted)
+def queue(seconds: float = 60, wanted: Callable[[], None] = lambda: None) -> ComputeQueue:
+    return ComputeQueue(lambda: seconds, wanted)
 
 
 def in_thread(work: Callable[[], object]) -> threading.Thread:
@@ -106,7 +106,7 @@ def test_a_turn_within_a_turn_is_the_same_one() -> None:
 
 def test_who_waits_for_what_another_makes_gives_the_turn_away() -> None:
     """Else the one would wait for the thing, and the other for the turn to make it."""
-    here, begun, got = Shelf(2**20), threading.Event(), []
+    here, begun, got = Cache(2**20), threading.Event(), []
 
     def make() -> str:
         begun.set()
@@ -163,13 +163,13 @@ def test_a_sentence_waits_for_one_slice_of_a_jacobian_of_512_tokens_at_most(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slices = []
-    breathe = Turns._breathe
+    breathe = ComputeQueue._breathe
     monkeypatch.setattr(
-        Turns, "_breathe", lambda self, *of: (slices.append(of), breathe(self, *of))[1]
+        ComputeQueue, "_breathe", lambda self, *of: (slices.append(of), breathe(self, *of))[1]
     )
     long = cache.record("encoder", "all work and no play " * 400)
     cache.record("encoder", "a first one")
-    monkeypatch.setattr(cache, "_shelf", cache.Shelf(2**29))
+    monkeypatch.setattr(cache, "_cache", cache.Cache(2**29))
     other = in_thread(lambda: cache.jacobian(long, "encoder", 500, "1.attn"))
     until(lambda: len(slices) > 1)
     asked = len(slices)
@@ -203,22 +203,22 @@ def test_work_ends_within_a_step_when_its_last_reader_has_gone_and_lets_go(
 ) -> None:
     here, begun, go = {"one", "two"}, [], threading.Event()
     monkeypatch.setattr(jobs, "is_here", here.__contains__)
-    monkeypatch.setattr(jobs, "GONE_FOR", 0.1)
+    monkeypatch.setattr(jobs, "READER_TIMEOUT", 0.1)
     work = Job(lambda: at_work(begun, go), takes_turns=False)
     for reader in sorted(here):
         work.read_by(reader)
-    work.go_on()
+    work.resume()
     until(lambda: work.latest == 1)
     here.discard("one")
     threading.Event().wait(0.3)
     assert work.running, "another reader is there"
     here.clear()
     until(lambda: not work.running)
-    assert not work.finished and begun[0]() is None and not Job.at_work
+    assert not work.finished and begun[0]() is None and not Job.running_jobs
     with scheduling.turn():
         here.add("two")
     go.set()
-    work.go_on()
+    work.resume()
     until(lambda: work.finished)
     assert work.latest == 2 and len(begun) == 2
 
@@ -231,10 +231,10 @@ def test_claims_of_a_text_end_when_their_reader_asks_for_those_of_another(
 
     def asked(text: str) -> Job:
         recording = cache.record("encoder", text)
-        return jobs.in_turn(recording, "a test", lambda: at_work(begun, go))
+        return jobs.recording_job(recording, "a test", lambda: at_work(begun, go))
 
     first = asked("one text")
-    first.go_on()
+    first.resume()
     until(lambda: first.latest == 1)
     assert asked("one text") is first and first.running
     asked("another text")
@@ -246,9 +246,9 @@ def test_claims_of_a_text_end_when_their_reader_asks_for_those_of_another(
 
 
 def test_who_wants_one_thing_never_waits_for_the_making_of_another() -> None:
-    here, made_other = Shelf(2**20), threading.Event()
+    here, made_other = Cache(2**20), threading.Event()
     long = in_thread(lambda: here.get("long", lambda: made_other.wait(WAIT)))
-    until(lambda: "long" in here.making)
+    until(lambda: "long" in here.pending)
     assert here.get("short", lambda: "made") == "made"
     made_other.set()
     long.join(WAIT)
@@ -256,7 +256,7 @@ def test_who_wants_one_thing_never_waits_for_the_making_of_another() -> None:
 
 
 def test_a_thing_is_made_once_whoever_asks_meanwhile() -> None:
-    here, made, go, got = Shelf(2**20), [], threading.Event(), []
+    here, made, go, got = Cache(2**20), [], threading.Event(), []
 
     def make() -> str:
         made.append(1)
@@ -272,7 +272,7 @@ def test_a_thing_is_made_once_whoever_asks_meanwhile() -> None:
 
 
 def test_where_the_maker_was_stopped_the_next_one_makes_it() -> None:
-    here, begun, go = Shelf(2**20), threading.Event(), threading.Event()
+    here, begun, go = Cache(2**20), threading.Event(), threading.Event()
 
     def stopped() -> None:
         begun.set()
@@ -289,7 +289,7 @@ def test_where_the_maker_was_stopped_the_next_one_makes_it() -> None:
     go.set()
     for thread in threads:
         thread.join(WAIT)
-    assert got == ["made"] and not here.making
+    assert got == ["made"] and not here.pending
 
 
 def test_things_weigh_what_they_keep_in_memory() -> None:
@@ -305,7 +305,7 @@ def test_things_weigh_what_they_keep_in_memory() -> None:
 
 
 def test_the_bound_holds_whatever_is_said_of_a_weight() -> None:
-    here = Shelf(1_000_000)
+    here = Cache(1_000_000)
     for at in range(50):
         here.get(at, lambda: np.zeros(12_500), lambda _: 1)  # 100 kB each
         assert here.weight() <= here.limit
@@ -341,12 +341,14 @@ def test_a_model_that_others_look_at_is_not_taken_from_under_them(
 ) -> None:
     held = [f"ours:/models/{at}" for at in range(settings().max_models)]
     monkeypatch.setattr(models, "_handles", OrderedDict.fromkeys(held))
-    monkeypatch.setattr(models, "_asked", {(f"reader of {name}", name): 0.0 for name in held})
+    monkeypatch.setattr(
+        models, "_last_requests", {(f"reader of {name}", name): 0.0 for name in held}
+    )
     assert "other readers are looking" in models.no_room("ours:/models/new")
     assert models.no_room(held[0]) == models.no_room("encoder") == ""
-    del models._asked[f"reader of {held[1]}", held[1]]
+    del models._last_requests[f"reader of {held[1]}", held[1]]
     assert models.no_room("ours:/models/new") == ""
-    models._keep("ours:/models/new", None)
+    models._store("ours:/models/new", None)
     assert set(models._handles) == {*held, "ours:/models/new"} - {held[1]}
 
 
@@ -354,7 +356,7 @@ def test_a_model_that_others_look_at_is_not_taken_from_under_them(
 
 
 def test_nothing_is_collected_while_readers_are_served_unless_memory_grows() -> None:
-    due = garbage_collection.what_is_due
+    due = garbage_collection.due_collection
     assert due(quiet=0.1, since=60, since_all=9_999, grown=0) == ""
     assert due(quiet=5, since=60, since_all=60, grown=0) == "some"
     assert due(quiet=5, since=1, since_all=60, grown=0) == ""
@@ -390,7 +392,7 @@ def test_what_was_frozen_is_collected_when_all_is() -> None:
 
     visit = Visit()
     visit.itself, gone = visit, weakref.ref(visit)
-    garbage_collection.settle()
+    garbage_collection.freeze()
     del visit
     garbage_collection.collect("some")
     assert gone() is not None, "frozen"

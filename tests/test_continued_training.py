@@ -39,7 +39,7 @@ def patterns(model: Encoder) -> torch.Tensor:
 def test_heads_that_begin_anew_leave_the_others_alone(model: Encoder) -> None:
     fresh, heads = Encoder(CONFIG).eval(), patterns(model)
     attention, other = model.layers[0].attention, fresh.layers[0].attention
-    continued_training.renew(attention, other, {3: 1})
+    continued_training.reset_heads(attention, other, {3: 1})
     torch.testing.assert_close(patterns(model)[:3], heads[:3], atol=SUMMED, rtol=0)
     ours, theirs = slice(24, 32), slice(8, 16)
     for name in ("w_q", "w_k", "w_v"):
@@ -55,6 +55,6 @@ def test_heads_pay_for_a_sink_that_are_to() -> None:
     rests[..., 4] = 1
     sink = torch.cat([rests[:, :1], even[:, :1]], dim=1)  # head 0 rests on token 4, head 1 nowhere
     for paying, due in ([[0]], 1 - 0.24), ([[1]], 0.0), ([[0, 1]], (1 - 0.24) / 2):
-        excess = masked.Excess(paying)
+        excess = masked.SinkExcess(paying)
         excess("layers.0.attn.pattern", sink)
         assert excess.mean().item() == pytest.approx(due, abs=SUMMED)

@@ -16,13 +16,13 @@ TEXTS = ("the cat sat on the mat", "the dog ran to the cat and the dog", "the ma
 
 def read(handle: OwnModel) -> list[corpus.Sentence]:
     recordings = [handle.record(text) for text in TEXTS]
-    return [corpus.measured(one, one.attention[0]) for one in recordings]
+    return [corpus.measure_attention(one, one.attention[0]) for one in recordings]
 
 
 def test_shares_are_the_patterns_own(small_handle: OwnModel) -> None:
     recording = small_handle.record(TEXTS[0])
     attention, stream = recording.attention[0], recording.streams[0]
-    found = corpus.measured(recording, attention)
+    found = corpus.measure_attention(recording, attention)
     # a softmax in 32 bits sums to 1 within a few rounding steps of its row
     np.testing.assert_allclose(found.shares.sum(-1), 1, atol=1e-5)
     words = [at for at, special in enumerate(stream.special) if not special]
@@ -45,7 +45,7 @@ def test_between_two_texts_places_are_shares_of_each(small_translator: OwnModel)
     recording = small_translator.record(TEXTS[1])
     (cross,) = (each for each in recording.attention if each.name == "cross")
     source, target = recording.stream(cross.key), recording.stream(cross.query)
-    found = corpus.read(recording)
+    found = corpus.measure_recording(recording)
     assert set(found) == {each.name for each in recording.attention}
     one = found["cross"]
     # a softmax in 32 bits sums to 1 within a few rounding steps of its row
@@ -74,16 +74,16 @@ def test_between_two_texts_places_are_shares_of_each(small_translator: OwnModel)
 
 def test_means_spreads_and_order_over_sentences(small_handle: OwnModel) -> None:
     found = read(small_handle)
-    made = corpus.shares(found)
+    made = corpus.share_spread(found)
     each = np.stack([one.shares for one in found])
     np.testing.assert_allclose(made.mean, each.mean(0))
     np.testing.assert_allclose(made.sd, each.std(0, ddof=1))
-    previous = corpus.habit(found, "previous")
+    previous = corpus.habit_spread(found, "previous")
     has = [float(one.scores["previous"][0, 0]) for one in found]
     kept = [value for value in has if np.isfinite(value)]
     assert previous.n[0, 0] == len(kept)
     assert previous.mean[0, 0] == pytest.approx(np.mean(kept))
-    values = [value for _, value in corpus.strongest(found, corpus.WITHIN.look, (1, 2))]
+    values = [value for _, value in corpus.strongest_sentences(found, corpus.WITHIN.look, (1, 2))]
     assert values == sorted(values, reverse=True) and len(values) == 3
     alone = corpus.spread(np.array([[0.5]]))
     assert alone.mean[0] == 0.5 and np.isnan(alone.sd[0]), "one sentence has no spread"
@@ -97,13 +97,13 @@ def test_reading_can_be_stopped_and_gone_on_with() -> None:
         seen.append(recording.text)
         if len(seen) == 2:
             reading.stop()
-        return corpus.measured(recording, recording.attention[0])
+        return corpus.measure_attention(recording, recording.attention[0])
 
-    reading = jobs.through("encoder", texts, "a test of stopping", measured)
-    reading.go_on()
+    reading = jobs.corpus_job("encoder", texts, "a test of stopping", measured)
+    reading.resume()
     reading._thread.join(30)
     assert len(reading.latest) == 2 and not reading.finished
     assert reading.latest[0] == "there are no words in it"
-    reading.go_on()
+    reading.resume()
     reading._thread.join(30)
     assert reading.finished and seen == list(texts), "what was read is not read again"

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tolerances import STORED
 
 from explorer.analysis import corpus
-from explorer.analysis.csv import ABOUT, meant
+from explorer.analysis.csv import ABOUT, unescape_cell
 from explorer.components import codec
 from explorer.layout import export_menu
 
@@ -111,7 +111,7 @@ def test_every_attention_is_read_and_its_files_hold_the_numbers_of_the_page(
     handle = read_once(model)
     recordings = [handle.record(text) for text in SAID]
     at = [each.name for each in recordings[0].attention].index(attention) if attention else 0
-    truth = [corpus.measured(each, each.attention[at]) for each in recordings]
+    truth = [corpus.measure_attention(each, each.attention[at]) for each in recordings]
 
     files = {name: pd.read_csv(io.StringIO(make())) for name, make in offered.items()}
     by = truth[0].kind.look
@@ -130,7 +130,7 @@ def test_every_attention_is_read_and_its_files_hold_the_numbers_of_the_page(
     np.testing.assert_allclose(shares.sum(-1), 1, atol=STORED * 10)  # rows of 32 bits
     by_hand = np.mean([each.shares for each in truth], axis=0).reshape(shown.shape)
     np.testing.assert_allclose(shares, by_hand)
-    assert [meant(each) for each in places["place"][: shown.shape[1]]] == header["columns"]
+    assert [unescape_cell(each) for each in places["place"][: shown.shape[1]]] == header["columns"]
 
     habits, rows = files[f"{file}-habits.csv"], app.dataframe[0].value.set_index("habit")
     assert len(habits) == layers * heads * len(rows)
@@ -143,7 +143,7 @@ def test_every_attention_is_read_and_its_files_hold_the_numbers_of_the_page(
 
     sentences, rows = files[f"{file}-L1H2-{by.replace(' ', '-')}.csv"], app.dataframe[1].value
     read = sentences.drop(columns=ABOUT).map(
-        lambda cell: meant(cell) if isinstance(cell, str) else cell
+        lambda cell: unescape_cell(cell) if isinstance(cell, str) else cell
     )
     pd.testing.assert_frame_equal(read, rows, check_dtype=False)
     most = {each.text: float(each.largest[1, 2]) for each in truth}

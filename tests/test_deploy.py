@@ -24,8 +24,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.web.cli import main_run
 from websockets.sync.client import connect
 
-from explorer.server.routes import KEPT
-from explorer.state.settings import PREFIX, Settings, read
+from explorer.server.routes import CACHE_SECONDS
+from explorer.state.settings import PREFIX, Settings, from_environment
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,7 +92,7 @@ def test_containers_share_their_classes() -> None:
     redis = iter(services["redis"]["command"][1:])
     told = dict(zip(redis, redis))
     apps = [each for name, each in services.items() if name.startswith("headlight-")]
-    asked = {read(each["environment"]).redis for each in apps}
+    asked = {from_environment(each["environment"]).redis for each in apps}
     assert asked == {f"redis://{told['--bind']}:{told['--port']}/0"}
     assert told["--bind"] == "127.0.0.1" and told["--save"] == "" and told["--appendonly"] == "no"
     (asked,) = [
@@ -160,7 +160,7 @@ def test_the_unit_runs_what_is_here_with_settings_that_are_known() -> None:
     ours = {name for name in environment if name.startswith(PREFIX)}
     assert ours <= {f"{PREFIX}{each.name.upper()}" for each in fields(Settings)}
     assert environment.keys() - ours == {"PYTHONDONTWRITEBYTECODE"}
-    settings = read(environment)
+    settings = from_environment(environment)
     assert settings.public and settings.max_sessions < Settings().max_sessions
     # Its shelf and its readers' threads have room in what the unit allows.
     (memory,), (tasks,) = unit()["MemoryMax"], unit()["TasksMax"]
@@ -257,7 +257,7 @@ class Readers:
     def at(self, server: str) -> int:
         time.sleep(max(0.0, self._fresh.get(server, 0.0) - time.monotonic()))
         found = httpx2.get(f"{server}/healthz", timeout=30).json()["sessions"]
-        self._fresh[server] = time.monotonic() + KEPT + 0.1
+        self._fresh[server] = time.monotonic() + CACHE_SECONDS + 0.1
         return found
 
 

@@ -14,7 +14,7 @@ from tolerances import PASSED, STORED, SUMMED
 from torch import nn
 
 from models import own_model
-from models.attention import Stored
+from models.attention import KVCache
 from models.config import Config
 from models.edits import (
     HideToken,
@@ -148,7 +148,7 @@ def test_a_decoder_with_a_window_writes_as_it_reads(small_decoder: own_model.Own
     np.testing.assert_allclose(
         wider.streams[0].resid, recorded(small_decoder, Window(5)).streams[0].resid, atol=SUMMED
     )
-    ids, stored = torch.tensor([two.streams[0].ids.tolist()]), Stored()
+    ids, stored = torch.tensor([two.streams[0].ids.tolist()]), KVCache()
     steps = [model(ids[:, at : at + 1], stored=stored)[0, 0] for at in range(ids.shape[1])]
     np.testing.assert_allclose(torch.stack(steps).detach(), two.streams[0].resid[-1], atol=SUMMED)
 
@@ -192,7 +192,7 @@ def test_other_positions_with_stored_keys_equal_the_whole_pass(
 ) -> None:
     model, asked = small_decoder.model, (OtherPositions(kind),)
     ids = torch.tensor([[3, 9, 4, 4, 17, 30]])
-    stored = Stored()
+    stored = KVCache()
     with torch.inference_mode():
         steps = torch.cat(
             [model(ids[:, at : at + 1], edits=asked, stored=stored) for at in range(6)], dim=1
@@ -380,9 +380,11 @@ def test_a_patch_from_a_shorter_sentence_hides_what_both_have(
     assert made.edits == asked and made.streams[0].tokens[n - 2] == "[MASK]"
     # The lending text has no such token, so it is read as it is; one that it has is hidden there
     # too.
-    plain = own_model.kept(small_handle, donor, ())["encoder"]["1.attn.z"]
-    assert torch.equal(own_model.kept(small_handle, donor, asked)["encoder"]["1.attn.z"], plain)
-    both = own_model.kept(small_handle, donor, (HideToken(1),))["encoder"]["1.attn.z"]
+    plain = own_model.activations(small_handle, donor, ())["encoder"]["1.attn.z"]
+    assert torch.equal(
+        own_model.activations(small_handle, donor, asked)["encoder"]["1.attn.z"], plain
+    )
+    both = own_model.activations(small_handle, donor, (HideToken(1),))["encoder"]["1.attn.z"]
     assert not torch.equal(both, plain)
     with pytest.raises(ValueError, match="names no token"):
         recorded(small_handle, HideToken(n - 2), text=donor)

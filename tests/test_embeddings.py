@@ -24,7 +24,7 @@ def scene_of(handle, *texts: str, anchors=None, **choices):
 
 
 def anchors_of(handle, words=ANCHORS):
-    recordings = [handle.record(embeddings.framed(word)) for group in words for word in group]
+    recordings = [handle.record(embeddings.frame_word(word)) for group in words for word in group]
     return embeddings.anchors_of(
         words, recordings, recordings[0].streams[0].name, states(recordings[0].streams[0])
     )
@@ -157,12 +157,14 @@ def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> 
         logit_lens.vectors(second, names, np.array([3]))[:, 0],
     ]
     around = [
-        logit_lens.vectors(one, names, embeddings.places(one, False)) for one in (first, second)
+        logit_lens.vectors(one, names, embeddings.shown_tokens(one, False))
+        for one in (first, second)
     ]
     plain, centred = (
-        embeddings.pulls(paths, anchors, around, measure) for measure in ("Cosine", "Centred")
+        embeddings.anchor_similarities(paths, anchors, around, measure)
+        for measure in ("Cosine", "Centred")
     )
-    frames = [of(small_handle, embeddings.framed(word)) for group in ANCHORS for word in group]
+    frames = [of(small_handle, embeddings.frame_word(word)) for group in ANCHORS for word in group]
     for s, site in enumerate(names):
         by_word = []
         for stream, word in zip(frames, ("cat", "dog", "mat", "sat")):
@@ -190,7 +192,8 @@ def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> 
                     a @ b / np.linalg.norm(a) / np.linalg.norm(b)
                 )
     np.testing.assert_allclose(
-        embeddings.pulls(paths, anchors, around, "Difference")[:, 0], plain[:, 0] - plain[:, 1]
+        embeddings.anchor_similarities(paths, anchors, around, "Difference")[:, 0],
+        plain[:, 0] - plain[:, 1],
     )
 
 
@@ -202,7 +205,7 @@ def test_a_word_leans_the_same_in_both_texts_at_its_embedding(small_handle) -> N
         for text, at in (("the cat sat", 2), ("on the cat", 3))
     ]
     around = [path[:, None] for path in paths]
-    found = embeddings.pulls(paths, anchors, around, "Difference")[:, 0]
+    found = embeddings.anchor_similarities(paths, anchors, around, "Difference")[:, 0]
     assert found[0, 0] == pytest.approx(found[1, 0]) and not np.allclose(found[0, -1], found[1, -1])
 
 
@@ -222,15 +225,15 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
         (),
     )
 
-    def shift(end_1: np.ndarray, end_2: np.ndarray) -> embeddings.Shift:
+    def shift(end_1: np.ndarray, end_2: np.ndarray) -> embeddings.ContextShift:
         paths = [np.stack([start, end_1]), np.stack([start, end_2])]
-        return embeddings.shift(paths, anchors, [path[:, None] for path in paths])
+        return embeddings.context_shift(paths, anchors, [path[:, None] for path in paths])
 
     apart = shift(one + 0.1, other + 0.1)
     assert (
         apart.verdict == "apart"
         and apart.gap > 1
-        and (apart.as_far, apart.n_splits) == (1, 10)
+        and (apart.splits_as_far, apart.n_splits) == (1, 10)
         and apart.centred_gap > 0
     )
     # The gap is over the spread of either text, and these two differ a little.
@@ -249,7 +252,8 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
     )
     paths = [np.stack([start, one]), np.stack([start, other])]
     assert (
-        embeddings.shift(paths, crossed, [path[:, None] for path in paths]).verdict == "chance"
+        embeddings.context_shift(paths, crossed, [path[:, None] for path in paths]).verdict
+        == "chance"
     ), "these groups are not what parts the texts"
 
 
@@ -271,10 +275,10 @@ def test_anchor_words_are_read_as_written(written: str, read: tuple) -> None:
 
 def test_the_followed_word_is_one_that_both_texts_have(small_handle) -> None:
     first, second = of(small_handle, "the dog sat on the mat"), of(small_handle, "a mat")
-    shown = embeddings.places(first, False)
-    at = embeddings.followed(first, second, shown)
-    assert first.tokens[at] == "mat" == second.tokens[embeddings.counterpart(first, at, second)]
-    assert embeddings.counterpart(first, list(first.tokens).index("dog"), second) is None
+    shown = embeddings.shown_tokens(first, False)
+    at = embeddings.default_token(first, second, shown)
+    assert first.tokens[at] == "mat" == second.tokens[embeddings.matching_token(first, at, second)]
+    assert embeddings.matching_token(first, list(first.tokens).index("dog"), second) is None
 
 
 @pytest.mark.parametrize("name", ["small_handle", "small_decoder", "small_translator"])

@@ -60,11 +60,11 @@ def test_a_stop_of_the_program_is_none() -> None:
 @pytest.mark.parametrize("page", ["attention", "predictions", "compare", "classroom"])
 def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, folder: Path) -> None:
     name = f"{way}{folder}"
-    models.note(name, registry.stamp(name))  # a trial that found nothing
+    models.record_trial(name, registry.stamp(name))  # a trial that found nothing
     models.handle(name)
     app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
     app.query_params.update({"model": name, "text": VAIN_TEXT})
-    app.session_state[models.OPENED] = (name,)
+    app.session_state[models.OPENED_KEY] = (name,)
     app = app.run()
     if page != "attention":
         app.switch_page(str(ROOT / f"pages/{page}.py")).run()

@@ -65,7 +65,7 @@ def test_alignment_looks_in_the_row_that_says_the_word(
 
     for shift, share in ((0, 1.0), (-1, 0.0)):
         monkeypatch.setattr(alignments, "record", planted(shift))
-        found = alignments.aligned(small_translator)
+        found = alignments.word_alignments(small_translator)
         at_word = [one.mean.all() for one in found]
         assert np.mean(at_word[1:]) == share, "row k says word k + 1"
 

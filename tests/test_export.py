@@ -19,10 +19,10 @@ from explorer.components import bundle
 from explorer.html_export.import_map import import_map
 from explorer.layout.export_menu import VIEW_OF
 from explorer.text.markdown_escape import literal, plain
-from models.edits import ZeroHead, in_words, to_line
+from models.edits import ZeroHead, describe, to_line
 from models.own_model import OwnModel, handle_of
 from models.recording import Attention, Recording
-from models.tokenizer import FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Encoder, EncoderDecoder, Transformer
 
 HOSTILE = (
@@ -97,12 +97,12 @@ def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
     (headline,) = re.findall(r"<p dir=auto>(Headlight · .*?)</p>", foot)
     name, hash_of = handle.card.name, handle.card.fingerprint
     assert f"model {name} (" in headline and f"weights {hash_of})" in headline
-    assert headline.endswith(f"edits: {in_words(edits)}") and text in foot
+    assert headline.endswith(f"edits: {describe(edits)}") and text in foot
     if view == "comparison":
         (of_b,) = re.findall(r"<p dir=auto>(B · .*?)</p>", foot)
         hash_of_b = read_once("decoder").card.fingerprint
         assert "model decoder (" in of_b and f"weights {hash_of_b})" in of_b
-        assert of_b.endswith(f"edits: {in_words(b.edits)}") and "B’s text: The red cat." in foot
+        assert of_b.endswith(f"edits: {describe(b.edits)}") and "B’s text: The red cat." in foot
     if view == "paths":
         assert "The red cat." in foot
     where = urlsplit(unescape(re.search(r'<a href="([^"]+)"', made)[1]))
@@ -127,7 +127,7 @@ def noisy(
     torch.manual_seed(0)
     config = replace(SMALL, d_model=4 * heads, n_layer=layers, n_head=heads, n_positions=tokens)
     two = kind is EncoderDecoder
-    tokenizer = Tokenizer.train(TEXTS, SMALL.n_vocab, *((FOR_WRITING,) if two else ()))
+    tokenizer = Tokenizer.train(TEXTS, SMALL.n_vocab, *((CAUSAL_LM_SPECIALS,) if two else ()))
     handle = handle_of(sharpened(kind(config)), tokenizer, "wide", "random", "fp32")
     text = TEXTS[0] * 20  # read up to what the model takes
     recording = handle.record(text, target=text if two else None)

@@ -21,7 +21,7 @@ from explorer import export
 from explorer.analysis import corpus
 from explorer.components import codec
 from explorer.text.python_snippets import recipe
-from models.edits import in_words
+from models.edits import describe
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(file.stem for file in (ROOT / "pages").glob("*.py"))
@@ -66,7 +66,9 @@ def test_what_the_menu_gives_makes_the_picture_again(
         return
     if page == "sentences":  # the text of the field above is none of those that were read
         texts, attention = app.session_state["sentences read"]
-        own = [corpus.read(read_once("encoder").record(text))[attention] for text in texts]
+        own = [
+            corpus.measure_recording(read_once("encoder").record(text))[attention] for text in texts
+        ]
         assert len(texts) > 1 and TEXT not in texts
         for name, values in corpus.share_columns(own).items():
             assert list(names["shares"][name]) == list(values), name
@@ -124,7 +126,7 @@ def test_a_comparison_leaves_with_its_sides_and_its_pair(
     plain, chosen = reversed(sides) if swapped else sides
     assert (plain.model.name, plain.text, plain.edits) == ("encoder", TEXT, ())
     assert (chosen.model.name, chosen.text) == (model, text)
-    assert (in_words(chosen.edits) or "none") == edits
+    assert (describe(chosen.edits) or "none") == edits
     made = (tmp_path / "comparison.html").read_text("utf-8")
     pair = opens(made)
     assert pair["a"] == [1, 3]

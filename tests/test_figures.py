@@ -60,7 +60,7 @@ def test_shares_by_head_row_and_all() -> None:
     np.testing.assert_array_equal(attention.shares(WEIGHTS, "Global"), WEIGHTS)
     with pytest.raises(ValueError, match="no scale is called 'column'"):
         attention.shares(WEIGHTS, "column")
-    np.testing.assert_allclose(attention.decades(np.array([1.0, 0.1, 0.0])), [0, -1, -3])
+    np.testing.assert_allclose(attention.log_shares(np.array([1.0, 0.1, 0.0])), [0, -1, -3])
 
 
 def test_csv_holds_the_numbers_in_full_whatever_the_words_are() -> None:
@@ -83,14 +83,14 @@ def test_table_columns_keep_equal_words_apart() -> None:
 
 def test_the_steps_of_a_softmax_recompute_the_weight() -> None:
     scores, allowed = np.array([0.5, -1.0, 2.0, 9.0]), np.array([True, True, True, False])
-    steps = attention.softmax_of(scores, allowed, 2)
+    steps = attention.softmax_steps(scores, allowed, 2)
     assert steps.exponential == pytest.approx(np.exp(2.0)) and steps.total == pytest.approx(
         np.exp(scores[:3]).sum()
     )
     assert steps.weight == pytest.approx(steps.exponential / steps.total)
-    assert attention.softmax_of(scores, allowed, 3).weight == 0
+    assert attention.softmax_steps(scores, allowed, 3).weight == 0
 
 
 def test_strongest_cell_of_all_and_of_a_row() -> None:
-    assert attention.strongest(WEIGHTS, np.ones_like(WEIGHTS, bool)) == (0, 0)
-    assert attention.strongest(WEIGHTS[:, ::-1], np.ones_like(WEIGHTS, bool), 0) == (0, 2)
+    assert attention.strongest_cell(WEIGHTS, np.ones_like(WEIGHTS, bool)) == (0, 0)
+    assert attention.strongest_cell(WEIGHTS[:, ::-1], np.ones_like(WEIGHTS, bool), 0) == (0, 2)

@@ -98,7 +98,7 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> 
         found = findings.findings(recording)
         named = head_naming.describe(recording, recording.attention[0])
         idle = {(one.layer, one.head) for one in named if one.name in IDLE_NAMES}
-        pronouns, content = findings.WORTH[:2]
+        pronouns, content = findings.ORDER_SCORES[:2]
         for least, below in ((pronouns, np.inf), (content, pronouns)):
             links = [one for one in found if least <= one.score < below]
             awake = [one for one in links if one.at not in idle and one.kind in LINKED]
@@ -128,8 +128,8 @@ def test_a_fit_does_not_depend_on_the_size_of_queries_and_keys(encoder) -> None:
     recording = encoder.record(DEFAULT_TEXT)
     attention = recording.attention[0]
     larger = replace(attention, q=attention.q * 3, k=attention.k * 0.5)
-    assert findings.fit(replace(recording, attention=(larger,))) == pytest.approx(
-        findings.fit(recording), abs=TOTAL
+    assert findings.qk_fit(replace(recording, attention=(larger,))) == pytest.approx(
+        findings.qk_fit(recording), abs=TOTAL
     )  # float32 products, summed in another scale
 
 
@@ -164,7 +164,7 @@ def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings() -> None:
         sum(together[a, b] for a, b in enumerate(order)) for order in permutations(range(heads))
     ]
     wanted = (sums[0] - np.mean(sums)) / np.std(sums)
-    assert findings.fit(recording) == pytest.approx(wanted, abs=TOTAL)
+    assert findings.qk_fit(recording) == pytest.approx(wanted, abs=TOTAL)
 
 
 def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder) -> None:
@@ -363,7 +363,7 @@ def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
 
 def test_what_is_worth_a_look_leads_to_different_places(encoder) -> None:
     for text in SENTENCES[::10]:
-        chosen = findings.worth(findings.findings(encoder.record(text)))
+        chosen = findings.select_findings(findings.findings(encoder.record(text)))
         assert 2 <= len(chosen) <= 5
         heads = [(one.attention, one.at) for one in chosen if one.head >= 0]
         assert len(set(heads)) == len(heads)

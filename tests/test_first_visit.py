@@ -14,7 +14,7 @@ pytestmark = MARKS
 
 
 def found(text: str, model: str = "encoder"):
-    return findings.worth(findings.findings(read_once(model).record(text)))
+    return findings.select_findings(findings.findings(read_once(model).record(text)))
 
 
 def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visitor) -> None:

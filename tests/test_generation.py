@@ -11,7 +11,7 @@ import torch
 from tolerances import DOUBLE, PASSED, SUMMED
 
 from models import generation, own_model
-from models.attention import Stored
+from models.attention import KVCache
 from models.generation import Generation
 from models.own_model import OwnModel
 from models.results import Beam, Sampling, SeededSampling, probabilities, softmax
@@ -54,8 +54,8 @@ def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel, way: str
     while not writing.is_full:
         logits = full_pass(handle, writing.ids, memory).numpy()
         np.testing.assert_allclose(writing.logits, logits, atol=SUMMED)
-        token = generation.draw(writing.logits, WAYS[way], stored)
-        assert token == generation.draw(logits, WAYS[way], plain)
+        token = generation.sample(writing.logits, WAYS[way], stored)
+        assert token == generation.sample(logits, WAYS[way], plain)
         writing.add(token)
     assert len(writing.ids) == handle.card.n_positions
     with pytest.raises(ValueError, match="reads 64 tokens and no more"):
@@ -132,7 +132,7 @@ def test_a_sampling_that_makes_no_sense_is_refused(wrong: tuple[float, int, floa
 
 def test_draws_follow_the_distribution() -> None:
     logits, rng = np.log(np.array([0.7, 0.2, 0.1])), np.random.default_rng(0)
-    drawn = np.bincount([generation.draw(logits, Sampling(), rng) for _ in range(4000)]) / 4000
+    drawn = np.bincount([generation.sample(logits, Sampling(), rng) for _ in range(4000)]) / 4000
     np.testing.assert_allclose(drawn, [0.7, 0.2, 0.1], atol=0.03)  # four deviations of 4,000 draws
 
 
@@ -255,6 +255,6 @@ def test_two_writings_share_a_model_and_nothing_else(small_decoder: OwnModel) ->
 
 
 def test_rows_of_the_store_go_where_the_beams_go() -> None:
-    stored = Stored({"0.attn": (torch.arange(6.0).reshape(3, 1, 2, 1),) * 2})
+    stored = KVCache({"0.attn": (torch.arange(6.0).reshape(3, 1, 2, 1),) * 2})
     assert stored.rows(torch.tensor([2, 2, 0])).kept["0.attn"][0][:, 0, 0, 0].tolist() == [4, 4, 0]
     assert stored.n == 2 and stored.first(1).n == 1 and stored.nbytes == 2 * 6 * 4

@@ -53,7 +53,7 @@ def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> Non
         ) == pytest.approx(softmaxed(z).max(), abs=PASSED)
         ids.append(int(z.argmax()))
         check_choices(app, ids, Sampling(0))
-    wrote = models.spelled("decoder", ids).removeprefix(PROMPT).strip()
+    wrote = models.decode("decoder", ids).removeprefix(PROMPT).strip()
     assert f"**{literal(wrote)}" in goes_on, "what it was said to write"
     press(app, "take back")
     press(app, "take back")
@@ -112,7 +112,7 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
     )
     header, blocks = codec.decode(proto.bytes)
     handle = models.handle("decoder")
-    whole = models.spelled("decoder", [*prompt_ids(PROMPT), *said(app)])
+    whole = models.decode("decoder", [*prompt_ids(PROMPT), *said(app)])
     recording = handle.record(whole)
     assert recording.streams[0].ids.tolist() == prompt_ids(PROMPT) + said(app), (
         "this continuation is read as it was written"

@@ -165,7 +165,7 @@ def test_two_processes_convert_at_once(tmp_path: Path, own_cache: Path) -> None:
         for _ in range(2)
     ]
     answers = {each.communicate()[0].strip() for each in both}
-    assert len(answers) == 1 and gguf.is_whole(Path(answers.pop()))
+    assert len(answers) == 1 and gguf.is_complete(Path(answers.pop()))
     assert len(list(own_cache.iterdir())) == 1
 
 
@@ -204,7 +204,7 @@ def test_a_folder_with_several_files_asks_for_one(tmp_path: Path) -> None:
     for name in ("a.gguf", "b.gguf"):
         (tmp_path / name).write_bytes(b"GGUF")
     with pytest.raises(NotLoaded, match="2 GGUF files .* a.gguf"):
-        gguf.file_of(tmp_path)
+        gguf.gguf_file(tmp_path)
     (tmp_path / "b.gguf").unlink()
-    assert gguf.file_of(tmp_path) == tmp_path / "a.gguf"
+    assert gguf.gguf_file(tmp_path) == tmp_path / "a.gguf"
     assert model_files.is_folder(str(tmp_path / "a.gguf"))

@@ -19,7 +19,7 @@ from explorer.analysis import anatomy, consistency
 from explorer.state import cache
 from models import own_model
 from models import recording as recording_models
-from models.attention import Stored
+from models.attention import KVCache
 from models.edits import OtherPositions, PatchHead, SharedKeys, ZeroHead, groups_of
 from models.pretrained import hooks
 from models.recording import Recording, from_npz, to_npz
@@ -124,7 +124,7 @@ def test_while_writing_less_is_stored_and_read_all_the_same(
     small_decoder: own_model.OwnModel,
 ) -> None:
     model, whole = small_decoder.model, recorded(small_decoder, SharedKeys(2))
-    ids, stored, full = torch.tensor([whole.streams[0].ids.tolist()]), Stored(), Stored()
+    ids, stored, full = torch.tensor([whole.streams[0].ids.tolist()]), KVCache(), KVCache()
     with torch.inference_mode():
         steps = [
             model(ids[:, at : at + 1], edits=(SharedKeys(2),), stored=stored)[0, 0]
@@ -159,8 +159,8 @@ def arrays_of(recording: Recording) -> list[np.ndarray]:
             each.scores,
             each.pattern,
             each.q,
-            recording_models.held(each.k),
-            recording_models.held(each.v),
+            recording_models.stored_array(each.k),
+            recording_models.stored_array(each.v),
         ]
     return held
 
@@ -180,13 +180,13 @@ def test_shared_keys_are_held_once(small_decoder: own_model.OwnModel) -> None:
             assert attention.k.shape == attention.v.shape == attention.q.shape
             for each in (attention.k, attention.v):
                 assert (
-                    recording_models.held(each).nbytes
+                    recording_models.stored_array(each).nbytes
                     == SMALL.n_layer * groups * n * width * bytes_of
                 )
             told = anatomy.memory(recording, n)
             counted = sum(each.nbytes for each in arrays_of(recording)) + attention.allowed.nbytes
             assert told == counted
-            with np.load(io.BytesIO(to_npz(recording, small=False))) as file:
+            with np.load(io.BytesIO(to_npz(recording, compressed=False))) as file:
                 assert file["attention.self.k"].shape == (SMALL.n_layer, groups, n, width)
             weights[groups] = cache.weight_of(recording)
     n_bytes = 2 * SMALL.n_layer * n * width * bytes_of
@@ -222,8 +222,10 @@ def test_what_is_shared_reads_as_an_array() -> None:
     whole = np.arange(2 * 6 * 5 * 3, dtype=np.float32).reshape(2, 6, 5, 3)
     held = whole[:, ::3].copy()
     whole = np.repeat(held, 3, axis=1)
-    one = recording_models.once(held, 6)
-    assert isinstance(one, recording_models.Shared) and recording_models.once(one, 6) is one
+    one = recording_models.grouped(held, 6)
+    assert (
+        isinstance(one, recording_models.GroupedArray) and recording_models.grouped(one, 6) is one
+    )
     assert (one.shape, one.ndim, one.size, len(one)) == (whole.shape, 4, whole.size, 2)
     assert one.dtype == whole.dtype
     rest = ([1, 0],), (0, [1, 2], 3), (slice(1), 4), (1, -1), (0, 2, [4, 0]), (1, 5, 2, 1)
@@ -252,7 +254,7 @@ def test_what_is_shared_reads_as_an_array() -> None:
     with pytest.raises(TypeError):
         one[0, 0] = 0  # type: ignore[index]
     # What cannot stand for all heads alike is refused where it is recorded.
-    assert recording_models.once(held, 5) is held and recording_models.once(whole, 6) is whole
+    assert recording_models.grouped(held, 5) is held and recording_models.grouped(whole, 6) is whole
 
 
 def test_layers_of_another_code_that_share_otherwise_are_held_by_head() -> None:

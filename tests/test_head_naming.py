@@ -11,7 +11,7 @@ from tolerances import DOUBLE, STORED, SUMMED
 
 from explorer.analysis import head_naming
 from explorer.analysis.findings import Link
-from explorer.analysis.poisson_binomial import at_least
+from explorer.analysis.poisson_binomial import tail_probabilities
 from explorer.text import attention
 from explorer.text.head_naming import summary, table
 from models import token_relations
@@ -76,7 +76,7 @@ TWICE = (*WORDS[:6], "today", *WORDS[1:6], "today", ".", "[SEP]")
 
 @pytest.mark.parametrize("name", ALONE)
 def test_a_planted_habit_is_named_with_its_score_and_chance(name: str) -> None:
-    mask = token_relations.of(TWICE, [word.startswith("[") for word in TWICE])[name]
+    mask = token_relations.text_relations(TWICE, [word.startswith("[") for word in TWICE])[name]
     head = named(toward(mask), TWICE)
     assert head.name == name
     rows = mask.any(axis=1)
@@ -105,7 +105,9 @@ def test_what_queries_give_to_masked_keys(share: float) -> None:
 @pytest.mark.parametrize(("key", "said"), [(4, "For example, "), (2, "Beside that, ")])
 def test_a_link_of_the_habit_itself_is_no_second_thing_beside_it(key: int, said: str) -> None:
     """Of a head that looks one back: a word's look at the one before it, and at another."""
-    mask = token_relations.of(TWICE, [word.startswith("[") for word in TWICE])["previous"]
+    mask = token_relations.text_relations(TWICE, [word.startswith("[") for word in TWICE])[
+        "previous"
+    ]
     link = Link(0, 0, 5, key, (TWICE[5], TWICE[key]), (5, key), 0.9, 0.1, 0, 1.0)
     head = named(toward(mask), TWICE)
     for weight, differs in ((0.9, False), (0.4, True)):  # of the tokens, which the picture shows
@@ -115,7 +117,7 @@ def test_a_link_of_the_habit_itself_is_no_second_thing_beside_it(key: int, said:
 
 @pytest.mark.parametrize("name", ALONE)
 def test_the_evidence_are_cells_of_the_habit(name: str) -> None:
-    mask = token_relations.of(TWICE, [word.startswith("[") for word in TWICE])[name]
+    mask = token_relations.text_relations(TWICE, [word.startswith("[") for word in TWICE])[name]
     pattern = toward(mask)
     head = named(pattern, TWICE)
     assert head.evidence
@@ -163,7 +165,7 @@ def test_luck_is_what_counting_all_outcomes_gives(n: int) -> None:
     """Of several lots of events at once, the shorter one filled up with what never happens."""
     chances = np.random.default_rng(n).random((2, n))
     chances[1, n // 2 :] = 0
-    for chance, said in zip(chances, at_least(chances)):
+    for chance, said in zip(chances, tail_probabilities(chances)):
         exactly = np.zeros(n + 1)
         for happens in product((False, True), repeat=n):
             exactly[sum(happens)] += np.where(happens, chance, 1 - chance).prod()
@@ -187,18 +189,18 @@ def test_one_word_said_over_and_over_names_no_head() -> None:
 @pytest.mark.parametrize("name", ["same word", "induction"])
 def test_two_or_three_words_make_no_name_of_repeated_words(name: str) -> None:
     """Of three different words that are repeated, all show it, and that is not enough."""
-    mask = token_relations.of(WORDS, [word.startswith("[") for word in WORDS])[name]
+    mask = token_relations.text_relations(WORDS, [word.startswith("[") for word in WORDS])[name]
     assert 1 < len({WORDS[query].casefold() for query in np.flatnonzero(mask.any(axis=1))}) < 4
     head = named(toward(mask))
     found = next(one for one in head.relations if one.name == name)
-    assert found.lift > 0.8 and found.n_shown == found.n_queries and head.name != name
+    assert found.lift > 0.8 and found.n_matches == found.n_queries and head.name != name
 
 
 def test_the_reasons_never_contradict_the_name() -> None:
     """Whatever stands above the name's own line says why it is not the name."""
     rng = np.random.default_rng(11)
     n = len(TWICE)
-    masks = token_relations.of(TWICE, [word.startswith("[") for word in TWICE])
+    masks = token_relations.text_relations(TWICE, [word.startswith("[") for word in TWICE])
     mixed = []
     for _ in range(60):
         weights = rng.dirichlet(np.full(len(head_naming.NAMING) + 1, 0.4))
@@ -217,7 +219,7 @@ def test_the_reasons_never_contradict_the_name() -> None:
             one.name for one in head.relations if one.name == head.name
         ]
         for one in head.relations:
-            if one.name != head.name and one.lift >= head_naming.NAMED and not one.against:
+            if one.name != head.name and one.lift >= head_naming.MIN_LIFT and not one.against:
                 chosen = next(each for each in head.relations if each.name == head.name)
                 assert chosen.lift >= one.lift
 
@@ -230,7 +232,7 @@ def test_an_even_head_is_broad_and_chance_level_earns_no_other_name() -> None:
 
 
 def test_a_head_that_looks_nowhere_in_particular_but_sharply_has_no_clear_pattern() -> None:
-    masks = token_relations.of(WORDS, [word.startswith("[") for word in WORDS])
+    masks = token_relations.text_relations(WORDS, [word.startswith("[") for word in WORDS])
     elsewhere = ~np.any(list(masks.values()), axis=0)
     elsewhere[~elsewhere.any(axis=1)] = True
     head = named(np.eye(len(WORDS))[elsewhere.argmax(axis=1)])
@@ -239,7 +241,7 @@ def test_a_head_that_looks_nowhere_in_particular_but_sharply_has_no_clear_patter
 
 def test_induction_and_same_word_need_a_repetition() -> None:
     tokens = ("[CLS]", "All", "these", "words", "differ", "here", ".", "[SEP]")
-    masks = token_relations.of(tokens, [token.startswith("[") for token in tokens])
+    masks = token_relations.text_relations(tokens, [token.startswith("[") for token in tokens])
     assert not masks["induction"].any() and not masks["same word"].any()
     rng = np.random.default_rng(1)
     patterns = rng.dirichlet(np.full(8, 0.05), size=(200, 8))
@@ -261,9 +263,9 @@ def test_a_text_of_a_few_tokens_gets_no_confident_names(tokens: tuple[str, ...])
 
 
 def test_words_are_the_same_without_case_and_special_tokens_are_no_words() -> None:
-    same = token_relations.of(("[SEP]", "The", "the", "[SEP]"), [True, False, False, True])[
-        "same word"
-    ]
+    same = token_relations.text_relations(
+        ("[SEP]", "The", "the", "[SEP]"), [True, False, False, True]
+    )["same word"]
     assert same.tolist() == [
         [False] * 4,
         [False, False, True, False],
@@ -274,17 +276,17 @@ def test_words_are_the_same_without_case_and_special_tokens_are_no_words() -> No
 
 def test_punctuation_and_spaces_are_no_repeated_words() -> None:
     tokens = ("I", "ate", ".", "␣", "You", "ran", ".", "␣")
-    masks = token_relations.of(tokens, [False] * 8)
+    masks = token_relations.text_relations(tokens, [False] * 8)
     assert not masks["same word"].any() and not masks["induction"].any()
 
 
 def test_a_head_that_looks_at_itself_is_no_induction_head() -> None:
-    masks = token_relations.of(("the",) * 6, [False] * 6)
+    masks = token_relations.text_relations(("the",) * 6, [False] * 6)
     assert not (masks["induction"] & masks["self"]).any()
 
 
 def test_induction_points_at_what_followed_last_time() -> None:
-    masks = token_relations.of(("a", "b", "c", "a", "b"), [False] * 5)
+    masks = token_relations.text_relations(("a", "b", "c", "a", "b"), [False] * 5)
     assert np.argwhere(masks["induction"]).tolist() == [[3, 1], [4, 2]]
 
 

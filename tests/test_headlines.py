@@ -31,18 +31,18 @@ def planted(*cells: tuple[str, str, float], text=TEXT, others=(), causal=False):
             pattern[0, head, row, column] = weight
     allowed = np.ones((n, n), bool)
     attention = Attention.closed("self", "encoder", "encoder", pattern, allowed)
-    alone = words.alone(tuple(text), (False,) * n)
-    return findings.between(attention, alone, alone)
+    alone = words.token_groups(tuple(text), (False,) * n)
+    return findings.word_level_attention(attention, alone, alone)
 
 
 def linked(seen, *called: str, habits=()) -> list[tuple[str, str]]:
     called = called or (NO,) * seen.weights.shape[1]
-    return [one.words for one in findings.links(seen, np.array([called]), habits=habits)]
+    return [one.words for one in findings.find_links(seen, np.array([called]), habits=habits)]
 
 
 def test_a_link_is_held_against_the_largest_other_row_and_not_against_a_mean() -> None:
     seen = planted(("she", "nurse", 0.7), ("song", "nurse", 0.45))
-    (one,) = findings.links(seen, np.array([[NO]]))
+    (one,) = findings.find_links(seen, np.array([[NO]]))
     assert one.words == ("she", "nurse")
     assert (one.weight, one.chance) == pytest.approx((0.7, 0.45), abs=STORED)
     # Another row that gives as much, or half, leaves no link, however small the mean of the rows.
@@ -96,7 +96,7 @@ def test_a_head_that_gives_as_much_at_that_distance_everywhere_shows_no_link() -
 def test_where_no_link_passes_the_headline_is_the_strongest_regularity() -> None:
     handle = read_once("encoder")
     recording = handle.record("Nobody knows why the lights in the hall are still on.")
-    one = findings.worth(findings.findings(recording))[0]
+    one = findings.select_findings(findings.findings(recording))[0]
     assert one.kind == findings.REGULARITY
     every = head_naming.describe(recording, recording.attention[0])
     by_place = [head for head in every if head.name in ("previous", "next")]
@@ -166,7 +166,7 @@ def test_a_finding_says_what_its_number_is() -> None:
 
 
 def measured(handle) -> dict[tuple[int, int], coreference.CoreferenceHead]:
-    reads = [coreference.read(handle.record(text)) for text in coreference.sentences()]
+    reads = [coreference.measure_sentence(handle.record(text)) for text in coreference.sentences()]
     return dict(coreference.heads(reads)["self"])
 
 
@@ -183,11 +183,11 @@ def test_every_sentence_names_its_noun_and_pronoun_once_and_the_noun_first() -> 
 def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
     handle = read_once(name)
     recording = handle.record(SENTENCES[0])
-    kept = coreference.of(recording, recording.attention[0])
+    kept = coreference.measured_heads(recording, recording.attention[0])
     found = measured(handle)
     assert found and kept.keys() == found.keys()
     for at, one in found.items():
-        assert (kept[at].n, kept[at].n_shown) == (one.n, one.n_shown)
+        assert (kept[at].n, kept[at].n_matches) == (one.n, one.n_matches)
         assert kept[at].score == pytest.approx(one.score, abs=1e-4)  # six digits are kept
 
 
@@ -207,7 +207,7 @@ def test_a_head_that_finds_nouns_is_named_for_it_and_says_so() -> None:
     assert head.name == head_naming.PRONOUN == "pronoun to noun"
     assert head.name in head_naming.meanings(recording, attention)
     told = head_naming_text.summary(head, head_naming.meanings(recording, attention))
-    assert f"In {head.n_shown} of {head.n_queries} test sentences" in told
+    assert f"In {head.n_matches} of {head.n_queries} test sentences" in told
     assert "sentences | **yes** |" in head_naming_text.table(head)
     # Of a model that was not measured, and of none of its heads, the name is not offered.
     decoder = read_once("decoder").record(SENTENCES[0])
@@ -217,11 +217,11 @@ def test_a_head_that_finds_nouns_is_named_for_it_and_says_so() -> None:
 def test_a_subject_that_every_word_attends_to_is_no_pronouns_noun() -> None:
     """A head that gives the noun as much from any word finds it by chance alone."""
     shape = (1, 1)
-    every = coreference.Read(*(np.full(shape, one) for one in (0.8, True, 0.8, 1.0)))
-    some = coreference.Read(*(np.full(shape, one) for one in (0.8, True, 0.1, 0.1)))
+    every = coreference.SentenceScores(*(np.full(shape, one) for one in (0.8, True, 0.8, 1.0)))
+    some = coreference.SentenceScores(*(np.full(shape, one) for one in (0.8, True, 0.1, 0.1)))
     assert not coreference.heads([{"self": every}] * 48)["self"]
-    assert coreference.heads([{"self": some}] * 48)["self"][0, 0].n_shown == 48
-    lucky = coreference.Read(*(np.full(shape, one) for one in (0.8, True, 0.1, 0.6)))
+    assert coreference.heads([{"self": some}] * 48)["self"][0, 0].n_matches == 48
+    lucky = coreference.SentenceScores(*(np.full(shape, one) for one in (0.8, True, 0.1, 0.6)))
     assert not coreference.heads([{"self": lucky}] * 5)["self"]
 
 

@@ -61,7 +61,7 @@ def model(request: pytest.FixtureRequest, folders: dict[str, Path]) -> str:
 
 def there(name: str) -> object:
     """The loaded model, without the trial in a process of its own that other tests are about."""
-    models.note(name, registry.stamp(name))
+    models.record_trial(name, registry.stamp(name))
     return models.handle(name)
 
 
@@ -70,7 +70,7 @@ def opened(page: str, **asked: str) -> AppTest:
     for name, value in asked.items():
         app.query_params[name] = value
     if (model := asked.get("model", "")) in models._handles:
-        app.session_state[models.OPENED] = (model,)  # this visitor has opened it before
+        app.session_state[models.OPENED_KEY] = (model,)  # this visitor has opened it before
     if page != "attention":
         app.switch_page(str(ROOT / f"pages/{page}.py"))
     return app.run()
@@ -249,7 +249,7 @@ def test_the_asymmetric_scores_are_the_models_own() -> None:
     for name in ("induction-no-scale", "encoder"):
         recording = read_once(name).record(TEXT)
         attention = recording.attention[0]
-        made = soft_lookup.constructions(
-            soft_lookup.entering(recording, attention, 1), attention, 1, 2
+        made = soft_lookup.scoring_variants(
+            soft_lookup.attention_input(recording, attention, 1), attention, 1, 2
         )
         np.testing.assert_array_equal(made[2].scores, attention.scores[1, 2].astype(np.float64))

@@ -100,7 +100,7 @@ def test_a_tokenizer_that_cuts_by_chance_is_refused(sound: Path) -> None:
     own, lengths = handle.tokenizer._split, iter(range(2, 100))
     handle.tokenizer._split = lambda *text: tuple(each[: next(lengths)] for each in own(*text))
     with pytest.raises(NotLoaded, match="cuts one text in several ways"):
-        sandbox.stretch(handle, "it")
+        sandbox.stress_test(handle, "it")
 
 
 def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -
     name = f"ours:{folder}"
     before = models.handle(name)
     models.forget(name)
-    assert models.passed(name) and models.handle(name).card == before.card
+    assert models.passed_trial(name) and models.handle(name).card == before.card
     # Opened once more as it is: what is in memory stays.
     finding = models.Loading.found(str(folder))
     assert finding.wait(60) and finding.result == name and models.is_loaded(name)
     models.forget(name)
     KINDS["doubled 40 times"](folder)
-    assert not models.passed(name)
+    assert not models.passed_trial(name)
     with pytest.raises(ValueError, match="times longer"):
         models.handle(name)
     shutil.copy(sound / "tokenizer.json", folder)

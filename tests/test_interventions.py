@@ -71,26 +71,31 @@ def test_without_edits_nothing_differs(handle: OwnModel) -> None:
     plain, same = runs(handle)
     for before, after in zip(plain.attention, same.attention):
         assert (
-            np.nan_to_num(interventions.changed(before, after)) == 0
-        ).all() and interventions.most_changed(interventions.changed(before, after)) == ()
+            np.nan_to_num(interventions.head_distances(before, after)) == 0
+        ).all() and interventions.most_changed(interventions.head_distances(before, after)) == ()
     for one, other in zip(plain.streams, same.streams):
-        of = interventions.paths(one, other)
+        of = interventions.stream_paths(one, other)
         assert (
             (of.distance == 0).all()
             and (of.before == of.after).all()
             and of.cosine == pytest.approx(1)
         )
     logits = np.random.default_rng(1).normal(size=50)
-    said = interventions.answer(logits, logits)
+    said = interventions.prediction_change(logits, logits)
     assert said.kl == 0 and said.said == said.says
-    assert interventions.told(interventions.moves(plain, same, said, ("a", "a"))) == ()
+    assert (
+        interventions.change_sentences(
+            interventions.quantity_changes(plain, same, said, ("a", "a"))
+        )
+        == ()
+    )
 
 
 def test_only_the_head_that_was_made_even_changes_in_its_layer(handle: OwnModel) -> None:
     plain, _ = runs(handle)
     name = plain.attention[-1].name
     plain, other = runs(handle, UniformHead(1, 2, name))
-    distance = interventions.changed(plain.attention[-1], other.attention[-1])
+    distance = interventions.head_distances(plain.attention[-1], other.attention[-1])
     assert (
         (distance[0] == 0).all() and (np.delete(distance[1], 2) == 0).all() and distance[1, 2] > 0.1
     )
@@ -100,7 +105,7 @@ def test_only_the_head_that_was_made_even_changes_in_its_layer(handle: OwnModel)
 def test_the_sentence_says_the_entropy_that_was_measured_by_hand() -> None:
     handle = read_once("encoder")
     plain, other = handle.record(TEXT), handle.record(TEXT, (WithoutScale(),))
-    found = {each.name: each for each in interventions.moves(plain, other)}
+    found = {each.name: each for each in interventions.quantity_changes(plain, other)}
     for layer in range(4):
         for run, value in ((plain, "before"), (other, "after")):
             p = run.attention[0].pattern[layer].astype(np.float64)
@@ -110,9 +115,11 @@ def test_the_sentence_says_the_entropy_that_was_measured_by_hand() -> None:
             assert getattr(found[f"largest weight, layer {layer}"], value) == pytest.approx(
                 p.max(-1).mean(), abs=SUMMED
             )
-    sentence = interventions.told(interventions.moves(plain, other))[0]
-    first = interventions.moves(plain, other)[0]
-    assert sentence == first.says and first.moved == max(each.moved for each in found.values())
+    sentence = interventions.change_sentences(interventions.quantity_changes(plain, other))[0]
+    first = interventions.quantity_changes(plain, other)[0]
+    assert sentence == first.says and first.magnitude == max(
+        each.magnitude for each in found.values()
+    )
 
 
 def test_the_sentence_is_about_what_moved_furthest() -> None:
@@ -124,7 +131,7 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     sharp[2] = np.eye(shape[-1])
     before = replace(recording, attention=(replace(old, pattern=even.astype(np.float32)),))
     after = replace(recording, attention=(replace(old, pattern=sharp.astype(np.float32)),))
-    (sentence,) = interventions.told(interventions.moves(before, after))
+    (sentence,) = interventions.change_sentences(interventions.quantity_changes(before, after))
     n = shape[-1]
     assert sentence == (
         f"row entropy in layer 2 fell from {np.log(n):.2f} to 0.00 nats; the largest weight "
@@ -134,16 +141,17 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     grown = stream.resid.copy()
     grown[-1] *= 1000
     longer = replace(recording, streams=(replace(stream, resid=grown),))
-    (sentence,) = interventions.told(interventions.moves(recording, longer))
+    (sentence,) = interventions.change_sentences(interventions.quantity_changes(recording, longer))
     was = interventions.growth(stream)
     assert sentence == (
-        f"vectors at the end were {interventions.length(was)} times as long as at the start, and "
-        f"now are {interventions.length(1000 * was)} times"
+        f"vectors at the end were {interventions.factor_text(was)} times as long as at the "
+        f"start, and "
+        f"now are {interventions.factor_text(1000 * was)} times"
     )
     sure, unsure = np.array([9.0, 0, 0, 0]), np.array([0.0, 0, 0, 9.0])
-    said = interventions.answer(sure, unsure)
-    (sentence,) = interventions.told(
-        interventions.moves(recording, recording, said, ("cat", "dog"))
+    said = interventions.prediction_change(sure, unsure)
+    (sentence,) = interventions.change_sentences(
+        interventions.quantity_changes(recording, recording, said, ("cat", "dog"))
     )
     p = softmax(sure)
     assert (
@@ -155,11 +163,12 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
 def test_kl_is_what_the_definition_says_and_finite_where_a_probability_cannot_be_written() -> None:
     one, other = np.random.default_rng(2).normal(size=(2, 30))
     p, q = softmax(one), softmax(other)
-    assert interventions.answer(one, other).kl == pytest.approx((p * np.log(p / q)).sum())
-    # The entropy of the first, less than one nat of 3,655.
-    assert interventions.answer(np.array([0.0, 1.0]), np.array([5000.0, 0.0])).kl == pytest.approx(
-        softmax(np.array([0.0, 1.0]))[1] * 5000, rel=1e-2
+    assert interventions.prediction_change(one, other).kl == pytest.approx(
+        (p * np.log(p / q)).sum()
     )
+    change = interventions.prediction_change(np.array([0.0, 1.0]), np.array([5000.0, 0.0]))
+    # The entropy of the first, less than one nat of 3,655.
+    assert change.kl == pytest.approx(softmax(np.array([0.0, 1.0]))[1] * 5000, rel=1e-2)
 
 
 def test_paths_line_up_whatever_is_switched(handle: OwnModel) -> None:
@@ -171,7 +180,7 @@ def test_paths_line_up_whatever_is_switched(handle: OwnModel) -> None:
     ):
         plain, other = runs(handle, *edits)
         for one, two in zip(plain.streams, other.streams):
-            of = interventions.paths(one, two)
+            of = interventions.stream_paths(one, two)
             layers = [
                 f"{layer}.{place}"
                 for layer in range(3)
@@ -184,10 +193,10 @@ def test_paths_line_up_whatever_is_switched(handle: OwnModel) -> None:
             assert [
                 place for place in of.places if place not in ("embed", "input", "final")
             ] == layers
-            last = list(interventions.states(two).values())[-1]
+            last = list(interventions.named_states(two).values())[-1]
             np.testing.assert_allclose(
                 of.after[-1]
-                if "final" not in interventions.states(two)
+                if "final" not in interventions.named_states(two)
                 else np.linalg.norm(two.resid[-1], axis=-1),
                 np.linalg.norm(two.at(last), axis=-1),
                 rtol=SUMMED,
@@ -215,7 +224,7 @@ def test_effects_are_0_for_the_run_itself_and_1_for_the_donor_s() -> None:
     )
     of = interventions.effects_by_head([((0, 1), -1.0), ((1, 0), 2.0)], (2, 2), 2.0, -1.0)
     np.testing.assert_array_equal(of.values, [[np.nan, 1], [0, np.nan]])
-    assert interventions.strongest(of) == (0, 1) and of.normalised
+    assert interventions.strongest_cell(of) == (0, 1) and of.normalised
     flat = interventions.effects_by_site(
         [(("embed", 0), 1.0), (("0.attn.normed", 1), 0.5)],
         ("a", "b"),
@@ -227,7 +236,7 @@ def test_effects_are_0_for_the_run_itself_and_1_for_the_donor_s() -> None:
         not flat.normalised
         and flat.values[0, 0] == 1
         and flat.values[1, 1] == 0.5
-        and interventions.strongest(flat, read=0) == (1, 1)
+        and interventions.strongest_cell(flat, read_row=0) == (1, 1)
     )
 
 
@@ -239,14 +248,14 @@ def test_models_trained_without_a_part_stand_beside_the_full_one() -> None:
         "stray-no-x": {"without": "x"},
         "other": {},
     }
-    (of,) = interventions.trained_without(cards)
+    (of,) = interventions.ablation_models(cards)
     assert (of.name, of.full, of.without) == (
         "reverse-no-scale",
         "reverse",
         "scale",
     ) and of.curve.shape == (2, 2)
     assert interventions.result_columns((of,))["trained without"] == ["nothing", "scale"]
-    assert interventions.trained_without({"reverse": {}}) == ()
+    assert interventions.ablation_models({"reverse": {}}) == ()
     figure = curves(
         [("full", of.curve), ("less <b>", np.array([[1.0, 3.0], [5.0, 2.0]]))], ("t <i>",)
     )
@@ -301,14 +310,14 @@ def test_a_sweep_measures_what_a_patched_run_says() -> None:
     word, against = interventions.contrast(
         cache.logits(base, "decoder", 4), cache.logits(other, "decoder", 4)
     )
-    sweep = jobs.sweep(base, "Sites", donor, "decoder", 4, word, against)
-    sweep.go_on()
+    sweep = jobs.patch_sweep(base, "Sites", donor, "decoder", 4, word, against)
+    sweep.resume()
     sweep._thread.join(60)
     assert sweep.finished and len(sweep.latest.effects) == sweep.latest.places
     of = interventions.effects_by_site(
         sweep.latest.effects,
         base.streams[0].tokens,
-        tuple(interventions.states(base.streams[0]).values()),
+        tuple(interventions.named_states(base.streams[0]).values()),
         sweep.latest.clean,
         sweep.latest.donor,
     )

@@ -219,11 +219,13 @@ def test_the_sentence_on_the_page_is_the_one_of_the_two_runs() -> None:
     app = clean(opened(text=TEXT, edits=to_line(edits), token="2", seen="yes"))
     loaded = read_once("encoder")
     one, other = loaded.record(TEXT), loaded.record(TEXT, edits)
-    said = interventions.answer(
+    said = interventions.prediction_change(
         loaded.logits(one, "encoder", 2), loaded.logits(other, "encoder", 2)
     )
-    told = interventions.told(
-        interventions.moves(one, other, said, tuple(loaded.labels((said.said, said.says))))
+    told = interventions.change_sentences(
+        interventions.quantity_changes(
+            one, other, said, tuple(loaded.labels((said.said, said.says)))
+        )
     )
     assert all(each[1:] in words(app) for each in told)
 
@@ -243,7 +245,11 @@ def test_the_page_opens_on_an_experiment_and_leads_back_to_no_edit(model: str) -
     matrices = [blocks[name].reshape(before.pattern[at].shape) for name in BOTH]
     np.testing.assert_allclose(matrices[0], before.pattern[at], atol=STORED)
     assert np.abs(matrices[0] - matrices[1]).max() > 0.1, "there is something to see"
-    link = next(one for one in controls.found(plain) if one.kind == "link" or one.kind == "aligned")
+    link = next(
+        one
+        for one in controls.recording_findings(plain)
+        if one.kind == "link" or one.kind == "aligned"
+    )
     told = words(app)
     assert f"*{link.words[0]}*" in told and f"*{link.words[1]}*" in told
     clean(app.button(key="no edit").click().run())
@@ -261,7 +267,7 @@ def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
     one, other = (
         loaded.record(TEXT, (HideToken(2), *edits)) for edits in ((), (WithoutPositions(),))
     )
-    said = interventions.answer(
+    said = interventions.prediction_change(
         loaded.logits(one, "encoder", 2), loaded.logits(other, "encoder", 2)
     )
     (header,) = [

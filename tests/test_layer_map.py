@@ -28,7 +28,7 @@ def test_every_write_is_a_stop_and_its_bar_the_share_of_the_length(
     small_translator: OwnModel,
 ) -> None:
     recording = small_translator.record("the cat sat", target="the dog ran")
-    stream, token = layer_map.held(recording, "2")
+    stream, token = layer_map.selected_token(recording, "2")
     assert (stream, token) == ("decoder", 2)
     found = layer_map.stations(recording, stream, token)
     assert [each.what for each in found if each.stream == "decoder"] == (
@@ -50,12 +50,14 @@ def test_the_word_held_is_a_word_where_there_is_one(
 ) -> None:
     recording = small_handle.record("the cat sat on the mat !")
     stream = recording.streams[0]
-    token = layer_map.held(recording, "")[1]
+    token = layer_map.selected_token(recording, "")[1]
     assert not stream.special[token] and stream.tokens[token].strip(".!").isalnum()
     recording = small_decoder.record("the cat")
-    assert layer_map.held(recording, "")[1] == len(recording.streams[0].tokens) - 1
+    assert layer_map.selected_token(recording, "")[1] == len(recording.streams[0].tokens) - 1
     for beyond in ("99", "-1", "x", "9" * 50, "²"):
-        assert layer_map.held(recording, beyond) == layer_map.held(recording, "")
+        assert layer_map.selected_token(recording, beyond) == layer_map.selected_token(
+            recording, ""
+        )
 
 
 def shown(app: AppTest) -> dict:
@@ -73,9 +75,9 @@ def test_the_words_said_are_the_models_and_a_stop_leads_to_its_page(model: str) 
     assert not app.exception
     handle = read_once(model)
     recording = handle.record("The red car is new.")
-    stream, token = layer_map.held(recording, "")
+    stream, token = layer_map.selected_token(recording, "")
     if model == "encoder":  # the word that the first page opens on
-        token = controls.first(recording, recording.attention[0]).query
+        token = controls.opening_finding(recording, recording.attention[0]).query
     p = softmax(handle.logits(recording, stream, token))
     best = np.argsort(-p)[:3]
     assert [word for word, _ in header["words"]] == handle.labels(best)
@@ -137,7 +139,7 @@ def test_every_page_goes_on_with_the_word_that_the_first_one_opens_on(
         )
 
     recording = cache.record("encoder", DEFAULT_TEXT)
-    first = controls.first(recording, recording.attention[0])
+    first = controls.opening_finding(recording, recording.attention[0])
     assert first is not None and recording.streams[0].tokens[first.query] == "it"
     assert chosen() == first.query
     assert chosen(token="2") == 2

@@ -12,7 +12,7 @@ from tolerances import DOUBLE_LONG, PASSED, SUMMED
 
 from models import own_model
 from models.own_model import OwnModel, handle_of
-from models.readouts.logit_lens import bend, followed
+from models.readouts.logit_lens import trace_parts, transform_at
 from models.transformer import Encoder
 
 TEXT, TOKEN = "the cat sat on the mat", 2
@@ -50,7 +50,7 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
     berty: OwnModel,
 ) -> None:
     recording, model, word = own_model.record(berty, TEXT), berty.model, 9
-    held = followed(berty, recording, "encoder", TOKEN).held
+    held = trace_parts(berty, recording, "encoder", TOKEN).held
     vectors = torch.stack(list(held.values()))
     last = vectors.sum(0)
     e = model.readout_matrix.detach().double()[word]
@@ -77,10 +77,10 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
     left = sum((one - other) ** 2 for one, other in zip(change, told))
     expected = 1 - left / sum(one**2 for one in change)
     assert taken.explained == pytest.approx(expected, abs=PASSED)
-    assert 0 < taken.explained < 1 and bend(berty, last) is not None
+    assert 0 < taken.explained < 1 and transform_at(berty, last) is not None
 
 
 def test_a_model_without_a_transform_has_no_bend(small_handle: OwnModel) -> None:
     recording = own_model.record(small_handle, TEXT)
     taken = small_handle.attribute(recording, "encoder", TOKEN, 9)
-    assert taken.explained == 1.0 and bend(small_handle, torch.zeros(SMALL.d_model)) is None
+    assert taken.explained == 1.0 and transform_at(small_handle, torch.zeros(SMALL.d_model)) is None

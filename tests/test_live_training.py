@@ -16,12 +16,12 @@ from conftest import HOSTILE, typed
 from test_training_page import opened, sent
 
 from explorer.state import jobs, models
-from explorer.state.jobs import MINE, Trainings
+from explorer.state.jobs import TRAINING_KEY, Trainings
 from explorer.state.settings import Settings
 from models import live_training, registry
 from models.live_tasks import IGNORE_INDEX, Task, config_of, model_of, tokenizer_of
 from models.live_training import TrainingProcess
-from models.training_plan import SHOWN, TEXT_LEAST, TEXT_MOST, TrainingPlan
+from models.training_plan import CHECKPOINT_STEPS, MAX_LENGTH, MIN_LENGTH, TrainingPlan
 
 WORDS = "The red fox saw a small bird near the river."
 SMALL = TrainingPlan("copy", WORDS, n_layer=1, n_head=1, d_model=32)
@@ -49,7 +49,7 @@ def goes_first(pid: int) -> bool:
 
 @pytest.fixture
 def run() -> Iterator[TrainingProcess]:
-    one = live_training.begin(SMALL)
+    one = live_training.start_training(SMALL)
     yield one
     one.end()
 
@@ -62,7 +62,7 @@ def run() -> Iterator[TrainingProcess]:
         {"task": "copy", "n_head": 3},
         {"task": "copy", "d_model": 4096},
         {"task": "text", "text": "short " * 9},
-        {"task": "text", "text": "a" * (TEXT_MOST + 1)},
+        {"task": "text", "text": "a" * (MAX_LENGTH + 1)},
         {"task": "text", "text": "long enough " * 99, "unit": "bytes"},
     ],
 )
@@ -100,7 +100,7 @@ def test_the_last_tenth_of_a_text_is_kept_out(unit: str) -> None:
     seen = " ".join(
         tokenizer.text(row.tolist()) for at in range(40) for row in one.batch(Random(at))[0]
     )
-    unseen = tokenizer.text(one.batch(Random(0), kept_out=True)[0].flatten().tolist())
+    unseen = tokenizer.text(one.batch(Random(0), held_out=True)[0].flatten().tolist())
     assert "cat" in seen and "QUIZ" in unseen and "QUIZ" not in seen
     model = model_of(config_of(plan, tokenizer), plan.kind)
     loss, right = one.measured(model)
@@ -110,7 +110,7 @@ def test_the_last_tenth_of_a_text_is_kept_out(unit: str) -> None:
 
 @pytest.mark.slow
 def test_it_learns_stops_goes_on_and_leaves_no_process_behind(run: TrainingProcess) -> None:
-    run.go_on()
+    run.resume()
     until(lambda: run.progress.step >= 60)
     pid = run.pid
     assert pid and os.getpriority(os.PRIO_PROCESS, pid) == 19
@@ -121,7 +121,7 @@ def test_it_learns_stops_goes_on_and_leaves_no_process_behind(run: TrainingProce
     assert is_gone(pid) and not run.problem and not run.done
     assert first.curve[-1][1] < first.curve[0][1] - 0.5
     assert first.kept_out[-1][1] < first.kept_out[0][1] - 0.5
-    run.go_on()
+    run.resume()
     until(lambda: run.progress.step > first.step + 5)
     pid = run.pid
     assert run.progress.curve[: len(first.curve)] == first.curve
@@ -134,18 +134,18 @@ def test_it_learns_stops_goes_on_and_leaves_no_process_behind(run: TrainingProce
 @pytest.mark.slow
 def test_what_is_kept_is_a_model_like_any_other_until_it_is_let_go(run: TrainingProcess) -> None:
     with pytest.raises(ValueError, match="no weights yet"):
-        live_training.keep(run)
-    run.go_on()
+        live_training.save_snapshot(run)
+    run.resume()
     until(lambda: run.progress.step >= 45)
     run.stop()
     until(lambda: not run.running)
-    name = live_training.keep(run)
+    name = live_training.save_snapshot(run)
     steps = [int(each.partition("@")[2]) for each in registry.checkpoints(name)]
-    assert steps == [step for step in SHOWN if step < run.progress.step]
+    assert steps == [step for step in CHECKPOINT_STEPS if step < run.progress.step]
     assert steps[:4] == [0, 10, 20, 40]
-    last = registry.load(name).record(WORDS, target=live_training.read(run, WORDS).target)
+    last = registry.load(name).record(WORDS, target=live_training.record_text(run, WORDS).target)
     assert np.array_equal(
-        last.attention[2].pattern, live_training.read(run, WORDS).attention[2].pattern
+        last.attention[2].pattern, live_training.record_text(run, WORDS).attention[2].pattern
     )
     early = registry.load(f"{name}@10")
     assert early.card.fingerprint != last.model.fingerprint
@@ -153,7 +153,7 @@ def test_what_is_kept_is_a_model_like_any_other_until_it_is_let_go(run: Training
     assert registry.card(name)["steps"] == run.progress.step and registry.knows(name)
     assert models.handle(name).card.name == name and models.title(name).startswith("my copy")
     assert not models.is_borrowed(name) and not models.is_allowed(name)  # of no visit
-    live_training.drop(name)
+    live_training.delete_snapshot(name)
     models.forget(name)
     assert not registry.knows(name) and not models.is_loaded(name)
     with pytest.raises(ValueError, match="gone with its visit"):
@@ -191,13 +191,13 @@ def test_one_learns_at_a_time_and_what_a_visit_leaves_is_ended() -> None:
 @pytest.mark.slow
 def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     app = opened(train_view="Live", live_task="text")
-    for text in ("", HOSTILE["script"], "x " * TEXT_LEAST):
+    for text in ("", HOSTILE["script"], "x " * MIN_LENGTH):
         app.text_area(key="live text").set_value(text)
         app.button(key="live start").click().run()
-        begun = len(text.strip()) >= TEXT_LEAST
+        begun = len(text.strip()) >= MIN_LENGTH
         assert not app.exception and bool(app.warning) != begun
-        assert (MINE in app.session_state) == begun
-    one = app.session_state[MINE]
+        assert (TRAINING_KEY in app.session_state) == begun
+    one = app.session_state[TRAINING_KEY]
     try:
         until(lambda: one.progress.step > 10)
         for text in (*HOSTILE.values(), WORDS):

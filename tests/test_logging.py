@@ -69,7 +69,7 @@ def test_an_exception_is_its_kind_and_its_place_without_the_text(
     try:
         from_line(SECRET)
     except ValueError as error:
-        event_log.raised(error)
+        event_log.log_exception(error)
         error_util._log_uncaught_app_exception(error)
     assert len(lines) == 1 and "kind=ValueError" in lines[0] and "models/edits.py:" in lines[0]
     assert SECRET not in "".join((*lines, *capsys.readouterr()))
@@ -88,7 +88,7 @@ def test_the_place_where_it_was_raised_stands_last_however_long_the_way(
     try:
         deeper(9)
     except ValueError as error:
-        event_log.raised(error)
+        event_log.log_exception(error)
     last = deeper.__code__.co_firstlineno + 3
     assert lines[0].endswith(f">tests/test_logging.py:{last}")
 
@@ -111,7 +111,7 @@ def test_what_fails_again_and_again_is_one_line_that_counts(
         try:
             float(SECRET)
         except ValueError as error:
-            error_util.handle_user_script_exception(error, event_log.raised)
+            error_util.handle_user_script_exception(error, event_log.log_exception)
 
     for _ in range(50):
         fail()
@@ -122,11 +122,11 @@ def test_what_fails_again_and_again_is_one_line_that_counts(
     fail()
     assert len(lines) == 2 and lines[1].endswith(" left_out=49")
     # Another place is another line, and what is remembered has an end.
-    for at in range(2 * event_log.MOST_KINDS):
-        event_log.raised(type(f"Kind{at}", (Exception,), {})())
+    for at in range(2 * event_log.MAX_KINDS):
+        event_log.log_exception(type(f"Kind{at}", (Exception,), {})())
     assert (
-        len(lines) == 2 + 2 * event_log.MOST_KINDS
-        and len(event_log._repeated) <= event_log.MOST_KINDS
+        len(lines) == 2 + 2 * event_log.MAX_KINDS
+        and len(event_log._repeated) <= event_log.MAX_KINDS
     )
 
 
@@ -156,6 +156,6 @@ def test_what_others_write_is_a_line_each_without_the_text_too(
 
 def test_a_name_cannot_forge_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = heard(monkeypatch)
-    event_log.refused("model", name='x\nexception page="attention" seconds=1 ' + "y" * 500)
+    event_log.log_refusal("model", name='x\nexception page="attention" seconds=1 ' + "y" * 500)
     assert len(lines) == 1 and "\n" not in lines[0] and " page=" not in lines[0]
     assert len(lines[0]) < 200

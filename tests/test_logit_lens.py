@@ -12,12 +12,12 @@ from lens_oracle import full_pass, lens_of
 from tolerances import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, TOTAL
 
 from explorer.analysis import logit_lens
-from explorer.analysis.csv import meant, to_csv
+from explorer.analysis.csv import to_csv, unescape_cell
 from explorer.state import models
 from models import edits, own_model
 from models.example_texts import DEFAULT_TEXT
 from models.own_model import OwnModel, handle_of
-from models.readouts.logit_lens import BIAS, attribute, followed, word_direction
+from models.readouts.logit_lens import BIAS, attribute, trace_parts, word_direction
 from models.recording import VERSION
 from models.transformer import EncoderDecoder
 
@@ -149,24 +149,24 @@ def test_what_would_be_right_is_the_next_token_or_the_hidden_one(
     for handle in (small_decoder, small_translator):
         recording = own_model.record(handle, TEXT)
         ids = logit_lens.read_stream(recording).ids
-        assert logit_lens.asks_next(recording)
-        assert logit_lens.truth(recording, recording).tolist() == [*ids[1:], -1]
-        assert logit_lens.asked_token(recording) == len(ids) - 1
+        assert logit_lens.predicts_next(recording)
+        assert logit_lens.target_ids(recording, recording).tolist() == [*ids[1:], -1]
+        assert logit_lens.default_token(recording) == len(ids) - 1
     plain, hidden = (
         own_model.record(small_handle, TEXT),
         own_model.record(small_handle, TEXT, (edits.HideToken(2),)),
     )
-    assert not logit_lens.asks_next(plain) and logit_lens.truth(plain, plain).tolist() == [
+    assert not logit_lens.predicts_next(plain) and logit_lens.target_ids(plain, plain).tolist() == [
         -1
     ] * len(plain.streams[0].ids)
-    right = logit_lens.truth(hidden, plain)
+    right = logit_lens.target_ids(hidden, plain)
     assert right[2] == plain.streams[0].ids[2] and (np.delete(right, 2) == -1).all()
     assert (
-        logit_lens.asked_token(plain) == 1
-        and logit_lens.asked_token(own_model.record(small_handle, "")) == 0
+        logit_lens.default_token(plain) == 1
+        and logit_lens.default_token(own_model.record(small_handle, "")) == 0
     )
     with pytest.raises(ValueError, match="with nothing hidden"):
-        logit_lens.truth(plain, own_model.record(small_handle, "the cat"))
+        logit_lens.target_ids(plain, own_model.record(small_handle, "the cat"))
 
 
 def test_the_file_holds_every_cell(small_decoder: OwnModel) -> None:
@@ -179,7 +179,7 @@ def test_the_file_holds_every_cell(small_decoder: OwnModel) -> None:
     assert rows[0]["about"] == f"one line | two | Headlight {VERSION}"
     assert len(rows) == len(found.sites) * len(stream.tokens)
     for row, (site, token) in zip(rows, np.ndindex(found.rank.shape)):
-        assert (row["site"], int(row["token"]), meant(row["token text"])) == (
+        assert (row["site"], int(row["token"]), unescape_cell(row["token text"])) == (
             found.sites[site],
             token,
             stream.tokens[token],
@@ -188,7 +188,9 @@ def test_the_file_holds_every_cell(small_decoder: OwnModel) -> None:
         assert float(row["KL to final (nats)"]) == found.kl[site, token]
         assert float(row["probability of final answer"]) == np.exp(found.logprob[site, token])
         for rank in range(10):
-            assert meant(row[f"word {rank + 1}"]) == labels[found.top_ids[site, token, rank]]
+            assert (
+                unescape_cell(row[f"word {rank + 1}"]) == labels[found.top_ids[site, token, rank]]
+            )
             assert float(row[f"probability {rank + 1}"]) == np.exp(
                 found.top_logprobs[site, token, rank]
             )
@@ -210,9 +212,9 @@ def test_the_parts_add_up_to_the_logit_of_the_bare_pass(handle: OwnModel, name: 
                 logits[token, word] - (0 if against is None else logits[token, against])
             )
             assert taken.logit == pytest.approx(expected, abs=PASSED)
-            assert logit_lens.total(taken) == pytest.approx(expected, abs=PASSED)
+            assert logit_lens.parts_sum(taken) == pytest.approx(expected, abs=PASSED)
             assert sum(group.value for group in logit_lens.groups(taken)) == pytest.approx(
-                logit_lens.total(taken), abs=DOUBLE_LONG
+                logit_lens.parts_sum(taken), abs=DOUBLE_LONG
             )
 
 
@@ -239,7 +241,7 @@ def test_the_parts_of_a_shipped_model_add_up_too(model: str) -> None:
         for other in (None, against):
             taken = handle.attribute(recording, stream.name, token, word, other)
             expected = float(logits[token, word] - (0 if other is None else logits[token, other]))
-            assert logit_lens.total(taken) == pytest.approx(expected, abs=PASSED)
+            assert logit_lens.parts_sum(taken) == pytest.approx(expected, abs=PASSED)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -305,7 +307,7 @@ def test_the_direction_taken_back_meets_the_vectors_followed_forward(
     stream, token, word = logit_lens.read_stream(recording).name, 2, 9
     parts = handle.attribute(recording, stream, token, word).parts
     direction, offset = word_direction(handle, word)
-    held = followed(handle, recording, stream, token).held
+    held = trace_parts(handle, recording, stream, token).held
     wanted = {key: float(vector @ direction) for key, vector in held.items()}
     wanted[BIAS] = wanted.get(BIAS, 0.0) + float(offset)
     keys = [(part.kind, part.layer, part.head, part.attention) for part in parts]
@@ -327,7 +329,7 @@ def test_groups_keep_the_order_of_the_network_and_every_part_once(
     ]
     together = [part for group in logit_lens.groups(taken) for part in group.parts]
     assert sorted(together, key=repr) == sorted(taken.parts, key=repr)
-    strength = [abs(part.value) for part in logit_lens.largest(taken)]
+    strength = [abs(part.value) for part in logit_lens.largest_parts(taken)]
     assert strength == sorted(strength, reverse=True) and len(
         set(map(logit_lens.part_name, taken.parts))
     ) == len(taken.parts)
@@ -336,9 +338,9 @@ def test_groups_keep_the_order_of_the_network_and_every_part_once(
         "decoder-self.0.0",
     }
     rows = list(csv.reader(io.StringIO(to_csv(logit_lens.parts_file(taken)))))
-    assert rows[1][0] == logit_lens.part_name(logit_lens.largest(taken)[0])
+    assert rows[1][0] == logit_lens.part_name(logit_lens.largest_parts(taken)[0])
     assert (
-        float(rows[-2][-1]) == logit_lens.total(taken)
+        float(rows[-2][-1]) == logit_lens.parts_sum(taken)
         and float(rows[-1][-1]) == taken.logit
         and len(rows) == len(taken.parts) + 3
     )

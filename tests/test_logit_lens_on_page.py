@@ -110,7 +110,7 @@ def test_words_typed_for_the_decoder_are_what_is_read_and_are_named() -> None:
 def test_a_lens_weighs_what_its_arrays_weigh() -> None:
     recording = cache.record("decoder", "Plants eat animals, and animals eat plants")
     found = cache.lens(recording, "decoder")
-    weights = [weight for key, (value, weight) in cache._shelf.held.items() if value is found]
+    weights = [weight for key, (value, weight) in cache._cache.held.items() if value is found]
     arrays = (
         found.top_ids,
         found.top_logprobs,
@@ -162,7 +162,7 @@ def test_every_arrangement_is_read_and_said_as_it_is(
     taken = cache.attribution(
         recording, "decoder", len(recording.streams[0].tokens) - 1, int(found.final_id[-1])
     )
-    assert logit_lens.total(taken) == pytest.approx(taken.logit, abs=TOTAL)
+    assert logit_lens.parts_sum(taken) == pytest.approx(taken.logit, abs=TOTAL)
 
 
 @pytest.mark.slow
@@ -343,4 +343,4 @@ def test_the_same_words_split_otherwise_are_another_cause() -> None:
     other = dataclasses.replace(
         recording, streams=(dataclasses.replace(stream, ids=np.array([*stream.ids[:-1], 5])),)
     )
-    assert cache.name_of(recording) != cache.name_of(other)
+    assert cache.picture_name(recording) != cache.picture_name(other)

@@ -10,13 +10,19 @@ import numpy as np
 import pytest
 
 from explorer.state import cache, jobs
-from explorer.state.cache import Shelf
-from explorer.state.scheduling import LONG, LOOK, MemoryBudget, Preempted, still_wanted
+from explorer.state.cache import Cache
+from explorer.state.scheduling import (
+    LARGE_BYTES,
+    POLL_INTERVAL,
+    MemoryBudget,
+    Preempted,
+    check_cancelled,
+)
 from models import buffer_pool, registry
 
 WAIT = 20.0  # seconds after which a test gives up
 TEXT = "The cat sat on the mat, and the dog ran to the park. "
-ONE = LONG + 2**20  # bytes of something long
+ONE = LARGE_BYTES + 2**20  # bytes of something long
 NUMBERS = 4  # bytes of one
 
 
@@ -25,19 +31,19 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryBudget]:
     """A shelf with room for two long things and a half, and nobody who waits any longer than a test
     does."""
     room = MemoryBudget(longest=WAIT, behind=WAIT)
-    monkeypatch.setattr(cache, "room", room)
-    monkeypatch.setattr(jobs, "room", room)
-    monkeypatch.setattr(cache, "_shelf", Shelf(5 * ONE // 2))
-    buffer_pool.let_go()
+    monkeypatch.setattr(cache, "memory_budget", room)
+    monkeypatch.setattr(jobs, "memory_budget", room)
+    monkeypatch.setattr(cache, "_cache", Cache(5 * ONE // 2))
+    buffer_pool.clear()
     yield room
-    buffer_pool.let_go()
+    buffer_pool.clear()
 
 
 class Long:
     """What a pass leaves behind: something long, in lent memory."""
 
     def __init__(self) -> None:
-        self.numbers = buffer_pool.lend(ONE // NUMBERS)
+        self.numbers = buffer_pool.acquire(ONE // NUMBERS)
 
 
 def in_thread(work: Callable[[], object]) -> threading.Thread:
@@ -65,7 +71,7 @@ def readers_at_once(room: MemoryBudget, n: int, each: int) -> int:
             looked_at = []
             for at in range(each):
                 looked_at.append(cache.get((number, at), make))
-                threading.Event().wait(LOOK / 10)
+                threading.Event().wait(POLL_INTERVAL / 10)
             del looked_at
 
     threads = [in_thread(lambda number=number: reader(number)) for number in range(n)]
@@ -98,7 +104,7 @@ def test_what_is_short_waits_for_nothing(here: MemoryBudget) -> None:
 
     def short_one() -> None:
         with here.work():
-            got.append(cache.get("short", lambda: buffer_pool.lend(2**20)))
+            got.append(cache.get("short", lambda: buffer_pool.acquire(2**20)))
 
     thread = in_thread(long_one)
     assert holding.wait(WAIT)
@@ -145,14 +151,14 @@ def test_work_in_the_background_gives_way_to_a_reader_and_is_done_again(here: Me
         tried[0] = weakref.ref(tried[0])
         looked_at = [cache.get(("claims", at), Long) for at in range(2)]
         holding.set()
-        for _ in range(int(WAIT / LOOK)):
-            threading.Event().wait(LOOK)
-            still_wanted()
+        for _ in range(int(WAIT / POLL_INTERVAL)):
+            threading.Event().wait(POLL_INTERVAL)
+            check_cancelled()
         return f"nobody asked for the room of {looked_at}"
 
     def work() -> None:
         with here.work(behind=True):
-            done.append(jobs.alone(make))
+            done.append(jobs.run_exclusively(make))
 
     thread = in_thread(work)
     assert holding.wait(WAIT)
@@ -173,8 +179,8 @@ def test_a_part_of_a_recording_counts_as_the_whole_that_it_keeps(
 ) -> None:
     encoder = registry.load("encoder")
     weight = cache.weight_of(encoder.record(TEXT * 16))
-    heavy = Shelf(2 * weight)
-    monkeypatch.setattr(cache, "_shelf", heavy)
+    heavy = Cache(2 * weight)
+    monkeypatch.setattr(cache, "_cache", heavy)
     stream = heavy.get("text", lambda: encoder.record(TEXT * 16)).streams[0]
     heavy.make_room(heavy.limit)
     assert "text" not in heavy.held
@@ -188,8 +194,8 @@ def test_what_a_claim_asks_for_once_takes_no_place_on_the_shelf(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one = cache.weight_of(registry.load("encoder").record(TEXT * 16))
-    here = Shelf(3 * one)
-    monkeypatch.setattr(cache, "_shelf", here)
+    here = Cache(3 * one)
+    monkeypatch.setattr(cache, "_cache", here)
     cache.record("encoder", TEXT * 16)
     for at in range(4):
         assert cache.record_uncached("encoder", f"{at} {TEXT * 16}", (), None).streams

@@ -69,7 +69,7 @@ def recorded() -> list:
 
 def stop_all() -> None:
     """End what is under way in the background: it holds what it works on."""
-    for work in list(Job.at_work.values()):
+    for work in list(Job.running_jobs.values()):
         work.stop()
         work._thread.join(60)
 
@@ -79,7 +79,7 @@ def stop_all() -> None:
 def test_a_visit_holds_no_recording_beyond_the_shelf(
     page: str, callables: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_shelf", cache.Shelf(2**29))
+    monkeypatch.setattr(cache, "_cache", cache.Cache(2**29))
     before, visits = {id(each) for each in recorded()}, []
     for model in ("encoder", "translator"):
         app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
@@ -88,7 +88,7 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
         app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
         assert not app.exception and not app.error
         visits.append(app)
-    on_shelf = [value for value, _ in cache._shelf.held.values()]
+    on_shelf = [value for value, _ in cache._cache.held.values()]
     pattern = max(
         one.pattern.nbytes
         for run in on_shelf
@@ -96,7 +96,7 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
         for one in run.attention
     )
     stop_all()
-    cache._shelf.held.clear()
+    cache._cache.held.clear()
     del on_shelf
     assert visits and not [each for each in recorded() if id(each) not in before]
     kept = {id(each): each.nbytes for made in callables for each in arrays(made, set())}

@@ -16,14 +16,14 @@ from tolerances import DOUBLE, DOUBLE_LONG, PARITY, PASSED, STORED, SUMMED, TOTA
 
 from explorer.analysis import consistency
 from models import edits, layers, own_model, registry
-from models.attention import MultiHeadAttention, causal
+from models.attention import MultiHeadAttention, causal_mask
 from models.config import Config
 from models.pretrained import weight_conversion
-from models.pretrained.config_mapping import rotary, window
+from models.pretrained.config_mapping import attention_window, rotary_fields
 from models.pretrained.hf_model import HFModel
 from models.pretrained.weight_conversion import MODERN_CONVERSIONS
 from models.readouts.ffn import ffn_activations
-from models.recording import held
+from models.recording import stored_array
 from models.transformer import Decoder
 
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the house"
@@ -74,8 +74,8 @@ def test_rmsnorm_is_layernorm_where_the_mean_is_0() -> None:
 def test_turned_vectors_know_the_distance_alone_and_keep_their_length() -> None:
     generator = torch.Generator().manual_seed(2)
     q, k = (torch.randn(1, 1, 1, 16, generator=generator).expand(1, 1, 30, 16) for _ in "qk")
-    cos, sin = layers.turns(30, 16, 10000.0, 0.5, None)
-    q, k = (layers.turned(each, cos, sin)[0, 0] for each in (q, k))
+    cos, sin = layers.rotary_angles(30, 16, 10000.0, 0.5, None)
+    q, k = (layers.apply_rotary(each, cos, sin)[0, 0] for each in (q, k))
     scores = q @ k.T
     for apart in (-7, 0, 3):
         np.testing.assert_allclose(scores.diagonal(apart), scores.diagonal(apart)[0], atol=SUMMED)
@@ -106,7 +106,7 @@ def test_heads_that_share_keys_are_heads_with_the_same_keys_each() -> None:
         for name in ("w_k", "w_v"):
             rows = getattr(shared, name).weight.unflatten(0, (2, -1))
             getattr(whole, name).weight.copy_(rows.repeat_interleave(2, dim=0).flatten(0, 1))
-        x, allowed = torch.randn(1, 7, 24, dtype=torch.float64), causal(0, 7, config.window)
+        x, allowed = torch.randn(1, 7, 24, dtype=torch.float64), causal_mask(0, 7, config.window)
         patterns: list[torch.Tensor] = []
         listen = lambda name, x: patterns.append(x) if name.endswith("pattern") else None
         before = whole(x, x, allowed, listen)
@@ -119,12 +119,14 @@ def test_heads_that_share_keys_are_heads_with_the_same_keys_each() -> None:
 
 def test_what_a_config_says_of_windows_and_of_stretched_angles() -> None:
     said = {"model_type": "qwen2", "sliding_window": 6, "max_window_layers": 1}
-    assert window(said, 3) == (None, [])
-    assert window(said | {"use_sliding_window": True}, 3) == (None, [6]), "some layers: a bound"
-    assert window(said | {"model_type": "mistral"}, 3) == (6, [])
-    assert rotary({"rope_theta": 5e5})["rotary_base"] == 5e5
+    assert attention_window(said, 3) == (None, [])
+    assert attention_window(said | {"use_sliding_window": True}, 3) == (None, [6]), (
+        "some layers: a bound"
+    )
+    assert attention_window(said | {"model_type": "mistral"}, 3) == (6, [])
+    assert rotary_fields({"rope_theta": 5e5})["rotary_base"] == 5e5
     with pytest.raises(ValueError, match="yarn"):
-        rotary({"rope_scaling": {"type": "yarn", "factor": 4.0}})
+        rotary_fields({"rope_scaling": {"type": "yarn", "factor": 4.0}})
 
 
 # ---- the families ----------------------------------------------------------------------------
@@ -197,7 +199,7 @@ def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
     stream, attention, seen = heard.streams[0], heard.attention[0], {}
     made |= {site: torch.tensor(stream.at(site)) for site in stream.sites}
     made |= {
-        f"{layer}.attn.{name}": torch.tensor(held(getattr(attention, name))[layer])
+        f"{layer}.attn.{name}": torch.tensor(stored_array(getattr(attention, name))[layer])
         for layer in range(handle.card.n_layer)
         for name in ("q", "k", "v", "scores", "pattern")
     }
@@ -294,7 +296,7 @@ def test_a_jacobian_is_the_slope_of_the_recorded_sub_layer(handle: own_model.Own
                 read = out.norm(x) if out.norm_at(()) == "pre" else x
                 return layer.feed_forward(read)[token]
             read = layer.attention_out.read(x, lambda name, x: None, ())[None]
-            return layer.attention(read, read, causal(0, len(x)))[0, token]
+            return layer.attention(read, read, causal_mask(0, len(x)))[0, token]
 
         by_hand = torch.autograd.functional.jacobian(wrote, x)[:, token]
         np.testing.assert_allclose(

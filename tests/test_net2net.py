@@ -14,7 +14,7 @@ from models import own_model
 from models.config import Config
 from models.embedding import sinusoids
 from models.own_model import OwnModel
-from models.tokenizer import FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training import net2net
 from models.transformer import Decoder, EncoderDecoder
 
@@ -28,7 +28,7 @@ def handle(kind: type[Decoder] | type[EncoderDecoder], n_vocab: int = 300) -> Ow
     model = kind(replace(SMALL, n_vocab=n_vocab))
     for weight in model.parameters():  # gains and biases too, which begin at one and zero
         torch.nn.init.normal_(weight, mean=0.5 if weight.dim() == 1 else 0, std=0.2)
-    words = Tokenizer.train(TEXTS, n_vocab, FOR_WRITING)
+    words = Tokenizer.train(TEXTS, n_vocab, CAUSAL_LM_SPECIALS)
     return own_model.handle_of(model.eval(), words, "small", "random")
 
 
@@ -55,7 +55,7 @@ def test_a_wider_stream_holds_the_narrow_one_and_what_reads_it() -> None:
     begun = handle(Decoder)
     wider = Decoder(replace(SMALL, d_model=48, n_head=6, d_ff=96)).eval()
     net2net.grow(begun, wider, begun.tokenizer)
-    dims = net2net.places(SMALL, wider.config)
+    dims = net2net.dimension_map(SMALL, wider.config)
     assert len(set(dims.tolist())) == 32
     small, large = begun.model.layers[1], wider.layers[1]
     for name in ("w_q", "w_k", "w_v"):
@@ -70,7 +70,7 @@ def test_a_wider_stream_holds_the_narrow_one_and_what_reads_it() -> None:
 
 def test_a_pair_of_dimensions_goes_where_it_turns_as_fast() -> None:
     small, large = Config(9, 192, 1, 6, 8, 64), Config(9, 256, 1, 8, 8, 64)
-    dims = net2net.places(small, large)
+    dims = net2net.dimension_map(small, large)
     narrow, wide = sinusoids(2, 192)[1, 1::2].acos(), sinusoids(2, 256)[1, dims][1::2].acos()
     fast = narrow > 0.01  # slower ones cannot be told in 32 bits
     furthest = (narrow / wide)[fast].log10().abs().max().item()
@@ -79,14 +79,14 @@ def test_a_pair_of_dimensions_goes_where_it_turns_as_fast() -> None:
 
 def test_a_new_word_begins_as_the_mean_of_its_pieces() -> None:
     begun = handle(Decoder, n_vocab=270)
-    words = Tokenizer.train(TEXTS, 300, FOR_WRITING)
+    words = Tokenizer.train(TEXTS, 300, CAUSAL_LM_SPECIALS)
     larger = Decoder(SMALL)
     net2net.grow(begun, larger, words)
     known, rows = begun.tokenizer.bpe.get_vocab(), begun.model.embedding.token.weight
     new = [word for word in words.bpe.get_vocab() if word not in known]
     assert new
     for word in new:
-        ids = net2net.pieces(word, known)
+        ids = net2net.longest_pieces(word, known)
         assert "".join(begun.tokenizer.bpe.id_to_token(each) for each in ids) == word
         row = larger.embedding.token.weight[words.bpe.token_to_id(word)]
         torch.testing.assert_close(row, rows[ids].mean(0), atol=SUMMED, rtol=0)
@@ -101,5 +101,5 @@ def test_heads_of_another_width_are_not_grown() -> None:
 def test_what_goes_on_is_shipped_as_the_mean_of_both(tmp_path: Path) -> None:
     first, last = ({"w": torch.full((2,), value), "b": torch.zeros(1)} for value in (1.0, 2.0))
     torch.save(first, tmp_path / "at-0.pt")
-    found = net2net.mean(last, tmp_path / "at-0.pt")
+    found = net2net.mean_weights(last, tmp_path / "at-0.pt")
     assert found["w"].tolist() == [1.5, 1.5] and found["b"].tolist() == [0]

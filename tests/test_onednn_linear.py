@@ -9,14 +9,14 @@ import torch
 from tolerances import PASSED, SUMMED
 
 from models import attention, layers, transformer
-from models.attention import by_inputs
+from models.attention import input_major
 from models.config import ACTIVATIONS, Config
-from models.own_model import lay_out
+from models.own_model import optimise_layout
 from models.transformer import Encoder
 
 SMALL = Config(50, 24, 2, 4, 40, 300, activation="gelu")
 
-pytestmark = pytest.mark.skipif(layers._product is None, reason="a torch without oneDNN")
+pytestmark = pytest.mark.skipif(layers._onednn_linear is None, reason="a torch without oneDNN")
 
 
 @pytest.fixture(autouse=True)
@@ -30,18 +30,18 @@ def paying(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("n", [1, 17, 64, 100, 256])
 def test_a_product_is_the_layer_and_its_activation(n, activation):
     torch.manual_seed(n)
-    x, weight, bias = torch.randn(n, 24), by_inputs(torch.randn(40, 24)), torch.randn(40)
+    x, weight, bias = torch.randn(n, 24), input_major(torch.randn(40, 24)), torch.randn(40)
     wanted = x.double() @ weight.double().T + bias.double()
     if activation:
         wanted = ACTIVATIONS[activation](wanted)
     with torch.inference_mode():
-        made = layers.product(layers.made_up(x), weight, bias, activation)[:n]
+        made = layers.product(layers.pad_rows(x), weight, bias, activation)[:n]
     assert (made - wanted).abs().max() < PASSED
 
 
 def test_few_numbers_of_rows_are_met():
     """A text of any length, up to the longest, is one of 20 sizes."""
-    lengths = {len(layers.made_up(torch.zeros(n, 2))) for n in range(1, 257)}
+    lengths = {len(layers.pad_rows(torch.zeros(n, 2))) for n in range(1, 257)}
     assert len(lengths) == 20 and max(lengths) == 256
 
 
@@ -50,7 +50,7 @@ def test_few_numbers_of_rows_are_met():
 def test_a_pass_is_the_same_with_and_without(activation, shape, monkeypatch):
     torch.manual_seed(0)
     model = Encoder(replace(SMALL, activation=activation, **shape)).eval()
-    lay_out(model)
+    optimise_layout(model)
     ids = torch.randint(50, (2, 19))
     asked = []
 
@@ -71,27 +71,27 @@ def test_a_pass_is_the_same_with_and_without(activation, shape, monkeypatch):
 @pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
 def test_what_is_no_number_stays_none(activation):
     """An overflow is told where it began."""
-    x, weight = torch.full((8, 24), float("nan")), by_inputs(torch.ones(40, 24))
+    x, weight = torch.full((8, 24), float("nan")), input_major(torch.ones(40, 24))
     with torch.inference_mode():
         assert layers.product(x, weight, None, activation).isnan().all()
 
 
 def test_a_gradient_goes_through_torchs_own_layers():
     model = Encoder(SMALL)
-    lay_out(model)
+    optimise_layout(model)
     weight = model.layers[0].feed_forward.w_1.weight
     with torch.inference_mode():
-        assert layers.pays(torch.zeros(1, 5, 24), weight)
-    assert not layers.pays(torch.zeros(1, 5, 24), weight)
+        assert layers.use_onednn(torch.zeros(1, 5, 24), weight)
+    assert not layers.use_onednn(torch.zeros(1, 5, 24), weight)
     model(torch.tensor([[1, 2, 3]])).sum().backward()
     assert weight.grad is not None
 
 
 def test_other_numbers_longer_texts_and_other_layouts_are_left_to_torch():
-    weight = by_inputs(torch.zeros(40, 24))
+    weight = input_major(torch.zeros(40, 24))
     with torch.inference_mode():
-        assert layers.pays(torch.zeros(256, 24), weight)
-        assert not layers.pays(torch.zeros(257, 24), weight)
-        assert not layers.pays(torch.zeros(1, 24), weight)  # the next token of a text
-        assert not layers.pays(torch.zeros(5, 24, dtype=torch.float64), weight)
-        assert not layers.pays(torch.zeros(5, 24), torch.zeros(40, 24))
+        assert layers.use_onednn(torch.zeros(256, 24), weight)
+        assert not layers.use_onednn(torch.zeros(257, 24), weight)
+        assert not layers.use_onednn(torch.zeros(1, 24), weight)  # the next token of a text
+        assert not layers.use_onednn(torch.zeros(5, 24, dtype=torch.float64), weight)
+        assert not layers.use_onednn(torch.zeros(5, 24), torch.zeros(40, 24))

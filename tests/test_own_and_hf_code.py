@@ -110,15 +110,15 @@ def test_a_translation_is_written_token_by_token_as_full_passes_say(
 ) -> None:
     """Greedy, drawn, and back: the encoder is read once, and its keys with the decoder's own."""
     handle, rng = loaded(kind), np.random.default_rng(0)
-    assert hf_model.keeps(handle) and handle.capabilities.writes, "its own cache is good"
-    monkeypatch.setitem(hf_model._kept, handle, kept)
+    assert hf_model.supports_cache(handle) and handle.capabilities.writes, "its own cache is good"
+    monkeypatch.setitem(hf_model._cache_support, handle, kept)
     encoded: list[int] = []
     hook = handle.model.get_encoder().register_forward_hook(lambda *_: encoded.append(1))
     draft = handle.generate(TEXT)
     assert draft.ids == [handle.start]
     for drawn in (False, True, True, False):
         how = Sampling(0.0) if not drawn else Sampling(1.5, 20, 0.9)
-        draft.add(generation.draw(draft.logits, how, rng))
+        draft.add(generation.sample(draft.logits, how, rng))
     draft.back()
     hook.remove()
     assert len(encoded) == (1 if kept else 6)
@@ -135,7 +135,7 @@ def test_a_search_in_its_own_code_has_the_probabilities_of_full_passes(
 ) -> None:
     """And one beam says what the model's own `generate` says."""
     handle = loaded(kind)
-    monkeypatch.setitem(hf_model._kept, handle, kept)
+    monkeypatch.setitem(hf_model._cache_support, handle, kept)
     source = list(handle.generate(TEXT).source)
     *_, last = islice(handle.beams(TEXT, 3), 6)
     assert len({beam.ids for beam in last}) == 3 and len(last[0].ids) > 2
@@ -178,7 +178,7 @@ def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
     loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handle = loaded("gpt2")
-    monkeypatch.setitem(hf_model._kept, handle, False)
+    monkeypatch.setitem(hf_model._cache_support, handle, False)
     draft = handle.generate(TEXT)
     draft.add(9)
     assert draft.stored.nbytes == 0

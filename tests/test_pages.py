@@ -140,7 +140,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
-    first = controls.found(cache.record("encoder", DEFAULT_TEXT))[0]
+    first = controls.recording_findings(cache.record("encoder", DEFAULT_TEXT))[0]
     assert header["view"] == "lines" and header["pin"] == first.query, "it opens as without them"
     assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"
     if "model" in asked:
@@ -200,7 +200,7 @@ def test_text_is_literal_in_markdown() -> None:
 
 
 def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
-    small = cache.Shelf(limit=100)
+    small = cache.Cache(limit=100)
     made = []
     for key in ("a", "b", "a", "c", "a", "b"):
         small.get(key, lambda key=key: made.append(key) or key, lambda value: 40)
@@ -215,7 +215,7 @@ def test_a_file_that_cannot_be_is_no_file(path: str) -> None:
         "path": path,
         "headers": [(b"accept-encoding", b"gzip")],
     }
-    assert middleware._asked_for(scope) is None
+    assert middleware._compressible_file(scope) is None
 
 
 def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None:

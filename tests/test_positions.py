@@ -77,13 +77,13 @@ def test_products_depend_on_the_distance_alone(n: int, d: int) -> None:
 @pytest.mark.parametrize(("n", "d"), SIZES)
 def test_a_shift_is_a_rotation_of_every_pair(n: int, d: int) -> None:
     for shift in (0, 1, n - 1):
-        turns = [positions.turn(d, pair, shift) for pair in range(d // 2)]
+        turns = [positions.rotation_matrix(d, pair, shift) for pair in range(d // 2)]
         for turn in turns:
             np.testing.assert_allclose(turn @ turn.T, np.eye(2), atol=DOUBLE)
             assert np.linalg.det(turn) == pytest.approx(1)
         ahead = positions.table(n + shift, d)
         np.testing.assert_allclose(
-            positions.shifted(ahead[:n], shift), ahead[shift:], atol=DOUBLE_LONG
+            positions.rotate_positions(ahead[:n], shift), ahead[shift:], atol=DOUBLE_LONG
         )
         assert positions.shift_error(n, d, shift) < DOUBLE_LONG
         np.testing.assert_allclose(turns[-1] @ ahead[0, -2:], ahead[shift, -2:], atol=DOUBLE_LONG)
@@ -99,7 +99,7 @@ def passes(handle: OwnModel, text: str = TEXT, *more: edits.Edit) -> tuple[Recor
 def test_what_is_added_to_a_sentence(handle: OwnModel) -> None:
     plain, _ = passes(handle)
     for stream in plain.streams:
-        found = positions.added(stream)
+        found = positions.position_sum(stream)
         ids = stream.ids
         np.testing.assert_allclose(
             found.word, np.linalg.norm(handle.embeddings()[ids], axis=1), rtol=SUMMED
@@ -110,16 +110,18 @@ def test_what_is_added_to_a_sentence(handle: OwnModel) -> None:
             found.word**2 + found.encoding**2 + 2 * found.cosine * found.word * found.encoding,
             rtol=PASSED,
         )
-        assert positions.off_formula(stream) <= positions.SAME
+        assert positions.formula_error(stream) <= positions.FORMULA_TOLERANCE
 
 
 def test_what_a_model_adds_is_found_from_its_numbers(
     small_handle: OwnModel, small_gpt2: OwnModel
 ) -> None:
-    assert positions.kind(own_model.record(small_handle, TEXT).streams[0]) == "sinusoids"
-    assert positions.kind(own_model.record(small_gpt2, TEXT).streams[0]) == "learned"
+    assert positions.encoding_kind(own_model.record(small_handle, TEXT).streams[0]) == "sinusoids"
+    assert positions.encoding_kind(own_model.record(small_gpt2, TEXT).streams[0]) == "learned"
     assert (
-        positions.kind(own_model.record(small_handle, TEXT, (WithoutPositions(),)).streams[0])
+        positions.encoding_kind(
+            own_model.record(small_handle, TEXT, (WithoutPositions(),)).streams[0]
+        )
         == "none"
     )
 
@@ -141,12 +143,15 @@ def test_products_of_any_table_by_distance() -> None:
 
 
 def test_the_rotation_tried_where_it_holds_and_where_it_does_not() -> None:
-    right = positions.tried(positions.table(30, 16), 4)
-    assert right.turned < DOUBLE < right.still
-    assert positions.tried(np.random.default_rng(1).normal(size=(30, 16)), 4).turned > 0.5
+    right = positions.rotation_errors(positions.table(30, 16), 4)
+    assert right.rotated_error < DOUBLE < right.unrotated_error
     assert (
-        positions.tried(positions.table(3, 4), 3) is None
-        and positions.tried(positions.table(3, 4), 0) is None
+        positions.rotation_errors(np.random.default_rng(1).normal(size=(30, 16)), 4).rotated_error
+        > 0.5
+    )
+    assert (
+        positions.rotation_errors(positions.table(3, 4), 3) is None
+        and positions.rotation_errors(positions.table(3, 4), 0) is None
     )
 
 
@@ -159,11 +164,11 @@ def test_a_first_position_that_stands_out_is_told() -> None:
 
 def test_what_scores_are_divided_by_is_read_off_them(small_handle: OwnModel) -> None:
     assert positions.divisor(
-        positions.attention_of(own_model.record(small_handle, TEXT), "encoder")
+        positions.self_attention(own_model.record(small_handle, TEXT), "encoder")
     ) == pytest.approx(6**0.5)
     assert (
         positions.divisor(
-            positions.attention_of(
+            positions.self_attention(
                 own_model.record(small_handle, TEXT, (edits.WithoutScale(),)), "encoder"
             )
         )
@@ -176,19 +181,19 @@ def test_behind_a_layernorm_no_part_is_position_alone(small_gpt2: OwnModel) -> N
     assert positions.by_offset(plain, bare, "decoder", 0, 1).places is None
     moved = [
         np.std(
-            positions.attention_of(plain, "decoder").scores[0, head]
-            - positions.attention_of(bare, "decoder").scores[0, head]
+            positions.self_attention(plain, "decoder").scores[0, head]
+            - positions.self_attention(bare, "decoder").scores[0, head]
         )
         for head in range(4)
     ]
-    assert positions.most_positional(plain, bare, "decoder") == int(np.argmax(moved))
+    assert positions.most_positional_head(plain, bare, "decoder") == int(np.argmax(moved))
 
 
 def test_a_table_of_another_kind_is_told_from_sinusoids(small_handle: OwnModel) -> None:
     stream = own_model.record(small_handle, TEXT).streams[0]
     resid = stream.resid.copy()
     resid[stream.sites.index("pos.wrote")] = np.random.default_rng(0).normal(size=resid.shape[1:])
-    assert positions.off_formula(replace(stream, resid=resid)) > 0.1
+    assert positions.formula_error(replace(stream, resid=resid)) > 0.1
 
 
 def test_position_by_position_is_what_the_weights_make_of_two_encodings(handle: OwnModel) -> None:
@@ -203,8 +208,10 @@ def test_position_by_position_is_what_the_weights_make_of_two_encodings(handle: 
         p @ weight.detach().numpy()[rows].T.astype(np.float64)
         for weight in (attention.w_q.weight, attention.w_k.weight)
     )
-    found = positions.places_part(
-        positions.attention_of(plain, stream.name), positions.attention_of(bare, stream.name), head
+    found = positions.position_part(
+        positions.self_attention(plain, stream.name),
+        positions.self_attention(bare, stream.name),
+        head,
     )
     np.testing.assert_allclose(found, q @ k.T / np.sqrt(d_head), atol=PASSED)
 
@@ -213,7 +220,7 @@ def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: Own
     plain, bare = passes(handle)
     for stream in plain.streams:
         found = positions.by_offset(plain, bare, stream.name, 1, 3)
-        attention = positions.attention_of(plain, stream.name)
+        attention = positions.self_attention(plain, stream.name)
         for at, offset in enumerate(found.offset):
             cells = [
                 attention.scores[1, 3, i, i + offset]
@@ -245,9 +252,9 @@ def test_a_shuffle_moves_every_token_with_all_that_is_its_own(handle: OwnModel) 
     np.testing.assert_array_equal(two.at("embed"), one.at("embed")[order])
     np.testing.assert_array_equal(two.at("pos.wrote"), one.at("pos.wrote"))
     assert from_npz(to_npz(other)) == other
-    found = positions.matched(one, two, same_text=True)
+    found = positions.match_tokens(one, two, same_text=True)
     np.testing.assert_array_equal(order[found.there], found.here)
-    assert found.alone_here == found.alone_there == ()
+    assert found.unmatched_first == found.unmatched_second == ()
 
 
 def test_a_shuffle_never_leaves_two_tokens_as_they_were_and_is_the_same_each_time() -> None:
@@ -281,7 +288,7 @@ def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(
             passes(small_handle),
             passes(small_handle, TEXT, ShuffleTokens(seed)),
         )
-        pairs = positions.matched(one.streams[0], two.streams[0], True)
+        pairs = positions.match_tokens(one.streams[0], two.streams[0], True)
         bare = positions.agreement(one_bare.streams[0], two_bare.streams[0], pairs)
         full = positions.agreement(one.streams[0], two.streams[0], pairs)
         assert bare.difference < PASSED and bare.common_digits > 4 and (bare.cosine > 0.9999).all()
@@ -292,7 +299,7 @@ def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(
             < SUMMED
             < positions.largest_gap(one.attention[0], two.attention[0], pairs)
         )
-        first, second, gap = positions.maps(a.pattern[1, 2], b.pattern[1, 2], pairs)
+        first, second, gap = positions.matched_weights(a.pattern[1, 2], b.pattern[1, 2], pairs)
         np.testing.assert_allclose(first, second, atol=SUMMED)
         assert gap == np.abs(first - second).max() and first.shape == (len(pairs.here),) * 2
 
@@ -300,7 +307,7 @@ def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(
 def test_a_causal_mask_tells_order_by_itself(small_decoder: OwnModel) -> None:
     (_, one), (_, two) = passes(small_decoder), passes(small_decoder, TEXT, ShuffleTokens(2))
     found = positions.agreement(
-        one.streams[0], two.streams[0], positions.matched(one.streams[0], two.streams[0], True)
+        one.streams[0], two.streams[0], positions.match_tokens(one.streams[0], two.streams[0], True)
     )
     assert found.difference > 0.01 and found.by_token[0] < SUMMED, (
         "only [BOS], which sees itself alone, is the same"
@@ -314,7 +321,7 @@ def test_cross_attention_does_not_know_the_order_of_a_source_without_positions(
         passes(small_translator),
         passes(small_translator, TEXT, ShuffleTokens(2)),
     )
-    pairs = positions.matched(one.stream("decoder"), two.stream("decoder"), True)
+    pairs = positions.match_tokens(one.stream("decoder"), two.stream("decoder"), True)
     np.testing.assert_array_equal(pairs.here, pairs.there)
     assert (
         positions.agreement(
@@ -332,16 +339,16 @@ def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_handle: 
         own_model.record(small_handle, "the cat and the dog").streams[0],
         own_model.record(small_handle, "the dog and the mat").streams[0],
     )
-    found = positions.matched(one, two, same_text=False)
+    found = positions.match_tokens(one, two, same_text=False)
     assert [one.tokens[at] for at in found.here] == [two.tokens[at] for at in found.there]
-    unpaired = {one.tokens[at] for at in found.alone_here} | {
-        two.tokens[at] for at in found.alone_there
+    unpaired = {one.tokens[at] for at in found.unmatched_first} | {
+        two.tokens[at] for at in found.unmatched_second
     }
     assert unpaired and not unpaired & {"the", "dog", "[CLS]", "[SEP]"}
-    assert len(found.here) + len(found.alone_here) == len(one.tokens) and len(found.there) + len(
-        found.alone_there
-    ) == len(two.tokens)
-    assert positions.turned_round("Ram pushed Hari") == "Hari pushed Ram"
+    assert len(found.here) + len(found.unmatched_first) == len(one.tokens) and len(
+        found.there
+    ) + len(found.unmatched_second) == len(two.tokens)
+    assert positions.reverse_words("Ram pushed Hari") == "Hari pushed Ram"
 
 
 def test_digits_say_how_far_numbers_agree() -> None:
@@ -363,7 +370,7 @@ def test_shares_of_two_orthogonal_subspaces_and_of_one_and_the_same() -> None:
     )
     assert positions.overlap(words, inside).places[6] == pytest.approx(1)
     np.testing.assert_allclose(found.chance, np.arange(13) / 12)
-    assert positions.room_needed(inside, 0.9999) == 6
+    assert positions.dimensions_needed(inside, 0.9999) == 6
 
 
 # ---- figures and files -------------------------------------------------------

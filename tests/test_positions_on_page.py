@@ -163,7 +163,7 @@ def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Room for four long recordings beside whatever other tests have left on the shelf.
-    monkeypatch.setattr(cache._shelf, "limit", 2**30)
+    monkeypatch.setattr(cache._cache, "limit", 2**30)
     app = opened(text="all work and no play " * 300, ask="Order", order="Retype")
     read = positions.read_part(read_once("encoder").record("all work and no play " * 300))
     assert 400 < len(read.split()) < 513
@@ -177,7 +177,7 @@ def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_
 
 def offered_orders() -> list[str]:
     """The texts that were recorded of late."""
-    return [key[3] for key in cache._shelf.held if key[0] == "recording"]
+    return [key[3] for key in cache._cache.held if key[0] == "recording"]
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_the_numbers_of_the_experiment_are_the_models() -> None:
 @pytest.mark.slow
 def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
     app = opened(ask="Shift", width="64", places="32", pair="9")
-    before = {key for key in cache._shelf.held if key[0] == "recording"}
+    before = {key for key in cache._cache.held if key[0] == "recording"}
     for key, value in (
         ("pair slider", 31),
         ("shift slider", 7),
@@ -223,7 +223,7 @@ def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
         ("places slider", 512),
     ):
         clean(app.slider(key=key).set_value(value).run())
-    assert {key for key in cache._shelf.held if key[0] == "recording"} == before
+    assert {key for key in cache._cache.held if key[0] == "recording"} == before
     asked = {
         name: value[0] if isinstance(value, list) else value
         for name, value in app.query_params.items()

@@ -26,8 +26,8 @@ def random_scores(n: int = 500) -> np.ndarray:
 @pytest.mark.parametrize("way", WAYS)
 def test_words_and_all_others_add_up_to_one(way: str) -> None:
     of = predictions.distribution(random_scores(), WAYS[way])
-    words = predictions.top(of, [int(of.order[200])])
-    others = predictions.rest(of, words)
+    words = predictions.top_words(of, [int(of.order[200])])
+    others = predictions.remaining_words(of, words)
     assert (
         len(words) == predictions.MOST_ROWS + 1
         and words[-1].rank == 200
@@ -49,15 +49,20 @@ def test_words_and_all_others_add_up_to_one(way: str) -> None:
 
 def test_a_vocabulary_shorter_than_the_list_is_shown_whole() -> None:
     of = predictions.distribution(random_scores(4))
-    words = predictions.top(of)
-    assert [word.rank for word in words] == [0, 1, 2, 3] and predictions.rest(of, words).n == 0
+    words = predictions.top_words(of)
+    assert [word.rank for word in words] == [0, 1, 2, 3] and predictions.remaining_words(
+        of, words
+    ).n == 0
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "greedy"])
 def test_the_formula_by_hand_gives_what_is_drawn_from(way: str) -> None:
     of = predictions.distribution(random_scores(), WAYS[way])
-    for word in predictions.top(of):
-        steps, z = predictions.steps(of, word.id), of.logits.astype(float) / WAYS[way].temperature
+    for word in predictions.top_words(of):
+        steps, z = (
+            predictions.probability_steps(of, word.id),
+            of.logits.astype(float) / WAYS[way].temperature,
+        )
         assert steps.tempered == pytest.approx(exp(z[word.id]) / np.exp(z).sum())
         assert exp(steps.divided - steps.log_total) == pytest.approx(steps.tempered)
         if word.kept:
@@ -66,12 +71,12 @@ def test_the_formula_by_hand_gives_what_is_drawn_from(way: str) -> None:
                 and steps.drawn == word.drawn
             )
     with pytest.raises(ValueError, match="temperature 0"):
-        predictions.steps(predictions.distribution(random_scores(), Sampling(0)), 0)
+        predictions.probability_steps(predictions.distribution(random_scores(), Sampling(0)), 0)
 
 
 def test_entropy_counts_equally_likely_words() -> None:
     assert predictions.entropy(np.full(8, 1 / 8)) == pytest.approx(log(8))
-    assert predictions.bits(log(8)) == pytest.approx(3) and predictions.as_many(
+    assert predictions.bits(log(8)) == pytest.approx(3) and predictions.perplexity(
         log(8)
     ) == pytest.approx(8)
     assert predictions.entropy(np.array([1.0, 0, 0])) == 0
@@ -111,7 +116,7 @@ def test_the_word_to_begin_with_is_a_whole_word() -> None:
 
     def first(text: str) -> str | None:
         stream = handle.record(text).streams[0]
-        place = predictions.word_to_hide(stream)
+        place = predictions.default_masked_word(stream)
         return None if place is None else stream.tokens[place]
 
     assert first("I love to eat pizza") == "pizza" and first("It was too tired!!!") == "tired"
@@ -121,7 +126,7 @@ def test_the_word_to_begin_with_is_a_whole_word() -> None:
 
 
 def test_labels_join_into_running_text() -> None:
-    assert predictions.joined(("‧ice", "s", "dev", "‧ice")) == "ice s device"
+    assert predictions.join_pieces(("‧ice", "s", "dev", "‧ice")) == "ice s device"
 
 
 def test_tones_that_do_not_exist_are_refused() -> None:

@@ -233,7 +233,7 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
     ids = tuple(range(20, 60))
 
     def hurry() -> None:
-        while draft.towards(ids):
+        while draft.step_towards(ids):
             pass
 
     runs = [threading.Thread(target=hurry) for _ in range(4)]
@@ -242,7 +242,7 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
     for run in runs:
         run.join(60)
     plain = jobs.Draft("grammar", "the cat")
-    while plain.towards(ids):
+    while plain.step_towards(ids):
         pass
     assert (
         [word.id for word in draft.said] == list(ids)

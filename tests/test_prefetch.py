@@ -24,7 +24,7 @@ HOSTILE = "<script>alert(1)</script> \ud800 **x** $y$ \u202e Ünïcode 日本語
 @pytest.fixture
 def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setattr(
-        prefetch, "line", ScriptQueue()
+        prefetch, "script_queue", ScriptQueue()
     )  # the tests before this one were many readers
     with TestClient(Starlette(routes=prefetch.ROUTES)) as client:
         yield client
@@ -80,7 +80,7 @@ def test_the_address_answers_with_them(ask: TestClient) -> None:
         said(model="translator", asked={"attention": "sideways"}),
         said(model="/etc"),
         said(model="gpt2"),
-        said(text="a" * (prefetch.LONGEST + 1)),
+        said(text="a" * (prefetch.MAX_TEXT_BYTES + 1)),
         said(text=7),
         said(asked={"att_keep": "Quiet"}),
         said(asked={"view": "Film"}),
@@ -98,7 +98,7 @@ def test_whatever_cannot_be_told_beforehand_is_left_to_the_page(
 
 def test_no_body_and_a_large_one_are_not_read(ask: TestClient) -> None:
     assert ask.post(prefetch.PATH, content=b"", headers=JSON).status_code == 204
-    large = b"x" * (prefetch.MOST_BYTES + 1)
+    large = b"x" * (prefetch.MAX_BODY_BYTES + 1)
     assert ask.post(prefetch.PATH, content=large, headers=JSON).status_code == 204
     many = JSON | {"content-length": "many"}
     assert ask.post(prefetch.PATH, content=b"{}", headers=many).status_code == 204
@@ -107,10 +107,10 @@ def test_no_body_and_a_large_one_are_not_read(ask: TestClient) -> None:
 def test_what_is_sent_is_read_no_further_than_it_may_be_long(ask: TestClient) -> None:
     def parts() -> Iterator[bytes]:
         for _ in range(20):
-            yield b"x" * prefetch.MOST_BYTES
+            yield b"x" * prefetch.MAX_BODY_BYTES
 
     assert ask.post(prefetch.PATH, content=parts(), headers=JSON).status_code == 204
-    deep = b"[" * (prefetch.MOST_BYTES - 1)
+    deep = b"[" * (prefetch.MAX_BODY_BYTES - 1)
     assert ask.post(prefetch.PATH, content=deep, headers=JSON).status_code == 204
 
 
@@ -140,7 +140,7 @@ def test_another_sites_page_gets_nothing_made(ask: TestClient) -> None:
 @pytest.mark.slow
 def test_any_text_is_data(ask: TestClient) -> None:
     models.handle("encoder")
-    for text in (HOSTILE, "", " ", "\n", "a" * prefetch.LONGEST):
+    for text in (HOSTILE, "", " ", "\n", "a" * prefetch.MAX_TEXT_BYTES):
         content = json.dumps(said(text=text)).encode()
         answer = ask.post(prefetch.PATH, content=content, headers=JSON)
         assert answer.status_code in (200, 204)
@@ -149,7 +149,7 @@ def test_any_text_is_data(ask: TestClient) -> None:
 def test_where_many_readers_are_at_it_there_are_none(
     ask: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prefetch.line, "begun_lately", lambda: prefetch.MOST_RUNS + 1)
+    monkeypatch.setattr(prefetch.script_queue, "begun_lately", lambda: prefetch.MAX_RECENT_RUNS + 1)
     assert ask.post(prefetch.PATH, json=said()).status_code == 204
 
 

@@ -18,8 +18,8 @@ from tolerances import STORED
 
 from explorer.components import codec
 from explorer.state import jobs
-from explorer.state.cache import watched
-from explorer.state.jobs import MINE
+from explorer.state.cache import record_training
+from explorer.state.jobs import TRAINING_KEY
 from models import registry
 
 EDITED = {"edits": "WithoutPositions,ZeroHead:0:1:self"}
@@ -261,7 +261,7 @@ def learned() -> tuple[Lined, bool]:
         try:
             for button in ("live start", "live on"):
                 app.button(key=button).click().run()
-                one = app.session_state[MINE]
+                one = app.session_state[TRAINING_KEY]
                 begun, until = one.progress.step, time.monotonic() + 120
                 while one.learning and one.progress.step < begun + 30:
                     assert time.monotonic() < until
@@ -271,7 +271,7 @@ def learned() -> tuple[Lined, bool]:
                     time.sleep(0.1)
                 again(app, offered)
             made, names = ran(app, offered)
-            same = names["recording"] == watched(one.run, TEXT)
+            same = names["recording"] == record_training(one.run, TEXT)
             return made, same and names["run"].progress.curve == one.progress.curve
         finally:
             jobs.trainings.end_all()

@@ -21,8 +21,8 @@ def test_what_is_kept_comes_back_within_half_a_step(bits: tuple[int, int]) -> No
         "a.bias": torch.randn(9),
         "nothing": torch.zeros(2, 64),
     }
-    kept = quantization.coarsened(state, bits)
-    back = quantization.restored(kept)
+    kept = quantization.quantize(state, bits)
+    back = quantization.dequantize(kept)
     assert back.keys() == state.keys()
     assert kept["a.feed_forward.w_1.weight"].dtype == torch.int8
     names = ("a.attention.w_q.weight", "a.feed_forward.w_1.weight")
@@ -46,13 +46,16 @@ def test_patterns_of_coarse_weights_stay_within_a_hundredth(name: str) -> None:
     handle = own_model.load(name)
     model = own_model.KINDS[handle.card.kind](handle.model.config).eval()
     state = {key: tensor.clone() for key, tensor in handle.model.state_dict().items()}
-    kept = export.coarse_of(state, model, handle.tokenizer)
+    kept = export.quantized(state, model, handle.tokenizer)
     size = sum(tensor.nbytes for tensor in kept.values())
     assert size < 0.85 * sum(tensor.nbytes // 2 for tensor in state.values())
-    model.load_state_dict(quantization.restored(kept))
+    model.load_state_dict(quantization.dequantize(kept))
     other = own_model.handle_of(model, handle.tokenizer, "coarse", fingerprint="")
     fine = own_model.record(handle, TEXT)
-    assert export.apart(fine, own_model.record(other, TEXT, target=export.said(fine))) <= 0.01
+    assert (
+        export.max_difference(fine, own_model.record(other, TEXT, target=export.decoder_ids(fine)))
+        <= 0.01
+    )
 
 
 def test_weights_are_as_coarse_as_they_may_be_and_no_coarser() -> None:
@@ -60,10 +63,10 @@ def test_weights_are_as_coarse_as_they_may_be_and_no_coarser() -> None:
     state = {"a.weight": torch.randn(4, 64)}
     sizes = []
     for allowed in (1.0, 1e-2, 3e-3, 0.0):
-        kept = quantization.as_coarse_as(
+        kept = quantization.coarsest(
             state, lambda back: (back["a.weight"] - state["a.weight"]).abs().max() <= allowed
         )
-        back = quantization.restored(kept)["a.weight"].float()
+        back = quantization.dequantize(kept)["a.weight"].float()
         if allowed:
             assert (back - state["a.weight"]).abs().max() <= allowed
         sizes.append(sum(tensor.nbytes for tensor in kept.values()))

@@ -15,8 +15,8 @@ from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import quiz, words
-from explorer.analysis.quiz import LEAST, TEN, Question, questions
-from explorer.classroom.routes import goal, question
+from explorer.analysis.quiz import MIN_MARGIN, N_QUESTIONS, Question, questions
+from explorer.classroom.routes import app_address, parse_question
 from explorer.components import codec
 from explorer.text.quiz import ask, choice, says
 from explorer.text.quiz_print import sheet
@@ -53,7 +53,7 @@ def asked(model: str, text: str) -> tuple[Recording, tuple[Question, ...], list[
         p = np.exp(scores.astype(np.float64) - scores.max())
         best = np.argsort(-p)[:6]
         said = list(zip(handle.labels(best), (p[best] / p.sum()).tolist()))
-    return recording, questions(recording, said=said), said
+    return recording, questions(recording, predictions=said), said
 
 
 def taken() -> list[tuple[str, str]]:
@@ -69,9 +69,9 @@ def test_ten_on_any_sentence_each_with_one_right_answer_by_its_margin(model: str
     for each, text in taken():
         if each == model:
             recording, made, said = asked(model, text)
-            assert len(made) == TEN, text
+            assert len(made) == N_QUESTIONS, text
             assert len({one.kind for one in made}) >= 6, text
-            assert len({ask(one) for one in made}) == TEN, text
+            assert len({ask(one) for one in made}) == N_QUESTIONS, text
             for one in made:
                 check(one, recording, said)
 
@@ -86,11 +86,11 @@ def check(one: Question, recording: Recording, said: list[tuple[str, float]]) ->
     assert 3 <= len(names) <= 4 and len({name.casefold() for name in names}) == len(names), one
     if one.kind in (quiz.WEIGHT, quiz.SCALE):
         apart = np.abs(values[:, None] - values)[~np.eye(len(values), dtype=bool)]
-        assert apart.min() >= LEAST[one.kind] - 1e-9
+        assert apart.min() >= MIN_MARGIN[one.kind] - 1e-9
         assert one.margin == pytest.approx(np.abs(others - values[one.right]).min())
     else:
         assert one.margin == pytest.approx(values[one.right] - others.max())
-        assert one.margin >= LEAST[one.kind] - 1e-9
+        assert one.margin >= MIN_MARGIN[one.kind] - 1e-9
         assert values[one.right] >= max(rivals, default=-np.inf) - CLOSE, one
     for each in one.choices:
         special = [
@@ -110,7 +110,7 @@ def groups(recording: Recording, attention: Attention) -> tuple[words.Groups, wo
         words.words(recording.stream(n), text[n]) for n in (attention.query, attention.key)
     )
     if attention.query != attention.key:
-        rows = words.produced(rows, "", True)
+        rows = words.produced_words(rows, "", True)
     return rows, keys
 
 
@@ -149,7 +149,9 @@ def looks(one, recording, said):
     rows, keys = groups(recording, attention_of(one, recording))
     row = between(one, recording, one.layer, one.head)[at(rows, one.token)]
     best = row[at(keys, one.answer.token)]
-    assert np.sort(row)[-2] <= best - LEAST[quiz.LOOKS] + CLOSE, "special tokens among the others"
+    assert np.sort(row)[-2] <= best - MIN_MARGIN[quiz.LOOKS] + CLOSE, (
+        "special tokens among the others"
+    )
     return [row[at(keys, each.token)] for each in one.choices], list(row)
 
 
@@ -314,7 +316,7 @@ def test_what_is_right_cannot_be_told_by_its_place_its_length_or_its_size() -> N
 def test_the_same_text_asks_the_same_and_another_order_comes_with_another_text() -> None:
     text = lines()[0]
     recording, made, said = asked("encoder", text)
-    assert questions(recording, said=said) == made
+    assert questions(recording, predictions=said) == made
     orders = {tuple(one.right for one in asked("encoder", each)[1]) for each in lines()[:8]}
     assert len(orders) == 8
 
@@ -344,7 +346,7 @@ def test_answers_are_words_that_a_student_can_read(model: str) -> None:
     )
     for text in awkward:
         made = questions(registry.load(model).record(text))
-        assert len(made) == TEN, text
+        assert len(made) == N_QUESTIONS, text
         for each in made:
             for one in each.choices:
                 said = re.sub(r" \(\d+\)$", "", choice(one))
@@ -361,7 +363,7 @@ def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
     page.feed(said)
     assert not page.loads and not {"script", "img", "link", "iframe", "b"} & set(page.tags)
     assert page.tags.count("li") == len(made) * 2 + sum(len(one.choices) for one in made)
-    assert said.count("<strong>") == len(made) >= TEN
+    assert said.count("<strong>") == len(made) >= N_QUESTIONS
     assert recording.model.fingerprint in said
 
 
@@ -373,7 +375,7 @@ def test_any_text_gives_questions_or_none(model: str) -> None:
             assert ask(one) and says(one) and "\n" not in ask(one)
             check(one, recording, [])
     repeated = "The red fox saw a bird near the river. The red fox saw a bird near the river."
-    assert len(questions(read_once(model).record(repeated))) == TEN
+    assert len(questions(read_once(model).record(repeated))) == N_QUESTIONS
 
 
 def test_the_page_opens_with_any_text_and_asks_what_was_computed() -> None:
@@ -386,7 +388,9 @@ def test_the_page_opens_with_any_text_and_asks_what_was_computed() -> None:
     protos = [each.proto for each in on_page(app)]
     drawn = next(each for each in protos if each.component_name == "headlight.questions")
     header, _ = codec.decode(drawn.bytes)
-    assert len(header["items"]) == TEN
+    assert len(header["items"]) == N_QUESTIONS
     for each in header["items"]:
-        assert goal(each["to"]) and "text=" in each["to"]
-        assert question({name: each[name] for name in ("text", "choices", "right", "says", "to")})
+        assert app_address(each["to"]) and "text=" in each["to"]
+        assert parse_question(
+            {name: each[name] for name in ("text", "choices", "right", "says", "to")}
+        )

@@ -11,7 +11,7 @@ from conftest import HOSTILE
 from tolerances import SUMMED, TOTAL
 
 from models import activation_cache, edits, own_model
-from models.recording import Attention, Recording, Stream, from_npz, held, to_npz
+from models.recording import Attention, Recording, Stream, from_npz, stored_array, to_npz
 from models.transformer import Decoder
 
 TEXT = "the cat sat on the mat"
@@ -382,14 +382,14 @@ def test_all_arrays_of_a_recording_lie_in_one_piece(
 
     def seen(*given: object) -> activation_cache.Recorder:
         made = activation_cache.Recorder(*given)
-        pieces.append(made.piece)
+        pieces.append(made.memory)
         return made
 
     monkeypatch.setattr(own_model, "Recorder", seen)
     recording = own_model.record(handle, TEXT)
     arrays = [stream.resid for stream in recording.streams]
     for attention in recording.attention:
-        arrays += [attention.q, held(attention.k), held(attention.v)]
+        arrays += [attention.q, stored_array(attention.k), stored_array(attention.v)]
         arrays += [attention.scores, attention.pattern]
     for array in arrays:
         assert any(np.may_share_memory(array, piece) for piece in pieces)

@@ -25,14 +25,14 @@ LONGER = (
 
 def test_before_and_what_was_written_is_after_and_a_lost_residual_shows(handle: OwnModel) -> None:
     for _, stream in streams(handle):
-        error, n, largest = residual.conservation(stream)
+        error, n, largest = residual.residual_error(stream)
         assert (
             error < SUMMED
             and n == len(stream.writes()) * len(stream.tokens)
             and largest == np.abs(stream.resid).max()
         )
     for _, stream in streams(handle, WithoutResidual()):
-        assert residual.conservation(stream)[0] > 0.1
+        assert residual.residual_error(stream)[0] > 0.1
 
 
 def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: OwnModel) -> None:
@@ -40,7 +40,7 @@ def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: OwnModel) 
         for token in range(len(stream.tokens)):
             way = {
                 name: np.array(column)
-                for name, column in residual.followed(stream, token).items()
+                for name, column in residual.token_path(stream, token).items()
                 if name != "sub-layer"
             }
             x, w, total = way["|before|"], way["|wrote|"], way["|sum|"]
@@ -71,17 +71,17 @@ def test_the_grids_hold_what_one_token_s_way_says(handle: OwnModel) -> None:
             "Written": "|wrote|",
         }
         for measure, name in column.items():
-            grid = residual.writes(stream, measure)
+            grid = residual.write_grid(stream, measure)
             for token in range(len(stream.tokens)):
                 np.testing.assert_allclose(
-                    grid.values[token], residual.followed(stream, token)[name]
+                    grid.values[token], residual.token_path(stream, token)[name]
                 )
-        norm = residual.writes(stream, "Norm")
+        norm = residual.write_grid(stream, "Norm")
         assert (
             len(norm.columns) == len(stream.sites) == len({column.name for column in norm.columns})
         )
         turned = residual.rotations(stream, 1)
-        grid = residual.writes(stream, "Turned")
+        grid = residual.write_grid(stream, "Turned")
         assert turned["attention °"] == pytest.approx(
             [v for v, c in zip(grid.values[1], grid.columns) if c.label == "attn"]
         )
@@ -109,7 +109,7 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: OwnModel)
         assert residual.norm_error(stream, norms) < SUMMED
         swapped = {site: (bias, gain, *how) for site, (gain, bias, *how) in norms.items()}
         assert residual.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
-        steps = residual.stages(stream, norms, "0.attn", 1)
+        steps = residual.norm_stages(stream, norms, "0.attn", 1)
         assert steps["mean μ"][1] == pytest.approx(0, abs=STORED) and steps["spread σ"][
             2
         ] == pytest.approx(1, abs=TOTAL)
@@ -120,7 +120,7 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: OwnModel)
             residual.norm_grid(stream, "Sigma after").values[1, 0], abs=SUMMED
         )
     for _, stream in streams(handle, WithoutNorm()):
-        assert residual.norms_of(stream) == () and residual.norm_place(stream) is None
+        assert residual.stream_norms(stream) == () and residual.norm_place(stream) is None
 
 
 def test_heads_and_bias_sum_to_what_attention_wrote(handle: OwnModel) -> None:
@@ -169,16 +169,16 @@ def test_one_head_s_length_by_hand(small_handle: OwnModel) -> None:
 
 def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: OwnModel) -> None:
     _, stream = streams(small_handle)[0]
-    changed = residual.change(stream, "1.ffn", 2, 3.0, 1e-5)
+    changed = residual.norm_change(stream, "1.ffn", 2, 3.0, 1e-5)
     others = np.arange(len(stream.tokens)) != 2
     assert (changed.layer[others] == 0).all() and (changed.batch[others] > 1e-3).all()
     assert changed.layer[2] < TOTAL, "LayerNorm forgets the length"
-    same = residual.change(stream, "1.ffn", 2, 1.0, 1e-5)
+    same = residual.norm_change(stream, "1.ffn", 2, 1.0, 1e-5)
     assert not same.layer.any() and not same.batch.any()
     x = torch.tensor(stream.at("1.ffn.sum")).double()
     batch = torch.nn.functional.batch_norm(x, None, None, training=True, eps=1e-5).numpy()
     np.testing.assert_allclose(residual.normalised(x.numpy().T, 1e-5).T, batch, atol=DOUBLE_LONG)
-    assert residual.worst_other(np.array([1.0]), 0) is None and residual.worst_other(
+    assert residual.largest_other(np.array([1.0]), 0) is None and residual.largest_other(
         np.array([1.0, 5.0, 2.0]), 1
     ) == (2, 2.0)
 
@@ -303,7 +303,7 @@ def test_a_model_without_a_part_is_measured_without_it() -> None:
     handle = read_once("induction-no-residual")
     recording = handle.record("b a c d b")
     stream = recording.streams[0]
-    assert not residual.adds(stream) and residual.norm_place(stream) == "post"
+    assert not residual.has_residual(stream) and residual.norm_place(stream) == "post"
     assert gradients.gradients(handle, recording, "decoder", 2).ways == (
         "residual off",
         "residual off, no norm",
@@ -314,28 +314,28 @@ def test_a_model_without_a_part_is_measured_without_it() -> None:
     recording = handle.record("b a c d b")
     stream = recording.streams[0]
     assert (
-        residual.adds(stream)
+        residual.has_residual(stream)
         and residual.norm_place(stream) is None
-        and residual.norms_of(stream) == ()
+        and residual.stream_norms(stream) == ()
     )
     assert gradients.gradients(handle, recording, "decoder", 2).ways == (
         "residual on, no norm",
         "residual off, no norm",
     )
-    assert "turned by norm °" not in residual.followed(stream, 1)
+    assert "turned by norm °" not in residual.token_path(stream, 1)
 
 
 def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: OwnModel) -> None:
     recording = record(small_gpt2, TEXT)
     stream, norms = recording.streams[0], weights.norms(small_gpt2, "decoder")
     assert residual.norm_place(stream) == "pre" and [
-        each.site for each in residual.norms_of(stream)
+        each.site for each in residual.stream_norms(stream)
     ][-2:] == ["2.ffn", "final"]
-    assert {each.site for each in residual.norms_of(stream)} == set(norms) and residual.norm_error(
-        stream, norms
-    ) < SUMMED
-    assert residual.conservation(stream)[0] < SUMMED and len(
-        residual.writes(stream, "Norm").columns
+    assert {each.site for each in residual.stream_norms(stream)} == set(
+        norms
+    ) and residual.norm_error(stream, norms) < SUMMED
+    assert residual.residual_error(stream)[0] < SUMMED and len(
+        residual.write_grid(stream, "Norm").columns
     ) == len(stream.sites)
 
 
@@ -354,7 +354,7 @@ def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
     # Untrained on 16 symbols: near chance, with what random scores of spread one add.
     assert first.loss[:, 0] == pytest.approx(np.log(16), abs=1.2)
     rnn = last.first[0]
-    assert rnn[1] < rnn[0] and residual.per_step(rnn) < 1, (
+    assert rnn[1] < rnn[0] and residual.step_factor(rnn) < 1, (
         "a fresh RNN's gradient falls with distance"
     )
     with pytest.raises(ValueError, match="3 tokens"):

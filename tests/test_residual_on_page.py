@@ -39,7 +39,7 @@ LONGER = (
 
 def test_the_map_carries_the_numbers_and_no_selection(small_handle: OwnModel) -> None:
     _, stream = streams(small_handle)[0]
-    grid = residual.writes(stream, "Turned")
+    grid = residual.write_grid(stream, "Turned")
     data = chart(
         grid,
         stream.tokens,
@@ -65,13 +65,13 @@ def test_the_map_carries_the_numbers_and_no_selection(small_handle: OwnModel) ->
     )
     np.testing.assert_allclose(blocks["values"], grid.values[2], rtol=STORED)
     np.testing.assert_allclose(blocks["median"], np.median(grid.values, axis=0), rtol=STORED)
-    cosine = residual.writes(stream, "Cosine")
+    cosine = residual.write_grid(stream, "Cosine")
     assert scale(cosine, False) == (-1, 1)
 
 
 def test_a_file_reads_back_and_says_what_it_is(small_handle: OwnModel) -> None:
     _, stream = streams(small_handle)[0]
-    grid = residual.writes(stream, "Share")
+    grid = residual.write_grid(stream, "Share")
     made = to_csv(residual.table(grid, ("=1", *stream.tokens[1:])), ("model\nm", "Text: <b>"))
     rows = list(csv.reader(io.StringIO(made)))
     assert rows[1][-1] == f"model m | Text: <b> | Headlight {VERSION}"
@@ -142,19 +142,19 @@ def test_an_experiment_that_runs_is_found_however_full_the_shelf_is(
         while held.wait(10):
             yield object()
 
-    monkeypatch.setattr(cache, "_shelf", cache.Shelf(0))
+    monkeypatch.setattr(cache, "_cache", cache.Cache(0))
     monkeypatch.setattr(registry, "decay", lambda ids, lag: endless())
     recording = cache.record("encoder", "Hi there")
-    experiment = jobs.decay(recording, "encoder", 1)
-    experiment.go_on()
+    experiment = jobs.decay_job(recording, "encoder", 1)
+    experiment.resume()
     for at in range(3):
         cache.get(at, lambda: "something large", lambda _: 1)
-    again = jobs.decay(recording, "encoder", 1)
+    again = jobs.decay_job(recording, "encoder", 1)
     assert again is experiment and again.running
     again.stop()
     held.set()
     experiment._thread.join(10)
-    assert not experiment.running and jobs.decay(recording, "encoder", 1) is experiment, (
+    assert not experiment.running and jobs.decay_job(recording, "encoder", 1) is experiment, (
         "what it came to is kept"
     )
 
@@ -242,8 +242,8 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
     said = " ".join(each.value for each in app.markdown)
     stream = read_once("encoder").record(app.session_state["text"]).streams[0]
     norms = read_once("encoder").norms("encoder")
-    moved = residual.worst_other(
-        residual.change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4
+    moved = residual.largest_other(
+        residual.norm_change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4
     )
     assert f"**{moved[1]:.3f}**" in said and "multiplied by 5" in said
     app = clean(
@@ -360,7 +360,7 @@ def test_a_reader_follows_a_token_by_mouse_and_keys_and_stops_a_training(
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = visitor.wrong()
     recording = read_once("encoder").record(LONGER)
-    turned = residual.writes(recording.streams[0], "Turned").values
+    turned = residual.write_grid(recording.streams[0], "Turned").values
     page.locator(".row").nth(3).click()
     page.wait_for_url("**token=3**")
     page.get_by_role("heading", name="The whole way of “sat” (token 3)").wait_for()

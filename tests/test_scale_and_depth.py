@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from tolerances import SUMMED
 
 from explorer.analysis import evidence, soft_lookup
-from explorer.analysis.formatting import read
+from explorer.analysis.formatting import parse_number
 from explorer.text import gradients
 from models import registry
 from models.readouts.gradients import (
@@ -20,7 +20,7 @@ from models.readouts.gradients import (
     DEPTH_WIDTH,
     DRAWS,
     GAIN,
-    _random,
+    _normal,
     _stack,
     depth,
     stack_gradients,
@@ -43,7 +43,7 @@ def said(app: AppTest) -> str:
 
 
 def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
-    found = soft_lookup.at_random(evidence.gaussian)
+    found = soft_lookup.random_variance(evidence.gaussian)
     # 6,000 products: their variance has a standard error of about sqrt(2 / 6,000), 1.8 %, more
     # where few terms make the tails heavy.
     assert found.variance / np.array(found.widths) == pytest.approx(1, abs=0.12)
@@ -54,7 +54,7 @@ def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
 
 def test_a_models_own_widths_are_its_heads_side_by_side() -> None:
     attention = read_once("encoder").record(TEXT).attention[0]
-    found = soft_lookup.of_model(attention)
+    found = soft_lookup.model_variance(attention)
     q, k = (
         (each / np.sqrt((each.astype(float) ** 2).mean(axis=(2, 3), keepdims=True)))
         for each in (attention.q, attention.k)
@@ -78,7 +78,7 @@ def test_the_page_draws_both_by_width(model: str) -> None:
 def test_the_table_holds_every_width_of_both() -> None:
     attention = read_once("encoder").record(TEXT).attention[0]
     table = soft_lookup.variance_table(
-        soft_lookup.at_random(evidence.gaussian), soft_lookup.of_model(attention)
+        soft_lookup.random_variance(evidence.gaussian), soft_lookup.model_variance(attention)
     )
     variance, width = (np.array(table[name]) for name in ("Var(q·k)", "width"))
     assert len(width) == 17 and {"random", "this model"} == set(table["vectors"])
@@ -94,9 +94,9 @@ def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
     found = stack_gradients(vectors, layers=3)
     generator = torch.Generator().manual_seed(DEPTH_SEED)
     stack = _stack(3, GAIN, generator)
-    onto = _random(generator, DRAWS, 48, DEPTH_WIDTH)[0]
+    onto = _normal(generator, DRAWS, 48, DEPTH_WIDTH)[0]
     x = torch.nn.functional.layer_norm(torch.tensor(vectors) @ onto / 48**0.5, (DEPTH_WIDTH,))
-    ends = _random(generator, DRAWS, 5, DEPTH_WIDTH)[0]
+    ends = _normal(generator, DRAWS, 5, DEPTH_WIDTH)[0]
 
     @torch.no_grad()
     def output(start: torch.Tensor) -> float:
@@ -146,7 +146,7 @@ def test_table_and_text_agree_on_the_first_sentence() -> None:
     assert len(rows) == 8, "four ways in the model, four in the deep stack"
     for row in rows:
         way, *_, last = (cell.strip() for cell in row.strip("|").split("|"))
-        left = read(last.removeprefix("× "))
+        left = parse_number(last.removeprefix("× "))
         sentence = told.split("On its way back" if rows.index(row) < 4 else "From the last layer")[
             1
         ]

@@ -52,8 +52,8 @@ def test_each_layers_own_scale_is_recorded_and_the_law_holds(inverse: Recording)
     check = scores_check(inverse)
     assert check.checked and check.holds, (check.error, check.tolerance)
     assert "√d_head" not in check.law and f"{usual / 2:.4g} to {usual:.4g}" in check.law
-    assert consistency.scaling(attention, 0) == f" / √{attention.q.shape[-1]}"
-    assert consistency.scaling(attention, 1) == f" × {usual / 2:.4g}"
+    assert consistency.scale_text(attention, 0) == f" / √{attention.q.shape[-1]}"
+    assert consistency.scale_text(attention, 1) == f" × {usual / 2:.4g}"
 
 
 def test_a_named_factor_is_recorded_and_printed(granite: Recording) -> None:

@@ -11,7 +11,7 @@ import pytest
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 
-from explorer.server.streamlit_patches import MessageBatch, gather
+from explorer.server.streamlit_patches import MessageBatch, batch_messages
 from explorer.state.scheduling import ScriptQueue
 
 
@@ -161,7 +161,7 @@ def test_streamlits_sessions_hand_their_messages_over_in_groups(monkeypatch):
     streamlits = AppSession._call_soon_on_event_loop
     monkeypatch.setattr(AppSession, "_call_soon_on_event_loop", streamlits)
     monkeypatch.setattr(AppSession, "_on_scriptrunner_event", lambda *_: None)
-    gather()
+    batch_messages()
     soon, told = AppSession._call_soon_on_event_loop, []
     heard = AppSession._on_scriptrunner_event
     assert soon is not streamlits

@@ -17,9 +17,9 @@ from tolerances import PASSED, TOTAL, TWO_DECIMALS
 
 from explorer.analysis import evidence, residual, tour
 from explorer.analysis.evidence import FAILS, HOLDS, MEASURED
-from explorer.analysis.formatting import read, says
-from explorer.analysis.tour import APART, TourContext, held
-from explorer.analysis.tour_figures import StepResult, plain
+from explorer.analysis.formatting import matches_text, parse_number
+from explorer.analysis.tour import REACH_RATIO, TourContext, followed_pair
+from explorer.analysis.tour_figures import StepResult, panel_data
 from explorer.state.cache import Run
 from explorer.text import claims, quiz
 from explorer.text import tour as tour_text
@@ -62,7 +62,7 @@ def figure(written: str) -> str:
 
 
 def number(written: str) -> float:
-    return read(figure(written))
+    return parse_number(figure(written))
 
 
 # ---- the tour ----------------------------------------------------------------
@@ -72,21 +72,21 @@ def number(written: str) -> float:
 def test_every_step_of_the_tour_says_what_its_numbers_say(model: str, text: str) -> None:
     of = seen(model, text)
     way = tour_text.way(of.recording.model.kind)
-    possible = tour.possible(of, [step.id for step in way])
+    possible = tour.available_steps(of, [step.id for step in way])
     assert len(possible) >= len(way) - 2, "what a model lacks, and nothing else, is left out"
     for step in way:
         if step.id not in possible:
-            assert tour.lacking(of, step.id)
+            assert tour.missing_reason(of, step.id)
             continue
         shown = tour.MEASURES[step.id](of)
         told = tour_text.said(step, shown)
         sentence = "".join(told)
         assert "{" not in sentence and len(sentence) <= 230, sentence
         assert all(len(each.split()) <= 25 for each in re.split(r"(?<=[.:;]) ", sentence)), sentence
-        drawn = text_in([plain(panel) for panel in shown.panels])
+        drawn = text_in([panel_data(panel) for panel in shown.panels])
         assert any(told[1] in each.split(" ") or told[1] == each for each in drawn), step.id
         if step.id not in ("chain", "words"):  # a logarithm, and a share that is never 100%
-            assert says(figure(shown.number), _value(shown)), (step.id, told[1])
+            assert matches_text(figure(shown.number), _value(shown)), (step.id, told[1])
         TRUE[step.id](of, shown, {name: str(word) for name, word in shown.words.items()})
 
 
@@ -123,7 +123,7 @@ def order(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
 
 
 def weight(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
-    one = held(of)
+    one = followed_pair(of)
     row = one.attention.pattern[one.layer, one.head, one.query]
     assert slots["query"] == one.rows.tokens[one.query]
     assert slots["key"] == one.keys.tokens[one.key]
@@ -158,7 +158,7 @@ def heads(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     far, near = shown.value, number(slots["shortest"])
     assert far >= near - 0.05  # half of the one decimal that is written
     # The same, times APART.
-    assert (far < APART * near + 0.08) if shown.variant else (far > APART * near - 0.08)
+    assert (far < REACH_RATIO * near + 0.08) if shown.variant else (far > REACH_RATIO * near - 0.08)
     (bars,) = shown.panels
     labels = [row.label for row in bars.rows]
     assert {f"head {slots['best']}", f"head {slots['near']}"} <= set(labels), "both are shown"
@@ -197,7 +197,7 @@ def sphere(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     best = own[int(np.argmax(turned))]
     assert shown.value == pytest.approx(max(turned), abs=TOTAL), "of all sub-layers"
     assert slots["where"].endswith(f"of layer {best.layer}") and shown.variant == ""
-    assert says(slots["short"], min(ends)) and says(slots["long"], max(ends))
+    assert matches_text(slots["short"], min(ends)) and matches_text(slots["long"], max(ends))
     assert number(slots["long"]) > number(slots["short"]), "it is no rotation alone"
     (dials,) = shown.panels
     cut = f"{len(dials.dials)} of {len(own)} turns"
@@ -279,11 +279,11 @@ TRUE: dict[str, Callable[[TourContext, StepResult, dict[str, str]], None]] = {
 def test_a_step_without_anything_to_show_is_left_out() -> None:
     few = seen("encoder", "Ram pushed Hari")
     ids = [step.id for step in tour_text.way("encoder")]
-    assert "before" in tour.possible(few, ids), "three words are enough for the first step"
-    one = tour.possible(seen("encoder", "Hari"), ids)
+    assert "before" in tour.available_steps(few, ids), "three words are enough for the first step"
+    one = tour.available_steps(seen("encoder", "Hari"), ids)
     assert not {"before", "order", "lookup"} & set(one) and {"embed", "deep"} <= set(one)
-    assert set(tour.possible(seen("encoder", ""), ids)) == {"pizza"}
-    assert "words" not in tour.possible(seen(registry.MINILM, SENTENCES[0]), ids)
+    assert set(tour.available_steps(seen("encoder", ""), ids)) == {"pizza"}
+    assert "words" not in tour.available_steps(seen(registry.MINILM, SENTENCES[0]), ids)
 
 
 # ---- claims ------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_a_claim_by_construction_fails_by_construction_and_numbers_agree(
     for claim in claims.CLAIMS:
         if claim.id in SELDOM and SENTENCES.index(text) % 10:
             continue
-        found = evidence.settle(claim, of)
+        found = evidence.evaluate_claim(claim, of)
         if found.value is None:
             continue
         if claim.kind == evidence.CONSTRUCTION:
@@ -350,7 +350,7 @@ def test_what_is_true_of_random_weights_is(model: str) -> None:
         random = of.chance()
         for claim in claims.CLAIMS:
             if claim.kind == evidence.RANDOM:
-                found = evidence.settle(claim, random)
+                found = evidence.evaluate_claim(claim, random)
                 assert found.verdict != FAILS, (claim.id, text, found.shown)
 
 

@@ -10,7 +10,7 @@ import torch
 from tolerances import SUMMED
 
 from models import example_texts, own_model
-from models.generation import ALPHA
+from models.generation import LENGTH_PENALTY_ALPHA
 from models.own_model import OwnModel
 from models.training import dedup_split, gender_agreement_pairs, sequence_distillation
 from models.training.translation import greedy
@@ -46,7 +46,7 @@ def test_each_hypothesis_has_the_score_that_the_model_gives_it(translator: OwnMo
             x = model.decode(torch.tensor([[bos, *said]]), memory)
             logprobs = model.logits(x)[0].log_softmax(-1)
             total = logprobs.gather(-1, torch.tensor([*said, eos])[:, None]).sum().item()
-            wanted = total / ((6 + len(said)) / 6) ** ALPHA
+            wanted = total / ((6 + len(said)) / 6) ** LENGTH_PENALTY_ALPHA
             assert score == pytest.approx(wanted, rel=SUMMED)
 
 
@@ -64,9 +64,9 @@ def test_it_becomes_il_or_elle_by_the_noun_that_is_meant() -> None:
     rng = Random(0)
     feminine = {
         noun: is_she
-        for noun, _, is_she in (*gender_agreement_pairs.WHO, *gender_agreement_pairs.WHAT)
+        for noun, _, is_she in (*gender_agreement_pairs.ACTORS, *gender_agreement_pairs.PLACES)
     }
-    of_who = {adjective for adjective, *_ in gender_agreement_pairs.OF_WHO}
+    of_who = {adjective for adjective, *_ in gender_agreement_pairs.ACTOR_ADJECTIVES}
     seen = set()
     for _ in range(500):
         english, french = gender_agreement_pairs.pair(rng)
@@ -79,7 +79,7 @@ def test_it_becomes_il_or_elle_by_the_noun_that_is_meant() -> None:
 
 
 def test_near_duplicates_of_what_the_app_offers_are_known() -> None:
-    near = dedup_split.Near(example_texts.EXAMPLES.values())
+    near = dedup_split.NearDuplicates(example_texts.EXAMPLES.values())
     assert "The dog didn't cross the street because it was too tired." in near
     assert "the animal did not cross the street because it was too tired" in near
     assert "The dog didn't cross the road because it was too tired." not in near

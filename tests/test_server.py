@@ -20,8 +20,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from explorer.server.middleware import ASK_AGAIN
-from explorer.server.routes import KEPT
+from explorer.server.middleware import RETRY_SECONDS
+from explorer.server.routes import CACHE_SECONDS
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,7 +49,7 @@ def looked(said: httpx2.Response) -> None:
     """Whatever a test asked /healthz, it gives the same answer again for `KEPT` seconds."""
     global _fresh
     if said.request.url.path == "/healthz":
-        _fresh = time.monotonic() + KEPT + 0.1
+        _fresh = time.monotonic() + CACHE_SECONDS + 0.1
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD"])
@@ -255,8 +255,8 @@ def newcomer(ask: httpx2.Client, small_server: str, stay: ExitStack) -> None:
     assert taken(ask) == SEATS
     said = ask.get("/compare?text=kept")
     assert said.status_code == 503 and f"All {SEATS} places are taken" in said.text
-    assert said.headers["retry-after"] == str(ASK_AGAIN)
-    assert f'http-equiv="refresh" content="{ASK_AGAIN}"' in said.text
+    assert said.headers["retry-after"] == str(RETRY_SECONDS)
+    assert f'http-equiv="refresh" content="{RETRY_SECONDS}"' in said.text
     with pytest.raises(InvalidStatus), reader(small_server):
         pass
     second.close()
@@ -306,7 +306,7 @@ def test_a_theme_read_once_is_the_theme_that_streamlit_reads(monkeypatch) -> Non
 
     read = app_session._populate_theme_msg
     monkeypatch.setattr(app_session, "_populate_theme_msg", read)  # put back afterwards
-    streamlit_patches.read_once()
+    streamlit_patches.cache_theme()
 
     def whole(fill: Callable) -> CustomThemeConfig:
         made = CustomThemeConfig()

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 from explorer.server.client_address import network
 from explorer.server.middleware import (
     FIRST_REQUEST,
-    HELD,
+    RESERVATION_SECONDS,
     SILENCE,
     UNASKED,
     Connection,
@@ -104,7 +104,7 @@ def test_pages_on_their_way_are_shared_too(places: SlotCounter, clock: Clock) ->
         places.reserve("a")
     assert not places.admits("a") and places.admits("b")
     assert all(enter(places, "b") for _ in range(CLASS))
-    clock.now = HELD + 1
+    clock.now = RESERVATION_SECONDS + 1
     assert places.taken == CLASS and places.admits("a")
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from explorer.state.settings import BOUNDS, PREFIX, Settings, read
+from explorer.state.settings import BOUNDS, PREFIX, Settings, from_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_what_is_not_set_is_as_documented() -> None:
-    assert read({}) == read({"HEADLIGHT_MAX_CHARS": " "}) == Settings()
+    assert from_environment({}) == from_environment({"HEADLIGHT_MAX_CHARS": " "}) == Settings()
     for name, (least, most) in BOUNDS.items():
         assert least <= getattr(Settings(), name) <= most
 
@@ -52,7 +52,9 @@ def test_every_setting_is_read_by_its_name() -> None:
         "HEADLIGHT_MODELS": "encoder, minilm,",
         "HEADLIGHT_LIVE": "0",
     }
-    assert read(given) == Settings(5000, 40, 30, 3, 10**9, True, ("encoder", "minilm"), 0)
+    assert from_environment(given) == Settings(
+        5000, 40, 30, 3, 10**9, True, ("encoder", "minilm"), 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_every_setting_is_read_by_its_name() -> None:
 )
 def test_a_slip_is_told_by_its_name(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"HEADLIGHT_{name}"):
-        read({f"HEADLIGHT_{name}": value})
+        from_environment({f"HEADLIGHT_{name}": value})
 
 
 def test_streamlit_collects_nothing_after_a_run() -> None:

@@ -43,7 +43,7 @@ def test_a_head_that_rests_on_one_word_is_not_measured_by_it() -> None:
 
 def test_quiet_keys_are_special_first_and_each_heads_own_sinks() -> None:
     recording = recording_of(np.stack([np.eye(N)[[3] * N], BEFORE]))
-    found = head_naming.quiet(recording, recording.attention[0])[0]
+    found = head_naming.resting_keys(recording, recording.attention[0])[0]
     assert np.flatnonzero(found[0]).tolist() == [0, 3, N - 1]
     assert np.flatnonzero(found[1]).tolist() == [0, N - 1]
 

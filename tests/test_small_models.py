@@ -15,7 +15,7 @@ from models.generation import greedy
 from models.training import algorithms, grammar, next_word
 
 pytestmark = pytest.mark.slow
-SMALL = tuple(algorithms.WHOLE)
+SMALL = tuple(algorithms.TASKS)
 
 
 def continued(name: str, text: str, n: int) -> str:
@@ -57,7 +57,7 @@ def test_a_language_is_found_twelve_tokens_back() -> None:
     rng, right, asked = Random(11), 0, 0
     while asked < 15:
         text = grammar.language(rng)
-        if "where" not in text or not grammar.kept_out(text):
+        if "where" not in text or not grammar.is_held_out(text):
             continue
         before, _, language = text.rstrip(".").rpartition(" ")
         right, asked = right + (continued("grammar", before, 1) == language), asked + 1
@@ -148,11 +148,11 @@ def test_fresh_lists_of_every_length_come_back_reversed() -> None:
     assert right / 72 >= 0.9
 
 
-@pytest.mark.parametrize("name", algorithms.LACKING)
+@pytest.mark.parametrize("name", algorithms.ABLATIONS)
 def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_it_learned(
     name: str,
 ) -> None:
-    task, part = algorithms.LACKING[name]
+    task, part = algorithms.ABLATIONS[name]
     card, whole = registry.card(name), registry.card(task)
     assert (card["task"], card["without"]) == (task, part) and card["steps"] == whole["steps"]
     assert len(card["curve"]) == len(whole["curve"]) == card["steps"] // 50

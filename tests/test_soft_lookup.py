@@ -21,7 +21,7 @@ TEXT = "the cat sat on the mat"
 def test_at_temperature_1_the_scores_give_the_models_own_pattern(handle: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
         np.testing.assert_allclose(
-            soft_lookup.softened(attention.scores, attention.allowed, 1.0),
+            soft_lookup.tempered_softmax(attention.scores, attention.allowed, 1.0),
             attention.pattern,
             atol=STORED,
         )
@@ -30,7 +30,8 @@ def test_at_temperature_1_the_scores_give_the_models_own_pattern(handle: OwnMode
 def test_the_ends_of_the_temperature_are_one_key_and_the_even_row(handle: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
         cold, hot = (
-            soft_lookup.softened(attention.scores, attention.allowed, each) for each in (0, np.inf)
+            soft_lookup.tempered_softmax(attention.scores, attention.allowed, each)
+            for each in (0, np.inf)
         )
         best = np.where(attention.allowed, attention.scores, -np.inf).argmax(-1)
         np.testing.assert_array_equal(cold.argmax(-1), best)
@@ -45,7 +46,7 @@ def test_the_ends_of_the_temperature_are_one_key_and_the_even_row(handle: OwnMod
 
 def test_equal_best_scores_share_the_weight() -> None:
     np.testing.assert_allclose(
-        soft_lookup.softened(np.array([2.0, 2.0, 1.0]), np.ones(3, bool), 0), [0.5, 0.5, 0]
+        soft_lookup.tempered_softmax(np.array([2.0, 2.0, 1.0]), np.ones(3, bool), 0), [0.5, 0.5, 0]
     )
 
 
@@ -65,16 +66,16 @@ def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: OwnMod
 
 def test_everywhere_says_what_each_lookup_says(handle: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
-        found = soft_lookup.everywhere(attention)
+        found = soft_lookup.relative_distances(attention)
         for at in ((0, 0, 3), (2, 3, 4)):
             assert found[at] == pytest.approx(
                 soft_lookup.lookup(attention, *at).relative, abs=STORED
             )
         assert np.isnan(found[:, :, attention.allowed.sum(-1) == 1]).all()
-        count, near, median = soft_lookup.counted(found)
+        count, near, median = soft_lookup.lookup_counts(found)
         assert (
             count == np.isfinite(found).sum()
-            and near == (found <= soft_lookup.NEAR).sum()
+            and near == (found <= soft_lookup.LOOKUP_TOLERANCE).sum()
             and median == pytest.approx(np.nanmedian(found))
         )
 
@@ -103,11 +104,11 @@ def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_o
             )
 
         places = list(np.ndindex(layers, heads, queries))
-        assert draw(soft_lookup.divided(attention, rows, columns, special)) == pytest.approx(
-            max(map(draw, places))
-        )
-        assert soft_lookup.divided(attention, rows, columns, special, 1, 2)[:2] == (1, 2)
-        found = soft_lookup.divided(attention, rows, columns, special, query=queries - 1)
+        assert draw(
+            soft_lookup.most_divided_row(attention, rows, columns, special)
+        ) == pytest.approx(max(map(draw, places)))
+        assert soft_lookup.most_divided_row(attention, rows, columns, special, 1, 2)[:2] == (1, 2)
+        found = soft_lookup.most_divided_row(attention, rows, columns, special, query=queries - 1)
         assert found[2] == queries - 1 and draw(found) == pytest.approx(
             max(draw(at) for at in places if at[2] == queries - 1)
         )
@@ -115,7 +116,7 @@ def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_o
 
 def test_one_token_alone_is_opened_too(small_decoder: OwnModel) -> None:
     attention = record(small_decoder, "").attention[0]
-    assert attention.pattern.shape[2:] == (1, 1) and soft_lookup.divided(
+    assert attention.pattern.shape[2:] == (1, 1) and soft_lookup.most_divided_row(
         attention, ["[BOS]"], ["[BOS]"], [True]
     ) == (0, 0, 0)
 
@@ -130,9 +131,9 @@ def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_
             np.testing.assert_allclose(
                 z, attention.pattern[layer, head, query] @ attention.v[layer, head], atol=SUMMED
             )
-            length, error = soft_lookup.lengths(attention, layer, head, query)
+            length, error = soft_lookup.message_sum_error(attention, layer, head, query)
             assert length == pytest.approx(np.linalg.norm(z)) and error < DOUBLE
-            table = soft_lookup.received(
+            table = soft_lookup.message_table(
                 attention, layer, head, query, recording.stream(attention.key).tokens
             )
             assert sum(table["share of z"]) == pytest.approx(1) and sum(
@@ -140,7 +141,7 @@ def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_
             ) == pytest.approx(1, abs=SUMMED)
             assert len(table["from"]) == attention.allowed[query].sum()
             assert (
-                soft_lookup.wrote_error(
+                soft_lookup.output_error(
                     recording, attention, *outputs[attention.name], layer, query
                 )
                 < PASSED
@@ -173,10 +174,10 @@ def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(
     for attention in recording.attention:
         if attention.query != attention.key:
             with pytest.raises(ValueError, match="not the same tokens"):
-                soft_lookup.constructions(np.ones((3, 3)), attention, 0, 0)
+                soft_lookup.scoring_variants(np.ones((3, 3)), attention, 0, 0)
             continue
-        naive, symmetric, own = soft_lookup.constructions(
-            soft_lookup.entering(recording, attention, 1), attention, 1, 2
+        naive, symmetric, own = soft_lookup.scoring_variants(
+            soft_lookup.attention_input(recording, attention, 1), attention, 1, 2
         )
         for one in (naive, symmetric):
             np.testing.assert_allclose(
@@ -193,18 +194,19 @@ def test_u_is_the_heads_own_w_q(small_handle: OwnModel) -> None:
     attention = recording.attention[0]
     module = small_handle.model.attentions()["self"][1]
     weight, bias = module.w_q.weight.detach().numpy(), module.w_q.bias.detach().numpy()
-    x, d_head = soft_lookup.entering(recording, attention, 1), recording.model.d_head
+    x, d_head = soft_lookup.attention_input(recording, attention, 1), recording.model.d_head
     ux = (x @ weight.T + bias)[:, 2 * d_head : 3 * d_head]
     np.testing.assert_allclose(ux, attention.q[1, 2], atol=SUMMED)
 
 
 def test_where_layernorm_stands_before_attention_its_reading_enters(small_handle: OwnModel) -> None:
     recording = record(small_handle, TEXT, (MoveNorm("pre"),))
-    x = soft_lookup.entering(recording, recording.attention[0], 2)
+    x = soft_lookup.attention_input(recording, recording.attention[0], 2)
     np.testing.assert_array_equal(x, recording.streams[0].at("2.attn.read"))
     plain = record(small_handle, TEXT)
     np.testing.assert_array_equal(
-        soft_lookup.entering(plain, plain.attention[0], 2), plain.streams[0].at("1.ffn.normed")
+        soft_lookup.attention_input(plain, plain.attention[0], 2),
+        plain.streams[0].at("1.ffn.normed"),
     )
 
 
@@ -219,4 +221,4 @@ def test_a_vector_longer_than_all_others_looks_most_at_itself() -> None:
     attention = record(read_once("encoder"), TEXT).attention[0]
     x = np.random.default_rng(0).normal(size=(attention.pattern.shape[-1], 16))
     x /= np.linalg.norm(x, axis=1, keepdims=True)  # of one length: Cauchy and Schwarz
-    assert soft_lookup.constructions(x, attention, 0, 0)[0].own == len(x)
+    assert soft_lookup.scoring_variants(x, attention, 0, 0)[0].own == len(x)

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from tolerances import STORED, SUMMED, THREE_DECIMALS
 
 from explorer.analysis import findings, soft_lookup
-from explorer.analysis.formatting import read
+from explorer.analysis.formatting import parse_number
 from explorer.components import codec
 from explorer.figures.soft_lookup import histogram
 from models.example_texts import DEFAULT_TEXT
@@ -57,7 +57,9 @@ def test_the_browser_gets_the_models_scores_and_values() -> None:
     assert "model encoder" in " ".join(header["caption"]) and TEXT in " ".join(header["caption"])
     middle = sent(app, "matrix")[1]["v0"]
     np.testing.assert_allclose(
-        middle, np.nanmedian(soft_lookup.everywhere(attention), axis=-1).ravel(), atol=STORED
+        middle,
+        np.nanmedian(soft_lookup.relative_distances(attention), axis=-1).ravel(),
+        atol=STORED,
     )
 
 
@@ -74,7 +76,7 @@ def test_the_page_opens_where_soft_and_hard_differ(model: str) -> None:
     )
     np.testing.assert_array_equal(sent(app, "lookup")[1]["scores"], attention.scores[at])
     assert (
-        soft_lookup.lookup(attention, *at).relative > soft_lookup.NEAR
+        soft_lookup.lookup(attention, *at).relative > soft_lookup.LOOKUP_TOLERANCE
         and attention.pattern[at].max() < 0.9
     )
 
@@ -89,7 +91,7 @@ def test_a_histogram_away_from_its_page_tells_text_and_target() -> None:
         "Target: Bonjour",
         "Text: Hello <b> " + "word " * 90,
     )
-    drawn = histogram(np.array([0.1, 0.4, np.nan]), 0.4, soft_lookup.NEAR, about)
+    drawn = histogram(np.array([0.1, 0.4, np.nan]), 0.4, soft_lookup.LOOKUP_TOLERANCE, about)
     said = drawn.layout.title.subtitle.text
     assert (
         "edits: none" in said.replace("<br>", " ")
@@ -118,7 +120,9 @@ def test_the_graph_is_the_heads_and_choosing_a_token_sends_none_of_it_again() ->
     assert "Σ messages = z" in told(app)
     # Where nothing is chosen: the word and the head that the first page opens on.
     app = opened(look_at="Graph")
-    first = findings.worth(findings.findings(record(read_once("encoder"), DEFAULT_TEXT)))[0]
+    first = findings.select_findings(findings.findings(record(read_once("encoder"), DEFAULT_TEXT)))[
+        0
+    ]
     row, values = sent(app, "matrix", "row")
     seen = record(read_once("encoder"), DEFAULT_TEXT).attention[0].pattern[first.at]
     assert row["chosen"] == first.query
@@ -133,8 +137,11 @@ def test_three_constructions_are_of_this_texts_vectors(before: str) -> None:
     )
     header, blocks = sent(app, "matrix", "panels")
     recording = record(read_once("decoder"), TEXT)
-    made = soft_lookup.constructions(
-        soft_lookup.entering(recording, recording.attention[0], 1), recording.attention[0], 1, 2
+    made = soft_lookup.scoring_variants(
+        soft_lookup.attention_input(recording, recording.attention[0], 1),
+        recording.attention[0],
+        1,
+        2,
     )
     for at, one in enumerate(made):
         shown = blocks[f"v{at}"].reshape(one.scores.shape)
@@ -221,9 +228,9 @@ def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
     )
 
     def shown() -> tuple[list[float], float]:
-        return [read(each) for each in page.locator(".lookup .number").all_inner_texts()], read(
-            page.locator(".lookup .figures strong").first.inner_text()
-        )
+        return [
+            parse_number(each) for each in page.locator(".lookup .number").all_inner_texts()
+        ], parse_number(page.locator(".lookup .figures strong").first.inner_text())
 
     weights, distance = shown()
     np.testing.assert_allclose(weights, attention.pattern[3, 5, 9], atol=THREE_DECIMALS)

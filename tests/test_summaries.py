@@ -128,7 +128,7 @@ def test_flow_is_at_least_any_one_way_and_at_most_all_that_leaves_or_arrives(
     handle: OwnModel,
 ) -> None:
     attention = record(handle, TEXT).attention[0]
-    layers, n = summaries.mixed(attention), attention.pattern.shape[-1]
+    layers, n = summaries.attention_with_residual(attention), attention.pattern.shape[-1]
     flow = summaries.flow(attention, range(n))
     assert (flow <= 1 + 1e-9).all() and (flow <= layers[0].sum(axis=0) + 1e-9).all()
     straight = np.minimum.reduce([np.diagonal(layer) for layer in layers])

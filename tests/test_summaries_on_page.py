@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tolerances import FOUR_DECIMALS, STORED, SUMMED
 
 from explorer.analysis import head_naming, summaries
-from explorer.analysis.formatting import percent, read
+from explorer.analysis.formatting import parse_number, percent
 from explorer.components import codec
 from models.own_model import OwnModel, record
 from models.readouts import weights
@@ -129,7 +129,7 @@ def test_quiet_sinks_are_left_out_of_a_sum_and_their_share_is_said(what: str) ->
     whole = summaries.mean(attention)
     if what == "Values":
         whole = summaries.norms(attention, weights.outputs(handle)["self"][0])
-    gone = head_naming.crowded(recording, attention)
+    gone = head_naming.shared_sinks(recording, attention)
     left = np.flatnonzero(~gone)
     assert gone[0] and list(left) == header["places"][0] == header["places"][1]
     expected = whole[np.ix_(left, left)]
@@ -216,7 +216,7 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
     ):  # the first one comes to the row that is held
         page.keyboard.press(key)
     said = page.locator(".matrices .value").first.locator("strong").inner_text()
-    assert read(said) == pytest.approx(float(mean[6, 2]), abs=FOUR_DECIMALS)
+    assert parse_number(said) == pytest.approx(float(mean[6, 2]), abs=FOUR_DECIMALS)
     page.get_by_role("radio", name="Rollout").click()
     page.wait_for_url("**sum_what=Rollout**")
     page.wait_for_selector("[data-test-script-state=notRunning]")

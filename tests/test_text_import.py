@@ -32,14 +32,14 @@ def test_lines_are_read_as_they_are() -> None:
     "text", ["one, two\nthree, four, five\nsix", "no table\nat all", "a,a\nb,c"]
 )
 def test_what_is_no_table_has_no_columns(text: str) -> None:
-    assert corpus.columns_of(text) == () and corpus.widest(text) == ""
+    assert corpus.columns_of(text) == () and corpus.widest_column(text) == ""
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
 def test_a_column_is_read_whatever_stands_between_cells(delimiter: str, end: str) -> None:
     text = "\ufeff" + written(delimiter).replace("\r\n", end) + end
-    assert corpus.columns_of(text) == ("id", "said", "by") and corpus.widest(text) == "said"
+    assert corpus.columns_of(text) == ("id", "said", "by") and corpus.widest_column(text) == "said"
     assert corpus.lines_of(text, "said") == tuple(" ".join(each.split()) for each in SAID)
 
 
@@ -60,19 +60,19 @@ def test_of_a_table_that_was_cut_every_whole_row_is_read_and_no_other(delimiter:
     text = written(delimiter, said).replace("\r\n", "\n")
     ends = [text.index(f"{at}{delimiter}") for at in range(len(said))] + [len(text)]
     for end in range(ends[1], len(text)):
-        kept = corpus.whole(text[:end])
+        kept = corpus.complete_rows(text[:end])
         n = sum(at <= end for at in ends[1:])
         assert corpus.lines_of(kept, "said") == tuple(" ".join(each.split()) for each in said[:n])
 
 
 def test_of_a_table_the_fullest_column_is_meant_and_a_very_wide_one_is_none() -> None:
     rows = ["id\tsaid\tyear", "1\tThe cat sat.\t1999", "2\tIt ran home.\t2001"]
-    assert corpus.widest("\n".join(rows)) == "said"
-    assert corpus.widest("just a line") == ""
+    assert corpus.widest_column("\n".join(rows)) == "said"
+    assert corpus.widest_column("just a line") == ""
     wide = "\n".join("\t".join(f"{row}c{at}" for at in range(6000)) for row in range(10))
-    assert corpus.table_of(wide) is None and corpus.widest(wide) == ""
+    assert corpus.table_of(wide) is None and corpus.widest_column(wide) == ""
 
 
 def test_of_lines_that_were_cut_the_last_one_goes() -> None:
-    assert corpus.whole('He said "go.\nShe ran.\nThey sa') == 'He said "go.\nShe ran.'
-    assert corpus.whole("one long line") == "one long line"
+    assert corpus.complete_rows('He said "go.\nShe ran.\nThey sa') == 'He said "go.\nShe ran.'
+    assert corpus.complete_rows("one long line") == "one long line"

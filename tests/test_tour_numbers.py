@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from explorer.analysis import tour
-from explorer.analysis.tour import TourContext, held, word_held
+from explorer.analysis.tour import TourContext, followed_pair, followed_word
 from explorer.analysis.tour_figures import StepResult
 from explorer.state import cache
 from explorer.state.cache import Run
@@ -35,12 +35,12 @@ def seen() -> dict[str, TourContext]:
 
 def test_weights_and_distances_are_the_recordings_own(seen: dict[str, TourContext]) -> None:
     for each in seen.values():
-        one = held(each)
+        one = followed_pair(each)
         scores = one.attention.scores[one.layer, one.head, one.query].astype(np.float64)
         e = np.exp(scores - scores.max()) * one.attention.allowed[one.query]
         for step in (tour.query_key_value, tour.lookup):
             assert abs(step(each).value - (e / e.sum())[one.key]) < 1e-5
-    one = held(seen["encoder"])
+    one = followed_pair(seen["encoder"])
     rows = [at for at, token in enumerate(one.rows.tokens) if token[0].isalpha() or token == "'t"]
     far = 0.0
     for pattern in one.attention.pattern[one.layer]:
@@ -60,7 +60,7 @@ def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, TourContext]
     free = z / z.sum(-1, keepdims=True)
     ahead = np.mean([free[..., i, i + 1 :].sum(-1).mean() for i in words])
     assert abs(tour.kinds(seen["decoder"]).value - ahead) < 1e-6
-    one = held(seen["encoder"])
+    one = followed_pair(seen["encoder"])
     s = one.attention.scores[one.layer, one.head].astype(np.float64)
     skew, even = (s - s.T) / 2, (s + s.T) / 2
     size = np.sqrt((skew**2).sum() + (even**2).sum())
@@ -135,7 +135,7 @@ def test_what_a_recurrent_network_forgets_is_its_gradient(seen: dict[str, TourCo
 def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, TourContext]) -> None:
     for each in seen.values():
         stream = each.recording.streams[-1]
-        token = word_held(each, stream)
+        token = followed_word(each, stream)
         for layer in range(each.recording.model.n_layer):
             found = each.inside(stream.name, layer, token)
             wrote = stream.at(f"{layer}.ffn.wrote")[token]
@@ -158,12 +158,12 @@ def test_two_stages_a_stack_and_turns(seen: dict[str, TourContext]) -> None:
         turned = tour.sphere(each)
         (dials,) = turned.panels
         stream = each.recording.streams[-1]
-        token = word_held(each, stream)
+        token = followed_word(each, stream)
         best = max(dials.dials, key=lambda one: one.after[1])
         a, b = (stream.resid[at, token].astype(np.float64) for at in _around(stream, best.label))
         cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
         assert abs(np.cos(np.radians(turned.value)) - cosine) < 1e-6
-    found = cache.depth(seen["encoder"].recording, "encoder")
+    found = cache.depth_gradients(seen["encoder"].recording, "encoder")
     assert tour.deep(seen["encoder"]).value == found.norm[1, 0] / found.norm[1, -1] < 0.1
 
 

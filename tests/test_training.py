@@ -16,7 +16,7 @@ from tolerances import STORED, SUMMED
 
 from models.config import Config
 from models.own_model import OwnModel
-from models.tokenizer import FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training import (
     algorithms,
     corpus,
@@ -56,7 +56,9 @@ def test_hiding_takes_a_quarter_of_the_words_and_never_padding_or_special_tokens
     ids[:, 0], ids[:, 40], ids[:, 41:] = tokenizer.cls, tokenizer.sep, tokenizer.pad
     present = ids != tokenizer.pad
     echo = torch.arange(200)[:, None] < 100
-    hidden, chosen = masked.hide(ids, present, tokenizer, torch.Generator().manual_seed(0), echo)
+    hidden, chosen = masked.mask_tokens(
+        ids, present, tokenizer, torch.Generator().manual_seed(0), echo
+    )
     assert not chosen[:, 0].any() and not chosen[:, 40:].any()
     # Two deviations of 7,800 draws; the seed is fixed.
     assert chosen[:, 1:40].float().mean().item() == pytest.approx(0.25, abs=0.01)
@@ -72,7 +74,7 @@ def test_whole_words_are_hidden_and_a_pronoun_turns_into_another(data: Path) -> 
     words = masked.WordBoundaries.of(tokenizer)
     ids = torch.tensor([[tokenizer.cls, *tokenizer.ids(texts)[0], tokenizer.sep]] * 400)
     present, generator = torch.ones_like(ids, dtype=torch.bool), torch.Generator().manual_seed(0)
-    hidden, chosen = masked.hide_words(
+    hidden, chosen = masked.mask_words(
         ids, present, words, generator, torch.zeros(len(ids), 1, dtype=torch.bool)
     )
     assert (hidden[~chosen] == ids[~chosen]).all() and not chosen[:, [0, -1]].any()
@@ -91,7 +93,7 @@ def test_a_word_begins_by_looking_at_its_like() -> None:
     """In the heads whose W_K begins as W_Q, wherever the two stand."""
     torch.manual_seed(0)
     model = Encoder(Config(50, 64, 1, 4, 64, 128))
-    masked.look_alike(model, (2,))
+    masked.tie_query_key(model, (2,))
     patterns: list[torch.Tensor] = []
 
     def tape(name: str, tensor: torch.Tensor) -> None:
@@ -111,7 +113,7 @@ def test_a_head_pays_for_a_key_that_takes_most_of_all_rows() -> None:
     previous = torch.eye(20).roll(-1, 1).expand(1, 8, 20, 20)
     prices = []
     for pattern in (sunk, spread, previous):
-        excess = masked.Excess([range(masked.FIRST_PAYING_HEAD, 8)])
+        excess = masked.SinkExcess([range(masked.FIRST_PAYING_HEAD, 8)])
         excess("0.attn.pattern", pattern)
         excess("0.attn.scores", sunk)
         prices.append(excess.mean().item())
@@ -135,7 +137,7 @@ def test_the_loss_in_pieces_is_cross_entropy_and_its_gradient(smoothing: float) 
 
 def test_what_follows_an_apostrophe_is_spelled_as_after_a_space() -> None:
     texts = ["l'animal et un animal", "the animal's o'clock isn't it", "aujourd'hui"] * 4
-    tokenizer = Tokenizer.train(texts, 400, FOR_WRITING, elides=True)
+    tokenizer = Tokenizer.train(texts, 400, CAUSAL_LM_SPECIALS, with_elisions=True)
     (alone,) = tokenizer.ids(["animal"])
     for text in ("l'animal", "l’animal", "d'animal"):
         assert tokenizer.ids([text])[0][-len(alone) :] == alone
@@ -148,16 +150,16 @@ def test_what_follows_an_apostrophe_is_spelled_as_after_a_space() -> None:
 
 def test_joined_pairs_state_two_things_on_both_sides() -> None:
     first, second = ("He left.", "Il est parti."), ("She stayed here.", "Elle est restée ici.")
-    made = {translation.joined(first, second, Random(seed)) for seed in range(60)}
+    made = {translation.joined_pair(first, second, Random(seed)) for seed in range(60)}
     assert ("He left. She stayed here.", "Il est parti. Elle est restée ici.") in made
     assert ("He left, and she stayed here.", "Il est parti, et elle est restée ici.") in made
     asked = ("Why?", "Pourquoi ?")
-    assert translation.joined(asked, first, Random(1)) == (
+    assert translation.joined_pair(asked, first, Random(1)) == (
         "Why? He left.",
         "Pourquoi ? Il est parti.",
     )
     assert all(
-        "I am" in translation.joined(first, ("I am ill.", "Je suis malade."), Random(seed))[0]
+        "I am" in translation.joined_pair(first, ("I am ill.", "Je suis malade."), Random(seed))[0]
         for seed in range(20)
     )
 
@@ -218,7 +220,7 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
     for module, name, value in (
         (masked, "N_GRAMMAR", 50),
         (masked.Masked, "diet", masked.Diet(n_pronouns=50)),
-        (masked, "HEADS_OF_LIKES", (1,)),
+        (masked, "TIED_HEADS", (1,)),
         (masked, "FIRST_PAYING_HEAD", 1),
         (masked, "BATCH_TOKENS", 512),
         (next_word, "N_GRAMMAR", 50),
@@ -306,7 +308,7 @@ def test_what_needs_corpora_says_so() -> None:
         "reverse",
         "grammar",
         "grammar-masked",
-        *algorithms.LACKING,
+        *algorithms.ABLATIONS,
     }
 
 
@@ -318,7 +320,7 @@ def test_repetitions_repeat() -> None:
 
 
 def test_the_beginning_of_a_second_time_does_not_count() -> None:
-    row, free = next_word.twice([5, 6, 7, 8], [9, 10])
+    row, free = next_word.repeated_text([5, 6, 7, 8], [9, 10])
     assert row == [5, 6, 7, 8, 9, 10, 5, 6, 7, 8] and free == {6, 7}
     others = [([3] * n, next_word.ALL_COUNT) for n in (4, 9, 13)]
     found = 0
@@ -350,7 +352,7 @@ def test_the_twins_differ_in_one_thing(data: Path) -> None:
 
 
 def test_a_batch_of_pairs_is_offset_by_one_and_holds_every_pair_once() -> None:
-    tokenizer = Tokenizer.train(["the cat sat"] * 4, 300, FOR_WRITING)
+    tokenizer = Tokenizer.train(["the cat sat"] * 4, 300, CAUSAL_LM_SPECIALS)
     english, french = [[5] * n for n in range(1, 30)], [[7] * (n + 2) for n in range(1, 30)]
     rows = []
     for source, there, target, here in translation.batches(
@@ -376,10 +378,10 @@ def test_the_same_translation_whether_alone_or_among_others(small_translator: Ow
 
 def test_the_small_models_never_meet_what_they_are_measured_on() -> None:
     rng = Random(3)
-    made = [grammar.known(rng) for _ in range(3000)]
-    assert not any(map(grammar.kept_out, made))
+    made = [grammar.training_sentence(rng) for _ in range(3000)]
+    assert not any(map(grammar.is_held_out, made))
     rng = Random(4)
-    assert 0.05 < sum(grammar.kept_out(grammar.sentence(rng)) for _ in range(3000)) / 3000 < 0.3
+    assert 0.05 < sum(grammar.is_held_out(grammar.sentence(rng)) for _ in range(3000)) / 3000 < 0.3
 
 
 def test_reverse_reverses_and_copy_copies() -> None:

@@ -11,7 +11,7 @@ import pytest
 from corpora import unlike, written
 
 from models.config import Config
-from models.example_texts import EXAMPLES, TURNED
+from models.example_texts import EXAMPLES, REORDERED_TEXTS
 from models.training import corpus, dedup_split, grammar, heldout_sentences, next_word, pronouns
 
 
@@ -25,8 +25,8 @@ def test_corpora_are_cleaned_split_and_free_of_presets(data: Path) -> None:
     everything = (*learned.sentences, *held_out.sentences)
     assert len(everything) == 601 + 900 and everything.count("A clear sentence.") == 1
     assert not any("pizza" in text or "killed" in text for text in everything)
-    assert not set(map(corpus.normal, learned.sentences)) & set(
-        map(corpus.normal, held_out.sentences)
+    assert not set(map(corpus.normalized, learned.sentences)) & set(
+        map(corpus.normalized, held_out.sentences)
     )
     assert held_out.sentences and all(map(corpus.is_held_out, held_out.sentences))
     assert len(learned.paragraphs) + len(held_out.paragraphs) == 400
@@ -41,21 +41,21 @@ def test_more_books_bring_neither_doubles_nor_what_is_held_out(data: Path) -> No
     assert any("villages" in text for text in library.books)
     assert any("climbed" in text for text in library.books)
     assert not any("Gutenberg" in text or "[" in text for text in library.books)
-    learned = set(map(corpus.normal, (*library.sentences, *library.paragraphs, *library.books)))
+    learned = set(map(corpus.normalized, (*library.sentences, *library.paragraphs, *library.books)))
     for _, held in (corpus.read(data), corpus.read_divided(data)):
         assert held.sentences
-        assert not learned & set(map(corpus.normal, (*held.sentences, *held.paragraphs)))
-    held = {run for text in corpus.read(data)[1].paragraphs for run in corpus.runs(text)}
-    assert held and not any(held & corpus.runs(text) for text in library.books)
+        assert not learned & set(map(corpus.normalized, (*held.sentences, *held.paragraphs)))
+    held = {run for text in corpus.read(data)[1].paragraphs for run in corpus.word_runs(text)}
+    assert held and not any(held & corpus.word_runs(text) for text in library.books)
 
 
 def test_hand_made_sentences_are_kept_out_of_all_training(data: Path) -> None:
     assert len(heldout_sentences.PRONOUNS) == len(heldout_sentences.TO_TRANSLATE) == 60
-    assert not any(map(corpus.fit, heldout_sentences.TEXTS))
+    assert not any(map(corpus.is_suitable, heldout_sentences.TEXTS))
     rng = Random(0)
-    made = {corpus.normal(pronouns.sentence(rng)) for _ in range(30_000)}
+    made = {corpus.normalized(pronouns.sentence(rng)) for _ in range(30_000)}
     assert not made & set(
-        map(corpus.normal, (*heldout_sentences.TEXTS, *EXAMPLES.values(), *TURNED))
+        map(corpus.normalized, (*heldout_sentences.TEXTS, *EXAMPLES.values(), *REORDERED_TEXTS))
     )
     with zipfile.ZipFile(data / "tatoeba_fra" / "fra-eng.zip", "w") as file:
         rows = [
@@ -63,8 +63,8 @@ def test_hand_made_sentences_are_kept_out_of_all_training(data: Path) -> None:
         ]
         file.writestr("fra-eng/fra.txt", "\n".join(rows))
     library, (pairs, held) = corpus.read_library(data), corpus.read_pairs(data)
-    learned = set(map(corpus.normal, (*library.sentences, *pairs.english, *held.english)))
-    assert learned and not learned & set(map(corpus.normal, heldout_sentences.TEXTS))
+    learned = set(map(corpus.normalized, (*library.sentences, *pairs.english, *held.english)))
+    assert learned and not learned & set(map(corpus.normalized, heldout_sentences.TEXTS))
 
 
 def test_hand_made_words_stand_in_their_sentences() -> None:
@@ -202,8 +202,8 @@ def test_a_missing_corpus_is_named(tmp_path: Path, data: Path) -> None:
 
 def test_no_grammar_sentence_is_a_preset() -> None:
     rng = Random(0)
-    made = {corpus.normal(grammar.sentence(rng)) for _ in range(5000)}
-    assert not made & set(map(corpus.normal, (*EXAMPLES.values(), *TURNED)))
+    made = {corpus.normalized(grammar.sentence(rng)) for _ in range(5000)}
+    assert not made & set(map(corpus.normalized, (*EXAMPLES.values(), *REORDERED_TEXTS)))
 
 
 def test_names_of_the_grammar_stay_in_its_own_rows(
@@ -216,11 +216,11 @@ def test_names_of_the_grammar_stay_in_its_own_rows(
     made.config = Config(500, 16, 1, 2, 32, 512)
     tokenizer = made.tokenizer()
     own = {*grammar.MEN, *grammar.WOMEN} - {*next_word.MEN, *next_word.WOMEN}
-    families = {corpus.normal(grammar.sentence(Random(seed))).split()[1] for seed in range(500)}
+    families = {corpus.normalized(grammar.sentence(Random(seed))).split()[1] for seed in range(500)}
     named = 0
     for row, _ in next_word.rows(made.corpus, tokenizer, Random(1), 2):
         text = tokenizer.text(row)
         if words := own & set(re.findall(r"\w+", text)):
             named += 1
-            assert text.count(".") <= 2 and families & set(corpus.normal(text).split()), words
+            assert text.count(".") <= 2 and families & set(corpus.normalized(text).split()), words
     assert named > 20

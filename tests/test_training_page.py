@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tolerances import SUMMED
 
 from explorer.analysis import head_naming, training
-from explorer.analysis.training import Course
+from explorer.analysis.training import HabitCourse
 from explorer.components import codec, line_chart
 from explorer.text.training import beside_loss, headline
 from models import registry, shipped_models
@@ -19,10 +19,10 @@ from models import registry, shipped_models
 TWICE = "The red fox saw a small bird. The red fox saw a small bird."
 
 
-def made(has: tuple[bool, ...], scores: tuple[float, ...] | None = None) -> Course:
+def made(has: tuple[bool, ...], scores: tuple[float, ...] | None = None) -> HabitCourse:
     steps = tuple(range(0, 100 * len(has), 100))
     scores = scores or tuple(0.1 + 0.5 * each for each in has)
-    return Course("previous", (0, 1), steps, scores, (0.1,) * len(has), has)
+    return HabitCourse("previous", (0, 1), steps, scores, (0.1,) * len(has), has)
 
 
 def test_a_head_became_what_it_is_at_the_first_checkpoint_from_which_on_it_stays_so() -> None:
@@ -32,7 +32,7 @@ def test_a_head_became_what_it_is_at_the_first_checkpoint_from_which_on_it_stays
         has = tuple(bool(each) for each in rng.random(rng.integers(1, 8)) < 0.6)
         one = made(has)
         wanted = next((at for at in range(len(has)) if all(has[at:])), None)
-        assert one.became == wanted
+        assert one.formed_at == wanted
         said = headline(one)
         if wanted:
             assert f"at step {one.steps[wanted]:,}." in said and not has[wanted - 1]
@@ -67,7 +67,7 @@ def test_pairs_are_models_that_say_of_which_one_they_lack_a_part() -> None:
         "pre": {"curve": [[1, 2.0]], "without": "LayerNorm after the sums", "of": "post"},
         "old-no-scale": {"without": "scale"},
     }
-    assert training.pairs(cards) == (("post", "pre"), ("whole", "whole-no-norm"))
+    assert training.ablation_pairs(cards) == (("post", "pre"), ("whole", "whole-no-norm"))
 
 
 def test_steps_stand_on_a_log_axis_where_they_reach_far() -> None:

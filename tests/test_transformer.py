@@ -10,7 +10,7 @@ import torch
 from tolerances import STORED, SUMMED
 from torch import nn
 
-from models.attention import MultiHeadAttention, causal
+from models.attention import MultiHeadAttention, causal_mask
 from models.config import Config
 from models.edits import WithoutPositions
 from models.embedding import sinusoids
@@ -202,13 +202,13 @@ def test_decoder_layer_equals_torch(padded: bool) -> None:
     expected = oracle(
         x,
         memory,
-        tgt_mask=~causal(0, TARGET),
+        tgt_mask=~causal_mask(0, TARGET),
         tgt_key_padding_mask=~here,
         memory_key_padding_mask=~there,
     )
     got = ours(
         x,
-        causal(0, TARGET) & here[:, None, None],
+        causal_mask(0, TARGET) & here[:, None, None],
         memory=memory,
         memory_allowed=there[:, None, None],
     )
@@ -237,7 +237,7 @@ def test_encoder_decoder_equals_torch(padded: bool) -> None:
     expected = oracle(
         embedded(source),
         embedded(target),
-        tgt_mask=~causal(0, TARGET),
+        tgt_mask=~causal_mask(0, TARGET),
         src_key_padding_mask=~there,
         tgt_key_padding_mask=~here,
         memory_key_padding_mask=~there,

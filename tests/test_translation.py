@@ -21,7 +21,7 @@ def test_a_token_is_as_likely_as_the_softmax_says_and_ranks_count_the_likelier_o
         np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25], [0.2, 0.2, 0.6]], dtype=np.float32))
         + 40
     )
-    told = translation.said(logits, np.array([0, 0]), top=2)
+    told = translation.decoded_steps(logits, np.array([0, 0]), top=2)
     np.testing.assert_allclose(np.exp(told.logprob), [0.1, 0.5], atol=STORED)
     assert told.rank.tolist() == [2, 0] and told.top_ids[0].tolist() == [2, 1]
     np.testing.assert_allclose(
@@ -31,16 +31,16 @@ def test_a_token_is_as_likely_as_the_softmax_says_and_ranks_count_the_likelier_o
 
 def test_views_are_heads_means_of_a_layer_and_the_mean_of_all() -> None:
     pattern = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 3, 4)).astype(np.float32)
-    assert translation.views(2, 3) == ("0.0", "0.1", "0.2", "0", "1.0", "1.1", "1.2", "1", "")
-    np.testing.assert_array_equal(translation.view(pattern, "1.2"), pattern[1, 2])
+    assert translation.view_names(2, 3) == ("0.0", "0.1", "0.2", "0", "1.0", "1.1", "1.2", "1", "")
+    np.testing.assert_array_equal(translation.attention_view(pattern, "1.2"), pattern[1, 2])
     np.testing.assert_allclose(
-        translation.view(pattern, "1"),
+        translation.attention_view(pattern, "1"),
         (pattern[1, 0] + pattern[1, 1] + pattern[1, 2]) / 3,
         atol=STORED,
     )
-    np.testing.assert_allclose(translation.view(pattern, "").sum(axis=1), 1, atol=STORED)
+    np.testing.assert_allclose(translation.attention_view(pattern, "").sum(axis=1), 1, atol=STORED)
     np.testing.assert_allclose(
-        translation.view(pattern, ""),
+        translation.attention_view(pattern, ""),
         np.mean([pattern[layer, head] for layer in (0, 1) for head in (0, 1, 2)], axis=0),
         atol=STORED,
     )
@@ -49,7 +49,7 @@ def test_views_are_heads_means_of_a_layer_and_the_mean_of_all() -> None:
 def test_thumbnails_keep_the_largest_weights() -> None:
     pattern = np.zeros((1, 1, 100, 90), dtype=np.float32)
     pattern[0, 0, np.arange(100), np.arange(100) % 90] = 1
-    small = translation.small(pattern)
+    small = translation.thumbnails(pattern)
     assert small.shape[0] == 3 and max(small.shape[1:]) <= translation.THUMBNAIL_SIDE
     assert (np.diagonal(small[0])[:25] == 1).all()
 
@@ -57,8 +57,8 @@ def test_thumbnails_keep_the_largest_weights() -> None:
 def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_together() -> None:
     recording = translated(SENTENCE, FRENCH)
     app_words = translation.produced_words(recording, True)
-    ids, labels = translation.produced(recording, models.end("translator"))
-    told = translation.said(cache.all_logits(recording, "decoder"), ids)
+    ids, labels = translation.produced_tokens(recording, models.end_token("translator"))
+    told = translation.decoded_steps(cache.all_logits(recording, "decoder"), ids)
     table = translation.word_table(told, labels, app_words)
     assert table["word"] == [*FRENCH.split(), "[EOS]"]
     assert sum(table["log p"]) == pytest.approx(told.logprob.sum())

@@ -99,7 +99,7 @@ def test_every_step_shows_the_row_that_produced_its_word(visitor: Visitor) -> No
     decoder, encoder = recording.stream("decoder"), recording.stream("encoder")
     produced = np.append(decoder.ids[1:], encoder.ids[-1])
     logprobs = log_probabilities(encoder.ids, decoder.ids)[np.arange(len(produced)), produced]
-    pattern = translation.cross(recording).pattern
+    pattern = translation.cross_attention(recording).pattern
     visited(visitor, text=text)
     for step in range(len(produced)):
         check_step(visitor, step, recording, pattern.mean((0, 1)), logprobs)
@@ -155,7 +155,7 @@ def test_stepping_and_playing_need_no_server_and_keys_do_all(visitor: Visitor) -
         "ArrowRight",
     ):
         page.keyboard.press(key)
-    weight = translation.cross(translated(SENTENCE)).pattern.mean((0, 1))[1, 1]
+    weight = translation.cross_attention(translated(SENTENCE)).pattern.mean((0, 1))[1, 1]
     assert float(page.locator(".alignment .value strong").inner_text()) == pytest.approx(
         float(weight), abs=FOUR_DECIMALS
     )
@@ -169,7 +169,7 @@ def test_a_beam_is_chosen_and_the_link_opens_it_again(
     page = visitor.page
     search = jobs.search("translator", SENTENCE, 4)
     while not search.finished:
-        search.go_on()
+        search.resume()
     held = search.steps[-1]
     page.locator(".hypothesis").nth(2).click()
     page.wait_for_selector(".hypothesis:nth-child(3)[aria-checked=true]")
@@ -205,7 +205,7 @@ def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Vi
     at_rest(visitor)
     recording = translated(SENTENCE, "Le chat")
     assert output(visitor) == [*recording.stream("decoder").tokens[1:], "[EOS]"]
-    ids, _ = translation.produced(recording, models.end("translator"))
+    ids, _ = translation.produced_tokens(recording, models.end_token("translator"))
     rows = log_probabilities(recording.stream("encoder").ids, recording.stream("decoder").ids)
     rank = int((rows[1] > rows[1, ids[1]]).sum())
     said = page.locator(".reading .says").inner_text()
@@ -248,7 +248,7 @@ def test_the_alignment_leaves_as_csv_svg_png_and_the_recording_as_npz(visitor: V
     )
     np.testing.assert_array_equal(
         np.array([row[4:-1] for row in rows[1:]], dtype=np.float32),
-        translation.cross(recording).pattern[1, 2],
+        translation.cross_attention(recording).pattern[1, 2],
     )
     assert [row[2] for row in rows[1:]] == [
         *recording.stream("decoder").tokens[1:],

@@ -129,7 +129,7 @@ def test_beams_are_ranked_by_what_the_list_says_and_each_is_the_models() -> None
     header, _ = sent(app, "beams")
     held = jobs.search("translator", SENTENCE, 4).steps[-1]
     assert [beam["text"] for beam in header["beams"]] == [
-        models.spelled("translator", beam.ids) for beam in held
+        models.decode("translator", beam.ids) for beam in held
     ]
     scores = [beam["score"] for beam in header["beams"]]
     assert scores == sorted(scores, reverse=True) and header["chosen"] == 0
@@ -161,7 +161,7 @@ def test_the_tree_leads_from_the_start_to_every_hypothesis() -> None:
 def test_choosing_a_beam_shows_that_translation() -> None:
     header, blocks = sent(opened(beams="4", beam="3"), "steps")
     beam = jobs.search("translator", SENTENCE, 4).steps[-1][2]
-    recording = translated(SENTENCE, models.spelled("translator", beam.ids))
+    recording = translated(SENTENCE, models.decode("translator", beam.ids))
     assert tuple(recording.stream("decoder").ids[1:]) == beam.ids[:-1]
     check_numbers(header, blocks, recording)
     assert sum(blocks["logprob"]) == pytest.approx(sum(beam.logprobs), abs=TOTAL)
@@ -219,7 +219,7 @@ def test_a_stopped_search_shows_what_is_there_and_goes_on_when_asked() -> None:
     text = "The old man and the sea were friends for a very long time."
     search = jobs.search("translator", text, 2)
     for _ in range(4):
-        search.go_on()
+        search.resume()
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
     for name, value in {"model": "translator", "beams": "2", "text": text}.items():
         app.query_params[name] = value
@@ -264,7 +264,7 @@ def test_the_models_translation_is_taken_even_where_its_search_was_let_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = opened(text="I love to eat bread")
-    monkeypatch.setattr(cache, "_shelf", cache.Shelf(cache.SHELF_BYTES))
+    monkeypatch.setattr(cache, "_cache", cache.Cache(cache.CACHE_BYTES))
     next(each for each in app.button if each.label == "Edit the model’s").click().run()
     assert clean(app).session_state["target"] and sent(app, "steps")[0]["forced"]
 
@@ -371,4 +371,6 @@ def test_a_recording_without_cross_attention_is_refused() -> None:
         np.zeros((1, 1, 1)),
     )
     with pytest.raises(ValueError, match="no cross-attention"):
-        translation.cross(Recording(models.handle("translator").card, "", (), (stream,), (alone,)))
+        translation.cross_attention(
+            Recording(models.handle("translator").card, "", (), (stream,), (alone,))
+        )

@@ -15,7 +15,7 @@ from explorer.components import codec
 from models import registry
 from models.edits import HideToken
 from models.pretrained import hf_source, weight_conversion
-from models.results import spelling
+from models.results import mask_pattern
 
 SENTENCES = (
     ("The cat sat on the mat.", 2),
@@ -97,10 +97,10 @@ def test_a_text_with_masks_is_cut_where_it_is_too_long(encoder) -> None:
 
 def test_what_counts_as_a_typed_mask() -> None:
     for text in ("[MASK]", "a [mask] b", "<mask>"):
-        assert spelling().search(text)
+        assert mask_pattern().search(text)
     for text in ("MASK", "[MASK", "a mask", "[ MASK ]", "", "<masked>"):
-        assert not spelling().search(text)
-    assert spelling("<special1>").search("a <special1> b")
+        assert not mask_pattern().search(text)
+    assert mask_pattern("<special1>").search("a <special1> b")
 
 
 def bars_of(app) -> list[dict]:

@@ -110,7 +110,7 @@ def test_the_words_of_the_notes_are_whole_tokens(encoder: OwnModel) -> None:
 def test_what_the_app_offers_is_kept_out_of_training() -> None:
     from models.example_texts import EXAMPLES
 
-    assert not any(corpus.fit(text) for text in EXAMPLES.values()) and corpus.fit(
+    assert not any(corpus.is_suitable(text) for text in EXAMPLES.values()) and corpus.is_suitable(
         "I love to eat pasta."
     )
 

@@ -11,7 +11,7 @@ from app_harness import page_at
 from prediction_oracle import clean, sent
 from tolerances import PASSED
 
-from explorer.analysis.formatting import chance
+from explorer.analysis.formatting import probability
 from explorer.components import codec
 from explorer.state import models, whole_words
 from models import registry
@@ -71,7 +71,7 @@ def test_pieces_are_bounded(
     monkeypatch.setattr(whole_words, "MOST_PIECES", 2)
     firsts, handle = after("decoder", NEPAL)
     writing = handle.generate(NEPAL)
-    made = whole_words._whole(handle, writing, *firsts[0])
+    made = whole_words._complete_word(handle, writing, *firsts[0])
     assert made.cut and len(made.pieces) == 2 and made.word == "Nep…"
 
 
@@ -107,7 +107,7 @@ def test_predict_lists_the_whole_word_and_says_whose_the_number_is() -> None:
     made = whole_words.whole_words("decoder", NEPAL, (), firsts)[firsts[0][0]]
     (said,) = [each.value for each in app.caption if "“Nepali”" in each.value]
     assert "the number and bar are its first piece, “N”" in said
-    assert f"the whole word has {chance(made.own)}." in said
+    assert f"the whole word has {probability(made.own)}." in said
 
 
 def test_the_map_says_the_whole_word() -> None:

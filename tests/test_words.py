@@ -20,7 +20,7 @@ from models.recording import Recording, Stream
 def split(text: str) -> list[str]:
     """The words of a text by themselves."""
     found: dict[int, str] = {}
-    for letter, word in zip(text, words.numbered(text)):
+    for letter, word in zip(text, words.word_numbers(text)):
         found[word] = found.get(word, "") + letter
     return [piece for word, piece in sorted(found.items()) if word >= 0]
 
@@ -70,7 +70,7 @@ def test_a_text_falls_into_words_by_the_stated_rule(text: str, expected: list[st
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_has_a_word_for_every_letter_and_none_for_white_space(text: str) -> None:
-    found = words.numbered(text)
+    found = words.word_numbers(text)
     assert len(found) == len(text)
     assert all(
         (word < 0) == (letter.isspace() or letter == "\u200b") for letter, word in zip(text, found)
@@ -175,7 +175,7 @@ def test_rows_still_sum_to_1_between_words_and_no_word_looks_where_it_may_not(
         axes = axes_of(recording, attention)
         grouped = attention_analysis.groups(recording, attention, axes)
         for head in range(attention.pattern.shape[1]):
-            shown = attention_analysis.shown(
+            shown = attention_analysis.matrix_view(
                 attention.pattern[1, head], attention.allowed, axes, grouped
             )
             assert (
@@ -193,7 +193,7 @@ def test_a_cell_between_words_is_the_mean_over_queries_of_the_sum_over_keys(
 ) -> None:
     for attention in recording.attention:
         axes = axes_of(recording, attention)
-        shown = attention_analysis.shown(
+        shown = attention_analysis.matrix_view(
             attention.pattern[0, 1],
             attention.allowed,
             axes,
@@ -204,13 +204,13 @@ def test_a_cell_between_words_is_the_mean_over_queries_of_the_sum_over_keys(
                 assert weight == pytest.approx(
                     attention.pattern[0, 1, top:bottom, left:right].sum(axis=1).mean(), abs=STORED
                 )
-        of_all = words.between(
+        of_all = words.weights_between(
             attention.pattern, *attention_analysis.groups(recording, attention, axes)
         )
         np.testing.assert_allclose(of_all[0, 1], shown.matrix, atol=STORED)
 
 
-@pytest.mark.parametrize("kept", attention_analysis.KEPT[1:])
+@pytest.mark.parametrize("kept", attention_analysis.TOKEN_FILTERS[1:])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_is_shown_and_what_is_hidden_sum_to_1(
     recording: Recording, kept: str, grouped: bool
@@ -219,11 +219,11 @@ def test_what_is_shown_and_what_is_hidden_sum_to_1(
         axes = axes_of(recording, attention)
         groups = attention_analysis.groups(recording, attention, axes) if grouped else None
         pattern = attention.pattern[2, 0]
-        plain = attention_analysis.shown(pattern, attention.allowed, axes, groups, kept)
+        plain = attention_analysis.matrix_view(pattern, attention.allowed, axes, groups, kept)
         if plain.hidden is None:
             continue
         np.testing.assert_allclose(plain.matrix.sum(axis=1) + plain.hidden, 1, atol=SUMMED)
-        again = attention_analysis.shown(
+        again = attention_analysis.matrix_view(
             pattern, attention.allowed, axes, groups, kept, renormalise=True
         )
         np.testing.assert_array_equal(again.hidden, plain.hidden)
@@ -235,7 +235,7 @@ def test_what_is_shown_and_what_is_hidden_sum_to_1(
 
 def test_without_specials_none_is_left_on_either_side(recording: Recording) -> None:
     for attention in recording.attention:
-        shown = attention_analysis.shown(
+        shown = attention_analysis.matrix_view(
             attention.pattern[0, 0],
             attention.allowed,
             axes_of(recording, attention),
@@ -267,12 +267,14 @@ def test_a_sink_is_found_by_its_rule_and_an_even_head_has_none() -> None:
 
 def test_where_nothing_would_be_left_all_is_shown_and_it_says_so() -> None:
     axes = attention_analysis.Axes(("[CLS]", "[SEP]"), ("[CLS]", "[SEP]"), (True, True))
-    shown = attention_analysis.shown(
+    shown = attention_analysis.matrix_view(
         np.full((2, 2), 0.5), np.ones((2, 2), bool), axes, None, "No specials"
     )
-    assert shown.nothing_left and shown.hidden is None and shown.matrix.shape == (2, 2)
+    assert shown.all_hidden and shown.hidden is None and shown.matrix.shape == (2, 2)
     with pytest.raises(ValueError, match="there are All"):
-        attention_analysis.shown(np.full((2, 2), 0.5), np.ones((2, 2), bool), axes, None, "Some")
+        attention_analysis.matrix_view(
+            np.full((2, 2), 0.5), np.ones((2, 2), bool), axes, None, "Some"
+        )
 
 
 def test_rows_between_two_texts_are_the_words_they_produce() -> None:
@@ -297,7 +299,7 @@ def test_the_file_holds_the_hidden_share_and_the_numbers_that_tokens_had() -> No
         ("[CLS]", "a", "b", "[SEP]"), ("[CLS]", "a", "b", "[SEP]"), (True, False, False, True)
     )
     matrix = np.random.default_rng(0).dirichlet(np.ones(4), 4).astype(np.float32)
-    shown = attention_analysis.shown(matrix, np.ones((4, 4), bool), axes, None, "No specials")
+    shown = attention_analysis.matrix_view(matrix, np.ones((4, 4), bool), axes, None, "No specials")
     lines = list(
         csv.reader(
             io.StringIO(to_csv(attention_analysis.columns(shown.matrix, shown.axes, shown.hidden)))
@@ -326,6 +328,6 @@ def test_a_sink_stays_one_when_tokens_become_words() -> None:
     everywhere = np.ones((n, n), bool)
     assert head_naming.sinks(matrix, everywhere).tolist() == [at == 3 for at in range(n)]
     pairs = words.Groups(n, (0, 2, 3, 4), ("a", "b", "c", "d"), (False,) * 4)
-    found = attention_analysis.shown(matrix, everywhere, axes, (pairs, pairs), "No sinks")
+    found = attention_analysis.matrix_view(matrix, everywhere, axes, (pairs, pairs), "No sinks")
     assert found.left_out == ("c (2)",)
     np.testing.assert_allclose(found.matrix.sum(1) + found.hidden, 1, atol=STORED)

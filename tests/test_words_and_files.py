@@ -43,10 +43,10 @@ def test_no_number_that_is_not_zero_is_written_as_zero(decimals: int) -> None:
             formatting.signed(value, decimals),
             formatting.power(value, decimals + 1),
         ):
-            said = formatting.read(written)
+            said = formatting.parse_number(written)
             assert (said == 0) == (value == 0), (value, written)
             assert math.copysign(1, said) == math.copysign(1, value) or not value
-            assert formatting.says(written, value), (value, written)
+            assert formatting.matches_text(written, value), (value, written)
             assert "-" not in written
 
 
@@ -66,8 +66,8 @@ def test_one_is_one_nat() -> None:
 def test_e_to_a_printed_score_is_what_is_printed() -> None:
     for score in np.random.default_rng(0).normal(0, 12, 300):
         result = formatting.power_of_e(score)
-        told = formatting.exponent_told(score, result)
-        assert formatting.says(result, math.exp(formatting.read(told)))
+        told = formatting.exponent_text(score, result)
+        assert formatting.matches_text(result, math.exp(formatting.parse_number(told)))
 
 
 def test_e_to_what_no_number_holds_is_written_all_the_same() -> None:
@@ -80,9 +80,11 @@ def test_parts_of_a_ratio_make_the_ratio_that_is_printed() -> None:
     for _ in range(300):
         part, rest = np.exp(draw.normal(0, 8, 2))
         said = formatting.weight(part / (part + rest))
-        score, first, second = formatting.softmax_told(math.log(part), math.log(part + rest), said)
-        assert formatting.says(said, formatting.read(first) / formatting.read(second))
-        assert formatting.says(first, math.exp(formatting.read(score)))
+        score, first, second = formatting.softmax_texts(math.log(part), math.log(part + rest), said)
+        assert formatting.matches_text(
+            said, formatting.parse_number(first) / formatting.parse_number(second)
+        )
+        assert formatting.matches_text(first, math.exp(formatting.parse_number(score)))
 
 
 HOSTILE = [
@@ -128,7 +130,9 @@ def loaded(file: str) -> pd.DataFrame:
 def test_a_file_gives_back_every_word_and_every_number() -> None:
     values = np.random.default_rng(2).normal(size=len(HOSTILE))
     found = loaded(csv.to_csv({"word": HOSTILE, "value": values}, ("A title", "Text: =1 # x")))
-    assert [csv.meant(each) if isinstance(each, str) else "" for each in found["word"]] == HOSTILE
+    assert [
+        csv.unescape_cell(each) if isinstance(each, str) else "" for each in found["word"]
+    ] == HOSTILE
     assert found["value"].to_numpy() == pytest.approx(values, rel=DOUBLE)  # pandas' last digit
     assert found[csv.ABOUT][0] == f"A title | Text: =1 # x | {BY}"
     assert found[csv.ABOUT][1:].isna().all()

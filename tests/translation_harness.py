@@ -74,7 +74,7 @@ def check_numbers(header: dict, blocks: dict[str, np.ndarray], recording: Record
     ).all()
     top = blocks["top_logprobs"].reshape(n, -1)
     np.testing.assert_allclose(top, -np.sort(-expected, axis=1)[:, : top.shape[1]], atol=PASSED)
-    pattern = translation.cross(recording).pattern
+    pattern = translation.cross_attention(recording).pattern
     layer, _, head = header["name"].partition(".")
     wanted = (
         pattern[int(layer), int(head)]

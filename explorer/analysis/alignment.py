@@ -64,7 +64,7 @@ class Alignment:
         return sum(not unit.special for unit in self.units)
 
 
-def text_of(recording: Recording, stream: str) -> str:
+def stream_text(recording: Recording, stream: str) -> str:
     """The text that a stream's spans count characters of."""
     return (
         recording.target
@@ -75,8 +75,8 @@ def text_of(recording: Recording, stream: str) -> str:
 
 def axis(recording: Recording, stream: str) -> Axis:
     """The tokens of a stream."""
-    found = recording.stream(stream)
-    return Axis(text_of(recording, stream), found.tokens, found.spans)
+    token_stream = recording.stream(stream)
+    return Axis(stream_text(recording, stream), token_stream.tokens, token_stream.spans)
 
 
 def axes(recording: Recording, attention: Attention) -> tuple[Axis, Axis]:
@@ -94,21 +94,24 @@ def axes(recording: Recording, attention: Attention) -> tuple[Axis, Axis]:
 def align(a: Axis, b: Axis) -> Alignment:
     """The units of two axes, see the top of this file."""
     same = a.text == b.text
-    marks = [_positions(a), _positions(b)]
+    positions = [_positions(a), _positions(b)]
     if not same:
         shared_a, shared_b = _shared_words(a.text, b.text)
-        marks = [
-            [_moved(each, shared) for each in side]
-            for side, shared in zip(marks, (shared_a, shared_b))
+        positions = [
+            [_shared_numbers(characters, shared) for characters in side]
+            for side, shared in zip(positions, (shared_a, shared_b))
         ]
-    groups = _groups(*marks)
-    units = [Unit(_label(a, b, ours, theirs), ours, theirs) for ours, theirs in groups]
+    groups = _groups(*positions)
+    units = [
+        Unit(_label(a, b, places_a, places_b), places_a, places_b) for places_a, places_b in groups
+    ]
     for role in ("first", "last"):
-        ours, theirs = _role(a, role), _role(b, role)
-        if ours and theirs:
-            names = dict.fromkeys((a.labels[ours[0]], b.labels[theirs[0]]))
+        places_a, places_b = _role(a, role), _role(b, role)
+        if places_a and places_b:
+            names = dict.fromkeys((a.labels[places_a[0]], b.labels[places_b[0]]))
             units.insert(
-                0 if role == "first" else len(units), Unit(" / ".join(names), ours, theirs, True)
+                0 if role == "first" else len(units),
+                Unit(" / ".join(names), places_a, places_b, True),
             )
     used_a, used_b = ({at for unit in units for at in getattr(unit, side)} for side in "ab")
     return Alignment(
@@ -125,23 +128,25 @@ def _positions(side: Axis) -> list[set[int] | None]:
 
     A token of no width, such as a mark for the text's beginning, goes with the character before
     which it stands."""
-    found: list[set[int] | None] = []
+    positions: list[set[int] | None] = []
     for start, end in side.spans.tolist():
         if start < 0:
-            found.append(None)
+            positions.append(None)
             continue
-        here = range(start, end) or range(start, min(start + 1, len(side.text)))
-        found.append({at for at in here if not side.text[at].isspace()} or set(here))
-    return found
+        characters = range(start, end) or range(start, min(start + 1, len(side.text)))
+        positions.append(
+            {at for at in characters if not side.text[at].isspace()} or set(characters)
+        )
+    return positions
 
 
-def _moved(positions: set[int] | None, shared: dict[int, int]) -> set[int] | None:
+def _shared_numbers(positions: set[int] | None, shared: dict[int, int]) -> set[int] | None:
     """Characters by their number among the shared ones; one that is not shared keeps a number of
     its own, below 0, and so meets no other."""
     return None if positions is None else {shared.get(at, -1) for at in positions}
 
 
-def _shared_words(one: str, other: str) -> tuple[dict[int, int], dict[int, int]]:
+def _shared_words(text_a: str, text_b: str) -> tuple[dict[int, int], dict[int, int]]:
     """The characters of the words that two texts have in the same order, case aside, each by one
     number that is the same in both."""
     first, second = (
@@ -149,29 +154,29 @@ def _shared_words(one: str, other: str) -> tuple[dict[int, int], dict[int, int]]
             (match.group().casefold(), match.end() - match.start(), match.start())
             for match in WORD.finditer(text)
         ]
-        for text in (one, other)
+        for text in (text_a, text_b)
     )
     blocks = SequenceMatcher(
         None, [word[:2] for word in first], [word[:2] for word in second], autojunk=False
     ).get_matching_blocks()
-    ours: dict[int, int] = {}
-    theirs: dict[int, int] = {}
+    numbers_a: dict[int, int] = {}
+    numbers_b: dict[int, int] = {}
     for block in blocks:
         for (_, length, start), (_, _, other_start) in zip(
             first[block.a : block.a + block.size], second[block.b : block.b + block.size]
         ):
             for step in range(length):
-                theirs[other_start + step] = ours[start + step] = len(ours)
-    return ours, theirs
+                numbers_b[other_start + step] = numbers_a[start + step] = len(numbers_a)
+    return numbers_a, numbers_b
 
 
-def own_words(one: str, other: str) -> tuple[str, str]:
+def unshared_words(text_a: str, text_b: str) -> tuple[str, str]:
     """The words of each of two texts that the other has not in the same order."""
-    ours, theirs = _shared_words(one, other)
-    return _rest(one, ours), _rest(other, theirs)
+    shared_a, shared_b = _shared_words(text_a, text_b)
+    return _unshared(text_a, shared_a), _unshared(text_b, shared_b)
 
 
-def _rest(text: str, shared: dict[int, int]) -> str:
+def _unshared(text: str, shared: dict[int, int]) -> str:
     return " ".join(word.group() for word in WORD.finditer(text) if word.start() not in shared)
 
 
@@ -183,61 +188,65 @@ def _groups(
 
     Left out are groups of one side alone, and groups in which a token has a character of no shared
     word, or one after the other side's end."""
-    limit = min(max((max(each) for each in side if each), default=-1) for side in (a, b))
+    limit = min(
+        max((max(characters) for characters in side if characters), default=-1) for side in (a, b)
+    )
     tokens = []
     for side, places in enumerate((a, b)):
-        for at, each in enumerate(places):
-            if each and (shared := [one for one in each if one >= 0]):
-                whole = len(shared) == len(each) and max(shared) <= limit
-                tokens.append((min(shared), max(shared), side, at, whole))
+        for at, characters in enumerate(places):
+            if characters and (shared := [character for character in characters if character >= 0]):
+                complete = len(shared) == len(characters) and max(shared) <= limit
+                tokens.append((min(shared), max(shared), side, at, complete))
     groups: list[tuple[tuple[list[int], list[int]], list[bool]]] = []
     reach = -1
-    for start, end, side, at, whole in sorted(tokens):
+    for start, end, side, at, complete in sorted(tokens):
         if start > reach:
             groups.append((([], []), []))
         reach = max(reach, end)
         groups[-1][0][side].append(at)
-        groups[-1][1].append(whole)
+        groups[-1][1].append(complete)
     return [
-        (tuple(sorted(ours)), tuple(sorted(theirs)))
-        for (ours, theirs), whole in groups
-        if ours and theirs and all(whole)
+        (tuple(sorted(tokens_a)), tuple(sorted(tokens_b)))
+        for (tokens_a, tokens_b), complete in groups
+        if tokens_a and tokens_b and all(complete)
     ]
 
 
-def _label(a: Axis, b: Axis, ours: tuple[int, ...], theirs: tuple[int, ...]) -> str:
-    if len(ours) == 1:
-        return a.labels[ours[0]]
-    if len(theirs) == 1 and b.labels[theirs[0]].removeprefix("→ ") in a.text:
-        return b.labels[theirs[0]]
-    start, end = min(a.spans[at, 0] for at in ours), max(a.spans[at, 1] for at in ours)
-    written = a.text[start:end].strip()
-    return ("→ " if a.labels[ours[0]].startswith("→ ") else "") + (written or a.labels[ours[0]])
+def _label(a: Axis, b: Axis, tokens_a: tuple[int, ...], tokens_b: tuple[int, ...]) -> str:
+    if len(tokens_a) == 1:
+        return a.labels[tokens_a[0]]
+    if len(tokens_b) == 1 and b.labels[tokens_b[0]].removeprefix("→ ") in a.text:
+        return b.labels[tokens_b[0]]
+    start, end = min(a.spans[at, 0] for at in tokens_a), max(a.spans[at, 1] for at in tokens_a)
+    text = a.text[start:end].strip()
+    return ("→ " if a.labels[tokens_a[0]].startswith("→ ") else "") + (
+        text or a.labels[tokens_a[0]]
+    )
 
 
 def _role(side: Axis, role: str) -> tuple[int, ...]:
     """The special tokens before ("first") or after ("last") the text; where there is no text, the
     first token and the last."""
-    nowhere = side.spans[:, 0] < 0
-    n = len(nowhere)
-    text = np.flatnonzero(~nowhere)
+    no_span = side.spans[:, 0] < 0
+    n = len(no_span)
+    text = np.flatnonzero(~no_span)
     if len(text):
         return tuple(range(text[0])) if role == "first" else tuple(range(text[-1] + 1, n))
     if n == 1:
-        opens = side.labels[0] in ("[CLS]", "[BOS]", "<s>")
-        return (0,) if opens == (role == "first") else ()
+        is_start = side.labels[0] in ("[CLS]", "[BOS]", "<s>")
+        return (0,) if is_start == (role == "first") else ()
     return (0,) if role == "first" else (n - 1,) if n else ()
 
 
-def averaged(array: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
+def group_means(array: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
     """The mean over each group of places along the last axis but one."""
     order = np.array([at for group in groups for at in group], dtype=int)
     sizes = np.array([len(group) for group in groups])
-    picked = array[..., order, :]
+    gathered = array[..., order, :]
     if len(order) == len(groups):
-        return picked
-    summed = np.add.reduceat(picked, np.cumsum([0, *sizes])[:-1], axis=-2)
-    return summed / sizes[:, None].astype(array.dtype)
+        return gathered
+    sums = np.add.reduceat(gathered, np.cumsum([0, *sizes])[:-1], axis=-2)
+    return sums / sizes[:, None].astype(array.dtype)
 
 
 def numbered(labels: Sequence[str]) -> list[str]:
@@ -247,10 +256,10 @@ def numbered(labels: Sequence[str]) -> list[str]:
 
 def unit_columns(alignment: Alignment, a: Axis, b: Axis) -> dict[str, list]:
     """Which tokens are laid beside which, as named columns; what is in no unit comes last."""
-    spelled = lambda side, places: "  ".join(f"{side.labels[at]} ({at})" for at in places)
-    rows = [(unit.label, spelled(a, unit.a), spelled(b, unit.b)) for unit in alignment.units]
-    rows += [("not aligned", spelled(a, (at,)), "") for at in alignment.outside_a] + [
-        ("not aligned", "", spelled(b, (at,))) for at in alignment.outside_b
+    token_list = lambda side, places: "  ".join(f"{side.labels[at]} ({at})" for at in places)
+    rows = [(unit.label, token_list(a, unit.a), token_list(b, unit.b)) for unit in alignment.units]
+    rows += [("not aligned", token_list(a, (at,)), "") for at in alignment.outside_a] + [
+        ("not aligned", "", token_list(b, (at,))) for at in alignment.outside_b
     ]
     return {
         "unit": [row[0] for row in rows],

@@ -23,16 +23,16 @@ from models.recording import Attention, Recording
 MOST_ROWS = 6  # keys whose share of the sum is shown one by one
 # how far a recorded score may be from q . k / divisor, in units of |q| |k|, before something else
 # must have been added
-OFF = 1e-4
+SCORE_TOLERANCE = 1e-4
 Outputs = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
+class ModelFigure:
     """A figure of the model beside ours: the largest |ours - the model's| among `size` numbers;
     `value` is the model's where it is one number."""
 
-    apart: float
+    max_difference: float
     value: float | None = None
 
 
@@ -43,9 +43,9 @@ class WeightBreakdown:
     q, k (d_head) of the query and the key. Over the keys: dots = q . k, added (what the model adds
     beside: 0, or a penalty on distance), scores = dots / divisor + added, allowed, exponentials =
     e^(score - largest) and 0 where not allowed, total their sum, softmax = exponentials / total,
-    weights: the softmax, or even ones under an edit (`evened`). v (key, d_head); z = sum of weights
-    x v, (d_head). `scaled_by` is the edit that changed the divisor. `measured`: True where `added`
-    is no known rule but read from the recorded scores.
+    weights: the softmax, or even ones under an edit (`uniform_edit`). v (key, d_head); z = sum of
+    weights x v, (d_head). `divisor_edit` is the edit that changed the divisor. `measured`: True
+    where `added` is no known rule but read from the recorded scores.
     """
 
     attention: str
@@ -57,7 +57,7 @@ class WeightBreakdown:
     k: np.ndarray
     dots: np.ndarray
     divisor: float
-    scaled_by: Edit | None
+    divisor_edit: Edit | None
     added: np.ndarray
     measured: bool
     scores: np.ndarray
@@ -67,11 +67,11 @@ class WeightBreakdown:
     total: float
     softmax: np.ndarray
     weights: np.ndarray
-    evened: Edit | None
+    uniform_edit: Edit | None
     v: np.ndarray
     z: np.ndarray
-    own_score: Own
-    own_weight: Own
+    recorded_score: ModelFigure
+    own_weight: ModelFigure
 
     @property
     def products(self) -> np.ndarray:
@@ -105,17 +105,21 @@ def cell(
     recorded = attention.scores[layer, head, query].astype(np.float64)
     allowed = attention.allowed[query]
     dots = keys @ q
-    room = OFF * max(float(np.linalg.norm(q)) * float(np.linalg.norm(keys, axis=1).max()), 1e-30)
-    divisor, scaled_by = consistency.divisor(recording, attention, layer)
-    added, measured = _added(recording, attention, head, query, dots / divisor, recorded, room)
+    tolerance = SCORE_TOLERANCE * max(
+        float(np.linalg.norm(q)) * float(np.linalg.norm(keys, axis=1).max()), 1e-30
+    )
+    divisor, divisor_edit = consistency.score_divisor(recording, attention, layer)
+    added, measured = _score_bias(
+        recording, attention, head, query, dots / divisor, recorded, tolerance
+    )
     scores = dots / divisor + added
     masked = np.where(allowed, scores, -np.inf)
     largest = float(masked.max())
     exponentials = np.exp(masked - largest)
     total = float(exponentials.sum())
     softmax = exponentials / total
-    evened = consistency.of_head(recording, UniformHead, attention.name, (layer, head))
-    weights = softmax if evened is None else allowed / allowed.sum()
+    uniform_edit = consistency.head_edit(recording, UniformHead, attention.name, (layer, head))
+    weights = softmax if uniform_edit is None else allowed / allowed.sum()
     pattern = attention.pattern[layer, head, query].astype(np.float64)
     return WeightBreakdown(
         attention.name,
@@ -127,7 +131,7 @@ def cell(
         keys[key],
         dots,
         divisor,
-        scaled_by,
+        divisor_edit,
         added,
         measured,
         scores,
@@ -137,43 +141,46 @@ def cell(
         total,
         softmax,
         weights,
-        evened,
+        uniform_edit,
         v,
         weights @ v,
-        Own(float(np.abs(scores - recorded).max()), float(recorded[key])),
-        Own(float(np.abs(weights - pattern).max()), float(pattern[key])),
+        ModelFigure(float(np.abs(scores - recorded).max()), float(recorded[key])),
+        ModelFigure(float(np.abs(weights - pattern).max()), float(pattern[key])),
     )
 
 
-def _added(
+def _score_bias(
     recording: Recording,
     attention: Attention,
     head: int,
     query: int,
     scaled: np.ndarray,
     recorded: np.ndarray,
-    room: float,
+    tolerance: float,
 ) -> tuple[np.ndarray, bool]:
     """What is added to the scaled scores (key), and whether it had to be read from the recorded
     ones."""
-    added = -consistency.penalty(recording, attention, head)[query]
-    if np.abs(scaled + added - recorded).max() <= room * 10 + OFF * np.abs(added).max():
+    added = -consistency.distance_penalty(recording, attention, head)[query]
+    if (
+        np.abs(scaled + added - recorded).max()
+        <= tolerance * 10 + SCORE_TOLERANCE * np.abs(added).max()
+    ):
         return added, False
     return recorded - scaled, True
 
 
-def largest_products(opened: WeightBreakdown, most: int = 3) -> tuple[int, ...]:
+def largest_products(breakdown: WeightBreakdown, count: int = 3) -> tuple[int, ...]:
     """The dimensions of the largest |q x k|, largest first."""
-    return tuple(int(at) for at in np.argsort(-np.abs(opened.products), kind="stable")[:most])
+    return tuple(int(at) for at in np.argsort(-np.abs(breakdown.products), kind="stable")[:count])
 
 
-def rows_of_sum(opened: WeightBreakdown) -> tuple[int, ...]:
+def largest_weight_keys(breakdown: WeightBreakdown) -> tuple[int, ...]:
     """The keys whose share of z is shown one by one: those of the largest weights, and always the
     cell's own, in the order of the text."""
-    best = [int(at) for at in np.argsort(-opened.weights, kind="stable")[:MOST_ROWS]]
-    if opened.key not in best:
-        best[-1] = opened.key
-    return tuple(sorted(best))
+    keys = [int(at) for at in np.argsort(-breakdown.weights, kind="stable")[:MOST_ROWS]]
+    if breakdown.key not in keys:
+        keys[-1] = breakdown.key
+    return tuple(sorted(keys))
 
 
 # ---- what was written ----
@@ -183,7 +190,7 @@ def rows_of_sum(opened: WeightBreakdown) -> tuple[int, ...]:
 class HeadOutputs:
     """What the heads of a layer wrote at one query, taken apart.
 
-    q and z (head, d_head), z as W_O reads it; `set_by` the edit that set each head's z, None where
+    q and z (head, d_head), z as W_O reads it; `z_edits` the edit that set each head's z, None where
     none did. by_head (head, d_model): z through the head's slice of W_O; bias (d_model); total
     (d_model), their sum. shares (head + 1), the bias last: what each adds along the total, part .
     total / |total|^2, signed, 1 in all (NaN where nothing was written). lengths (head + 1): |part|.
@@ -191,13 +198,13 @@ class HeadOutputs:
 
     q: np.ndarray
     z: np.ndarray
-    set_by: tuple[Edit | None, ...]
+    z_edits: tuple[Edit | None, ...]
     by_head: np.ndarray
     bias: np.ndarray
     total: np.ndarray
     shares: np.ndarray
     lengths: np.ndarray
-    own: Own | None
+    own: ModelFigure | None
 
     @property
     def length(self) -> float:
@@ -205,7 +212,7 @@ class HeadOutputs:
         return float(np.linalg.norm(self.total))
 
 
-def written(
+def head_outputs(
     recording: Recording,
     attention: Attention,
     layer: int,
@@ -219,29 +226,31 @@ def written(
     """
     heads = range(attention.q.shape[1])
     name = attention.name
-    if any(consistency.of_head(recording, PatchHead, name, (layer, head)) for head in heads):
+    if any(consistency.head_edit(recording, PatchHead, name, (layer, head)) for head in heads):
         return None
     set_by = tuple(
-        consistency.of_head(recording, ZeroHead, name, (layer, head))
-        or consistency.of_head(recording, MeanHead, name, (layer, head))
+        consistency.head_edit(recording, ZeroHead, name, (layer, head))
+        or consistency.head_edit(recording, MeanHead, name, (layer, head))
         for head in heads
     )
     z = np.stack(
         [
             cell(recording, attention, layer, head, query, 0).z
             if edit is None
-            else consistency.z(recording, attention, layer, head)[query]
+            else consistency.head_z(recording, attention, layer, head)[query]
             for head, edit in zip(heads, set_by)
         ]
     )
     w_o, bias = outputs[0][layer].astype(np.float64), outputs[1][layer].astype(np.float64)
-    by_head = np.stack([vector @ each for vector, each in zip(z, w_o)])
+    by_head = np.stack([vector @ projection for vector, projection in zip(z, w_o)])
     total = by_head.sum(axis=0) + bias
     parts = np.concatenate((by_head, bias[None]))
     square = float(total @ total)
     shares = parts @ total / square if square > 0 else np.full(len(parts), np.nan)
-    recorded = consistency.wrote(recording, attention, layer)
-    own = None if recorded is None else Own(float(np.abs(total - recorded[query]).max()))
+    recorded = consistency.attention_output(recording, attention, layer)
+    deviation = (
+        None if recorded is None else ModelFigure(float(np.abs(total - recorded[query]).max()))
+    )
     q = attention.q[layer, :, query].astype(np.float64)
     return HeadOutputs(
         q,
@@ -252,7 +261,7 @@ def written(
         total,
         shares,
         np.linalg.norm(parts, axis=1),
-        own,
+        deviation,
     )
 
 
@@ -260,7 +269,7 @@ def written(
 
 
 @dataclass(frozen=True, eq=False)
-class Forms:
+class OutputForms:
     """Attention's output at one query by three routes, each (d_model), and the largest difference
     between any two of them.
 
@@ -272,45 +281,50 @@ class Forms:
     per_position: np.ndarray
     concatenated: np.ndarray
     by_head: np.ndarray
-    apart: float
-    own: Own | None
+    max_difference: float
+    own: ModelFigure | None
 
 
-def forms(
+def output_forms(
     recording: Recording, attention: Attention, layer: int, query: int, outputs: Outputs
-) -> Forms:
+) -> OutputForms:
     """The three forms of the same output, from the recorded weights and values. outputs as in
-    `written`."""
+    `head_outputs`."""
     pattern, v = attention.pattern[layer].astype(np.float64), attention.v[layer].astype(np.float64)
     w_o, bias = outputs[0][layer].astype(np.float64), outputs[1][layer].astype(np.float64)
     per_position = bias.copy()
-    for weights, values, each in zip(pattern, v, w_o):
-        for weight, value in zip(weights[query], values @ each):
+    for weights, values, projection in zip(pattern, v, w_o):
+        for weight, value in zip(weights[query], values @ projection):
             per_position += weight * value
     z = pattern @ v  # (head, query, d_head): every row at once
-    together = z.transpose(1, 0, 2).reshape(z.shape[1], -1)  # (query, head x d_head)
-    concatenated = (together @ w_o.reshape(together.shape[1], -1) + bias)[query]
-    by_head = bias + np.sum([each_z[query] @ each for each_z, each in zip(z, w_o)], axis=0)
-    three = np.stack((per_position, concatenated, by_head))
+    heads_concatenated = z.transpose(1, 0, 2).reshape(z.shape[1], -1)  # (query, head x d_head)
+    concatenated = (heads_concatenated @ w_o.reshape(heads_concatenated.shape[1], -1) + bias)[query]
+    by_head = bias + np.sum(
+        [head_z[query] @ projection for head_z, projection in zip(z, w_o)], axis=0
+    )
+    routes = np.stack((per_position, concatenated, by_head))
     set_by_edit = any(
         isinstance(edit, (ZeroHead, MeanHead, PatchHead))
         and (edit.attention, edit.layer) == (attention.name, layer)
         for edit in recording.edits
     )
-    recorded = None if set_by_edit else consistency.wrote(recording, attention, layer)
-    return Forms(
+    recorded = None if set_by_edit else consistency.attention_output(recording, attention, layer)
+    return OutputForms(
         per_position,
         concatenated,
         by_head,
-        float(np.ptp(three, axis=0).max()),
-        None if recorded is None else Own(float(np.abs(by_head - recorded[query]).max())),
+        float(np.ptp(routes, axis=0).max()),
+        None if recorded is None else ModelFigure(float(np.abs(by_head - recorded[query]).max())),
     )
 
 
-def top_of(found: Forms) -> float:
+def largest_component(outputs: OutputForms) -> float:
     """The largest |number| of the three outputs, for one scale of colour."""
     return float(
-        max(np.abs(each).max() for each in (found.per_position, found.concatenated, found.by_head))
+        max(
+            np.abs(output).max()
+            for output in (outputs.per_position, outputs.concatenated, outputs.by_head)
+        )
     )
 
 
@@ -318,47 +332,51 @@ def top_of(found: Forms) -> float:
 
 
 def tables(
-    opened: WeightBreakdown, done: HeadOutputs | None, keys: Sequence[str]
+    breakdown: WeightBreakdown, outputs: HeadOutputs | None, keys: Sequence[str]
 ) -> dict[str, dict[str, Cells]]:
     """The numbers behind every step, as named tables of named columns."""
-    share = opened.weights[opened.key] * opened.v[opened.key]
-    made: dict[str, dict[str, Cells]] = {
+    weighted_value = breakdown.weights[breakdown.key] * breakdown.v[breakdown.key]
+    result: dict[str, dict[str, Cells]] = {
         "Query and key": {
-            "dimension": range(len(opened.q)),
-            "q": opened.q,
-            "k": opened.k,
-            "q × k": opened.products,
+            "dimension": range(len(breakdown.q)),
+            "q": breakdown.q,
+            "k": breakdown.k,
+            "q × k": breakdown.products,
         },
         "The row": {
             "key": range(len(keys)),
             "token": list(keys),
-            "q · k": opened.dots,
-            "score": opened.scores,
-            "allowed": opened.allowed,
-            "exp(score − largest)": opened.exponentials,
-            "weight": opened.weights,
+            "q · k": breakdown.dots,
+            "score": breakdown.scores,
+            "allowed": breakdown.allowed,
+            "exp(score − largest)": breakdown.exponentials,
+            "weight": breakdown.weights,
         },
         "Value and sum": {
-            "dimension": range(len(opened.z)),
-            "v": opened.v[opened.key],
-            "weight × v": share,
-            "z": opened.z,
+            "dimension": range(len(breakdown.z)),
+            "v": breakdown.v[breakdown.key],
+            "weight × v": weighted_value,
+            "z": breakdown.z,
         },
     }
-    if opened.added.any():
-        made["The row"]["added"] = opened.added
-    if done is not None:
-        set_to = done.z[opened.head]
-        if done.set_by[opened.head] is not None:
-            made["Value and sum"]["z as the edit sets it"] = set_to
-        made["Written"] = {
-            "dimension": range(len(done.total)),
-            "this head wrote": done.by_head[opened.head],
-            "all heads and bias": done.total,
+    if breakdown.added.any():
+        result["The row"]["added"] = breakdown.added
+    if outputs is not None:
+        set_to = outputs.z[breakdown.head]
+        if outputs.z_edits[breakdown.head] is not None:
+            result["Value and sum"]["z as the edit sets it"] = set_to
+        result["Written"] = {
+            "dimension": range(len(outputs.total)),
+            "this head wrote": outputs.by_head[breakdown.head],
+            "all heads and bias": outputs.total,
         }
-        names = [*(f"head {head}" for head in range(len(done.by_head))), "bias of W_O"]
-        made["Heads"] = {"part": names, "length": done.lengths, "share along the sum": done.shares}
-    return made
+        names = [*(f"head {head}" for head in range(len(outputs.by_head))), "bias of W_O"]
+        result["Heads"] = {
+            "part": names,
+            "length": outputs.lengths,
+            "share along the sum": outputs.shares,
+        }
+    return result
 
 
 # ---- memory ----
@@ -375,8 +393,8 @@ def memory(recording: Recording, n: int) -> int:
         layers, heads = attention.pattern.shape[:2]
         shared = attention.key_heads
         widths = sum(
-            many * each.shape[-1] * each.dtype.itemsize
-            for many, each in ((heads, attention.q), (shared, attention.k), (shared, attention.v))
+            count * array.shape[-1] * array.dtype.itemsize
+            for count, array in ((heads, attention.q), (shared, attention.k), (shared, attention.v))
         )
         cells = heads * (attention.scores.itemsize + attention.pattern.itemsize)
         total += layers * n * (widths + n * cells) + n * n * attention.allowed.itemsize
@@ -388,74 +406,77 @@ def memory(recording: Recording, n: int) -> int:
 
 
 def facts(
-    opened: WeightBreakdown, done: HeadOutputs | None, queries: Sequence[str], keys: Sequence[str]
+    breakdown: WeightBreakdown,
+    outputs: HeadOutputs | None,
+    queries: Sequence[str],
+    keys: Sequence[str],
 ) -> dict[str, object]:
     """Plain values, infinities and NaN as None. queries, keys: what the tokens are called."""
-    at, head = opened.key, opened.head
-    rows = rows_of_sum(opened)
-    edited = None if done is None else done.set_by[head]
+    at, head = breakdown.key, breakdown.head
+    rows = largest_weight_keys(breakdown)
+    edit = None if outputs is None else outputs.z_edits[head]
     return {
-        "query": {"at": opened.query, "label": queries[opened.query]},
+        "query": {"at": breakdown.query, "label": queries[breakdown.query]},
         "key": {"at": at, "label": keys[at]},
         "labels": list(keys),
-        "layer": opened.layer,
+        "layer": breakdown.layer,
         "head": head,
-        "d_v": len(opened.z),
-        "divisor": opened.divisor,
-        "adds": bool(opened.added.any()),
-        "score": float(opened.scores[at]),
-        "allowed": bool(opened.allowed[at]),
-        "nAllowed": int(opened.allowed.sum()),
-        "largest": opened.largest,
-        "largestAt": int(np.where(opened.allowed, opened.scores, -np.inf).argmax()),
-        "weight": float(opened.weights[at]),
+        "d_v": len(breakdown.z),
+        "divisor": breakdown.divisor,
+        "adds": bool(breakdown.added.any()),
+        "score": float(breakdown.scores[at]),
+        "allowed": bool(breakdown.allowed[at]),
+        "nAllowed": int(breakdown.allowed.sum()),
+        "largest": breakdown.largest,
+        "largestAt": int(np.where(breakdown.allowed, breakdown.scores, -np.inf).argmax()),
+        "weight": float(breakdown.weights[at]),
         "rows": list(rows),
-        "rowWeights": [float(opened.weights[row]) for row in rows],
+        "rowWeights": [float(breakdown.weights[row]) for row in rows],
         "rest": len(keys) - len(rows),
-        "set": None if edited is None else str(edited),
+        "set": None if edit is None else str(edit),
         "own": {
-            "score": [opened.own_score.value, opened.own_score.apart],
-            "weight": [opened.own_weight.value, opened.own_weight.apart],
-            "wrote": None if done is None or done.own is None else done.own.apart,
+            "score": [breakdown.recorded_score.value, breakdown.recorded_score.max_difference],
+            "weight": [breakdown.own_weight.value, breakdown.own_weight.max_difference],
+            "wrote": None if outputs is None or outputs.own is None else outputs.own.max_difference,
         },
-        "wrote": None if done is None else _told(done, head),
+        "wrote": None if outputs is None else _output_parts(outputs, head),
     }
 
 
-def _told(done: HeadOutputs, head: int) -> dict[str, object]:
-    names = [*(f"head {each}" for each in range(len(done.by_head))), "bias of W_O"]
-    shares = [None if np.isnan(share) else float(share) for share in done.shares]
+def _output_parts(outputs: HeadOutputs, head: int) -> dict[str, object]:
+    names = [*(f"head {index}" for index in range(len(outputs.by_head))), "bias of W_O"]
+    shares = [None if np.isnan(share) else float(share) for share in outputs.shares]
     parts = [
         {"name": name, "share": share, "length": float(length), "chosen": at == head}
-        for at, (name, share, length) in enumerate(zip(names, shares, done.lengths))
+        for at, (name, share, length) in enumerate(zip(names, shares, outputs.lengths))
     ]
     return {"share": shares[head], "parts": parts}
 
 
-def vectors(opened: WeightBreakdown, done: HeadOutputs | None) -> Mapping[str, np.ndarray]:
+def vectors(breakdown: WeightBreakdown, outputs: HeadOutputs | None) -> Mapping[str, np.ndarray]:
     """The vectors of its pictures: q, k, products (d_head); dots, scores, exponentials, weights,
     allowed (key); v, z, rest (d_v), shares (row, d_v); where something was written set (d_v), wrote
     and total (d_model)."""
-    rows = rows_of_sum(opened)
-    shares = opened.weights[list(rows), None] * opened.v[list(rows)]
-    made = {
-        "q": opened.q,
-        "k": opened.k,
-        "products": opened.products,
-        "dots": opened.dots,
-        "scores": opened.scores,
-        "allowed": opened.allowed,
-        "exponentials": opened.exponentials,
-        "weights": opened.weights,
-        "v": opened.v[opened.key],
+    rows = largest_weight_keys(breakdown)
+    shares = breakdown.weights[list(rows), None] * breakdown.v[list(rows)]
+    arrays = {
+        "q": breakdown.q,
+        "k": breakdown.k,
+        "products": breakdown.products,
+        "dots": breakdown.dots,
+        "scores": breakdown.scores,
+        "allowed": breakdown.allowed,
+        "exponentials": breakdown.exponentials,
+        "weights": breakdown.weights,
+        "v": breakdown.v[breakdown.key],
         "shares": shares,
-        "rest": opened.z - shares.sum(axis=0),
-        "z": opened.z,
+        "rest": breakdown.z - shares.sum(axis=0),
+        "z": breakdown.z,
     }
-    if done is not None:
-        made |= {
-            "set": done.z[opened.head],
-            "wrote": done.by_head[opened.head],
-            "total": done.total,
+    if outputs is not None:
+        arrays |= {
+            "set": outputs.z[breakdown.head],
+            "wrote": outputs.by_head[breakdown.head],
+            "total": outputs.total,
         }
-    return made
+    return arrays

@@ -13,14 +13,14 @@ from explorer.analysis.caption import model_line, read_text
 from explorer.analysis.csv import Columns
 from explorer.analysis.formatting import percent
 from explorer.analysis.head_naming import Head, sinks
-from explorer.analysis.terminology import reach, sees_ahead, windowed
+from explorer.analysis.terminology import sees_ahead, window_reach, windowed
 from models.recording import Attention, Recording
 
 UNITS = ("Tokens", "Words")
-KEPT = ("All", "Quiet", "No specials", "No sinks")
-SUMS = ("As they are", "Renormalised")
+TOKEN_FILTERS = ("All", "Quiet", "No specials", "No sinks")
+ROW_SUMS = ("As they are", "Renormalised")
 # a row that gives the shown tokens less is not blown up to sum to 1: that would show rounding
-LEAST_LEFT = 1e-6
+MIN_ROW_SUM = 1e-6
 SCALES = ("Head", "Row", "Global")
 TONES = ("Linear", "Log")
 LOG_DECADES = 3
@@ -51,17 +51,20 @@ class Axes:
         return ("query", "key") if self.said is None else ("target", "source")
 
 
-def axes(recording: Recording, attention: Attention, after: str = "") -> Axes:
+def axes(recording: Recording, attention: Attention, next_token: str = "") -> Axes:
     """What rows and columns are called. Between two texts a row has the name of the token it
-    produces, which is the one after the token it reads; `after` is the token that the last row
+    produces, which is the one after the token it reads; `next_token` is the token that the last row
     produces, which the target does not hold."""
     queries, keys = recording.stream(attention.query), recording.stream(attention.key)
     special = tuple(map(bool, keys.special))
     if attention.query == attention.key:
         return Axes(queries.tokens, keys.tokens, special)
-    ends = {token for token, is_special in zip(keys.tokens, special) if is_special}
-    said = (*zip(queries.tokens[1:], map(bool, queries.special[1:])), (after, after in ends))
-    return Axes(tuple(f"→ {token}" for token, _ in said), keys.tokens, special, said)
+    special_tokens = {token for token, is_special in zip(keys.tokens, special) if is_special}
+    produced = (
+        *zip(queries.tokens[1:], map(bool, queries.special[1:])),
+        (next_token, next_token in special_tokens),
+    )
+    return Axes(tuple(f"→ {token}" for token, _ in produced), keys.tokens, special, produced)
 
 
 def groups(
@@ -79,7 +82,7 @@ def groups(
         )
         for stream in streams
     )
-    return (query if axes.said is None else words.produced(query, *axes.said[-1])), key
+    return (query if axes.said is None else words.produced_words(query, *axes.said[-1])), key
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +92,7 @@ class MatrixView:
     matrix and allowed (row, column); `axes` names them. hidden (row): the share of each row's
     attention that goes to what is left out, None where nothing is. row_tokens and key_tokens: the
     tokens (first, past the last) that a row and a column stand for. left_out: the names of the
-    columns left out. `nothing_left`: what was asked for would have left nothing, and all is shown.
+    columns left out. `all_hidden`: what was asked for would have left nothing, and all is shown.
     `renormalised`: rows sum to 1 again."""
 
     matrix: np.ndarray
@@ -99,22 +102,22 @@ class MatrixView:
     row_tokens: tuple[tuple[int, int], ...]
     key_tokens: tuple[tuple[int, int], ...]
     left_out: tuple[str, ...] = ()
-    nothing_left: bool = False
+    all_hidden: bool = False
     renormalised: bool = False
 
     def row_of(self, token: int | None) -> int:
         """The row that a query token is a part of, -1 where there is none."""
-        return _holding(self.row_tokens, token)
+        return _index_of_token(self.row_tokens, token)
 
     def column_of(self, token: int | None) -> int:
         """The column that a key token is a part of, -1 where there is none."""
-        return _holding(self.key_tokens, token)
+        return _index_of_token(self.key_tokens, token)
 
     def cells(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """The cells that pairs of tokens (query, key) are a part of, each once, without those left
         out."""
-        found = ((self.row_of(query), self.column_of(key)) for query, key in pairs)
-        return list(dict.fromkeys(cell for cell in found if min(cell) >= 0))
+        cells = ((self.row_of(query), self.column_of(key)) for query, key in pairs)
+        return list(dict.fromkeys(cell for cell in cells if min(cell) >= 0))
 
     def strongest_pair(self, matrix: np.ndarray, row: int, column: int) -> tuple[int, int]:
         """The tokens (query, key) of the largest weight within a cell. matrix (query, key) between
@@ -126,7 +129,7 @@ class MatrixView:
         return top + int(query), left + int(key)
 
 
-def _holding(tokens: tuple[tuple[int, int], ...], token: int | None) -> int:
+def _index_of_token(tokens: tuple[tuple[int, int], ...], token: int | None) -> int:
     return next(
         (
             at
@@ -137,95 +140,108 @@ def _holding(tokens: tuple[tuple[int, int], ...], token: int | None) -> int:
     )
 
 
-def shown(
+def matrix_view(
     matrix: np.ndarray,
     allowed: np.ndarray,
     axes: Axes,
-    grouped: tuple[words.Groups, words.Groups] | None,
-    kept: str = KEPT[0],
+    word_groups: tuple[words.Groups, words.Groups] | None,
+    token_filter: str = TOKEN_FILTERS[0],
     renormalise: bool = False,
     quiet: np.ndarray | None = None,
 ) -> MatrixView:
-    """A head's matrix between tokens, or between the words that `grouped` makes, without what
-    `kept` leaves out.
+    """A head's matrix between tokens, or between the words that `word_groups` makes, without what
+    `token_filter` leaves out.
 
-    matrix and allowed (query, key); kept one of KEPT: without what is `quiet` (key) bool, without
-    special tokens, without the head's own sinks. Special tokens are left out as rows and as
-    columns; sinks likewise, but between two texts as columns alone: there a sink is a token of the
-    source. A word is a sink where one of its tokens is. Raises ValueError for another `kept`."""
-    if kept not in KEPT:
-        raise ValueError(f"nothing is called {kept!r}; there are {', '.join(KEPT)}")
-    across = axes.said is not None
-    keys = words.alone(axes.keys, axes.special) if grouped is None else grouped[1]
-    rows = (words.alone(*zip(*axes.said)) if axes.said else keys) if grouped is None else grouped[0]
-    gone = np.zeros(len(keys.labels), bool)
-    if kept == "No sinks":
-        # Of tokens: merged into words, fewer columns would raise what is even.
-        gone = np.logical_or.reduceat(sinks(matrix, allowed), keys.starts)
-    elif kept == "No specials":
-        gone = np.array(keys.special)
-    elif kept == "Quiet" and quiet is not None:
-        gone = np.logical_or.reduceat(quiet, keys.starts)
-    if grouped is not None:
-        matrix, allowed = (
-            words.merged(matrix, rows, keys),
-            words.merged_allowed(allowed, rows, keys),
+    matrix and allowed (query, key); token_filter one of TOKEN_FILTERS: without what is `quiet`
+    (key) bool, without special tokens, without the head's own sinks. Special tokens are left out
+    as rows and as columns; sinks likewise, but between two texts as columns alone: there a sink is
+    a token of the source. A word is a sink where one of its tokens is. Raises ValueError for
+    another `token_filter`."""
+    if token_filter not in TOKEN_FILTERS:
+        raise ValueError(
+            f"nothing is called {token_filter!r}; there are {', '.join(TOKEN_FILTERS)}"
         )
-    without = kept in ("No specials", "Quiet")
-    gone_rows = gone if not across else np.array(rows.special) & without
-    nothing_left = bool(gone.all() or gone_rows.all())
-    if nothing_left:
-        gone, gone_rows = gone & False, gone_rows & False
-    at_rows, at_keys = np.flatnonzero(~gone_rows), np.flatnonzero(~gone)
-    hidden, part, left_out = None, matrix, tuple[str, ...]()
-    if gone.any() or gone_rows.any():
-        hidden = matrix[np.ix_(at_rows, np.flatnonzero(gone))].astype(np.float64).sum(axis=1)
-        part = matrix[np.ix_(at_rows, at_keys)]
-        allowed = allowed[np.ix_(at_rows, at_keys)]
-        left_out = tuple(f"{keys.labels[at]} ({at})" for at in np.flatnonzero(gone))
+    cross_stream = axes.said is not None
+    keys = words.token_groups(axes.keys, axes.special) if word_groups is None else word_groups[1]
+    rows = (
+        (words.token_groups(*zip(*axes.said)) if axes.said else keys)
+        if word_groups is None
+        else word_groups[0]
+    )
+    hidden_keys = np.zeros(len(keys.labels), bool)
+    if token_filter == "No sinks":
+        # Of tokens: merged into words, fewer columns would raise what is even.
+        hidden_keys = np.logical_or.reduceat(sinks(matrix, allowed), keys.starts)
+    elif token_filter == "No specials":
+        hidden_keys = np.array(keys.special)
+    elif token_filter == "Quiet" and quiet is not None:
+        hidden_keys = np.logical_or.reduceat(quiet, keys.starts)
+    if word_groups is not None:
+        matrix, allowed = (
+            words.merge_weights(matrix, rows, keys),
+            words.merge_allowed(allowed, rows, keys),
+        )
+    hides_rows = token_filter in ("No specials", "Quiet")
+    hidden_rows = hidden_keys if not cross_stream else np.array(rows.special) & hides_rows
+    all_hidden = bool(hidden_keys.all() or hidden_rows.all())
+    if all_hidden:
+        hidden_keys, hidden_rows = hidden_keys & False, hidden_rows & False
+    visible_rows, visible_keys = np.flatnonzero(~hidden_rows), np.flatnonzero(~hidden_keys)
+    hidden_share, visible, left_out = None, matrix, tuple[str, ...]()
+    if hidden_keys.any() or hidden_rows.any():
+        hidden_share = (
+            matrix[np.ix_(visible_rows, np.flatnonzero(hidden_keys))].astype(np.float64).sum(axis=1)
+        )
+        visible = matrix[np.ix_(visible_rows, visible_keys)]
+        allowed = allowed[np.ix_(visible_rows, visible_keys)]
+        left_out = tuple(f"{keys.labels[at]} ({at})" for at in np.flatnonzero(hidden_keys))
         if renormalise:
-            total = part.astype(np.float64).sum(axis=1, keepdims=True)
-            part = (part / np.where(total > LEAST_LEFT, total, np.inf)).astype(matrix.dtype)
+            total = visible.astype(np.float64).sum(axis=1, keepdims=True)
+            visible = (visible / np.where(total > MIN_ROW_SUM, total, np.inf)).astype(matrix.dtype)
     return MatrixView(
-        part,
+        visible,
         allowed,
-        _axes_of(rows, keys, at_rows.tolist(), at_keys.tolist(), across),
-        hidden,
-        _tokens(rows, at_rows.tolist()),
-        _tokens(keys, at_keys.tolist()),
+        _axes_of(rows, keys, visible_rows.tolist(), visible_keys.tolist(), cross_stream),
+        hidden_share,
+        _tokens(rows, visible_rows.tolist()),
+        _tokens(keys, visible_keys.tolist()),
         left_out,
-        nothing_left,
-        renormalise and hidden is not None,
+        all_hidden,
+        renormalise and hidden_share is not None,
     )
 
 
 def _axes_of(
-    rows: words.Groups, keys: words.Groups, at_rows: list[int], at_keys: list[int], across: bool
+    rows: words.Groups,
+    keys: words.Groups,
+    visible_rows: list[int],
+    visible_keys: list[int],
+    cross_stream: bool,
 ) -> Axes:
-    said = tuple((rows.labels[at], rows.special[at]) for at in at_rows)
-    names = tuple(f"→ {label}" if across else label for label, _ in said)
-    all_there = len(at_rows) == len(rows.labels) and len(at_keys) == len(keys.labels)
-    places = (None, None) if all_there else (tuple(at_rows), tuple(at_keys))
+    produced = tuple((rows.labels[at], rows.special[at]) for at in visible_rows)
+    row_labels = tuple(f"→ {label}" if cross_stream else label for label, _ in produced)
+    complete = len(visible_rows) == len(rows.labels) and len(visible_keys) == len(keys.labels)
+    places = (None, None) if complete else (tuple(visible_rows), tuple(visible_keys))
     return Axes(
-        names,
-        tuple(keys.labels[at] for at in at_keys),
-        tuple(keys.special[at] for at in at_keys),
-        said if across else None,
+        row_labels,
+        tuple(keys.labels[at] for at in visible_keys),
+        tuple(keys.special[at] for at in visible_keys),
+        produced if cross_stream else None,
         *places,
     )
 
 
-def _tokens(grouped: words.Groups, at: list[int]) -> tuple[tuple[int, int], ...]:
+def _tokens(grouped: words.Groups, indices: list[int]) -> tuple[tuple[int, int], ...]:
     ends = (*grouped.starts[1:], grouped.n)
-    return tuple((grouped.starts[one], ends[one]) for one in at)
+    return tuple((grouped.starts[index], ends[index]) for index in indices)
 
 
-def likeliest(logits: np.ndarray) -> int:
+def argmax_id(logits: np.ndarray) -> int:
     """The id of the highest of a vocabulary's scores (id)."""
     return int(logits.argmax())
 
 
-def blanked(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+def mask_values(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """The values (query, key) with NaN where attending is not allowed, so that a figure leaves
     these cells out."""
     return values if allowed.all() else np.where(allowed, values, np.nan)
@@ -240,15 +256,15 @@ def shares(matrix: np.ndarray, scale: str) -> np.ndarray:
     if scale == "Global":
         return matrix
     if scale == "Head":
-        top = np.full((len(matrix), 1), matrix.max())
+        maximum = np.full((len(matrix), 1), matrix.max())
     elif scale == "Row":
-        top = matrix.max(axis=1, keepdims=True)
+        maximum = matrix.max(axis=1, keepdims=True)
     else:
         raise ValueError(f"no scale is called {scale!r}; there are {', '.join(SCALES)}")
-    return matrix / np.where(top > 0, top, 1)
+    return matrix / np.where(maximum > 0, maximum, 1)
 
 
-def decades(share: np.ndarray) -> np.ndarray:
+def log_shares(share: np.ndarray) -> np.ndarray:
     """log10 of shares, with everything under a thousandth, zeros too, at -3."""
     return np.log10(np.maximum(share, 10.0**-LOG_DECADES))
 
@@ -265,23 +281,23 @@ class Softmax:
     log_total: float
 
 
-def softmax_of(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
+def softmax_steps(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
     """The steps of the softmax for one key of one row, eq. 1 of the paper. scores (key) before the
     mask, allowed (key) bool."""
     masked = np.where(allowed, scores.astype(np.float64), -np.inf)
     shifted = np.exp(masked - masked.max())  # the weight does not overflow where e^score would
     with np.errstate(over="ignore"):
-        powers = np.exp(masked)
+        exponentials = np.exp(masked)
     return Softmax(
         float(scores[key]),
-        float(powers[key]),
-        float(powers.sum()),
+        float(exponentials[key]),
+        float(exponentials.sum()),
         float(shifted[key] / shifted.sum()),
         float(masked.max() + np.log(shifted.sum())),
     )
 
 
-def strongest(
+def strongest_cell(
     matrix: np.ndarray, allowed: np.ndarray, query: int | None = None, key: int | None = None
 ) -> tuple[int, int]:
     """(query, key) of the largest weight, in the whole matrix, in one row or in one column.
@@ -291,8 +307,8 @@ def strongest(
     if key is not None:
         return int(matrix[:, key].argmax()), key
     if query is None:
-        top = np.where(allowed.sum(axis=1) > 1, matrix.max(axis=1), -1)
-        query = int(top.argmax())
+        row_maximum = np.where(allowed.sum(axis=1) > 1, matrix.max(axis=1), -1)
+        query = int(row_maximum.argmax())
     return query, int(matrix[query].argmax())
 
 
@@ -307,15 +323,15 @@ def numbered(tokens: Sequence[str], places: Sequence[int] | None = None) -> list
 def columns(matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None) -> Columns:
     """The matrix as named columns: the rows' names, what of each row is `hidden` (row) where
     something is, then a column for each key."""
-    beside = {} if hidden is None else {HIDDEN: hidden}
+    hidden_column = {} if hidden is None else {HIDDEN: hidden}
     return {
-        _corner(axes): numbered(axes.rows, axes.row_places),
-        **beside,
+        _corner_label(axes): numbered(axes.rows, axes.row_places),
+        **hidden_column,
         **dict(zip(numbered(axes.keys, axes.key_places), matrix.T)),
     }
 
 
-def _corner(axes: Axes) -> str:
+def _corner_label(axes: Axes) -> str:
     return " \\ ".join(axes.sides)
 
 
@@ -323,7 +339,7 @@ def _corner(axes: Axes) -> str:
 # the cell that is opened, and what a figure of it says when it stands alone.
 
 SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
-TOPS = {"Head": "the head’s largest", "Row": "the row’s largest", "Global": "1"}
+SCALE_MAXIMUMS = {"Head": "the head’s largest", "Row": "the row’s largest", "Global": "1"}
 ROW_RULE = (
     "Rows are named after the token they produce; the last one after what the model would "
     "produce next."
@@ -332,9 +348,9 @@ ROW_RULE_TYPED = (
     "Rows are named after the next token of the typed target; the last one after what the model "
     "would say next."
 )
-NOT_ALLOWED = "Above the diagonal: later tokens, not allowed."
-BEFORE = " Left of the band: tokens before the window, not allowed."
-OUTSIDE = "Outside the band: tokens more than {} places away, not allowed."
+MASK_NOTE = "Above the diagonal: later tokens, not allowed."
+WINDOW_NOTE = " Left of the band: tokens before the window, not allowed."
+BAND_NOTE = "Outside the band: tokens more than {} places away, not allowed."
 WORD_RULE = "Words: a word has the sum of its tokens’ weights as a column, and their mean as a row."
 WORD_RULE_ACROSS = (
     "Words: a column has the sum of its tokens’ weights; a row is a word of the target, the mean "
@@ -350,27 +366,27 @@ CROWD_RULE = (
     f"of "
     "the heads."
 )
-OWN_ALONE = (
+OWN_SINKS_NOTE = (
     "The small pictures show all tokens. The large one leaves out those on which its own head "
     f"rests: at least {head_naming.SINK_SHARE:.0%} of its attention on average."
 )
-NO_SPECIALS = "There is none to leave out here, so all tokens are shown."
-SAME = (
+NO_SPECIALS_NOTE = "There is none to leave out here, so all tokens are shown."
+SAME_AS_SPECIALS_NOTE = (
     f"No other token is a sink of {head_naming.CROWD:.0%} of the heads on this text: without "
     f"shared "
     "sinks and without special tokens are the same here."
 )
-MOST_NAMED = 8  # of the tokens left out
+MAX_NAMED = 8  # of the tokens left out
 
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """How a matrix is looked at: one of UNITS, KEPT and SUMS, of SCALES and TONES, all of
-    `explorer.analysis.attention`."""
+    """How a matrix is looked at: one of UNITS, TOKEN_FILTERS and ROW_SUMS, of SCALES and TONES,
+    all of `explorer.analysis.attention`."""
 
     unit: str = UNITS[0]
-    kept: str = KEPT[0]
-    summed: str = SUMS[0]
+    kept: str = TOKEN_FILTERS[0]
+    row_sums: str = ROW_SUMS[0]
     scale: str = SCALES[0]
     tone: str = TONES[0]
 
@@ -449,83 +465,88 @@ def head_view(
     head: Head,
     axes: Axes,
     choices: DisplayOptions,
-    asked: HeadSelection,
+    selection: HeadSelection,
     target: str | tuple[int, ...] | None = None,
 ) -> HeadView:
     """The panel of one head. `target`: what a reader typed for the decoder to read, None for the
     model's own words."""
-    at = head.layer, head.head
-    shown = looked_at(recording, attention, at, axes, choices)
-    pattern = attention.pattern[at]
-    chosen = _cell_of(asked, pattern)
-    place = chosen or strongest(
-        pattern, attention.allowed, asked.held[0], asked.held[1] if asked.held[0] is None else None
+    head_index = head.layer, head.head
+    view = head_matrix(recording, attention, head_index, axes, choices)
+    pattern = attention.pattern[head_index]
+    selected = _selected_cell(selection, pattern)
+    opened_pair = selected or strongest_cell(
+        pattern,
+        attention.allowed,
+        selection.held[0],
+        selection.held[1] if selection.held[0] is None else None,
     )
     return HeadView(
         head,
         attention.name,
         choices,
-        shown,
-        asked.held,
-        _opened(recording, attention, at, axes, place),
-        next(iter(shown.cells([chosen] if chosen else [])), None),
-        tuple(shown.cells([(one.query, one.key) for one in head.evidence])),
+        view,
+        selection.held,
+        _select_cell(recording, attention, head_index, axes, opened_pair),
+        next(iter(view.cells([selected] if selected else [])), None),
+        tuple(view.cells([(pair.query, pair.key) for pair in head.evidence])),
         f"Layer {head.layer}, head {head.head}: {head.name}",
-        caption(recording, attention, shown, choices, target),
-        file_name(recording, attention, head, shown, choices),
+        caption(recording, attention, view, choices, target),
+        file_name(recording, attention, head, view, choices),
     )
 
 
-def _opened(
+def _select_cell(
     recording: Recording,
     attention: Attention,
-    at: tuple[int, int],
+    head_index: tuple[int, int],
     axes: Axes,
-    place: tuple[int, int],
+    pair: tuple[int, int],
 ) -> SelectedCell:
-    query, key = place
+    query, key = pair
     allowed = attention.allowed[query]
     steps = None
     if attention.opens:
-        steps = softmax_of(attention.scores[at][query], allowed, key)
-    across = axes.said is not None
+        steps = softmax_steps(attention.scores[head_index][query], allowed, key)
+    cross_stream = axes.said is not None
     return SelectedCell(
         query,
         key,
         axes.rows[query],
         axes.keys[key],
-        float(attention.pattern[at][query, key]),
+        float(attention.pattern[head_index][query, key]),
         bool(allowed[key]),
         int(allowed.sum()),
         steps,
-        recording.stream(attention.query).tokens[query] if across else "",
+        recording.stream(attention.query).tokens[query] if cross_stream else "",
         axes.said[query][0] if axes.said else "",
     )
 
 
-def looked_at(
+def head_matrix(
     recording: Recording,
     attention: Attention,
-    at: tuple[int, int],
+    head_index: tuple[int, int],
     axes: Axes,
     choices: DisplayOptions,
 ) -> MatrixView:
     """A head's matrix under `choices`: between tokens or words, all of them or some left out."""
-    grouped = groups(recording, attention, axes) if choices.unit == "Words" else None
-    quiet = head_naming.crowded(recording, attention) if choices.kept == "Quiet" else None
-    return shown(
-        attention.pattern[at],
+    word_groups = groups(recording, attention, axes) if choices.unit == "Words" else None
+    shared_sinks = (
+        head_naming.shared_sinks(recording, attention) if choices.kept == "Quiet" else None
+    )
+    return matrix_view(
+        attention.pattern[head_index],
         attention.allowed,
         axes,
-        grouped,
+        word_groups,
         choices.kept,
-        choices.summed == "Renormalised",
-        quiet,
+        choices.row_sums == "Renormalised",
+        shared_sinks,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class HiddenTokens:
     """The tokens that every picture leaves out: keys (key) bool, None for none, and in `note` which
     they are and how much of the attention goes there."""
 
@@ -533,63 +554,72 @@ class LeftOut:
     note: str = ""
 
 
-def left_out(recording: Recording, attention: Attention, choices: DisplayOptions) -> LeftOut:
+def hidden_tokens(
+    recording: Recording, attention: Attention, choices: DisplayOptions
+) -> HiddenTokens:
     """What all pictures leave out. A head's own sinks are left out of its own matrix alone."""
     stream = recording.stream(attention.key)
     if choices.kept == "Quiet":
-        gone = head_naming.crowded(recording, attention)
+        hidden_keys = head_naming.shared_sinks(recording, attention)
     elif choices.kept == "No specials":
-        gone = np.array(stream.special, bool)
+        hidden_keys = np.array(stream.special, bool)
     elif choices.kept == "No sinks":
-        return LeftOut(note=OWN_ALONE)
+        return HiddenTokens(note=OWN_SINKS_NOTE)
     else:
-        return LeftOut()
-    if not gone.any():
-        return LeftOut(note=NO_SPECIALS)
-    if gone.all():
-        return LeftOut()
-    hidden = float(attention.pattern[..., gone].sum(axis=-1).mean())
-    named = [stream.tokens[at] for at in np.flatnonzero(gone)]
-    more = len(named) - MOST_NAMED
-    told = ", ".join(named[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    note = f"Left out: {told}. {percent(hidden)} of the attention of all heads goes there."
-    same = choices.kept == "Quiet" and not (gone & ~np.array(stream.special, bool)).any()
-    return LeftOut(gone, f"{note} {SAME}" if same else note)
+        return HiddenTokens()
+    if not hidden_keys.any():
+        return HiddenTokens(note=NO_SPECIALS_NOTE)
+    if hidden_keys.all():
+        return HiddenTokens()
+    hidden_share = float(attention.pattern[..., hidden_keys].sum(axis=-1).mean())
+    tokens = [stream.tokens[at] for at in np.flatnonzero(hidden_keys)]
+    remaining = len(tokens) - MAX_NAMED
+    token_list = ", ".join(tokens[:MAX_NAMED]) + (f" and {remaining} more" if remaining > 0 else "")
+    note = (
+        f"Left out: {token_list}. {percent(hidden_share)} of the attention of all heads goes there."
+    )
+    only_specials = (
+        choices.kept == "Quiet" and not (hidden_keys & ~np.array(stream.special, bool)).any()
+    )
+    return HiddenTokens(hidden_keys, f"{note} {SAME_AS_SPECIALS_NOTE}" if only_specials else note)
 
 
-def _cell_of(asked: HeadSelection, pattern: np.ndarray) -> tuple[int, int] | None:
+def _selected_cell(selection: HeadSelection, pattern: np.ndarray) -> tuple[int, int] | None:
     """The cell that a reader opened; None where that is not in the row that is held."""
-    query, _, key = asked.cell.partition(".")
-    row = asked.held[0]
+    query, _, key = selection.cell.partition(".")
+    row = selection.held[0]
     if row is None:
         return None
-    fits = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
-    return (row, int(key)) if fits and int(key) < pattern.shape[1] else None
+    valid = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
+    return (row, int(key)) if valid and int(key) < pattern.shape[1] else None
 
 
-def notes(shown: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
+def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
     """What the picture shows in the place of all tokens, and by which rules."""
     lines = []
-    across = shown.axes.said is not None
+    cross_stream = view.axes.said is not None
     if choices.unit == "Words":
-        lines.append(WORD_RULE_ACROSS if across else WORD_RULE)
-    what = {"No sinks": "sinks", "Quiet": "shared sinks"}.get(choices.kept, "special tokens")
-    if shown.nothing_left:
-        lines.append(f"There are only {what} here, so all are shown.")
-    elif choices.kept != "All" and shown.hidden is None:
-        lines.append(f"There are no {what} here, so all is shown.")
-    elif shown.hidden is not None:
-        more = len(shown.left_out) - MOST_NAMED
-        gone = ", ".join(shown.left_out[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-        where = "columns" if across and choices.kept == "No sinks" else "rows and columns"
+        lines.append(WORD_RULE_ACROSS if cross_stream else WORD_RULE)
+    kind = {"No sinks": "sinks", "Quiet": "shared sinks"}.get(choices.kept, "special tokens")
+    if view.all_hidden:
+        lines.append(f"There are only {kind} here, so all are shown.")
+    elif choices.kept != "All" and view.hidden is None:
+        lines.append(f"There are no {kind} here, so all is shown.")
+    elif view.hidden is not None:
+        remaining = len(view.left_out) - MAX_NAMED
+        token_list = ", ".join(view.left_out[:MAX_NAMED]) + (
+            f" and {remaining} more" if remaining > 0 else ""
+        )
+        where = "columns" if cross_stream and choices.kept == "No sinks" else "rows and columns"
         lines.append(
-            f"Left out, {where}: {gone or 'rows that end the target'}. “hidden”: what of each row "
+            f"Left out, {where}: {token_list or 'rows that end the target'}. “hidden”: what of "
+            f"each row "
             "goes there."
         )
         lines.append(
             "Rows renormalised over the shown tokens: they sum to 1 without the hidden share; "
             "rows that give the shown tokens nothing stay empty."
-            if shown.renormalised
+            if view.renormalised
             else "Weights as they are: a row and its hidden share sum to 1."
         )
     if choices.kept == "No sinks":
@@ -602,7 +632,7 @@ def notes(shown: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
 def caption(
     recording: Recording,
     attention: Attention,
-    shown: MatrixView,
+    view: MatrixView,
     choices: DisplayOptions,
     target: str | tuple[int, ...] | None,
 ) -> tuple[str, ...]:
@@ -610,23 +640,23 @@ def caption(
     lines = [
         model_line(recording, f"{attention.name}-attention"),
         f"Colour: {choices.tone.lower()}, {SCALE_LABELS[choices.scale].lower()}",
-        *notes(shown, choices),
+        *notes(view, choices),
     ]
-    if shown.axes.said is not None:
+    if view.axes.said is not None:
         lines.append(row_rule(target))
     if not attention.allowed.all():
         lines.append(mask_rule(attention.allowed))
     if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
-        own = "the model’s own" if target is None else "as typed"
-        lines.append(f"Target ({own}): {read_text(recording, target=True)}")
+        target_kind = "the model’s own" if target is None else "as typed"
+        lines.append(f"Target ({target_kind}): {read_text(recording, target=True)}")
     return (*lines, f"Text: {read_text(recording)}")
 
 
 def mask_rule(allowed: np.ndarray) -> str:
     """Which cells of a mask (query, key) that leaves some out are not allowed."""
     if sees_ahead(allowed):
-        return OUTSIDE.format(reach(allowed))
-    return NOT_ALLOWED + (BEFORE if windowed(allowed) else "")
+        return BAND_NOTE.format(window_reach(allowed))
+    return MASK_NOTE + (WINDOW_NOTE if windowed(allowed) else "")
 
 
 def row_rule(target: str | tuple[int, ...] | None) -> str:
@@ -639,15 +669,22 @@ def file_name(
     recording: Recording,
     attention: Attention,
     head: Head,
-    shown: MatrixView,
+    view: MatrixView,
     choices: DisplayOptions,
 ) -> str:
     """What a file of the head is called, without its ending; it says what was chosen."""
-    several = attention.name.split() if len(recording.attention) > 1 else ()
-    words = ("words",) if choices.unit == "Words" else ()
-    left = () if shown.hidden is None else (choices.kept.lower().replace(" ", "-"),)
-    again = ("renormalised",) if shown.renormalised else ()
-    parts = (recording.model.name, *several, f"L{head.layer}H{head.head}", *words, *left, *again)
+    attention_part = attention.name.split() if len(recording.attention) > 1 else ()
+    word_part = ("words",) if choices.unit == "Words" else ()
+    filter_part = () if view.hidden is None else (choices.kept.lower().replace(" ", "-"),)
+    renormalised_part = ("renormalised",) if view.renormalised else ()
+    parts = (
+        recording.model.name,
+        *attention_part,
+        f"L{head.layer}H{head.head}",
+        *word_part,
+        *filter_part,
+        *renormalised_part,
+    )
     return "-".join(("headlight", *parts))
 
 
@@ -668,17 +705,17 @@ class Heat:
 
 def heat(view: HeadView) -> Heat:
     """The head's matrix on its scale, with what of each row is hidden before the row's name."""
-    shown, choices = view.shown, view.choices
-    rows, sides = shown.axes.rows, shown.axes.sides
-    if shown.hidden is not None:
-        rows = tuple(f"{share:.2f}  {label}" for label, share in zip(rows, shown.hidden))
+    displayed, choices = view.shown, view.choices
+    rows, sides = displayed.axes.rows, displayed.axes.sides
+    if displayed.hidden is not None:
+        rows = tuple(f"{share:.2f}  {label}" for label, share in zip(rows, displayed.hidden))
         sides = (f"hidden, {sides[0]}", sides[1])
-    share = blanked(shares(shown.matrix, choices.scale), shown.allowed)
-    top = TOPS[choices.scale]
+    share = mask_values(shares(displayed.matrix, choices.scale), displayed.allowed)
+    scale_top = SCALE_MAXIMUMS[choices.scale]
     if choices.log:
-        values, low, high = decades(share), -LOG_DECADES, 0
-        name = f"log10 of the share of {top}"
+        values, low, high = log_shares(share), -LOG_DECADES, 0
+        name = f"log10 of the share of {scale_top}"
     else:
         values, low, high = share, 0, 1
-        name = f"share of {top}" if choices.scale != "Global" else "weight"
-    return Heat(values, shown.matrix, rows, shown.axes.keys, low, high, name, sides)
+        name = f"share of {scale_top}" if choices.scale != "Global" else "weight"
+    return Heat(values, displayed.matrix, rows, displayed.axes.keys, low, high, name, sides)

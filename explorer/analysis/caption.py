@@ -3,36 +3,36 @@ read."""
 
 from __future__ import annotations
 
-from models.edits import in_words
+from models.edits import describe
 from models.recording import Recording
 
 
-def model_line(recording: Recording, of: str = "") -> str:
+def model_line(recording: Recording, subject: str = "") -> str:
     """The model, what of it is shown, and its edits."""
     model = recording.model
-    shown = f" · {of}" if of else ""
+    subject_part = f" · {subject}" if subject else ""
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights "
-        f"{model.fingerprint}){shown} · edits: {in_words(recording.edits) or 'none'}"
+        f"{model.fingerprint}){subject_part} · edits: {describe(recording.edits) or 'none'}"
     )
 
 
 def caption(
-    recording: Recording, *what: str, of: str = "", target: str = "Target"
+    recording: Recording, *what: str, subject: str = "", target: str = "Target"
 ) -> tuple[str, ...]:
     """The lines below a figure: the model's, `what` is shown, and the texts that were read, the
     second one called `target`."""
-    second = (f"{target}: {read_text(recording, target=True)}",) if recording.target else ()
-    return (model_line(recording, of), *what, f"Text: {read_text(recording)}", *second)
+    target_line = (f"{target}: {read_text(recording, target=True)}",) if recording.target else ()
+    return (model_line(recording, subject), *what, f"Text: {read_text(recording)}", *target_line)
 
 
 def read_text(recording: Recording, target: bool = False) -> str:
     """What a model read of its text, or of its target, on one line; " …" in place of what did not
     fit."""
-    whole, dropped, stream = (
+    text, dropped, stream = (
         (recording.target, recording.target_dropped, -1)
         if target
         else (recording.text, recording.dropped, 0)
     )
     end = int(recording.streams[stream].spans[:, 1].max(initial=0)) if dropped else 0
-    return " ".join((whole[:end] if end > 0 else whole).split()) + (" …" if dropped else "")
+    return " ".join((text[:end] if end > 0 else text).split()) + (" …" if dropped else "")

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import logit_lens
-from explorer.analysis.alignment import Alignment, averaged, numbered
+from explorer.analysis.alignment import Alignment, group_means, numbered
 from explorer.analysis.embeddings import cosine
-from explorer.analysis.interventions import LARGE
+from explorer.analysis.interventions import CHUNK_SIZE
 from models.recording import Attention, Recording, Stream
 
 NOT_ALIGNED = "(not aligned)"
@@ -30,7 +30,7 @@ TINY = np.float32(1e-30)
 # ---- matrices on common units ----
 
 
-class Laid:
+class UnitPattern:
     """A pattern (layer, head, query, key) on units, as an array (layer, head, row, column + 1) of
     which each part is made when it is asked for: of long texts the whole is as large as all else
     that is shown. Keys of a unit are summed, its queries averaged; the last column is what goes to
@@ -64,22 +64,24 @@ class Laid:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.stack(list(self)).astype(dtype or self._pattern.dtype, copy=False)
 
-    def inside(self) -> Laid:
+    def inside(self) -> UnitPattern:
         """Without the last column."""
-        return Laid(self._pattern, self._rows, self._columns, outside=False)
+        return UnitPattern(self._pattern, self._rows, self._columns, outside=False)
 
     def _on_units(self, pattern: np.ndarray) -> np.ndarray:
         shape = (*pattern.shape[:-2], len(self._rows), len(self._columns) + 1)
-        made = np.zeros(shape, dtype=pattern.dtype)
-        picked = averaged(pattern, self._rows)
-        picked = picked if self._in_order else picked[..., self._order]
+        weights = np.zeros(shape, dtype=pattern.dtype)
+        rows_on_units = group_means(pattern, self._rows)
+        rows_on_units = rows_on_units if self._in_order else rows_on_units[..., self._order]
         if self._inside == len(self._columns):
-            made[..., :-1] = picked[..., : self._inside]
+            weights[..., :-1] = rows_on_units[..., : self._inside]
         elif len(self._columns):
-            made[..., :-1] = np.add.reduceat(picked[..., : self._inside], self._starts, axis=-1)
+            weights[..., :-1] = np.add.reduceat(
+                rows_on_units[..., : self._inside], self._starts, axis=-1
+            )
         if self._outside:
-            made[..., -1] = picked[..., self._inside :].sum(axis=-1)
-        return made[..., : self._end]
+            weights[..., -1] = rows_on_units[..., self._inside :].sum(axis=-1)
+        return weights[..., : self._end]
 
 
 def free_rows(a: np.ndarray, b: np.ndarray, rows: Alignment) -> np.ndarray:
@@ -94,14 +96,14 @@ def free_rows(a: np.ndarray, b: np.ndarray, rows: Alignment) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class PatternPair:
     """Two attentions on common units. a, b (layer, head, row, column + 1), the last column is
     outside. free (row): rows that count."""
 
     rows: Alignment
     columns: Alignment
-    a: Laid
-    b: Laid
+    a: UnitPattern
+    b: UnitPattern
     free: np.ndarray
 
     @property
@@ -119,7 +121,7 @@ class Sides:
         """Names of the columns, with that of the last one where anything is outside."""
         return (*self.columns.labels, *((NOT_ALIGNED,) if self.leaves_out else ()))
 
-    def weights(self) -> tuple[Laid, Laid]:
+    def weights(self) -> tuple[UnitPattern, UnitPattern]:
         """All heads of A and of B, (layer, head, row, column), outside included where there is
         any."""
         return (self.a, self.b) if self.leaves_out else (self.a.inside(), self.b.inside())
@@ -131,22 +133,24 @@ class Sides:
         return self.a[a][:, :end], self.b[b][:, :end]
 
 
-def sides(
+def align_patterns(
     a: tuple[Recording, Attention],
     b: tuple[Recording, Attention],
     rows: Alignment,
     columns: Alignment,
-) -> Sides:
+) -> PatternPair:
     """Both attentions on the units of `rows` and `columns`."""
-    one, other = (
-        Laid(
+    pattern_a, pattern_b = (
+        UnitPattern(
             attention.pattern,
             [getattr(unit, side) for unit in rows.units],
             [getattr(unit, side) for unit in columns.units],
         )
         for (_, attention), side in ((a, "a"), (b, "b"))
     )
-    return Sides(rows, columns, one, other, free_rows(a[1].allowed, b[1].allowed, rows))
+    return PatternPair(
+        rows, columns, pattern_a, pattern_b, free_rows(a[1].allowed, b[1].allowed, rows)
+    )
 
 
 # ---- how far heads are apart ----
@@ -154,7 +158,7 @@ def sides(
 
 def row_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Jensen-Shannon distance of distributions along the last axis, (...), 0 to 1."""
-    if p.ndim > 2 and p.size > LARGE:
+    if p.ndim > 2 and p.size > CHUNK_SIZE:
         return np.stack([row_distances(one, other) for one, other in zip(p, q)])
     p, q = p.astype(np.float64), q.astype(np.float64)
     divergence = (plogp(p) / 2 + plogp(q) / 2 - plogp((p + q) / 2)).sum(axis=-1) / np.log(2)
@@ -166,18 +170,18 @@ def plogp(p: np.ndarray) -> np.ndarray:
     return p * np.log(np.maximum(p, TINY))
 
 
-def paired(found: Sides) -> np.ndarray:
+def same_place_distances(patterns: PatternPair) -> np.ndarray:
     """The distance of each head to the one in the same place on the other side, (layer, head).
     Raises ValueError where shapes differ."""
-    if not found.same_shape:
+    if not patterns.same_shape:
         raise ValueError(
-            f"heads in the same place need the same shape, not {found.a.shape[:2]} and "
-            f"{found.b.shape[:2]}"
+            f"heads in the same place need the same shape, not {patterns.a.shape[:2]} and "
+            f"{patterns.b.shape[:2]}"
         )
     return np.stack(
         [
-            row_distances(a[:, found.free], b[:, found.free]).mean(axis=-1)
-            for a, b in zip(found.a, found.b)
+            row_distances(a[:, patterns.free], b[:, patterns.free]).mean(axis=-1)
+            for a, b in zip(patterns.a, patterns.b)
         ]
     )
 
@@ -197,42 +201,48 @@ class RowChange:
     gained_to: float
 
 
-def change(found: Sides, a: tuple[int, int], b: tuple[int, int]) -> RowChange:
+def largest_row_change(patterns: PatternPair, a: tuple[int, int], b: tuple[int, int]) -> RowChange:
     """What differs most between a head of A and one of B."""
-    one, other = found.heads(a, b)
-    far = np.where(found.free, row_distances(one, other), -1)
-    at = int(far.argmax())
-    moved = other[at] - one[at]
-    less, more = int(moved.argmin()), int(moved.argmax())
-    labels = found.column_labels
+    weights_a, weights_b = patterns.heads(a, b)
+    row_distance = np.where(patterns.free, row_distances(weights_a, weights_b), -1)
+    row = int(row_distance.argmax())
+    difference = weights_b[row] - weights_a[row]
+    lost_column, gained_column = int(difference.argmin()), int(difference.argmax())
+    labels = patterns.column_labels
     return RowChange(
-        found.rows.labels[at],
-        float(far[at]),
-        labels[less],
-        float(one[at, less]),
-        float(other[at, less]),
-        labels[more],
-        float(one[at, more]),
-        float(other[at, more]),
+        patterns.rows.labels[row],
+        float(row_distance[row]),
+        labels[lost_column],
+        float(weights_a[row, lost_column]),
+        float(weights_b[row, lost_column]),
+        labels[gained_column],
+        float(weights_a[row, gained_column]),
+        float(weights_b[row, gained_column]),
     )
 
 
-def pair_distance(found: Sides, a: tuple[int, int], b: tuple[int, int]) -> float:
+def pair_distance(patterns: PatternPair, a: tuple[int, int], b: tuple[int, int]) -> float:
     """The distance of a head of A to one of B."""
-    return float(row_distances(found.a[a][found.free], found.b[b][found.free]).mean())
+    return float(row_distances(patterns.a[a][patterns.free], patterns.b[b][patterns.free]).mean())
 
 
 def pair_matrices(
-    found: Sides, a: tuple[int, int], b: tuple[int, int]
+    patterns: PatternPair, a: tuple[int, int], b: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
     """A head of A, one of B and B - A, each (row, column), the largest weight of both, and the
     largest difference either way."""
-    one, other = found.heads(a, b)
-    change = other.astype(np.float64) - one
-    return one, other, change, top(np.stack((one, other))), top(np.abs(change))
+    weights_a, weights_b = patterns.heads(a, b)
+    difference = weights_b.astype(np.float64) - weights_a
+    return (
+        weights_a,
+        weights_b,
+        difference,
+        scale_maximum(np.stack((weights_a, weights_b))),
+        scale_maximum(np.abs(difference)),
+    )
 
 
-def top(values: np.ndarray) -> float:
+def scale_maximum(values: np.ndarray) -> float:
     """The upper end of a colour scale from 0: the largest value, or 1 where all are 0."""
     return float(values.max(initial=0)) or 1.0
 
@@ -242,19 +252,19 @@ def head_number(head: tuple[int, int], shape: Sequence[int]) -> int:
     return head[0] * shape[1] + head[1]
 
 
-def lost(found: Sides) -> tuple[float, float]:
+def unaligned_shares(patterns: PatternPair) -> tuple[float, float]:
     """The share of all compared attention that goes to no unit, on A and on B."""
-    a, b = outside(found)
+    a, b = unaligned_by_row(patterns)
     return float(a.mean()), float(b.mean())
 
 
-def outside(found: Sides) -> tuple[np.ndarray, np.ndarray]:
+def unaligned_by_row(patterns: PatternPair) -> tuple[np.ndarray, np.ndarray]:
     """The share of each row that goes to no unit, mean over heads, for A and B: (row) each."""
-    one, other = (
+    share_a, share_b = (
         np.stack([layer[..., -1] for layer in side]).mean(axis=(0, 1), dtype=np.float64)
-        for side in (found.a, found.b)
+        for side in (patterns.a, patterns.b)
     )
-    return one, other
+    return share_a, share_b
 
 
 # ---- words, tables and files ----
@@ -278,35 +288,39 @@ def most_changed(paired_distances: np.ndarray) -> list[tuple[int, int]]:
 
 def all_same(paired_distances: np.ndarray) -> bool:
     """Whether no head differs from the one in its place. paired_distances: (n_layer, n_head), see
-    `paired`."""
+    `same_place_distances`."""
     return not paired_distances.any()
 
 
-def changed_columns(found: Sides, paired_distances: np.ndarray) -> dict[str, list]:
+def changed_columns(patterns: PatternPair, paired_distances: np.ndarray) -> dict[str, list]:
     """Heads in the same place, the most changed first, as named columns."""
     order = most_changed(paired_distances)
-    changes = [change(found, head, head) for head in order]
+    changes = [largest_row_change(patterns, head, head) for head in order]
     return {
         "head": [name(head) for head in order],
         "distance": [float(paired_distances[head]) for head in order],
-        "row that differs most": [one.row for one in changes],
-        "less at": [f"{one.lost}  {one.lost_from:.2f} → {one.lost_to:.2f}" for one in changes],
+        "row that differs most": [row_change.row for row_change in changes],
+        "less at": [
+            f"{row_change.lost}  {row_change.lost_from:.2f} → {row_change.lost_to:.2f}"
+            for row_change in changes
+        ],
         "more at": [
-            f"{one.gained}  {one.gained_from:.2f} → {one.gained_to:.2f}" for one in changes
+            f"{row_change.gained}  {row_change.gained_from:.2f} → {row_change.gained_to:.2f}"
+            for row_change in changes
         ],
     }
 
 
-def pair_columns(found: Sides, a: tuple[int, int], b: tuple[int, int]) -> dict[str, list]:
+def pair_columns(patterns: PatternPair, a: tuple[int, int], b: tuple[int, int]) -> dict[str, list]:
     """Every cell of two heads on common units: row, column, both weights and B - A."""
-    one, other = found.heads(a, b)
-    rows, columns = numbered(found.rows.labels), numbered(found.column_labels)
+    weights_a, weights_b = patterns.heads(a, b)
+    rows, columns = numbered(patterns.rows.labels), numbered(patterns.column_labels)
     return {
         "row": [row for row in rows for _ in columns],
         "column": [column for _ in rows for column in columns],
-        "A": one.ravel().astype(float).tolist(),
-        "B": other.ravel().astype(float).tolist(),
-        "B - A": (other - one).ravel().astype(float).tolist(),
+        "A": weights_a.ravel().astype(float).tolist(),
+        "B": weights_b.ravel().astype(float).tolist(),
+        "B - A": (weights_b - weights_a).ravel().astype(float).tolist(),
     }
 
 
@@ -319,10 +333,10 @@ def most_apart(columns: dict[str, list], most: int) -> dict[str, list]:
     return {name: [values[at] for at in order] for name, values in columns.items()}
 
 
-def outside_columns(found: Sides) -> dict[str, list]:
+def unaligned_columns(patterns: PatternPair) -> dict[str, list]:
     """What each row gives to no unit, mean over heads, as named columns."""
-    one, other = outside(found)
-    return {"row": numbered(found.rows.labels), "A": one.tolist(), "B": other.tolist()}
+    share_a, share_b = unaligned_by_row(patterns)
+    return {"row": numbered(patterns.rows.labels), "A": share_a.tolist(), "B": share_b.tolist()}
 
 
 # Every head of one recording beside every head of another: their distances, and the nearest head
@@ -346,38 +360,38 @@ class Distances:
     all_rows: int
 
 
-def distances(found: Sides, most: int = MOST_WORK) -> Distances:
+def distance_matrix(patterns: PatternPair, most: int = MOST_WORK) -> Distances:
     """Every head of A to every head of B. Where heads x heads x rows x columns is more than `most`,
     evenly spaced rows stand for all."""
-    rows = np.flatnonzero(found.free)
-    (la, ha), (lb, hb) = found.a.shape[:2], found.b.shape[:2]
-    fitting = max(FEWEST_ROWS, most // (la * ha * lb * hb * found.a.shape[-1]))
-    used = (
+    rows = np.flatnonzero(patterns.free)
+    (la, ha), (lb, hb) = patterns.a.shape[:2], patterns.b.shape[:2]
+    fitting = max(FEWEST_ROWS, most // (la * ha * lb * hb * patterns.a.shape[-1]))
+    used_rows = (
         rows
         if len(rows) <= fitting
         else rows[np.unique(np.linspace(0, len(rows) - 1, fitting).round().astype(int))]
     )
     a, b = (
-        np.concatenate([layer[:, used].astype(np.float32) for layer in side])
-        for side in (found.a, found.b)
+        np.concatenate([layer[:, used_rows].astype(np.float32) for layer in side])
+        for side in (patterns.a, patterns.b)
     )
     for side in (a, b):
         side[side < TINY] = 0  # halves of smaller numbers are not exact
     values = np.empty((len(a), len(b)), dtype=np.float64)
     half_a, half_b = plogp(a) / 2, plogp(b) / 2
     mean, log = np.empty_like(b), np.empty_like(b)
-    for at, (one, half) in enumerate(zip(a, half_a)):
-        np.add(b, one, out=mean)
+    for at, (head_a, half) in enumerate(zip(a, half_a)):
+        np.add(b, head_a, out=mean)
         mean *= 0.5
         np.log(np.maximum(mean, TINY, out=log), out=log)
         mean *= log
         np.subtract(half_b, mean, out=log)
         log += half  # equal rows leave exactly 0: half + half - whole, term by term
         values[at] = np.sqrt(np.clip(log.sum(axis=-1) / np.float32(np.log(2)), 0, 1)).mean(axis=-1)
-    return Distances(values, (la, ha), (lb, hb), len(used), len(rows))
+    return Distances(values, (la, ha), (lb, hb), len(used_rows), len(rows))
 
 
-def few(all_values: Distances) -> bool:
+def is_narrow(all_values: Distances) -> bool:
     """True where the map of all distances is narrow enough to have something beside it."""
     return all_values.values.shape[1] <= MOST_BESIDE
 
@@ -396,60 +410,65 @@ class Nearest:
     mutual: bool
 
 
-def nearest(found: Distances) -> tuple[Nearest, ...]:
+def nearest(matrix: Distances) -> tuple[Nearest, ...]:
     """The nearest head of B for every head of A, in reading order; of equal ones the one in the
     same place, else the first."""
-    values, made = found.values, []
-    back = values.argmin(axis=0)
+    values, matches = matrix.values, []
+    nearest_back = values.argmin(axis=0)
     for at, row in enumerate(values):
         order = np.argsort(row, kind="stable")
-        head = divmod(at, found.shape_a[1])
-        first = at if found.shape_a == found.shape_b and row[at] == row[order[0]] else int(order[0])
-        second = next((int(each) for each in order if each != first), None)
-        mutual = bool(back[first] == at or values[at, first] == values[:, first].min())
-        made.append(
+        head = divmod(at, matrix.shape_a[1])
+        first = (
+            at if matrix.shape_a == matrix.shape_b and row[at] == row[order[0]] else int(order[0])
+        )
+        second = next((int(candidate) for candidate in order if candidate != first), None)
+        mutual = bool(nearest_back[first] == at or values[at, first] == values[:, first].min())
+        matches.append(
             Nearest(
                 head,
-                divmod(first, found.shape_b[1]),
+                divmod(first, matrix.shape_b[1]),
                 float(row[first]),
-                None if second is None else divmod(second, found.shape_b[1]),
+                None if second is None else divmod(second, matrix.shape_b[1]),
                 float("nan") if second is None else float(row[second]),
                 float(np.median(row)),
                 mutual,
             )
         )
-    return tuple(made)
+    return tuple(matches)
 
 
-def nearest_to(near: Sequence[Nearest], head: tuple[int, int]) -> tuple[int, int]:
+def nearest_to(matches: Sequence[Nearest], head: tuple[int, int]) -> tuple[int, int]:
     """The head of B that is nearest to a head of A."""
-    return next(one.nearest for one in near if one.head == head)
+    return next(match.nearest for match in matches if match.head == head)
 
 
-def farthest_head(near: Sequence[Nearest]) -> tuple[tuple[int, int], tuple[int, int]]:
+def farthest_head(matches: Sequence[Nearest]) -> tuple[tuple[int, int], tuple[int, int]]:
     """The head of A whose nearest head of B is farthest, and that one."""
-    one = max(near, key=lambda each: each.distance)
-    return one.head, one.nearest
+    match = max(matches, key=lambda candidate: candidate.distance)
+    return match.head, match.nearest
 
 
-def marks(near: Sequence[Nearest], all_values: Distances) -> list[tuple[int, int]]:
+def nearest_cells(matches: Sequence[Nearest], all_values: Distances) -> list[tuple[int, int]]:
     """The cell of the nearest head in each row of all distances."""
     return [
-        (head_number(one.head, all_values.shape_a), head_number(one.nearest, all_values.shape_b))
-        for one in near
+        (
+            head_number(match.head, all_values.shape_a),
+            head_number(match.nearest, all_values.shape_b),
+        )
+        for match in matches
     ]
 
 
-def nearest_columns(near: Sequence[Nearest]) -> dict[str, list]:
+def nearest_columns(matches: Sequence[Nearest]) -> dict[str, list]:
     """The nearest heads as named columns."""
     return {
-        "head of A": [name(one.head) for one in near],
-        "nearest": [name(one.nearest) for one in near],
-        "distance": [one.distance for one in near],
-        "next best": ["–" if one.next is None else name(one.next) for one in near],
-        "at": [one.next_distance for one in near],
-        "median": [one.median for one in near],
-        "both ways": ["yes" if one.mutual else "" for one in near],
+        "head of A": [name(match.head) for match in matches],
+        "nearest": [name(match.nearest) for match in matches],
+        "distance": [match.distance for match in matches],
+        "next best": ["–" if match.next is None else name(match.next) for match in matches],
+        "at": [match.next_distance for match in matches],
+        "median": [match.median for match in matches],
+        "both ways": ["yes" if match.mutual else "" for match in matches],
     }
 
 
@@ -472,9 +491,9 @@ SHUFFLES = 20
 def states(stream: Stream) -> tuple[str, ...]:
     """The states a stream passes on, one after the embeddings and one after each sub-layer: after
     its LayerNorm where that follows the sum."""
-    found = logit_lens.states(stream, sums=False)
-    start = [site for site in found if site.startswith("embed")]
-    return (*start[-1:], *(site for site in found if site not in start))
+    sites = logit_lens.states(stream, sums=False)
+    initial = [site for site in sites if site.startswith("embed")]
+    return (*initial[-1:], *(site for site in sites if site not in initial))
 
 
 def state_title(site: str) -> str:
@@ -483,7 +502,7 @@ def state_title(site: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Spaces:
+class AlignedStates:
     """Vectors of the units that are text, on both sides: a, b (site, unit, d_model), float64;
     sites_a, sites_b; labels (unit)."""
 
@@ -499,12 +518,12 @@ class Spaces:
         return self.a.nbytes + self.b.nbytes
 
 
-def spaces(a: Stream, b: Stream, alignment: Alignment) -> Spaces:
+def aligned_states(a: Stream, b: Stream, alignment: Alignment) -> AlignedStates:
     """The states of two streams at their common units; a unit's vector is the mean over its
     tokens."""
     units = [unit for unit in alignment.units if not unit.special]
-    made = [
-        averaged(
+    vectors = [
+        group_means(
             stream.resid[[stream.sites.index(site) for site in states(stream)]].astype(np.float64),
             [getattr(unit, side) for unit in units],
         )
@@ -512,7 +531,7 @@ def spaces(a: Stream, b: Stream, alignment: Alignment) -> Spaces:
         else np.zeros((len(states(stream)), 0, stream.resid.shape[-1]))
         for stream, side in ((a, "a"), (b, "b"))
     ]
-    return Spaces(tuple(unit.label for unit in units), states(a), states(b), *made)
+    return AlignedStates(tuple(unit.label for unit in units), states(a), states(b), *vectors)
 
 
 def depth(n: int) -> np.ndarray:
@@ -526,16 +545,18 @@ def norms(vectors: np.ndarray) -> np.ndarray:
     return np.stack((length.mean(axis=1), length.min(axis=1), length.max(axis=1)))
 
 
-def ends(found: Spaces, unit: int) -> tuple[float, float]:
+def final_distance(aligned: AlignedStates, unit: int) -> tuple[float, float]:
     """How far one unit's last states are apart on the two sides, and their cosine. Both sides are
     one model's."""
-    one, other = found.a[-1, unit], found.b[-1, unit]
-    length = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(np.linalg.norm(one - other)), float(one @ other) / length if length > 0 else 1.0
+    vector_a, vector_b = aligned.a[-1, unit], aligned.b[-1, unit]
+    length = float(np.linalg.norm(vector_a) * np.linalg.norm(vector_b))
+    return float(np.linalg.norm(vector_a - vector_b)), float(
+        vector_a @ vector_b
+    ) / length if length > 0 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Likeness:
+class CkaMatrix:
     """Linear CKA between every state of A and of B, values (site of A, site of B), 0 to 1; chance,
     the same shape: its mean where B's units are in another order. n of n_all units were used."""
 
@@ -545,27 +566,27 @@ class Likeness:
     n_all: int
 
 
-def likeness(found: Spaces) -> Likeness:
+def cka_matrix(aligned: AlignedStates) -> CkaMatrix:
     """Linear CKA (Kornblith et al. 2019) of the states on both sides, over units. Raises ValueError
     for fewer than three units."""
-    n_all = len(found.labels)
+    n_all = len(aligned.labels)
     if n_all < FEWEST_TOKENS:
         raise ValueError(
             f"{n_all} aligned tokens are too few to compare spaces; it takes {FEWEST_TOKENS}"
         )
-    used = np.unique(np.linspace(0, n_all - 1, min(n_all, MOST_TOKENS)).round().astype(int))
-    one, other = (_grams(side[:, used]) for side in (found.a, found.b))
-    flat = one.reshape(len(one), -1)
+    used_units = np.unique(np.linspace(0, n_all - 1, min(n_all, MOST_TOKENS)).round().astype(int))
+    grams_a, grams_b = (_grams(side[:, used_units]) for side in (aligned.a, aligned.b))
+    flat = grams_a.reshape(len(grams_a), -1)
     rng = np.random.default_rng(0)
     chance = np.mean(
         [
-            flat @ other[:, order][:, :, order].reshape(len(other), -1).T
-            for order in (rng.permutation(len(used)) for _ in range(SHUFFLES))
+            flat @ grams_b[:, order][:, :, order].reshape(len(grams_b), -1).T
+            for order in (rng.permutation(len(used_units)) for _ in range(SHUFFLES))
         ],
         axis=0,
     )
-    values = flat @ other.reshape(len(other), -1).T
-    return Likeness(np.clip(values, 0, 1), np.clip(chance, 0, 1), len(used), n_all)
+    values = flat @ grams_b.reshape(len(grams_b), -1).T
+    return CkaMatrix(np.clip(values, 0, 1), np.clip(chance, 0, 1), len(used_units), n_all)
 
 
 def cka(x: np.ndarray, y: np.ndarray) -> float:
@@ -584,7 +605,7 @@ def _grams(vectors: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class ProjectedPaths:
     """Paths in a plane: points (site, unit, 2), how much of the vectors' spread each axis has, and
     what the plane was fitted on."""
 
@@ -592,14 +613,14 @@ class Plane:
     explained: tuple[float, float]
 
 
-def planes(found: Spaces, common: bool) -> tuple[Plane, Plane]:
+def project_paths(aligned: AlignedStates, common: bool) -> tuple[ProjectedPaths, ProjectedPaths]:
     """Both sides' paths in the two directions along which they spread most: together in one plane,
     or each in its own."""
-    flat = [side.reshape(-1, side.shape[-1]) for side in (found.a, found.b)]
-    bases = [_plane(np.concatenate(flat))] * 2 if common else [_plane(each) for each in flat]
+    flat = [side.reshape(-1, side.shape[-1]) for side in (aligned.a, aligned.b)]
+    bases = [_plane(np.concatenate(flat))] * 2 if common else [_plane(rows) for rows in flat]
     a, b = (
-        Plane((side - centre) @ axes, explained)
-        for side, (centre, axes, explained) in zip((found.a, found.b), bases)
+        ProjectedPaths((side - centre) @ axes, explained)
+        for side, (centre, axes, explained) in zip((aligned.a, aligned.b), bases)
     )
     return a, b
 
@@ -613,41 +634,51 @@ def _plane(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, float
     return centre, axes, (float(values[-1]) / total, float(values[-2]) / total)
 
 
-def followed(found: Spaces, common: bool) -> int:
+def default_unit(aligned: AlignedStates, common: bool) -> int:
     """The unit to follow where the reader has chosen none: of one model's two runs the one whose
     last states differ most in direction, else the longest word."""
     if not common:
-        return max(range(len(found.labels)), key=lambda at: sum(map(str.isalpha, found.labels[at])))
-    return int(cosine(found.a[-1], found.b[-1]).argmin())
+        return max(
+            range(len(aligned.labels)), key=lambda at: sum(map(str.isalpha, aligned.labels[at]))
+        )
+    return int(cosine(aligned.a[-1], aligned.b[-1]).argmin())
 
 
-def norm_columns(found: Spaces) -> dict[str, list]:
+def norm_columns(aligned: AlignedStates) -> dict[str, list]:
     """Lengths by state on both sides as named columns."""
     rows = [
-        (side, state_title(site), float(deep), *map(float, values))
-        for side, names, vectors in (("A", found.sites_a, found.a), ("B", found.sites_b, found.b))
-        for site, deep, values in zip(names, depth(len(names)), norms(vectors).T)
+        (side, state_title(site), float(relative_depth), *map(float, values))
+        for side, names, vectors in (
+            ("A", aligned.sites_a, aligned.a),
+            ("B", aligned.sites_b, aligned.b),
+        )
+        for site, relative_depth, values in zip(names, depth(len(names)), norms(vectors).T)
     ]
     return _columns(("side", "state", "depth", "mean", "least", "largest"), rows)
 
 
-def likeness_columns(found: Spaces, like: Likeness) -> dict[str, list]:
+def cka_columns(aligned: AlignedStates, scores: CkaMatrix) -> dict[str, list]:
     """CKA and its chance value for every pair of states as named columns."""
-    pairs = [(at, to) for at in range(len(found.sites_a)) for to in range(len(found.sites_b))]
+    pairs = [(at, to) for at in range(len(aligned.sites_a)) for to in range(len(aligned.sites_b))]
     return {
-        "state of A": [state_title(found.sites_a[at]) for at, _ in pairs],
-        "state of B": [state_title(found.sites_b[to]) for _, to in pairs],
-        "CKA": [float(like.values[pair]) for pair in pairs],
-        "by chance": [float(like.chance[pair]) for pair in pairs],
+        "state of A": [state_title(aligned.sites_a[at]) for at, _ in pairs],
+        "state of B": [state_title(aligned.sites_b[to]) for _, to in pairs],
+        "CKA": [float(scores.values[pair]) for pair in pairs],
+        "by chance": [float(scores.chance[pair]) for pair in pairs],
     }
 
 
-def path_columns(found: Spaces, made: tuple[Plane, Plane]) -> dict[str, list]:
+def path_columns(
+    aligned: AlignedStates, paths: tuple[ProjectedPaths, ProjectedPaths]
+) -> dict[str, list]:
     """Every point of both pictures as named columns."""
     rows = [
         (side, label, state_title(site), *map(float, plane.points[at, unit]))
-        for side, names, plane in (("A", found.sites_a, made[0]), ("B", found.sites_b, made[1]))
-        for unit, label in enumerate(numbered(found.labels))
+        for side, names, plane in (
+            ("A", aligned.sites_a, paths[0]),
+            ("B", aligned.sites_b, paths[1]),
+        )
+        for unit, label in enumerate(numbered(aligned.labels))
         for at, site in enumerate(names)
     ]
     return _columns(("side", "token", "state", "x", "y"), rows)

@@ -19,15 +19,15 @@ from explorer.analysis.residual import (
     HeatmapColumn,
     StreamQuantity,
     TokenGrid,
-    at,
     normalised,
     site_name,
+    site_vectors,
 )
-from explorer.analysis.terminology import norm
+from explorer.analysis.terminology import norm_name
 from models.edits import (
     Edit,
+    HeadEdit,
     MeanHead,
-    OfHead,
     OtherPositions,
     PatchHead,
     PatchSite,
@@ -44,80 +44,90 @@ from models.recording import Attention, Recording, Stream
 # and what heads hand on.
 
 E = TypeVar("E", bound=Edit)
-H = TypeVar("H", OfHead, PatchHead)
+H = TypeVar("H", HeadEdit, PatchHead)
 L = TypeVar("L", ScaledBy, WithoutScale)
 
 
-def of_kind(recording: Recording, kind: type[E]) -> list[E]:
+def edits_of_type(recording: Recording, kind: type[E]) -> list[E]:
     """The edits of a kind, in order."""
     return [edit for edit in recording.edits if isinstance(edit, kind)]
 
 
-def of_layer(recording: Recording, kind: type[L], layer: int) -> L | None:
+def layer_edit(recording: Recording, kind: type[L], layer: int) -> L | None:
     """The last edit of a kind for a layer, or for all of them."""
-    found = [each for each in of_kind(recording, kind) if each.layer in (None, layer)]
-    return found[-1] if found else None
+    edits = [edit for edit in edits_of_type(recording, kind) if edit.layer in (None, layer)]
+    return edits[-1] if edits else None
 
 
-def of_head(recording: Recording, kind: type[H], attention: str, at: tuple[int, int]) -> H | None:
+def head_edit(
+    recording: Recording, kind: type[H], attention: str, head_index: tuple[int, int]
+) -> H | None:
     """The last edit of a kind for a head, at (layer, head)."""
-    found = [
-        each
-        for each in of_kind(recording, kind)
-        if (each.attention, each.layer, each.head) == (attention, *at)
+    edits = [
+        edit
+        for edit in edits_of_type(recording, kind)
+        if (edit.attention, edit.layer, edit.head) == (attention, *head_index)
     ]
-    return found[-1] if found else None
+    return edits[-1] if edits else None
 
 
-def silent(recording: Recording, attention: str) -> list[tuple[int, int]]:
+def zeroed_heads(recording: Recording, attention: str) -> list[tuple[int, int]]:
     """The (layer, head) that were kept from writing."""
     return [
-        (each.layer, each.head)
-        for each in of_kind(recording, ZeroHead)
-        if each.attention == attention
+        (edit.layer, edit.head)
+        for edit in edits_of_type(recording, ZeroHead)
+        if edit.attention == attention
     ]
 
 
-def divisor(recording: Recording, attention: Attention, layer: int) -> tuple[float, Edit | None]:
+def score_divisor(
+    recording: Recording, attention: Attention, layer: int
+) -> tuple[float, Edit | None]:
     """What scores are divided by, and the edit that says so, if any."""
-    if (edit := of_layer(recording, ScaledBy, layer)) is not None:
+    if (edit := layer_edit(recording, ScaledBy, layer)) is not None:
         return float(edit.divisor), edit
-    if (plain := of_layer(recording, WithoutScale, layer)) is not None:
+    if (plain := layer_edit(recording, WithoutScale, layer)) is not None:
         return 1.0, plain
     return 1 / float(attention.scale[layer]), None
 
 
-def penalty(recording: Recording, attention: Attention, head: int) -> np.ndarray:
+def distance_penalty(recording: Recording, attention: Attention, head: int) -> np.ndarray:
     """What scores lose by distance (ALiBi), (query, key): 0 but where an edit puts that in the
     place of positions."""
     rows, keys = attention.allowed.shape
-    other = of_kind(recording, OtherPositions)
-    if attention.query != attention.key or not other or other[-1].to != "distance":
+    position_edits = edits_of_type(recording, OtherPositions)
+    if (
+        attention.query != attention.key
+        or not position_edits
+        or position_edits[-1].to != "distance"
+    ):
         return np.zeros((rows, keys))
-    apart = np.abs(np.arange(rows)[:, None] - np.arange(keys))
-    return 2.0 ** (-8.0 * (head + 1) / attention.pattern.shape[1]) * apart
+    distance = np.abs(np.arange(rows)[:, None] - np.arange(keys))
+    return 2.0 ** (-8.0 * (head + 1) / attention.pattern.shape[1]) * distance
 
 
-def z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
+def head_z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
     """What a head takes of the values, (query, d_head), as it goes into W_O."""
-    at = layer, head
-    made = attention.pattern[at].astype(np.float64) @ attention.v[at].astype(np.float64)
-    if of_head(recording, ZeroHead, attention.name, at):
-        return np.zeros_like(made)
-    if of_head(recording, MeanHead, attention.name, at):
-        return np.broadcast_to(made.mean(axis=0), made.shape)
-    return made
+    head_index = layer, head
+    output = attention.pattern[head_index].astype(np.float64) @ attention.v[head_index].astype(
+        np.float64
+    )
+    if head_edit(recording, ZeroHead, attention.name, head_index):
+        return np.zeros_like(output)
+    if head_edit(recording, MeanHead, attention.name, head_index):
+        return np.broadcast_to(output.mean(axis=0), output.shape)
+    return output
 
 
-def site_of(attention: Attention, layer: int) -> str:
+def output_site(attention: Attention, layer: int) -> str:
     """The site of its stream at which an attention writes."""
     return f"{layer}.{'attn' if attention.query == attention.key else 'cross'}.wrote"
 
 
-def wrote(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
+def attention_output(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
     """What an attention wrote into its stream, (query, d_model), as recorded; None where the model
     does not show it, and where an edit put something else there."""
-    stream, site = recording.stream(attention.query), site_of(attention, layer)
+    stream, site = recording.stream(attention.query), output_site(attention, layer)
     if site not in stream.sites or patched_outputs(recording, stream, site):
         return None
     return stream.at(site).astype(np.float64)
@@ -125,11 +135,11 @@ def wrote(recording: Recording, attention: Attention, layer: int) -> np.ndarray 
 
 def patched_outputs(recording: Recording, stream: Stream, site: str) -> list[PatchSite]:
     """The edits that put other numbers at a site."""
-    first = recording.streams[0].name
+    first_stream = recording.streams[0].name
     return [
-        each
-        for each in of_kind(recording, PatchSite)
-        if each.site == site and (each.stream or first) == stream.name
+        edit
+        for edit in edits_of_type(recording, PatchSite)
+        if edit.site == site and (edit.stream or first_stream) == stream.name
     ]
 
 
@@ -158,23 +168,23 @@ def head_grid(
 ) -> TokenGrid:
     """A measure of HEADS for every token of a stream and every head that writes there; outputs as
     in `heads_error`. Raises StopIteration for a measure that does not exist."""
-    of = next(each for each in HEADS if each.name == measure)
+    quantity = next(each for each in HEADS if each.name == measure)
     columns, values = [], []
-    own = [each for each in recording.attention if each.query == stream.name]
-    norms = {each.name: _norms(recording, each, outputs[each.name][0]) for each in own}
+    attentions = [each for each in recording.attention if each.query == stream.name]
+    norms = {each.name: _norms(recording, each, outputs[each.name][0]) for each in attentions}
     for layer in range(recording.model.n_layer):
-        for attention in own:
-            of_layer = norms[attention.name][layer]  # (head, token)
+        for attention in attentions:
+            layer_norms = norms[attention.name][layer]  # (head, token)
             if measure == "Share of heads":
-                together = of_layer.sum(axis=0)
-                of_layer = of_layer / np.where(together > 0, together, 1)
-            across = attention.query != attention.key
-            kind = "" if attention.name == "self" else " cross" if across else " self"
+                total = layer_norms.sum(axis=0)
+                layer_norms = layer_norms / np.where(total > 0, total, 1)
+            cross_stream = attention.query != attention.key
+            kind = "" if attention.name == "self" else " cross" if cross_stream else " self"
             group = f"Layer {layer}{kind}"
-            for head, row in enumerate(of_layer):
+            for head, row in enumerate(layer_norms):
                 columns.append(HeatmapColumn(group, f"{head}", f"layer {layer}{kind}, head {head}"))
                 values.append(row)
-    return TokenGrid(of, tuple(columns), np.stack(values, axis=1))
+    return TokenGrid(quantity, tuple(columns), np.stack(values, axis=1))
 
 
 def heads_error(recording: Recording, stream: Stream, outputs: OutputWeights) -> float:
@@ -188,21 +198,21 @@ def heads_error(recording: Recording, stream: Stream, outputs: OutputWeights) ->
         if attention.query != stream.name:
             continue
         w_o, bias = (each.astype(np.float64) for each in outputs[attention.name])
-        for layer, z in enumerate(_z(recording, attention)):
-            said = np.einsum("hqd,hdm->qm", z, w_o[layer], optimize=True) + bias[layer]
-            wrote = at(stream, site_of(attention, layer))
-            worst = max(worst, float(np.abs(said - wrote).max()))
+        for layer, z in enumerate(_heads_z(recording, attention)):
+            expected = np.einsum("hqd,hdm->qm", z, w_o[layer], optimize=True) + bias[layer]
+            recorded = site_vectors(stream, output_site(attention, layer))
+            worst = max(worst, float(np.abs(expected - recorded).max()))
     return worst
 
 
 def _norms(recording: Recording, attention: Attention, w_o: np.ndarray) -> np.ndarray:
     """|z W_O slice| of every head: (layer, head, query). w_o (layer, head, d_head, d_model)."""
-    z, w_o = _z(recording, attention), w_o.astype(np.float64)
+    z, w_o = _heads_z(recording, attention), w_o.astype(np.float64)
     gram = w_o @ w_o.swapaxes(-1, -2)  # (layer, head, d_head, d_head)
     return np.sqrt(np.maximum(((z @ gram) * z).sum(-1), 0))
 
 
-def _z(recording: Recording, attention: Attention) -> np.ndarray:
+def _heads_z(recording: Recording, attention: Attention) -> np.ndarray:
     """What the heads take of the values, (layer, head, query, d_head)."""
     z = np.stack(
         [
@@ -210,7 +220,7 @@ def _z(recording: Recording, attention: Attention) -> np.ndarray:
             for pattern, v in zip(attention.pattern, attention.v)
         ]
     )
-    for at_head in silent(recording, attention.name):
+    for at_head in zeroed_heads(recording, attention.name):
         z[at_head] = 0
     return z
 
@@ -220,7 +230,7 @@ Norms = Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]]]
 # What 32-bit arithmetic may be off by, as a share of the largest number compared, or of 1 where
 # that is smaller.
 ROUNDING = 2e-6
-SUMMED = 1e-5  # the same for long sums: dot products, W_O, LayerNorm
+SUM_ROUNDING = 1e-5  # the same for long sums: dot products, W_O, LayerNorm
 
 
 @dataclass
@@ -302,11 +312,11 @@ def checks(
     with np.errstate(invalid="ignore", over="ignore"):  # a number that is none is found, and said
         return (
             row_sums(recording),
-            forbidden(recording),
+            masked_weights(recording),
             scores(recording, bool(built.get("biased"))),
             softmax(recording),
-            written(recording, outputs),
-            sums(recording, bool(built.get("residual", True))),
+            attention_outputs(recording, outputs),
+            residual_sums(recording, bool(built.get("residual", True))),
             layer_norms(recording, norms),
         )
 
@@ -324,14 +334,14 @@ def row_sums(recording: Recording) -> Check:
     return check
 
 
-def forbidden(recording: Recording) -> Check:
+def masked_weights(recording: Recording) -> Check:
     """Where attending is not allowed the weight is exactly 0."""
     check = Check("Where looking is not allowed, the weight is exactly 0", 0.0)
     for attention, layer, head in _heads(recording):
         if not attention.allowed.all():
-            kept = np.where(attention.allowed, 0, attention.pattern[layer, head])
+            forbidden_weights = np.where(attention.allowed, 0, attention.pattern[layer, head])
             n = check.numbers
-            check.take(np.zeros(1), kept, _in_head(recording, attention, layer, head))
+            check.take(np.zeros(1), forbidden_weights, _in_head(recording, attention, layer, head))
             check.numbers = n + int((~attention.allowed).sum())
     if not check.checked:
         check.leave("every token may look at every token")
@@ -342,11 +352,11 @@ def scores(recording: Recording, biased: bool = False) -> Check:
     """Scores are q . k times the model's scale, 1 / sqrt(d_head) in the paper; under an edit
     divided by something else, or less a penalty on distance."""
     edits = [
-        *of_kind(recording, ScaledBy),
-        *of_kind(recording, WithoutScale),
-        *(each for each in of_kind(recording, OtherPositions) if each.to == "distance"),
+        *edits_of_type(recording, ScaledBy),
+        *edits_of_type(recording, WithoutScale),
+        *(each for each in edits_of_type(recording, OtherPositions) if each.to == "distance"),
     ]
-    check = Check(f"{_score_law(recording)}{_under(edits)}", SUMMED)
+    check = Check(f"{_score_law(recording)}{_edit_note(edits)}", SUM_ROUNDING)
     for attention, layer, head in _heads(recording):
         if not attention.opens:
             check.leave(f"{attention.name}-attention: the model does not show its q and k")
@@ -360,7 +370,7 @@ def scores(recording: Recording, biased: bool = False) -> Check:
             attention.q[layer, head].astype(np.float64),
             attention.k[layer, head].astype(np.float64),
         )
-        expected = q @ k.T / divisor(recording, attention, layer)[0] - penalty(
+        expected = q @ k.T / score_divisor(recording, attention, layer)[0] - distance_penalty(
             recording, attention, head
         )
         check.take(
@@ -372,13 +382,13 @@ def scores(recording: Recording, biased: bool = False) -> Check:
 def softmax(recording: Recording) -> Check:
     """Each row of weights is the softmax of its scores over the allowed keys; of a head made even
     by an edit, an even row."""
-    even = of_kind(recording, UniformHead)
-    check = Check(f"softmax(scores) = weights{_under(even, 'even rows')}", ROUNDING)
+    uniform_edits = edits_of_type(recording, UniformHead)
+    check = Check(f"softmax(scores) = weights{_edit_note(uniform_edits, 'even rows')}", ROUNDING)
     for attention, layer, head in _heads(recording):
         allowed = attention.allowed
         largest = None
         if (attention.name, layer, head) in {
-            (each.attention, each.layer, each.head) for each in even
+            (edit.attention, edit.layer, edit.head) for edit in uniform_edits
         }:
             expected = allowed / allowed.sum(axis=1, keepdims=True)
         elif not attention.opens:
@@ -386,8 +396,8 @@ def softmax(recording: Recording) -> Check:
             continue
         else:
             masked = np.where(allowed, attention.scores[layer, head].astype(np.float64), -np.inf)
-            powers = np.exp(masked - masked.max(axis=1, keepdims=True))
-            expected = powers / powers.sum(axis=1, keepdims=True)
+            exponentials = np.exp(masked - masked.max(axis=1, keepdims=True))
+            expected = exponentials / exponentials.sum(axis=1, keepdims=True)
             # A score of 1000 is itself known to 1/10000 in 32 bits, and its e^score as a share no
             # better.
             largest = float(np.abs(attention.scores[layer, head]).max()) / 10
@@ -400,11 +410,13 @@ def softmax(recording: Recording) -> Check:
     return check
 
 
-def written(recording: Recording, outputs: OutputProjection | None) -> Check:
+def attention_outputs(recording: Recording, outputs: OutputProjection | None) -> Check:
     """The heads' weights x V, side by side through W_O and with its bias, are what the attention
     wrote; heads that an edit changed as changed."""
-    changed = [*of_kind(recording, ZeroHead), *of_kind(recording, MeanHead)]
-    check = Check(f"weights × V, through W_O, = what attention wrote{_under(changed)}", SUMMED)
+    head_edits = [*edits_of_type(recording, ZeroHead), *edits_of_type(recording, MeanHead)]
+    check = Check(
+        f"weights × V, through W_O, = what attention wrote{_edit_note(head_edits)}", SUM_ROUNDING
+    )
     for attention in recording.attention:
         stream = recording.stream(attention.query)
         if outputs is None or attention.name not in outputs or not attention.opens:
@@ -415,44 +427,48 @@ def written(recording: Recording, outputs: OutputProjection | None) -> Check:
             continue
         w_o, bias = outputs[attention.name]
         for layer in range(len(attention.pattern)):
-            site = site_of(attention, layer)
-            foreign: list[Edit] = [
-                each
-                for each in of_kind(recording, PatchHead)
-                if (each.attention, each.layer) == (attention.name, layer)
+            site = output_site(attention, layer)
+            replacing_edits: list[Edit] = [
+                edit
+                for edit in edits_of_type(recording, PatchHead)
+                if (edit.attention, edit.layer) == (attention.name, layer)
             ]
-            foreign += patched_outputs(recording, stream, site)
-            if site not in stream.sites or foreign:
+            replacing_edits += patched_outputs(recording, stream, site)
+            if site not in stream.sites or replacing_edits:
                 check.leave(
                     f"{site_name(site)}: "
-                    f"{'; '.join(map(str, foreign)) or 'the model does not show it'}"
+                    f"{'; '.join(map(str, replacing_edits)) or 'the model does not show it'}"
                 )
                 continue
-            said = np.tile(bias[layer].astype(np.float64), (len(stream.tokens), 1))
+            expected = np.tile(bias[layer].astype(np.float64), (len(stream.tokens), 1))
             for head in range(attention.pattern.shape[1]):
-                said += z(recording, attention, layer, head) @ w_o[layer, head].astype(np.float64)
-            check.take(said, stream.at(site), _in_stream(stream, site))
+                expected += head_z(recording, attention, layer, head) @ w_o[layer, head].astype(
+                    np.float64
+                )
+            check.take(expected, stream.at(site), _in_stream(stream, site))
     return check
 
 
-def sums(recording: Recording, residual: bool = True) -> Check:
+def residual_sums(recording: Recording, residual: bool = True) -> Check:
     """Before + what a sub-layer wrote = after, at every sum of every stream; where there is no
     residual, after = what it wrote."""
-    without = of_kind(recording, WithoutResidual)
+    residual_edits = edits_of_type(recording, WithoutResidual)
     check = Check(
         "before + wrote = after" if residual else "wrote = after: this model has no residual",
         ROUNDING,
     )
-    check.law += _under(without, "wrote = after")
+    check.law += _edit_note(residual_edits, "wrote = after")
     for stream in recording.streams:
         triples = stream.writes()
         if not triples:
             check.leave(f"{stream.name} stream: the model does not show what its sub-layers wrote")
         for before, wrote, total in triples:
-            if patched := patched_outputs(recording, stream, total):
-                check.leave(f"{site_name(total)}: {'; '.join(map(str, patched))}")
+            if patches := patched_outputs(recording, stream, total):
+                check.leave(f"{site_name(total)}: {'; '.join(map(str, patches))}")
                 continue
-            adds = (residual and not _replaced(without, wrote)) or wrote == "pos.wrote"
+            adds = (
+                residual and not _residual_removed(residual_edits, wrote)
+            ) or wrote == "pos.wrote"
             expected = stream.at(wrote).astype(np.float64) + (stream.at(before) if adds else 0)
             check.take(expected, stream.at(total), _in_stream(stream, total))
     return check
@@ -460,41 +476,43 @@ def sums(recording: Recording, residual: bool = True) -> Check:
 
 def layer_norms(recording: Recording, norms: Norms | None) -> Check:
     """Each LayerNorm's output, from what goes into it and its gain and bias."""
-    name = norm(each[3] for own in (norms or {}).values() for each in own.values())
-    check = Check(f"{name}(sum) with its gain and bias = what follows", SUMMED)
+    name = norm_name(
+        entry[3] for stream_norms in (norms or {}).values() for entry in stream_norms.values()
+    )
+    check = Check(f"{name}(sum) with its gain and bias = what follows", SUM_ROUNDING)
     for stream in recording.streams:
-        own = {} if norms is None else norms.get(stream.name, {})
+        stream_norms = {} if norms is None else norms.get(stream.name, {})
         state = stream.sites[0]
-        found = False
+        has_norm = False
         for site in stream.sites:
             place, _, kind = site.rpartition(".")
             if kind in ("read", "normed"):
-                found = True
-                _one_norm(check, recording, stream, own, place, state, site)
+                has_norm = True
+                _check_norm(check, recording, stream, stream_norms, place, state, site)
             if kind not in ("read", "wrote"):
                 state = site
-        if not found:
-            why = _under(of_kind(recording, WithoutNorm))
-            check.leave(f"{stream.name} stream: no norm here{why}")
+        if not has_norm:
+            edit_note = _edit_note(edits_of_type(recording, WithoutNorm))
+            check.leave(f"{stream.name} stream: no norm here{edit_note}")
     return check
 
 
-def _one_norm(
+def _check_norm(
     check: Check,
     recording: Recording,
     stream: Stream,
-    own: Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]],
+    stream_norms: Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]],
     place: str,
     state: str,
     site: str,
 ) -> None:
-    if patched := patched_outputs(recording, stream, site):
-        return check.leave(f"{site_name(site)}: {'; '.join(map(str, patched))}")
-    if place in own:
-        gain, bias, eps, centred = own[place]
-    elif place == "final" and own:
+    if patches := patched_outputs(recording, stream, site):
+        return check.leave(f"{site_name(site)}: {'; '.join(map(str, patches))}")
+    if place in stream_norms:
+        gain, bias, eps, centred = stream_norms[place]
+    elif place == "final" and stream_norms:
         # A model of another kind has learned none; LayerNorm moved by an edit ends in a bare one.
-        _, _, eps, centred = next(iter(own.values()))
+        _, _, eps, centred = next(iter(stream_norms.values()))
         gain, bias = np.ones(1), np.zeros(1)
     else:
         return check.leave(f"{site_name(site)}: the model does not show this norm’s gain and bias")
@@ -505,12 +523,12 @@ def _one_norm(
 # ---- what edits change ----
 
 
-def _under(edits: Sequence[Edit], then: str = "") -> str:
+def _edit_note(edits: Sequence[Edit], then: str = "") -> str:
     """The edits that a law takes into account, in words."""
     return f" ({f'{then}: ' if then else ''}{'; '.join(map(str, edits))})" if edits else ""
 
 
-def scaling(attention: Attention, layer: int) -> str:
+def scale_text(attention: Attention, layer: int) -> str:
     """What follows "q · k" in a layer's scores: " / √64" in the paper, "" where nothing, else the
     model's own factor."""
     scale, width = float(attention.scale[layer]), attention.q.shape[-1]
@@ -528,22 +546,25 @@ def _score_law(recording: Recording) -> str:
     ]
     if np.allclose(scales, 1):
         return "q · k / √d_head = score"
-    alone = [float(scale) for attention in recording.attention for scale in attention.scale]
-    if np.allclose(alone, 1):
+    plain_scales = [float(scale) for attention in recording.attention for scale in attention.scale]
+    if np.allclose(plain_scales, 1):
         return "q · k = score: this model does not divide"
-    if np.allclose(alone, alone[0]):
-        return f"q · k × {alone[0]:.4g} = score, with this model’s own scale"
-    return f"q · k × {min(alone):.4g} to {max(alone):.4g} = score, with each layer’s own scale"
+    if np.allclose(plain_scales, plain_scales[0]):
+        return f"q · k × {plain_scales[0]:.4g} = score, with this model’s own scale"
+    return (
+        f"q · k × {min(plain_scales):.4g} to {max(plain_scales):.4g} = score, with each layer’s "
+        f"own scale"
+    )
 
 
-def _replaced(without: list[WithoutResidual], wrote: str) -> bool:
+def _residual_removed(edits: list[WithoutResidual], wrote: str) -> bool:
     """True where an edit took the residual away around the sub-layer that wrote at a site, such as
     "0.attn.wrote"."""
     layer, _, rest = wrote.partition(".")
     sublayer = rest.removesuffix(".wrote")
     return any(
-        layer.isdecimal() and each.layer in (None, int(layer)) and each.sublayer in (None, sublayer)
-        for each in without
+        layer.isdecimal() and edit.layer in (None, int(layer)) and edit.sublayer in (None, sublayer)
+        for edit in edits
     )
 
 

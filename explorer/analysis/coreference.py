@@ -5,8 +5,8 @@ model is measured over the sentences of `pronouns.txt`, in which [noun] and {pro
 head finds the noun of a sentence where, of all words but itself, the pronoun gives that one most.
 By chance it would do so as often as the sentence's other words do in the same head. It is named for
 it where it finds the noun in more than half of the sentences, luck would find as many in fewer than
-FLUKE of cases among all heads of the attention, and the noun's mean weight from the pronoun stands
-LEAST_LIFT above that from the other words.
+MAX_P_VALUE of cases among all heads of the attention, and the noun's mean weight from the pronoun
+stands LEAST_LIFT above that from the other words.
 
 What was measured of the models that come with Headlight stands in `coreference.json`, by the
 weights' fingerprint; `python -m benchmarks.names --pronouns` makes it.
@@ -24,19 +24,19 @@ from typing import NamedTuple
 import numpy as np
 
 from explorer.analysis import words
-from explorer.analysis.poisson_binomial import at_least
+from explorer.analysis.poisson_binomial import tail_probabilities
 from explorer.analysis.word_classes import is_word
 from models.recording import Attention, Recording
 
 SENTENCES = Path(__file__).with_name("pronouns.txt")
-MEASURED = Path(__file__).with_name("coreference.json")
+MEASUREMENTS_FILE = Path(__file__).with_name("coreference.json")
 LEAST_LIFT = 0.25
-FLUKE = 0.02
+MAX_P_VALUE = 0.02
 LEAST_CHANCE = 0.02  # of a sentence: no head is so sure to miss
-MOST_REMEMBERED = 256  # models
+MAX_MODELS = 256  # models
 
 
-class Marked(NamedTuple):
+class MarkedSentence(NamedTuple):
     """A sentence with a pronoun and the noun it stands for."""
 
     text: str
@@ -45,18 +45,18 @@ class Marked(NamedTuple):
 
 
 class CoreferenceHead(NamedTuple):
-    """A head that finds a pronoun's noun: in n_shown of n sentences; score: the mean weight that
-    the pronoun gives it, chance: the mean weight that the other words give it; fluke: how often
+    """A head that finds a pronoun's noun: in n_matches of n sentences; score: the mean weight that
+    the pronoun gives it, chance: the mean weight that the other words give it; p_value: how often
     luck would find as many."""
 
     score: float
     chance: float
     n: int
-    n_shown: int
-    fluke: float
+    n_matches: int
+    p_value: float
 
 
-class Read(NamedTuple):
+class SentenceScores(NamedTuple):
     """One sentence: the weight from pronoun to noun, whether it is the row's largest, the mean
     weight from the other words and the share of these whose largest it is, each (layer, head)."""
 
@@ -66,124 +66,132 @@ class Read(NamedTuple):
     chance: np.ndarray
 
 
-Measured = Mapping[tuple[int, int], CoreferenceHead]
+CoreferenceHeads = Mapping[tuple[int, int], CoreferenceHead]
 
 
 @cache
-def sentences() -> Mapping[str, Marked]:
+def sentences() -> Mapping[str, MarkedSentence]:
     """The sentences, by their text."""
-    marked = {}
+    sentences_by_text = {}
     for line in SENTENCES.read_text("utf-8").splitlines():
         noun, pronoun = (re.search(mark, line) for mark in (r"\[(.+?)\]", r"\{(.+?)\}"))
         if noun and pronoun:
             text = re.sub(r"[\[\]{}]", "", line)
-            marked[text] = Marked(text, noun[1], pronoun[1])
-    return marked
+            sentences_by_text[text] = MarkedSentence(text, noun[1], pronoun[1])
+    return sentences_by_text
 
 
-def read(recording: Recording) -> dict[str, Read]:
+def measure_sentence(recording: Recording) -> dict[str, SentenceScores]:
     """A sentence of the list as a model reads it: every attention within it, by name. Raises
     ValueError where its tokens do not show the two words."""
-    marked = sentences()[recording.text]
+    sentence = sentences()[recording.text]
     return {
-        one.name: _read(recording, one, marked)
-        for one in recording.attention
-        if one.query == one.key == recording.streams[0].name
+        attention.name: _score_sentence(recording, attention, sentence)
+        for attention in recording.attention
+        if attention.query == attention.key == recording.streams[0].name
     }
 
 
-def _read(recording: Recording, attention: Attention, marked: Marked) -> Read:
+def _score_sentence(
+    recording: Recording, attention: Attention, sentence: MarkedSentence
+) -> SentenceScores:
     stream = recording.stream(attention.key)
     grouped = words.words(stream, recording.text)
     labels = [label.casefold() for label in grouped.labels]
-    noun, pronoun = (labels.index(one.casefold()) for one in (marked.noun, marked.pronoun))
-    weights = words.between(attention.pattern, grouped, grouped)
-    allowed = words.merged_allowed(attention.allowed, grouped, grouped)
-    telling = ~np.array(grouped.special) & np.array([is_word(label) for label in labels])
-    beside = np.where(telling & ~np.eye(len(labels), dtype=bool), weights, -1)
-    found = beside.argmax(axis=-1) == noun
-    others = telling & allowed[:, noun]
-    others[[noun, pronoun]] = False
-    rows = np.flatnonzero(others)
-    return Read(
+    noun, pronoun = (labels.index(one.casefold()) for one in (sentence.noun, sentence.pronoun))
+    weights = words.weights_between(attention.pattern, grouped, grouped)
+    allowed = words.merge_allowed(attention.allowed, grouped, grouped)
+    word_mask = ~np.array(grouped.special) & np.array([is_word(label) for label in labels])
+    candidates = np.where(word_mask & ~np.eye(len(labels), dtype=bool), weights, -1)
+    attends_to_noun = candidates.argmax(axis=-1) == noun
+    other_words = word_mask & allowed[:, noun]
+    other_words[[noun, pronoun]] = False
+    rows = np.flatnonzero(other_words)
+    return SentenceScores(
         weights[:, :, pronoun, noun].astype(np.float64),
-        found[:, :, pronoun],
+        attends_to_noun[:, :, pronoun],
         weights[:, :, rows, noun].astype(np.float64).mean(axis=-1),
-        found[:, :, rows].mean(axis=-1),
+        attends_to_noun[:, :, rows].mean(axis=-1),
     )
 
 
-def heads(reads: Iterable[dict[str, Read] | str]) -> dict[str, Measured]:
-    """The heads that find a pronoun's noun, by attention, from what was `read` of each sentence; a
-    sentence that could not be read is left out."""
-    read_ones = [one for one in reads if not isinstance(one, str)]
-    names = read_ones[0] if read_ones else ()
-    return {name: _heads([one[name] for one in read_ones]) for name in names}
+def heads(reads: Iterable[dict[str, SentenceScores] | str]) -> dict[str, CoreferenceHeads]:
+    """The heads that find a pronoun's noun, by attention, from the `SentenceScores` of each
+    sentence; a sentence that could not be read is left out."""
+    scored = [one for one in reads if not isinstance(one, str)]
+    names = scored[0] if scored else ()
+    return {name: _heads([one[name] for one in scored]) for name in names}
 
 
-def _heads(reads: list[Read]) -> Measured:
-    weight, found, other, chance = (np.array(each) for each in zip(*reads))
+def _heads(reads: list[SentenceScores]) -> CoreferenceHeads:
+    weight, matches, other, chance = (np.array(each) for each in zip(*reads))
     n, (n_layer, n_head) = len(reads), weight.shape[1:]
-    shown = found.sum(axis=0)
-    score, beside = weight.mean(axis=0), other.mean(axis=0)
-    lift = (score - beside) / np.maximum(1 - beside, 1e-9)
-    made = {}
-    for layer, head in zip(*np.nonzero((2 * shown > n) & (lift >= LEAST_LIFT))):
-        luck = at_least(np.clip(chance[:, layer, head], LEAST_CHANCE, 1))
-        fluke = float(luck[shown[layer, head]]) * n_layer * n_head
-        if fluke < FLUKE:
-            made[int(layer), int(head)] = CoreferenceHead(
+    n_matches = matches.sum(axis=0)
+    score, other_mean = weight.mean(axis=0), other.mean(axis=0)
+    lift = (score - other_mean) / np.maximum(1 - other_mean, 1e-9)
+    named_heads = {}
+    for layer, head in zip(*np.nonzero((2 * n_matches > n) & (lift >= LEAST_LIFT))):
+        p_values = tail_probabilities(np.clip(chance[:, layer, head], LEAST_CHANCE, 1))
+        p_value = float(p_values[n_matches[layer, head]]) * n_layer * n_head
+        if p_value < MAX_P_VALUE:
+            named_heads[int(layer), int(head)] = CoreferenceHead(
                 float(score[layer, head]),
-                float(beside[layer, head]),
+                float(other_mean[layer, head]),
                 n,
-                int(shown[layer, head]),
-                fluke,
+                int(n_matches[layer, head]),
+                p_value,
             )
-    return made
+    return named_heads
 
 
 @cache
-def _remembered() -> dict[str, dict[str, Measured]]:
+def _measurements() -> dict[str, dict[str, CoreferenceHeads]]:
     """What was measured, by fingerprint and attention: of the models that come with Headlight, and
     what this process has measured of others."""
-    read_ones = json.loads(MEASURED.read_text("utf-8")) if MEASURED.exists() else {}
+    stored = json.loads(MEASUREMENTS_FILE.read_text("utf-8")) if MEASUREMENTS_FILE.exists() else {}
     return {
-        mark: {
-            name: {(layer, head): _head(*rest) for layer, head, *rest in rows}
-            for name, rows in of.items()
+        fingerprint: {
+            name: {(layer, head): _head_from_json(*rest) for layer, head, *rest in rows}
+            for name, rows in by_attention.items()
         }
-        for mark, of in read_ones.items()
+        for fingerprint, by_attention in stored.items()
     }
 
 
-def _head(score: float, chance: float, n: float, n_shown: float, fluke: float) -> CoreferenceHead:
-    return CoreferenceHead(score, chance, int(n), int(n_shown), fluke)
+def _head_from_json(
+    score: float, chance: float, n: float, n_matches: float, p_value: float
+) -> CoreferenceHead:
+    return CoreferenceHead(score, chance, int(n), int(n_matches), p_value)
 
 
-def remember(fingerprint: str, measured: dict[str, Measured]) -> None:
+def remember(fingerprint: str, heads_by_attention: dict[str, CoreferenceHeads]) -> None:
     """Keep what was measured of a model for the names of its heads in this process."""
-    known = _remembered()
-    if len(known) < MOST_REMEMBERED:
-        known[fingerprint] = measured
+    cached = _measurements()
+    if len(cached) < MAX_MODELS:
+        cached[fingerprint] = heads_by_attention
 
 
 def is_measured(fingerprint: str) -> bool:
     """True for a model that was measured."""
-    return fingerprint in _remembered()
+    return fingerprint in _measurements()
 
 
-def of(recording: Recording, attention: Attention) -> Measured:
+def measured_heads(recording: Recording, attention: Attention) -> CoreferenceHeads:
     """The heads of an attention that find a pronoun's noun; none where it was not measured."""
-    return _remembered().get(recording.model.fingerprint, {}).get(attention.name, {})
+    return _measurements().get(recording.model.fingerprint, {}).get(attention.name, {})
 
 
-def written(measured: Mapping[str, Mapping[str, Measured]]) -> str:
-    """What was measured of some models, by fingerprint and attention, as MEASURED holds it."""
+def to_json(heads_by_model: Mapping[str, Mapping[str, CoreferenceHeads]]) -> str:
+    """What was measured of some models, by fingerprint and attention, as MEASUREMENTS_FILE holds
+    it."""
     lines = []
-    for mark, of_model in measured.items():
+    for fingerprint, by_attention in heads_by_model.items():
         rows = {
-            name: [[*at, *(float(f"{number:.6g}") for number in one)] for at, one in found.items()]
-            for name, found in of_model.items()
+            name: [
+                [*layer_head, *(float(f"{number:.6g}") for number in coreference_head)]
+                for layer_head, coreference_head in attention_heads.items()
+            ]
+            for name, attention_heads in by_attention.items()
         }
-        lines.append(f" {json.dumps(mark)}: {json.dumps(rows)}")
+        lines.append(f" {json.dumps(fingerprint)}: {json.dumps(rows)}")
     return "{\n" + ",\n".join(lines) + "\n}"

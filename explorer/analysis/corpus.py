@@ -31,7 +31,7 @@ MOST_COLUMNS = 100  # of a table: nobody would choose among more
 LONGEST_LINE = 1000  # characters of one that are read
 # What stands between two cells, and whether quotation marks hold one together: not in all files
 # with tabs.
-SPELLINGS = (("\t", True), ("\t", False), (";", True), (",", True))
+DIALECTS = (("\t", True), ("\t", False), (";", True), (",", True))
 
 
 @dataclass(frozen=True)
@@ -46,27 +46,27 @@ def table_of(text: str) -> Table | None:
     """The table that a text reads as, with tabs, semicolons or commas between its cells: the first
     row names the columns, every other has as many cells, at least two. Of several the one with most
     columns; None where there is none."""
-    found = [each for spelling in SPELLINGS if (each := _spelled(text, *spelling))]
-    return max(found, key=lambda each: len(each.names), default=None)
+    tables = [each for spelling in DIALECTS if (each := _parse_table(text, *spelling))]
+    return max(tables, key=lambda each: len(each.names), default=None)
 
 
-def _spelled(text: str, between: str, quoted: bool) -> Table | None:
+def _parse_table(text: str, delimiter: str, quoted: bool) -> Table | None:
     file = io.StringIO(text.lstrip("\ufeff"), newline=None)
     try:
         if quoted:
-            read = list(csv.reader(file, delimiter=between, strict=True))
+            cells = list(csv.reader(file, delimiter=delimiter, strict=True))
         else:
-            read = list(csv.reader(file, delimiter=between, quoting=csv.QUOTE_NONE))
+            cells = list(csv.reader(file, delimiter=delimiter, quoting=csv.QUOTE_NONE))
     except csv.Error:
         return None
-    rows = [tuple(row) for row in read if any(cell.strip() for cell in row)]
+    rows = [tuple(row) for row in cells if any(cell.strip() for cell in row)]
     if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
         return None
     names = rows[0]
     if len(names) > MOST_COLUMNS:
         return None
-    named = all(name.strip() for name in names) and len(set(names)) == len(names) > 1
-    return Table(names, tuple(rows[1:])) if named else None
+    has_names = all(name.strip() for name in names) and len(set(names)) == len(names) > 1
+    return Table(names, tuple(rows[1:])) if has_names else None
 
 
 def columns_of(text: str) -> tuple[str, ...]:
@@ -84,11 +84,11 @@ def lines_of(text: str, column: str = "") -> tuple[str, ...]:
         lines = [row[at] for row in table.rows]
     else:
         lines = text.lstrip("\ufeff").splitlines()
-    said = (" ".join(line.split())[:LONGEST_LINE] for line in lines)
-    return tuple(line for line in said if line)
+    sentences = (" ".join(line.split())[:LONGEST_LINE] for line in lines)
+    return tuple(line for line in sentences if line)
 
 
-def widest(text: str) -> str:
+def widest_column(text: str) -> str:
     """The column that holds most text, most likely the sentences; "" where there is no table."""
     table = table_of(text)
     if table is None:
@@ -97,19 +97,19 @@ def widest(text: str) -> str:
     return table.names[sizes.index(max(sizes))]
 
 
-def whole(text: str) -> str:
+def complete_rows(text: str) -> str:
     """What is whole of a text that was cut at its end: the rows of a table, else the lines; all of
     it where it is one line."""
-    kept, end, _ = text.rpartition("\n")
-    if not end or table_of(kept):
-        return kept if end else text
+    complete, end, _ = text.rpartition("\n")
+    if not end or table_of(complete):
+        return complete if end else text
     # The cut may lie in a cell of several lines: back to where no quotation is open.
-    lines, is_open, closed = kept.split("\n"), False, 0
+    lines, is_open, last_closed = complete.split("\n"), False, 0
     for at, line in enumerate(lines, 1):
         is_open ^= line.count('"') % 2 == 1
-        closed = closed if is_open else at
-    rows = "\n".join(lines[:closed])
-    return rows if table_of(rows) else kept
+        last_closed = last_closed if is_open else at
+    rows = "\n".join(lines[:last_closed])
+    return rows if table_of(rows) else complete
 
 
 REACH = 6  # tokens either way that have a place of their own
@@ -180,19 +180,19 @@ class Sentence:
     looks: tuple[tuple[AttentionExample, ...], ...]
 
 
-def read(recording: Recording) -> dict[str, Sentence | str]:
+def measure_recording(recording: Recording) -> dict[str, Sentence | str]:
     """What the heads of every attention do on a text, by its name; of one that has no words the
     sentence that says so."""
-    found: dict[str, Sentence | str] = {}
+    sentences: dict[str, Sentence | str] = {}
     for attention in recording.attention:
         try:
-            found[attention.name] = measured(recording, attention)
+            sentences[attention.name] = measure_attention(recording, attention)
         except ValueError as error:
-            found[attention.name] = str(error)
-    return found
+            sentences[attention.name] = str(error)
+    return sentences
 
 
-def measured(recording: Recording, attention: Attention) -> Sentence:
+def measure_attention(recording: Recording, attention: Attention) -> Sentence:
     """What the heads of an attention do on a text. Raises ValueError where it has no words."""
     across = attention.query != attention.key
     kind = ACROSS if across else WITHIN
@@ -205,42 +205,48 @@ def measured(recording: Recording, attention: Attention) -> Sentence:
     shape = attention.pattern.shape[:2]
     scores = {habit: np.full(shape, np.nan) for habit in kind.habits}
     for head in head_naming.describe(recording, attention):
-        for one in head.relations:
-            if one.name in scores and one.n_queries:
-                scores[one.name][head.layer, head.head] = one.score
-    place = _across(len(rows), words, len(keys.tokens)) if across else _within(words, attention)
+        for relation in head.relations:
+            if relation.name in scores and relation.n_queries:
+                scores[relation.name][head.layer, head.head] = relation.score
+    place = (
+        _source_places(len(rows), words, len(keys.tokens))
+        if across
+        else _offset_places(words, attention)
+    )
     near = np.zeros((len(rows), len(words)), bool)
     if not across:
         near = np.abs(rows[:, None] - words[None]) < FAR
-    between = np.where(near, 0, attention.pattern[:, :, rows[:, None], words[None]])
-    said = [queries.tokens[row + across] for row in rows]
-    largest, looks = _largest(between, said, [keys.tokens[word] for word in words])
+    far_weights = np.where(near, 0, attention.pattern[:, :, rows[:, None], words[None]])
+    query_tokens = [queries.tokens[row + across] for row in rows]
+    largest, looks = _largest(far_weights, query_tokens, [keys.tokens[word] for word in words])
     shares = _shares(attention.pattern[:, :, rows], place, len(kind.places))
     return Sentence(kind, recording.text, len(keys.tokens), shares, scores, largest, looks)
 
 
-def _within(words: np.ndarray, attention: Attention) -> np.ndarray:
+def _offset_places(words: np.ndarray, attention: Attention) -> np.ndarray:
     """The place of each key from each word of one text, (word, key), by its number."""
     n = attention.pattern.shape[-1]
     special = np.ones(n, bool)
     special[words] = False
     offset = np.arange(n)[None] - words[:, None]
-    return _numbered(offset, REACH, special)
+    return _clip_places(offset, REACH, special)
 
 
-def _across(n_said: int, words: np.ndarray, n: int) -> np.ndarray:
+def _source_places(n_target: int, words: np.ndarray, n: int) -> np.ndarray:
     """The place of each key of a source of n tokens, whose `words` are text, from each word that is
     written, (word written, key), by its number."""
     special = np.ones(n, bool)
     special[words] = False
-    text = (np.cumsum(~special) - 1) / max(1, len(words) - 1)
-    said = np.arange(n_said) / max(1, n_said - 1)
-    tenths = np.round(10 * (text[None] - said[:, None]), 9)  # a half is a half, for all rounding
-    whole = np.sign(tenths) * np.floor(np.abs(tenths) + 0.5)
-    return _numbered(whole.astype(int), REACH_ACROSS, special)
+    source_place = (np.cumsum(~special) - 1) / max(1, len(words) - 1)
+    target_place = np.arange(n_target) / max(1, n_target - 1)
+    tenths = np.round(
+        10 * (source_place[None] - target_place[:, None]), 9
+    )  # a half is a half, for all rounding
+    rounded = np.sign(tenths) * np.floor(np.abs(tenths) + 0.5)
+    return _clip_places(rounded.astype(int), REACH_ACROSS, special)
 
 
-def _numbered(offset: np.ndarray, reach: int, special: np.ndarray) -> np.ndarray:
+def _clip_places(offset: np.ndarray, reach: int, special: np.ndarray) -> np.ndarray:
     place = np.clip(offset, -reach - 1, reach + 1) + reach + 2
     place[:, special] = 0
     return place
@@ -249,8 +255,8 @@ def _numbered(offset: np.ndarray, reach: int, special: np.ndarray) -> np.ndarray
 def _shares(rows: np.ndarray, place: np.ndarray, n_places: int) -> np.ndarray:
     """Where the attention of some rows (layer, head, row, key) goes, (layer, head, place)."""
     rows = rows.astype(np.float64)
-    made = [np.where(place == at, rows, 0).sum(axis=(2, 3)) for at in range(n_places)]
-    return np.stack(made, axis=-1) / rows.shape[2]
+    totals = [np.where(place == at, rows, 0).sum(axis=(2, 3)) for at in range(n_places)]
+    return np.stack(totals, axis=-1) / rows.shape[2]
 
 
 def _largest(
@@ -284,84 +290,84 @@ class Spread:
 
 def spread(values: np.ndarray) -> Spread:
     """The spread over the first axis; NaN does not count."""
-    has = np.isfinite(values)
-    n = has.sum(axis=0)
+    finite = np.isfinite(values)
+    n = finite.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(has, values, 0).sum(axis=0) / n
-        sd = np.sqrt((np.where(has, values - mean, 0) ** 2).sum(axis=0) / (n - 1))
+        mean = np.where(finite, values, 0).sum(axis=0) / n
+        sd = np.sqrt((np.where(finite, values - mean, 0) ** 2).sum(axis=0) / (n - 1))
     return Spread(mean, np.where(n > 1, sd, np.nan), n)
 
 
-def shares(found: Sequence[Sentence]) -> Spread:
+def share_spread(sentences: Sequence[Sentence]) -> Spread:
     """Where the attention of each head goes over all sentences, (layer, head, place)."""
-    return spread(np.stack([one.shares for one in found]))
+    return spread(np.stack([one.shares for one in sentences]))
 
 
-def habit(found: Sequence[Sentence], name: str) -> Spread:
+def habit_spread(sentences: Sequence[Sentence], name: str) -> Spread:
     """A habit's score, or the look's weight, over all sentences, (layer, head)."""
-    return spread(np.stack([fires(one, name) for one in found]))
+    return spread(np.stack([head_scores(one, name) for one in sentences]))
 
 
-def fires(one: Sentence, name: str) -> np.ndarray:
+def head_scores(sentence: Sentence, name: str) -> np.ndarray:
     """How much each head does something in a sentence, (layer, head), by its kind's measures."""
-    return one.largest if name == one.kind.look else one.scores[name]
+    return sentence.largest if name == sentence.kind.look else sentence.scores[name]
 
 
-def strongest(
-    found: Sequence[Sentence], name: str, at: tuple[int, int], most: int | None = None
+def strongest_sentences(
+    sentences: Sequence[Sentence], name: str, layer_head: tuple[int, int], limit: int | None = None
 ) -> list[tuple[Sentence, float]]:
     """The sentences where a head does it most, first the one where it does it most."""
-    told = [(one, float(fires(one, name)[at])) for one in found]
-    told = [each for each in told if np.isfinite(each[1])]
-    return sorted(told, key=lambda each: -each[1])[:most]
+    scored = [(one, float(head_scores(one, name)[layer_head])) for one in sentences]
+    scored = [each for each in scored if np.isfinite(each[1])]
+    return sorted(scored, key=lambda each: -each[1])[:limit]
 
 
-def most_even(found: Sequence[Sentence], name: str) -> tuple[int, int]:
+def strongest_head(sentences: Sequence[Sentence], name: str) -> tuple[int, int]:
     """The head that does it most on average."""
-    mean = np.nan_to_num(habit(found, name).mean, nan=-1.0)
+    mean = np.nan_to_num(habit_spread(sentences, name).mean, nan=-1.0)
     layer, head = np.unravel_index(int(mean.argmax()), mean.shape)
     return int(layer), int(head)
 
 
-def share_columns(found: Sequence[Sentence]) -> Columns:
+def share_columns(sentences: Sequence[Sentence]) -> Columns:
     """Where attention goes as a table: a row for each head and place."""
-    made = shares(found)
-    layer, head, place = (each.ravel() for each in np.indices(made.mean.shape))
+    statistics = share_spread(sentences)
+    layer, head, place = (each.ravel() for each in np.indices(statistics.mean.shape))
     return {
         "layer": layer,
         "head": head,
-        "place": [found[0].kind.places[at] for at in place],
-        "mean share": made.mean.ravel(),
-        "sd": made.sd.ravel(),
-        "sentences": made.n.ravel(),
+        "place": [sentences[0].kind.places[at] for at in place],
+        "mean share": statistics.mean.ravel(),
+        "sd": statistics.sd.ravel(),
+        "sentences": statistics.n.ravel(),
     }
 
 
-def habit_columns(found: Sequence[Sentence]) -> Columns:
+def habit_columns(sentences: Sequence[Sentence]) -> Columns:
     """Every habit of every head as a table, with its spread."""
     rows: dict[str, list] = {
         name: [] for name in ("layer", "head", "habit", "mean score", "sd", "sentences")
     }
-    for name in found[0].kind.measures:
-        made = habit(found, name)
-        for at in np.ndindex(made.mean.shape):
-            values = (*at, name, made.mean[at], made.sd[at], made.n[at])
+    for name in sentences[0].kind.measures:
+        statistics = habit_spread(sentences, name)
+        for at in np.ndindex(statistics.mean.shape):
+            values = (*at, name, statistics.mean[at], statistics.sd[at], statistics.n[at])
             for column, value in zip(rows.values(), values):
                 column.append(value)
     return rows
 
 
 def sentence_columns(
-    found: Sequence[Sentence], name: str, at: tuple[int, int], most: int | None = None
+    sentences: Sequence[Sentence], name: str, layer_head: tuple[int, int], limit: int | None = None
 ) -> Columns:
     """The sentences where a head does it most as a table."""
-    told = strongest(found, name, at, most)
-    looks = [one.looks[at[0]][at[1]] for one, _ in told]
-    look = f"{found[0].kind.look.split()[0]} look"
+    scored = strongest_sentences(sentences, name, layer_head, limit)
+    looks = [one.looks[layer_head[0]][layer_head[1]] for one, _ in scored]
+    look = f"{sentences[0].kind.look.split()[0]} look"
     return {
-        "sentence": [one.text for one, _ in told],
-        "tokens": [one.n_tokens for one, _ in told],
-        name: [value for _, value in told],
+        "sentence": [one.text for one, _ in scored],
+        "tokens": [one.n_tokens for one, _ in scored],
+        name: [value for _, value in scored],
         look: [f"{each.query} → {each.key}" if each.weight else "" for each in looks],
         "its weight": [each.weight for each in looks],
     }

@@ -18,7 +18,7 @@ Cells = Sequence | np.ndarray
 Columns = Mapping[str, Cells]
 ABOUT = "about"
 # What spreadsheets take for a formula, with what they skip before it.
-LIVE = re.compile(r"'*[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n]")
+FORMULA = re.compile(r"'*[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n]")
 # Words that readers of tables take for a missing number.
 MISSING = re.compile(r"'*(#N/A( N/A)?|#NA|-?1\.#(IND|QNAN)|-?nan|<NA>|N/?A|n/a|NULL|null|NaN|None)")
 
@@ -29,12 +29,12 @@ def to_csv(columns: Columns, about: Sequence[str] = ()) -> str:
 
     `about`, what a reader of the file must know, stands in the last column of the first row, its
     lines with " | " between them, and the Headlight that made it last."""
-    rows = [[_cell(each) for each in row] for row in zip(*map(_plain, columns.values()))]
-    names = [f"'{name}" if LIVE.match(name) else name for name in columns]
+    rows = [[_cell(value) for value in row] for row in zip(*map(_plain, columns.values()))]
+    names = [f"'{name}" if FORMULA.match(name) else name for name in columns]
     if about:
-        said = " | ".join(" ".join(line.split()) for line in (*about, f"Headlight {VERSION}"))
+        about_cell = " | ".join(" ".join(line.split()) for line in (*about, f"Headlight {VERSION}"))
         rows = rows or [[""] * len(names)]
-        rows = [[*row, "" if at else safe(said)] for at, row in enumerate(rows)]
+        rows = [[*row, "" if at else escape_cell(about_cell)] for at, row in enumerate(rows)]
         names.append(ABOUT)
     file = io.StringIO()
     # With this end of a line the writer quotes cells that hold either half of it.
@@ -49,34 +49,34 @@ def stacked(named: Iterable[tuple[str, Columns]], key: str = "table") -> dict[st
     columns: dict[str, list] = {key: []}
     for name, table in named:
         n = len(next(iter(table.values()), ()))
-        here = len(columns[key])
+        start = len(columns[key])
         for title, values in table.items():
-            columns.setdefault(title, [None] * here).extend(_plain(values))
+            columns.setdefault(title, [None] * start).extend(_plain(values))
         columns[key].extend([name] * n)
         for values in columns.values():
-            values.extend([None] * (here + n - len(values)))
+            values.extend([None] * (start + n - len(values)))
     return columns
 
 
-def safe(text: str) -> str:
+def escape_cell(text: str) -> str:
     """Text that stays text: an apostrophe in front of what would be read as a formula, a number or
-    a missing one. `meant` takes it away."""
+    a missing one. `unescape_cell` takes it away."""
     text = text.replace("\0", "\u2400")
-    return f"'{text}" if _is_marked(text) else text
+    return f"'{text}" if _needs_escape(text) else text
 
 
-def meant(cell: str) -> str:
-    """What `safe` was given."""
-    return cell[1:] if cell.startswith("'") and _is_marked(cell) else cell
+def unescape_cell(cell: str) -> str:
+    """What `escape_cell` was given."""
+    return cell[1:] if cell.startswith("'") and _needs_escape(cell) else cell
 
 
-def cells_of(columns: Columns) -> int:
+def count_cells(columns: Columns) -> int:
     """How many cells a table has."""
     return sum(len(values) for values in columns.values())
 
 
-def _is_marked(text: str) -> bool:
-    return bool(LIVE.match(text) or MISSING.fullmatch(text) or _is_number(text.lstrip("'")))
+def _needs_escape(text: str) -> bool:
+    return bool(FORMULA.match(text) or MISSING.fullmatch(text) or _is_number(text.lstrip("'")))
 
 
 def _is_number(text: str) -> bool:
@@ -101,4 +101,4 @@ def _cell(value: Any) -> str:
         return str(int(value))
     if isinstance(value, (float, np.floating)):
         return "" if np.isnan(value) else repr(float(value))
-    return safe(str(value))
+    return escape_cell(str(value))

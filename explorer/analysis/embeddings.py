@@ -17,20 +17,20 @@ import numpy as np
 from explorer.analysis.csv import Cells, Columns, stacked
 from explorer.analysis.logit_lens import title as site_title
 from explorer.analysis.logit_lens import vectors
-from explorer.analysis.residual import adds, norm_place, sublayers
+from explorer.analysis.residual import has_residual, norm_place, sublayers
 from models.recording import Recording, Stream
 
 # Vectors in a plane: lengths and cosines, the directions along which vectors spread most, and
 # what these leave out.
 
 
-def unit(array: np.ndarray) -> np.ndarray:
+def unit_vectors(array: np.ndarray) -> np.ndarray:
     """Vectors (..., d_model) at length 1; a vector of zeros stays one."""
     length = np.linalg.norm(array, axis=-1, keepdims=True)
     return array / np.where(length > 0, length, 1)
 
 
-def moved(array: np.ndarray) -> np.ndarray:
+def step_lengths(array: np.ndarray) -> np.ndarray:
     """How far each vector of (site, ..., d_model) lies from the one at the site before, in all
     dimensions: (site, ...), 0 at the first."""
     return np.linalg.norm(np.diff(array, axis=0, prepend=array[:1]), axis=-1)
@@ -38,7 +38,7 @@ def moved(array: np.ndarray) -> np.ndarray:
 
 def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The cosine along the last axis; 0 where one of the two is 0."""
-    return (unit(a) * unit(b)).sum(-1)
+    return (unit_vectors(a) * unit_vectors(b)).sum(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Basis:
         return np.clip(1 - inside / np.where(total > 0, total, 1), 0, 1) * (total > 0)
 
 
-def principal(rows: np.ndarray) -> Basis:
+def principal_basis(rows: np.ndarray) -> Basis:
     """The three directions along which vectors (row, d_model) spread most: principal components,
     signs fixed by their largest entry.
 
@@ -76,37 +76,37 @@ def principal(rows: np.ndarray) -> Basis:
     if rows.shape[1] < 3:
         raise ValueError(f"a basis of three axes needs three dimensions, not {rows.shape[1]}")
     centre = rows.mean(0)
-    return _basis(rows, centre, _spread(rows - centre, 3), ("PC 1", "PC 2", "PC 3"))
+    return _basis(rows, centre, _main_directions(rows - centre, 3), ("PC 1", "PC 2", "PC 3"))
 
 
-def through(rows: np.ndarray, start: np.ndarray, end: np.ndarray, name: str) -> Basis:
+def axis_basis(rows: np.ndarray, start: np.ndarray, end: np.ndarray, name: str) -> Basis:
     """The first axis points from one vector to another (both d_model); the other two are the
     principal components of what it leaves over.
 
     Raises ValueError where the two are the same.
     """
-    way = end - start
-    length = np.linalg.norm(way)
+    direction = end - start
+    length = np.linalg.norm(direction)
     if not length > 0:
         raise ValueError("no axis leads from a point to itself")
-    first = way / length
+    axis = direction / length
     centre = rows.mean(0)
     offset = rows - centre
-    rest = _spread(offset - np.outer(offset @ first, first), 2, first)
+    rest = _main_directions(offset - np.outer(offset @ axis, axis), 2, axis)
     return _basis(
-        rows, centre, np.vstack((first, rest)), (name, "PC 1 of the rest", "PC 2 of the rest")
+        rows, centre, np.vstack((axis, rest)), (name, "PC 1 of the rest", "PC 2 of the rest")
     )
 
 
-def _spread(offset: np.ndarray, n: int, avoid: np.ndarray | None = None) -> np.ndarray:
+def _main_directions(offset: np.ndarray, n: int, avoid: np.ndarray | None = None) -> np.ndarray:
     """The n main directions (n, d_model) of centred rows, at right angles to `avoid`."""
-    weight = offset.T @ offset
+    scatter = offset.T @ offset
     if (
         avoid is not None
     ):  # last of all, also where nothing is left over and every direction is as good
-        weight -= (np.trace(weight) + 1) * np.outer(avoid, avoid)
-    _, found = np.linalg.eigh(weight)
-    axes = found[:, ::-1][:, :n].T
+        scatter -= (np.trace(scatter) + 1) * np.outer(avoid, avoid)
+    _, eigenvectors = np.linalg.eigh(scatter)
+    axes = eigenvectors[:, ::-1][:, :n].T
     sign = np.sign(axes[np.arange(n), np.abs(axes).argmax(1)])
     return axes * sign[:, None]
 
@@ -135,24 +135,24 @@ MEASURES = {
     "texts, on average.",
 }
 # The share of all splits of the anchors that may do as well before this one counts as chance.
-CLEAR = 0.1
-STILL = 0.005  # a cosine that changes by less has not moved
+SPLIT_SIGNIFICANCE = 0.1
+MIN_CHANGE = 0.005  # a cosine that changes by less has not moved
 
 
 def groups(text: str) -> tuple[tuple[str, ...], ...]:
     """Two groups of words as a reader writes them, "fruit, tree / mac, os"; empty ones are left
     out, repeated words too."""
-    found = []
+    result = []
     for part in text.split("/")[:2]:
         words = dict.fromkeys(
             " ".join(word.split())[:LONGEST_WORD] for word in part.split(",") if word.strip()
         )
         if words:
-            found.append(tuple(words)[:MOST_WORDS])
-    return tuple(found)
+            result.append(tuple(words)[:MOST_WORDS])
+    return tuple(result)
 
 
-def framed(word: str) -> str:
+def frame_word(word: str) -> str:
     """The sentence in which an anchor word is read."""
     return FRAME.format(word)
 
@@ -204,41 +204,58 @@ def anchors_of(
     streams = [recording.stream(stream) for recording in recordings]
     return Anchors(
         words,
-        np.stack([word_in_frame(one, word, names) for one, word in zip(streams, flat)]),
+        np.stack(
+            [
+                word_in_frame(anchor_stream, word, names)
+                for anchor_stream, word in zip(streams, flat)
+            ]
+        ),
         np.array([at for at, group in enumerate(words) for _ in group]),
         np.concatenate(
-            [vectors(one, names, np.flatnonzero(~one.special)).swapaxes(0, 1) for one in streams]
+            [
+                vectors(anchor_stream, names, np.flatnonzero(~anchor_stream.special)).swapaxes(0, 1)
+                for anchor_stream in streams
+            ]
         ),
-        tuple(word for one, word in zip(streams, flat) if len(_tokens_of(one, word)) > 1),
+        tuple(
+            word
+            for anchor_stream, word in zip(streams, flat)
+            if len(_tokens_of(anchor_stream, word)) > 1
+        ),
     )
 
 
-def pulls(
-    paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.ndarray], measure: str
+def anchor_similarities(
+    paths: Sequence[np.ndarray],
+    anchors: Anchors,
+    context_vectors: Sequence[np.ndarray],
+    measure: str,
 ) -> np.ndarray:
     """How near a word stands to each group by site, one of `MEASURES`: (text, group, site), for
     "Difference" (text, 1, site).
 
-    paths: for each text the word's vectors (site, d_model); around: for each text the vectors
-    (site, token, d_model) of all its tokens, which count in the mean of "Centred".
+    paths: for each text the word's vectors (site, d_model); context_vectors: for each text the
+    vectors (site, token, d_model) of all its tokens, which count in the mean of "Centred".
     """
     centroids = anchors.centroids()
     if measure == "Centred":
-        mean = np.concatenate([*(one.swapaxes(0, 1) for one in around), anchors.all_rows]).mean(0)
+        mean = np.concatenate(
+            [*(one.swapaxes(0, 1) for one in context_vectors), anchors.all_rows]
+        ).mean(0)
         paths, centroids = [path - mean for path in paths], centroids - mean
-    near = np.stack([cosine(path, centroids) for path in paths])
-    return near[:, :1] - near[:, 1:2] if measure == "Difference" else near
+    similarities = np.stack([cosine(path, centroids) for path in paths])
+    return similarities[:, :1] - similarities[:, 1:2] if measure == "Difference" else similarities
 
 
 @dataclass(frozen=True, eq=False)
-class Shift:
+class ContextShift:
     """What two contexts do to one word, at the last site unless it says otherwise.
 
     near (text, group): the cosines; lean (text): to the first group minus to the second; gap = lean
     of the first text minus lean of the second; own (site): the cosine between the word in the two
-    texts; centred_gap: the same from centred cosines; as_far of n_splits ways to deal the anchors
-    into two groups of these sizes put the texts at least as far apart; verdict: "apart", "chance"
-    or "still".
+    texts; centred_gap: the same from centred cosines; splits_as_far of n_splits ways to deal the
+    anchors into two groups of these sizes put the texts at least as far apart; verdict: "apart",
+    "chance" or "still".
     """
 
     near: np.ndarray
@@ -246,47 +263,57 @@ class Shift:
     gap: float
     own: np.ndarray
     centred_gap: float
-    as_far: int
+    splits_as_far: int
     n_splits: int
     verdict: str
 
 
-def shift(paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.ndarray]) -> Shift:
+def context_shift(
+    paths: Sequence[np.ndarray], anchors: Anchors, context_vectors: Sequence[np.ndarray]
+) -> ContextShift:
     """Whether a word in two texts, paths of (site, d_model), is drawn to different ones of two
     groups of anchors."""
-    near = pulls(paths, anchors, around, "Cosine")[..., -1]
-    lean = near[:, 0] - near[:, 1]
+    similarities = anchor_similarities(paths, anchors, context_vectors, "Cosine")[..., -1]
+    lean = similarities[:, 0] - similarities[:, 1]
     gap = float(lean[0] - lean[1])
-    centred = pulls(paths, anchors, around, "Centred")[..., -1]
+    centred = anchor_similarities(paths, anchors, context_vectors, "Centred")[..., -1]
     gaps = _gaps_of_splits([path[-1] for path in paths], anchors)
     as_far = int((np.abs(gaps) >= abs(gap) - 1e-9).sum())
-    own = cosine(*paths)
-    if 1 - own[-1] < STILL or abs(gap) < STILL:
+    self_cosine = cosine(*paths)
+    if 1 - self_cosine[-1] < MIN_CHANGE or abs(gap) < MIN_CHANGE:
         verdict = "still"
     else:
         verdict = (
-            "apart" if as_far <= max(1, CLEAR * len(gaps)) and len(gaps) >= 1 / CLEAR else "chance"
+            "apart"
+            if as_far <= max(1, SPLIT_SIGNIFICANCE * len(gaps))
+            and len(gaps) >= 1 / SPLIT_SIGNIFICANCE
+            else "chance"
         )
     centred_gap = float((centred[0, 0] - centred[0, 1]) - (centred[1, 0] - centred[1, 1]))
-    return Shift(near, lean, gap, own, centred_gap, as_far, len(gaps), verdict)
+    return ContextShift(
+        similarities, lean, gap, self_cosine, centred_gap, as_far, len(gaps), verdict
+    )
 
 
 def _gaps_of_splits(lasts: Sequence[np.ndarray], anchors: Anchors) -> np.ndarray:
     """The gap for every way to deal the anchors' words into groups of the same sizes; mirror images
     count once."""
     rows, sizes = anchors.vectors[:, -1], [len(group) for group in anchors.words]
-    everyone, found = frozenset(range(len(rows))), []
-    for chosen in combinations(range(len(rows)), sizes[0]):
-        if sizes[0] == sizes[1] and 0 not in chosen:
+    all_words, gaps = frozenset(range(len(rows))), []
+    for selected in combinations(range(len(rows)), sizes[0]):
+        if sizes[0] == sizes[1] and 0 not in selected:
             continue
-        one, other = rows[list(chosen)].mean(0), rows[sorted(everyone - {*chosen})].mean(0)
-        lean = [cosine(last, one) - cosine(last, other) for last in lasts]
-        found.append(lean[0] - lean[1])
-    return np.array(found)
+        group_a, group_b = (
+            rows[list(selected)].mean(0),
+            rows[sorted(all_words - {*selected})].mean(0),
+        )
+        lean = [cosine(last, group_a) - cosine(last, group_b) for last in lasts]
+        gaps.append(lean[0] - lean[1])
+    return np.array(gaps)
 
 
 @dataclass(frozen=True)
-class Built:
+class StreamStructure:
     """How vectors come about: where LayerNorm stands ("post", "pre" or None), whether there is a
     residual connection, whether positions are added, and whether a LayerNorm follows that. layers:
     the sums of whole layers are all there is, so the first two are not known."""
@@ -298,19 +325,19 @@ class Built:
     layers: bool = False
 
 
-def built(stream: Stream) -> Built:
+def stream_structure(stream: Stream) -> StreamStructure:
     """How a stream's vectors come about."""
     sites = stream.sites
-    return Built(
+    return StreamStructure(
         norm_place(stream),
-        adds(stream),
+        has_residual(stream),
         "pos.wrote" in sites,
         "embed.normed" in sites,
         not any(each.layer >= 0 for each in sublayers(stream)),
     )
 
 
-def places(stream: Stream, specials: bool) -> np.ndarray:
+def shown_tokens(stream: Stream, specials: bool) -> np.ndarray:
     """Which tokens (their places) are shown: all, or those that are not special; all where nothing
     else is there."""
     plain = np.flatnonzero(~stream.special)
@@ -321,29 +348,29 @@ def places(stream: Stream, specials: bool) -> np.ndarray:
 # -------------------------------------------------------------------------------------
 
 
-def followed(first: Stream, second: Stream | None, shown: Iterable[int]) -> int:
+def default_token(first: Stream, second: Stream | None, visible: Iterable[int]) -> int:
     """The token (its place) to follow where the reader has chosen none: the longest one that both
     texts have, else the longest."""
-    here = [int(at) for at in shown]
+    candidates = [int(at) for at in visible]
     if second is not None:
-        both = [
+        shared = [
             at
-            for at in here
-            if counterpart(first, at, second) is not None and not first.special[at]
+            for at in candidates
+            if matching_token(first, at, second) is not None and not first.special[at]
         ]
-        here = both or here
-    return max(here, key=lambda at: sum(map(str.isalpha, first.tokens[at])))
+        candidates = shared or candidates
+    return max(candidates, key=lambda at: sum(map(str.isalpha, first.tokens[at])))
 
 
-def counterpart(first: Stream, at: int, second: Stream) -> int | None:
+def matching_token(first: Stream, at: int, second: Stream) -> int | None:
     """The place of the same token in the second text, the first if there are several: the same id,
     or else the same letters."""
-    same = np.flatnonzero(second.ids == first.ids[at])
-    if len(same):
-        return int(same[0])
-    wanted = first.tokens[at].casefold()
+    same_id = np.flatnonzero(second.ids == first.ids[at])
+    if len(same_id):
+        return int(same_id[0])
+    label = first.tokens[at].casefold()
     return next(
-        (place for place, token in enumerate(second.tokens) if token.casefold() == wanted), None
+        (place for place, token in enumerate(second.tokens) if token.casefold() == label), None
     )
 
 
@@ -408,15 +435,15 @@ class Scene:
     def arrays(self) -> dict[str, np.ndarray]:
         """For every point and site: coordinates (point, site, 2), error, norm (as recorded) and
         moved, each (point, site)."""
-        shown = np.concatenate([group.vectors for group in self.groups], axis=1)
+        shown_vectors = np.concatenate([group.vectors for group in self.groups], axis=1)
         raw = np.concatenate([group.raw for group in self.groups], axis=1)
-        found = {
-            "coordinates": self.basis.project(shown)[..., :2],
-            "error": self.basis.error(shown),
+        arrays = {
+            "coordinates": self.basis.project(shown_vectors)[..., :2],
+            "error": self.basis.error(shown_vectors),
             "norm": np.linalg.norm(raw, axis=-1),
-            "moved": moved(shown),
+            "moved": step_lengths(shown_vectors),
         }
-        return {name: array.swapaxes(0, 1) for name, array in found.items()}
+        return {name: array.swapaxes(0, 1) for name, array in arrays.items()}
 
 
 def scene(
@@ -434,20 +461,20 @@ def scene(
     and do not change it. With `words_plane` its first axis leads from the first group's mean to the
     second's, at the last site.
     """
-    made = [
+    specs = [
         (
             f"text {at + 1}" if len(streams) > 1 else "text",
             at,
-            tuple(stream.tokens[place] for place in shown),
-            tuple(map(int, shown)),
-            vectors(stream, names, shown),
+            tuple(stream.tokens[place] for place in visible),
+            tuple(map(int, visible)),
+            vectors(stream, names, visible),
         )
         for at, stream in enumerate(streams)
-        for shown in [places(stream, specials)]
+        for visible in [shown_tokens(stream, specials)]
     ]
     if anchors is not None:
         by_site = anchors.vectors.swapaxes(0, 1)
-        made += [
+        specs += [
             (
                 ", ".join(words),
                 2 + at,
@@ -457,26 +484,28 @@ def scene(
             )
             for at, words in enumerate(anchors.words)
         ]
-    groups_made = tuple(PointGroup(*one, unit(one[-1]) if unit_length else one[-1]) for one in made)
+    point_groups = tuple(
+        PointGroup(*spec, unit_vectors(spec[-1]) if unit_length else spec[-1]) for spec in specs
+    )
     rows = np.concatenate(
         [
             group.vectors.reshape(-1, group.vectors.shape[-1])
-            for group in groups_made
+            for group in point_groups
             if group.kind < 2
         ]
     )
-    ends = [group.vectors[-1].mean(0) for group in groups_made if group.kind > 1]
-    possible = len(ends) == 2 and bool(np.linalg.norm(ends[1] - ends[0]) > 0)
-    if words_plane and possible:
-        name = " → ".join(group.name for group in groups_made if group.kind > 1)
-        basis = through(rows, ends[0], ends[1], name)
+    ends = [group.vectors[-1].mean(0) for group in point_groups if group.kind > 1]
+    has_anchor_axis = len(ends) == 2 and bool(np.linalg.norm(ends[1] - ends[0]) > 0)
+    if words_plane and has_anchor_axis:
+        name = " → ".join(group.name for group in point_groups if group.kind > 1)
+        basis = axis_basis(rows, ends[0], ends[1], name)
     else:
-        basis = principal(rows)
-    return Scene(tuple(names), groups_made, basis, words_plane and not possible)
+        basis = principal_basis(rows)
+    return Scene(tuple(names), point_groups, basis, words_plane and not has_anchor_axis)
 
 
 @dataclass(frozen=True)
-class Journey:
+class PathSummary:
     """One token's way: its length over all sites, the straight line from start to end, the cosine
     of start and end, its longest step and the site where that ends."""
 
@@ -487,10 +516,10 @@ class Journey:
     site: int
 
 
-def journey(path: np.ndarray) -> Journey:
+def path_summary(path: np.ndarray) -> PathSummary:
     """The way of (site, d_model), in all dimensions."""
-    steps = moved(path)
-    return Journey(
+    steps = step_lengths(path)
+    return PathSummary(
         float(steps.sum()),
         float(np.linalg.norm(path[-1] - path[0])),
         float(cosine(path[0], path[-1])),
@@ -499,16 +528,19 @@ def journey(path: np.ndarray) -> Journey:
     )
 
 
-def others(texts: Sequence[PointGroup]) -> np.ndarray | None:
+def mean_cross_cosine(texts: Sequence[PointGroup]) -> np.ndarray | None:
     """The mean cosine between different words of two texts, as recorded, by site: (site). What a
     word in two contexts is held against; None where there are no two different words."""
-    one, other = (unit(group.raw) for group in texts)
+    vectors_a, vectors_b = (unit_vectors(group.raw) for group in texts)
     labels = [np.array([label.casefold() for label in group.labels]) for group in texts]
-    total, n = (one.sum(1) * other.sum(1)).sum(-1), one.shape[1] * other.shape[1]
+    total, n = (
+        (vectors_a.sum(1) * vectors_b.sum(1)).sum(-1),
+        vectors_a.shape[1] * vectors_b.shape[1],
+    )
     for label in {*labels[0]} & {*labels[1]}:
-        ours, theirs = one[:, labels[0] == label], other[:, labels[1] == label]
-        total = total - (ours.sum(1) * theirs.sum(1)).sum(-1)
-        n -= ours.shape[1] * theirs.shape[1]
+        same_a, same_b = vectors_a[:, labels[0] == label], vectors_b[:, labels[1] == label]
+        total = total - (same_a.sum(1) * same_b.sum(1)).sum(-1)
+        n -= same_a.shape[1] * same_b.shape[1]
     return total / n if n else None
 
 
@@ -523,35 +555,39 @@ class SiteCurves:
 
 
 def curves(
-    shown: Scene, anchors: Anchors | None, places: tuple[int, int | None], measure: str
+    scene: Scene, anchors: Anchors | None, places: tuple[int, int | None], measure: str
 ) -> SiteCurves:
     """How near the followed word, at `places` in the texts, comes to the anchors, or to itself in
     the other text."""
-    ways = [shown.path(at, place, raw=True) for at, place in enumerate(places) if place is not None]
+    paths = [
+        scene.path(at, place, raw=True) for at, place in enumerate(places) if place is not None
+    ]
     if measure == CONTEXTS:
-        if len(ways) < 2:
-            return SiteCurves((), np.empty((0, len(shown.sites))))
-        beside = others(shown.texts)
-        own = cosine(*ways)
-        if beside is None:
-            return SiteCurves((("the word", 0, 0),), own[None])
-        return SiteCurves((("the word", 0, 0), ("other words", 2, 1)), np.stack((own, beside)))
+        if len(paths) < 2:
+            return SiteCurves((), np.empty((0, len(scene.sites))))
+        other_words = mean_cross_cosine(scene.texts)
+        self_cosine = cosine(*paths)
+        if other_words is None:
+            return SiteCurves((("the word", 0, 0),), self_cosine[None])
+        return SiteCurves(
+            (("the word", 0, 0), ("other words", 2, 1)), np.stack((self_cosine, other_words))
+        )
     assert anchors is not None, "without anchors there is nothing else to measure"
-    values = pulls(ways, anchors, [group.raw for group in shown.texts], measure)
+    values = anchor_similarities(paths, anchors, [group.raw for group in scene.texts], measure)
     titles = [""] if measure == "Difference" else [", ".join(words) for words in anchors.words]
     lines = tuple(
-        (f"{at + 1} · {title}" if title else shown.texts[at].name, at, group)
-        for at in range(len(ways))
+        (f"{at + 1} · {title}" if title else scene.texts[at].name, at, group)
+        for at in range(len(paths))
         for group, title in enumerate(titles)
     )
     return SiteCurves(lines, values.reshape(len(lines), -1))
 
 
-def mean_error(shown: Scene, n_axes: int, site: int) -> float:
+def mean_error(scene: Scene, n_axes: int, site: int) -> float:
     """The mean projection error over the texts' tokens at a site."""
     return float(
         np.concatenate(
-            [shown.basis.error(group.vectors[site], n_axes) for group in shown.texts]
+            [scene.basis.error(group.vectors[site], n_axes) for group in scene.texts]
         ).mean()
     )
 
@@ -571,7 +607,7 @@ def path_table(titles: Sequence[str], array: np.ndarray, basis: Basis) -> Column
         "error in 2-D": basis.error(array, 2),
         "error in 3-D": basis.error(array, 3),
         "norm": np.linalg.norm(array, axis=-1),
-        "moved": moved(array),
+        "moved": step_lengths(array),
     }
 
 
@@ -591,16 +627,16 @@ def site_table(texts: Sequence[tuple[str, Sequence[str], np.ndarray]], basis: Ba
     }
 
 
-def curve_table(titles: Sequence[str], found: SiteCurves) -> Columns:
+def curve_table(titles: Sequence[str], site_curves: SiteCurves) -> Columns:
     """Curves as named columns, one row a site."""
-    names = [name for name, *_ in found.lines]
+    names = [name for name, *_ in site_curves.lines]
     return {"site": list(titles)} | {
         f"{at}: {name}" if names.count(name) > 1 else name: row
-        for at, (name, row) in enumerate(zip(names, found.values))
+        for at, (name, row) in enumerate(zip(names, site_curves.values))
     }
 
 
-def near_table(
+def nearest_word_table(
     titles: Sequence[str], words: Sequence[Sequence[str]], cosines: np.ndarray
 ) -> Columns:
     """The nearest words (site, rank) with their cosines, one row a site."""
@@ -613,14 +649,14 @@ def near_table(
     return columns
 
 
-def at_site(shown: Scene, site: int) -> Columns:
+def at_site(scene: Scene, site: int) -> Columns:
     """Every point of a scene at one site."""
     return site_table(
-        [(group.name, group.labels, group.vectors[site]) for group in shown.groups], shown.basis
+        [(group.name, group.labels, group.vectors[site]) for group in scene.groups], scene.basis
     )
 
 
-def all_paths(shown: Scene) -> Columns:
+def all_paths(scene: Scene) -> Columns:
     """Every point of a scene at every site."""
-    tables = [(title, at_site(shown, at)) for at, title in enumerate(shown.titles)]
+    tables = [(title, at_site(scene, at)) for at, title in enumerate(scene.titles)]
     return stacked(tables, "site")

@@ -28,14 +28,14 @@ KINDS = (MEASURED, RANDOM, CONSTRUCTION)
 AT_MOST, AT_LEAST = "at most", "at least"
 TEXT, MODEL = "text", "model"
 LACKS = "This model or text does not offer what the test needs"
-CLOSED = (
+NO_QKV = (
     "This model computes attention inside its own code, which hands out the weights alone, without "
     "the scores, queries, keys and values they are made of."
 )
 NO_CHANCE = "There is no copy of this model with permuted weights to compare with"
 MOST_ROWS = 48  # of a long text that are looked at where every pair of rows would take too long
 FEWEST = 4  # rows, tokens or words on which a verdict rests; fewer decide nothing
-TRIED = 4  # tokens that are exchanged, one after another, where each takes a pass of its own
+N_TRIALS = 4  # tokens that are exchanged, one after another, where each takes a pass of its own
 WORDS = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
@@ -48,7 +48,7 @@ class TooShort(Untestable):
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """A number, why it is what it is, and the parts of it as (name, value) for a small table;
     `shown`: the number in words, where figures do not say it."""
 
@@ -83,7 +83,7 @@ class Claim:
     bound: str
     tolerance: float
     page: str
-    measure: Callable[[ClaimContext], Measured]
+    measure: Callable[[ClaimContext], Measurement]
     times: float = 0.0
     more: float = 0.0
     unit: str = ""
@@ -116,7 +116,7 @@ class Claim:
         )
         return f"{by} {'above' if high else 'below'}"
 
-    def beyond(self, chance: float) -> float:
+    def required_bound(self, chance: float) -> float:
         """The bound that the number must reach: the tolerance, or what lies far enough beyond
         chance where that is stricter."""
         if self.bound == AT_LEAST:
@@ -176,13 +176,13 @@ class ClaimContext:
     draw: Callable[[int, int], np.ndarray] = gaussian
 
 
-def settle(claim: Claim, evidence: ClaimContext) -> Verdict:
+def evaluate_claim(claim: Claim, context: ClaimContext) -> Verdict:
     """The verdict on a claim. A number that does not exist (NaN) decides nothing."""
     try:
-        _enough(claim, evidence)
-        found, chance = _measured(claim, evidence), evidence.chance
-        del evidence  # its recordings are as large as those of permuted weights
-        by_chance = _by_chance(claim, chance)
+        _require_text(claim, context)
+        measurement, chance = _measure(claim, context), context.chance
+        del context  # its recordings are as large as those of permuted weights
+        by_chance = _measure_permuted(claim, chance)
     except TooShort as reason:
         return Verdict(SHORT, None, "–", str(reason))
     except Untestable as reason:
@@ -190,25 +190,25 @@ def settle(claim: Claim, evidence: ClaimContext) -> Verdict:
     except (LookupError, NotImplementedError, ValueError, ZeroDivisionError):
         # The error's own words are a programmer's.
         return Verdict(UNTESTABLE, None, "–", f"{LACKS}.")
-    bound = claim.tolerance if by_chance is None else claim.beyond(by_chance.value)
-    holds = found.value <= bound if claim.bound == AT_MOST else found.value >= bound
-    if by_chance is not None and found.value == by_chance.value:
+    bound = claim.tolerance if by_chance is None else claim.required_bound(by_chance.value)
+    holds = measurement.value <= bound if claim.bound == AT_MOST else measurement.value >= bound
+    if by_chance is not None and measurement.value == by_chance.value:
         holds = False  # what chance gives exactly is not beyond it
     return Verdict(
         HOLDS if holds else FAILS,
-        found.value,
-        found.shown or with_unit(found.value, claim.unit),
-        found.why,
-        found.rows,
+        measurement.value,
+        measurement.shown or with_unit(measurement.value, claim.unit),
+        measurement.why,
+        measurement.rows,
         bound,
         None if by_chance is None else by_chance.value,
         "" if by_chance is None else by_chance.shown or with_unit(by_chance.value, claim.unit),
     )
 
 
-def _enough(claim: Claim, evidence: ClaimContext) -> None:
+def _require_text(claim: Claim, context: ClaimContext) -> None:
     """Raises Untestable where there is no text, and TooShort where there is too little of it."""
-    first = evidence.recording.streams[0]
+    first = context.recording.streams[0]
     n = int((~first.special).sum())
     if not n:
         raise Untestable("There is no text yet: the model sees only its special tokens.")
@@ -219,14 +219,16 @@ def _enough(claim: Claim, evidence: ClaimContext) -> None:
         )
 
 
-def _measured(claim: Claim, evidence: ClaimContext) -> Measured:
-    found = claim.measure(_spoken(evidence))
-    if np.isnan(found.value):
+def _measure(claim: Claim, context: ClaimContext) -> Measurement:
+    measurement = claim.measure(_with_reader_errors(context))
+    if np.isnan(measurement.value):
         raise Untestable("The number does not exist here: something it divides by is 0.")
-    return found
+    return measurement
 
 
-def _by_chance(claim: Claim, chance: Callable[[], ClaimContext] | None) -> Measured | None:
+def _measure_permuted(
+    claim: Claim, chance: Callable[[], ClaimContext] | None
+) -> Measurement | None:
     """The number with permuted weights, for a claim measured here. Raises Untestable where there is
     none: alone it decides nothing."""
     if claim.kind != MEASURED:
@@ -234,29 +236,31 @@ def _by_chance(claim: Claim, chance: Callable[[], ClaimContext] | None) -> Measu
     if chance is None:
         raise Untestable(f"{NO_CHANCE}.")
     try:
-        return _measured(claim, chance())
+        return _measure(claim, chance())
     except ValueError as error:
         raise Untestable(f"{NO_CHANCE}: {str(error).rstrip('.')}.") from error
 
 
-def _spoken(evidence: ClaimContext) -> ClaimContext:
+def _with_reader_errors(context: ClaimContext) -> ClaimContext:
     """The same, with what the model refuses as a reason for the reader: those errors are written
     for people, others are not."""
 
-    def heard(ask: Callable) -> Callable:
-        def asked(*what: Any) -> Any:
+    def with_reader_error(call: Callable) -> Callable:
+        def wrapper(*arguments: Any) -> Any:
             try:
-                return ask(*what)
+                return call(*arguments)
             except ValueError as error:
                 raise Untestable(f"{LACKS}: {str(error).rstrip('.')}.") from error
 
-        return asked
+        return wrapper
 
-    doors: dict[str, Any] = {name: heard(getattr(evidence, name)) for name in _ASKED}
-    return replace(evidence, **doors)
+    calls: dict[str, Any] = {
+        name: with_reader_error(getattr(context, name)) for name in _MODEL_CALLS
+    }
+    return replace(context, **calls)
 
 
-_ASKED = (
+_MODEL_CALLS = (
     "again",
     "norms",
     "outputs",
@@ -290,7 +294,7 @@ def with_unit(value: float, unit: str) -> str:
     return f"{100 * value:.{4 if 0.99 <= value < 1 else 3}g}%"
 
 
-def about(recording: Recording) -> tuple[str, ...]:
+def provenance(recording: Recording) -> tuple[str, ...]:
     """What a file of verdicts must say when it stands alone: model, weights, edits, text."""
     model = recording.model
     return (
@@ -306,12 +310,12 @@ def about(recording: Recording) -> tuple[str, ...]:
 # the model shows.
 
 
-def at_least(stream: Stream, n: int = FEWEST, what: str = "") -> None:
+def require_tokens(stream: Stream, n: int = FEWEST, what: str = "") -> None:
     """Raises TooShort for a stream of fewer than n tokens."""
-    enough(len(stream.tokens), f"tokens{what}", n)
+    require_count(len(stream.tokens), f"tokens{what}", n)
 
 
-def enough(n: int, what: str, fewest: int = FEWEST) -> None:
+def require_count(n: int, what: str, fewest: int = FEWEST) -> None:
     """Raises TooShort for fewer than so many of what a verdict rests on, such as "rows"."""
     if n < fewest:
         raise TooShort(
@@ -320,42 +324,42 @@ def enough(n: int, what: str, fewest: int = FEWEST) -> None:
         )
 
 
-def opened(recording: Recording) -> tuple[Attention, ...]:
+def attention_with_qkv(recording: Recording) -> tuple[Attention, ...]:
     """The attentions, all with the scores, queries, keys and values they are made of. Raises
     Untestable where some are not known, or there is none."""
     if not recording.attention:
         raise Untestable("This model shows no attention.")
     if not all(each.opens for each in recording.attention):
-        raise Untestable(CLOSED)
+        raise Untestable(NO_QKV)
     return recording.attention
 
 
-def own(recording: Recording, stream: str = "") -> tuple[Attention, ...]:
+def self_attention(recording: Recording, stream: str = "") -> tuple[Attention, ...]:
     """The self-attentions, of one stream where it is named. Raises Untestable where there is
     none."""
-    found = tuple(
-        each
-        for each in recording.attention
-        if each.query == each.key and stream in ("", each.query)
+    matches = tuple(
+        attention
+        for attention in recording.attention
+        if attention.query == attention.key and stream in ("", attention.query)
     )
-    if not found:
+    if not matches:
         raise Untestable("This model shows no self-attention.")
-    return found
+    return matches
 
 
-def masked(recording: Recording) -> tuple[Attention, Stream]:
+def causal_attention(recording: Recording) -> tuple[Attention, Stream]:
     """The self-attention under a causal mask and its stream. Raises Untestable where there is
     none."""
-    for each in recording.attention:
-        if each.query == each.key == "decoder":
-            return each, recording.stream("decoder")
+    for attention in recording.attention:
+        if attention.query == attention.key == "decoder":
+            return attention, recording.stream("decoder")
     raise Untestable(
         "This model has no decoder: an encoder’s attention has no mask, and each token sees the "
         "later ones too."
     )
 
 
-def writer(recording: Recording) -> Stream:
+def output_stream(recording: Recording) -> Stream:
     """The stream that words are read from."""
     return recording.streams[-1]
 
@@ -369,11 +373,11 @@ def text_places(stream: Stream) -> np.ndarray:
 def text_rows(stream: Stream) -> np.ndarray:
     """The places of a stream's tokens that are text. Raises TooShort for fewer than FEWEST."""
     places = text_places(stream)
-    enough(len(places), "tokens of text")
+    require_count(len(places), "tokens of text")
     return places
 
 
-def few(places: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
+def subsample(places: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
     """At most so many of some places, evenly spread."""
     return (
         places
@@ -382,12 +386,12 @@ def few(places: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
     )
 
 
-def choosing(attention: Attention) -> np.ndarray:
+def rows_with_choice(attention: Attention) -> np.ndarray:
     """The queries that have more than one key to choose from, at most MOST_ROWS of them. Raises
     TooShort for fewer than FEWEST."""
     places = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
-    enough(len(places), "tokens that have more than one token to look at")
-    return few(places)
+    require_count(len(places), "tokens that have more than one token to look at")
+    return subsample(places)
 
 
 def softmax(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
@@ -406,13 +410,13 @@ def state_before(stream: Stream, layer: int, place: str) -> str:
     raise Untestable(f"This model does not show what the {place} of layer {layer} wrote.")
 
 
-def beginning(stream: Stream) -> str:
+def input_site(stream: Stream) -> str:
     """The site where token and position are together, or the token's alone in a model that adds no
     positions."""
     return "embed+pos" if "embed+pos" in stream.sites else stream.sites[0]
 
 
-def another(stream: Stream, place: int) -> str:
+def filler_text(stream: Stream, place: int) -> str:
     """A text of as many words as a stream has tokens, of which none is the token at a place."""
     label = stream.tokens[place].strip().lower()
     return " ".join(["b" if label == "a" else "a"] * len(stream.tokens))
@@ -425,7 +429,7 @@ def embedding_factor(e: ClaimContext) -> float:
     The tied readout has those rows themselves: the scores of two tokens differ by E (h - h'), the
     bias falls out. Raises Untestable where it reads anything else."""
     stream = e.recording.streams[-1]
-    at_least(stream)
+    require_tokens(stream)
     last = len(stream.tokens) - 1
     scores = e.logits(stream.name, last).astype(np.float64) - e.logits(stream.name, 0)
     product = e.embeddings() @ (stream.resid[-1, last].astype(np.float64) - stream.resid[-1, 0])
@@ -450,14 +454,14 @@ def factor(ratio: float) -> float:
     return float("nan") if not ratio > 0 else max(ratio, 1 / ratio)
 
 
-def tried(places: np.ndarray) -> list[int]:
-    """The tokens that are exchanged, one after another: TRIED of the places, evenly spread. Raises
-    TooShort for fewer places than that."""
-    enough(len(places), "tokens to try", TRIED)
-    return [int(place) for place in few(places, TRIED)]
+def sample_tokens(places: np.ndarray) -> list[int]:
+    """The tokens that are exchanged, one after another: N_TRIALS of the places, evenly spread.
+    Raises TooShort for fewer places than that."""
+    require_count(len(places), "tokens to try", N_TRIALS)
+    return [int(place) for place in subsample(places, N_TRIALS)]
 
 
-def patched(text: str, site: str, token: int) -> str:
+def patch_edit(text: str, site: str, token: int) -> str:
     """The edit that takes one token's vector at a site from the run of another text, in one
     line."""
     return f"PatchSite:{text.replace(' ', '%20')}:{site.replace('+', '%2B')}:{token}:"

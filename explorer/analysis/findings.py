@@ -2,7 +2,7 @@
 chance gives, and the address that shows it.
 
 Links between words are told where the heads show that they were learned
-(`findings_links.is_trained`); of random weights only what is true of any recording is told: where
+(`is_trained`); of random weights only what is true of any recording is told: where
 heads rest, which word turned most.
 """
 
@@ -18,19 +18,19 @@ import numpy as np
 
 from explorer.analysis import head_naming, residual, word_classes, words
 from explorer.analysis.attention import axes
-from explorer.analysis.head_naming import NAMED
+from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import is_word
 from explorer.analysis.words import Groups
 from models import token_relations
 from models.recording import Attention, Recording, Stream
 from models.results import Attribution, Lens
-from models.token_relations import AT_ONCE
+from models.token_relations import CHUNK_SIZE
 
 # What a finding is: one statement about one recording, with its evidence, its chance and the
 # address that shows it.
 
 # The kinds. LINKS are those that tie words to words; they are told of trained weights alone, see
-# `findings_links.fit`.
+# `qk_fit`.
 LINK, NEAR_LINK, INDUCTION, SAME_WORD = "link", "near link", "induction", "same word"
 CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT = "crossed", "aligned", "said by two", "left out"
 CROWD, SETTLED, PUSHED, TURNED, MOVED = "crowd", "settled", "pushed", "turned", "moved"
@@ -91,14 +91,14 @@ MOST_ELSEWHERE = 0.5  # a word to which another row gives so much is no link of 
 LEAST_LIFT = 0.25
 # Standard deviations by which a model's own pairs of queries and keys outdo pairs of different
 # heads: random weights reach it in one of 200.
-FITS = 2.6
+MIN_FIT = 2.6
 FIT_TOKENS = 64
 MOST = 24  # links of an attention
 HYPHENS = frozenset("-\u2010\u2011")
 # The order of links: from a pronoun to a noun, between words of content, other links of pronouns
 # and of words of which nothing is known, and those with a filler.
 PRONOUN_TO_NOUN, BETWEEN_CONTENT, UNSURE, FILLER = range(4)
-WORTH = (20.0, 16.0, 4.0, 0.0)  # by these; further apart than what else a score is made of
+ORDER_SCORES = (20.0, 16.0, 4.0, 0.0)  # by these; further apart than what else a score is made of
 # By the classes of the row's word and of the column's.
 ORDER = np.array(
     [
@@ -110,7 +110,7 @@ ORDER = np.array(
 )
 # In a head without a habit of place; between words that are not neighbours; from a pronoun, in a
 # head that finds a pronoun's noun in other sentences too.
-AWAKE, APART, MEASURED = 2.0, 1.0, 1.0
+NO_HABIT_BONUS, DISTANCE_BONUS, MEASURED_BONUS = 2.0, 1.0, 1.0
 
 CHANGES = {
     "tired": "wide",
@@ -151,15 +151,15 @@ class Link:
         return self.weight - self.chance
 
 
-def fit(recording: Recording) -> float:
+def qk_fit(recording: Recording) -> float:
     """By how many standard deviations a head's own queries and keys go together better than those
     of two heads of its layer.
 
     How well they go together is the spread of q . k over the text once the means of rows and
     columns are taken out, in logarithms; the deviation is that of all ways to pair the heads of
     each layer. Where weights are random the heads may be exchanged, so that this is about normal: 0
-    on average, above `FITS` in one recording of 200, whatever the weights' sizes. NaN where a model
-    does not show its queries and keys or has one head a layer.
+    on average, above `MIN_FIT` in one recording of 200, whatever the weights' sizes. NaN where a
+    model does not show its queries and keys or has one head a layer.
     """
     total, variance = 0.0, 0.0
     for attention in recording.attention:
@@ -171,10 +171,10 @@ def fit(recording: Recording) -> float:
         if queries is None or keys is None:
             continue
         with np.errstate(divide="ignore"):
-            together = np.log(queries @ keys.swapaxes(1, 2))
-        if not np.isfinite(together).all():
+            products = np.log(queries @ keys.swapaxes(1, 2))
+        if not np.isfinite(products).all():
             continue
-        pairs = together - together.mean(axis=2, keepdims=True)
+        pairs = products - products.mean(axis=2, keepdims=True)
         pairs -= pairs.mean(axis=1, keepdims=True)
         total += float(np.einsum("lhh->", pairs))
         variance += float((pairs**2).sum()) / (heads - 1)
@@ -188,33 +188,33 @@ def _spread(vectors: np.ndarray, special: np.ndarray) -> np.ndarray | None:
     places = np.flatnonzero(~special)
     if len(places) < 2:
         return None
-    few = places
+    sampled = places
     if len(places) > FIT_TOKENS:
-        few = places[np.unique(np.linspace(0, len(places) - 1, FIT_TOKENS).astype(int))]
-    around = vectors[:, :, few].astype(np.float32)
-    around = around - around.mean(axis=2, keepdims=True)
-    return (around.swapaxes(2, 3) @ around).reshape(*vectors.shape[:2], -1).astype(np.float64)
+        sampled = places[np.unique(np.linspace(0, len(places) - 1, FIT_TOKENS).astype(int))]
+    centred = vectors[:, :, sampled].astype(np.float32)
+    centred = centred - centred.mean(axis=2, keepdims=True)
+    return (centred.swapaxes(2, 3) @ centred).reshape(*vectors.shape[:2], -1).astype(np.float64)
 
 
 def is_trained(recording: Recording) -> bool:
     """True where the heads show that they were learned: queries and keys that belong together
-    (`fit`), or, of a model that does not show them, at least two heads of which most rows look at a
-    neighbour."""
-    found = fit(recording)
-    if np.isfinite(found):
-        return found >= FITS
+    (`qk_fit`), or, of a model that does not show them, at least two heads of which most rows look
+    at a neighbour."""
+    deviation = qk_fit(recording)
+    if np.isfinite(deviation):
+        return deviation >= MIN_FIT
     count = 0
     for attention in recording.attention:
         if attention.query == attention.key and attention.pattern.shape[2] > FAR:
-            beside = [
+            neighbour_means = [
                 np.diagonal(attention.pattern, offset, 2, 3).mean(axis=-1) for offset in (-1, 1)
             ]
-            count += int((np.maximum(*beside) > 0.5).sum())
+            count += int((np.maximum(*neighbour_means) > 0.5).sum())
     return count >= 2
 
 
 @dataclass(frozen=True, eq=False)
-class Between:
+class WordLevelAttention:
     """An attention between words: weights (layer, head, row, column), allowed (row, column), and
     which tokens the words are. only: the layer and head that the weights are of alone."""
 
@@ -226,13 +226,16 @@ class Between:
     only: tuple[int, int] | None = None
 
     @cached_property
-    def telling(self) -> tuple[np.ndarray, np.ndarray]:
+    def text_masks(self) -> tuple[np.ndarray, np.ndarray]:
         """Which rows and which columns are words of the text: no special tokens, no punctuation."""
         rows, keys = (
             np.array(
-                [not apart and is_word(label) for label, apart in zip(one.labels, one.special)]
+                [
+                    not is_special and is_word(label)
+                    for label, is_special in zip(groups.labels, groups.special)
+                ]
             )
-            for one in (self.rows, self.keys)
+            for groups in (self.rows, self.keys)
         )
         return rows, keys
 
@@ -267,145 +270,168 @@ class Between:
         return top + int(query), left + int(column)
 
 
-def between(
+def word_level_attention(
     attention: Attention,
     rows: words.Groups,
     keys: words.Groups,
     only: tuple[int, int] | None = None,
-) -> Between:
+) -> WordLevelAttention:
     """An attention, or one head of it (layer, head), between the words that `rows` and `keys` make:
     summed over a word's tokens as a key, averaged over them as a query."""
     pattern = attention.pattern if only is None else attention.pattern[only][None, None]
-    weights = words.between(pattern, rows, keys)
-    allowed = words.merged_allowed(attention.allowed, rows, keys)
-    return Between(attention, weights, allowed, rows, keys, only)
+    weights = words.weights_between(pattern, rows, keys)
+    allowed = words.merge_allowed(attention.allowed, rows, keys)
+    return WordLevelAttention(attention, weights, allowed, rows, keys, only)
 
 
-def links(seen: Between, names: np.ndarray, far: int = 1, habits: Sequence[str] = ()) -> list[Link]:
+def find_links(
+    word_attention: WordLevelAttention, names: np.ndarray, far: int = 1, habits: Sequence[str] = ()
+) -> list[Link]:
     """The words that attend to a word at least `far` words away, the most telling first: each pair
     of words once, in the head that shows it best; of one head alone the best.
 
     names (layer, head): what the heads are called, so that no pair is told that a name predicts;
     links of heads with one of the names `habits` stand behind others of their order.
     """
-    at_head, row, key = _largest_rows(seen)
-    layer, head = np.divmod(at_head, seen.weights.shape[1])
+    at_head, row, key = _largest_rows(word_attention)
+    layer, head = np.divmod(at_head, word_attention.weights.shape[1])
     keep = (
-        seen.telling[0][row]
-        & seen.telling[1][key]
+        word_attention.text_masks[0][row]
+        & word_attention.text_masks[1][key]
         & (np.abs(key - row) >= far)
-        & ~_halves(seen, row, key)
+        & ~_hyphen_halves(word_attention, row, key)
     )
-    keep &= ~_predicted(seen, names[layer, head], row, key)
+    keep &= ~_predicted_by_name(word_attention, names[layer, head], row, key)
     cells = np.array((layer, head, row, key))[:, keep]
-    weight, other = _beside_others(seen, cells)
-    keep = (weight - other >= LEAST_EXCESS) & (other < MOST_ELSEWHERE)
-    (layer, head, row, key), weight, other = cells[:, keep], weight[keep], other[keep]
-    order, of_head = seen.order(row, key), names[layer, head]
+    weight, competitor = _with_competitor(word_attention, cells)
+    keep = (weight - competitor >= LEAST_EXCESS) & (competitor < MOST_ELSEWHERE)
+    (layer, head, row, key), weight, competitor = cells[:, keep], weight[keep], competitor[keep]
+    order, head_names = word_attention.order(row, key), names[layer, head]
     stands_for = order == PRONOUN_TO_NOUN
-    score = np.array(WORTH)[order] + AWAKE * ~np.isin(of_head, list(habits)) + weight - other
-    score += APART * (stands_for | (np.abs(key - row) >= FAR))
-    score += MEASURED * (stands_for & (of_head == head_naming.PRONOUN))
-    return _best(seen, cells[:, keep].T, weight, other, score)
+    score = (
+        np.array(ORDER_SCORES)[order]
+        + NO_HABIT_BONUS * ~np.isin(head_names, list(habits))
+        + weight
+        - competitor
+    )
+    score += DISTANCE_BONUS * (stands_for | (np.abs(key - row) >= FAR))
+    score += MEASURED_BONUS * (stands_for & (head_names == head_naming.PRONOUN))
+    return _best_links(word_attention, cells[:, keep].T, weight, competitor, score)
 
 
-def _largest_rows(seen: Between) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _largest_rows(word_attention: WordLevelAttention) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each head and each word the row that gives it most, as numbers of heads, rows and columns:
     no other can lie beyond the others. Weights under LEAST_WEIGHT are left out."""
-    n_rows, n_keys = seen.allowed.shape
-    strong = np.flatnonzero(seen.weights >= LEAST_WEIGHT)
-    strong = strong[np.argsort(-seen.weights.ravel()[strong], kind="stable")]
+    n_rows, n_keys = word_attention.allowed.shape
+    strong = np.flatnonzero(word_attention.weights >= LEAST_WEIGHT)
+    strong = strong[np.argsort(-word_attention.weights.ravel()[strong], kind="stable")]
     at_head, cell = np.divmod(strong, n_rows * n_keys)
     _, first = np.unique(at_head * n_keys + cell % n_keys, return_index=True)
     return at_head[first], cell[first] // n_keys, cell[first] % n_keys
 
 
-def _beside_others(seen: Between, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _with_competitor(
+    word_attention: WordLevelAttention, cells: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The weights at cells (4, cell), and the largest that another row gives the same word in the
     same head."""
     layer, head, row, key = cells
-    columns = seen.weights[layer, head, :, key].astype(np.float64)
-    each = np.arange(len(row))
-    weight = columns[each, row]
-    columns[each, row] = 0
+    columns = word_attention.weights[layer, head, :, key].astype(np.float64)
+    pairs = np.arange(len(row))
+    weight = columns[pairs, row]
+    columns[pairs, row] = 0
     return weight, columns.max(axis=1, initial=0)
 
 
-def _halves(seen: Between, row: np.ndarray, key: np.ndarray) -> np.ndarray:
+def _hyphen_halves(
+    word_attention: WordLevelAttention, row: np.ndarray, key: np.ndarray
+) -> np.ndarray:
     """Which pairs are the two halves of a word with a hyphen, (pair) bool."""
-    hyphen = np.array([label in HYPHENS for label in seen.keys.labels])
-    between = np.minimum(np.minimum(row, key) + 1, len(hyphen) - 1)
-    within = seen.attention.query == seen.attention.key
-    return within & (np.abs(row - key) == 2) & hyphen[between]
+    hyphen = np.array([label in HYPHENS for label in word_attention.keys.labels])
+    middle = np.minimum(np.minimum(row, key) + 1, len(hyphen) - 1)
+    is_self = word_attention.attention.query == word_attention.attention.key
+    return is_self & (np.abs(row - key) == 2) & hyphen[middle]
 
 
-def _predicted(seen: Between, names: np.ndarray, row: np.ndarray, key: np.ndarray) -> np.ndarray:
+def _predicted_by_name(
+    word_attention: WordLevelAttention, names: np.ndarray, row: np.ndarray, key: np.ndarray
+) -> np.ndarray:
     """Which pairs a head's name predicts, (pair) bool; names (pair)."""
-    _, code = np.unique([label.casefold() for label in seen.keys.labels], return_inverse=True)
-    if len(seen.rows.labels) != len(code):
+    _, code = np.unique(
+        [label.casefold() for label in word_attention.keys.labels], return_inverse=True
+    )
+    if len(word_attention.rows.labels) != len(code):
         return np.zeros(len(names), bool)
-    holds = {
+    relations = {
         "previous": key == row - 1,
         "next": key == row + 1,
         "same word": code[key] == code[row],
         "induction": (key > 0) & (code[key - 1] == code[row]),
         "sink": key == 0,
     }
-    return np.any([(names == name) & where for name, where in holds.items()], axis=0)
+    return np.any([(names == name) & pairs for name, pairs in relations.items()], axis=0)
 
 
-def _best(
-    seen: Between, cells: np.ndarray, weight: np.ndarray, other: np.ndarray, score: np.ndarray
+def _best_links(
+    word_attention: WordLevelAttention,
+    cells: np.ndarray,
+    weight: np.ndarray,
+    competitor: np.ndarray,
+    score: np.ndarray,
 ) -> list[Link]:
     """The links at cells (link, 4) of `seen.weights`, each pair of words in the head that shows it
     best, at most MOST of them; of one head alone the best of all."""
-    heads: dict[tuple[int, int], list[int]] = {}  # of each pair those that show it, the best first
+    by_pair: dict[
+        tuple[int, int], list[int]
+    ] = {}  # of each pair those that show it, the best first
     for at in np.argsort(-score, kind="stable").tolist():
-        heads.setdefault((int(cells[at, 2]), int(cells[at, 3])), []).append(at)
-    found: list[Link] = []
-    for those in heads.values():
-        beyond = [at for at in those if _beyond_distance(seen, *cells[at].tolist())]
-        if not beyond:
+        by_pair.setdefault((int(cells[at, 2]), int(cells[at, 3])), []).append(at)
+    best: list[Link] = []
+    for ranked in by_pair.values():
+        significant = [at for at in ranked if _beyond_distance(word_attention, *cells[at].tolist())]
+        if not significant:
             continue
-        at = beyond[0]
+        at = significant[0]
         layer, head, row, key = cells[at].tolist()
-        if seen.only is not None:
-            layer, head = seen.only
-        query, token = seen.tokens(layer, head, row, key)
-        labels = seen.rows.labels[row], seen.keys.labels[key]
-        told = float(weight[at]), float(other[at]), len(beyond) - 1
-        found.append(
-            Link(layer, head, query, token, labels, (row, key), *told, score=float(score[at]))
+        if word_attention.only is not None:
+            layer, head = word_attention.only
+        query, token = word_attention.tokens(layer, head, row, key)
+        labels = word_attention.rows.labels[row], word_attention.keys.labels[key]
+        values = float(weight[at]), float(competitor[at]), len(significant) - 1
+        best.append(
+            Link(layer, head, query, token, labels, (row, key), *values, score=float(score[at]))
         )
-        if len(found) == (MOST if seen.only is None else 1):
+        if len(best) == (MOST if word_attention.only is None else 1):
             break
-    return found
+    return best
 
 
-def _beyond_distance(seen: Between, layer: int, head: int, row: int, key: int) -> bool:
+def _beyond_distance(
+    word_attention: WordLevelAttention, layer: int, head: int, row: int, key: int
+) -> bool:
     """True for a cell that stands beyond what its head gives at that distance in its other rows."""
-    if seen.attention.query != seen.attention.key:
+    if word_attention.attention.query != word_attention.attention.key:
         return True
-    along = np.diagonal(seen.weights[layer, head], key - row)
-    may = int(np.count_nonzero(np.diagonal(seen.allowed, key - row)))
-    weight = float(seen.weights[layer, head, row, key])
-    chance = (float(along.sum()) - weight) / max(1, may - 1)
+    diagonal = np.diagonal(word_attention.weights[layer, head], key - row)
+    n_allowed = int(np.count_nonzero(np.diagonal(word_attention.allowed, key - row)))
+    weight = float(word_attention.weights[layer, head, row, key])
+    chance = (float(diagonal.sum()) - weight) / max(1, n_allowed - 1)
     return weight - chance >= LEAST_LIFT * (1 - chance)
 
 
 # Findings between two texts: words that cross, a word said by two, a word left out, and the word
 # that looks most plainly at another.
 
-CLEAR = 0.4  # a weight from which a word looks at another plainly
+CLEAR_WEIGHT = 0.4  # a weight from which a word looks at another plainly
 # Beside what their words and weights are worth: two words that cross say more than one that is
 # plain, which says more than two for one. A word left out stands behind links between words of
 # content.
-CROSSES, ALIGNS, DOUBLES = 3.3, 2.0, 1.0
-LEAVES_OUT = 14.0
-LEFT = 0.15  # a source word of which no row of any head takes more is left out
+CROSSING_SCORE, ALIGNMENT_SCORE, DOUBLE_SCORE = 3.3, 2.0, 1.0
+OMISSION_SCORE = 14.0
+OMISSION_WEIGHT = 0.15  # a source word of which no row of any head takes more is left out
 
 
-def across(seen: Between) -> list[Finding]:
+def alignment_findings(word_attention: WordLevelAttention) -> list[Finding]:
     """What an attention from a target to its source shows.
 
     Rows are the words that are produced. Of the layers the one is read whose heads agree most on
@@ -416,20 +442,20 @@ def across(seen: Between) -> list[Finding]:
     neighbours that look at one word. left out: a word of the source that no row looks at, value the
     most that any gives it, chance the same of the middle one of its words.
     """
-    rows, keys = (np.flatnonzero(one) for one in seen.telling)
+    rows, keys = (np.flatnonzero(one) for one in word_attention.text_masks)
     if len(rows) < 2 or len(keys) < 2:
         return []
-    layer = int(seen.weights.mean(axis=1).max(axis=2).mean(axis=1).argmax())
-    read = Agreed(seen, layer, rows, keys)
-    return [*_crossed(read), *_doubled(read), *_left_out(read), *_aligned(read)]
+    layer = int(word_attention.weights.mean(axis=1).max(axis=2).mean(axis=1).argmax())
+    aligned = AlignedLayer(word_attention, layer, rows, keys)
+    return [*_crossing(aligned), *_double(aligned), *_omission(aligned), *_alignment(aligned)]
 
 
 @dataclass(frozen=True, eq=False)
-class Agreed:
+class AlignedLayer:
     """One layer of a cross-attention: the rows and the columns that are words, and what its heads
     say of them."""
 
-    seen: Between
+    seen: WordLevelAttention
     layer: int
     rows: np.ndarray
     keys: np.ndarray
@@ -453,7 +479,7 @@ class Agreed:
         return self.weights[:, rows, self.choice] * (self.choice >= 0)
 
     @cached_property
-    def elsewhere(self) -> np.ndarray:
+    def largest_other(self) -> np.ndarray:
         """The largest weight that another row of the head gives that choice, (head, row of
         `rows`)."""
         return self.others([(at,) for at in range(len(self.rows))])
@@ -461,17 +487,19 @@ class Agreed:
     def others(self, rows: Sequence[tuple[int, ...]]) -> np.ndarray:
         """The largest weight that a row beside some of `rows` gives the choice of the first of
         them, (head, those rows)."""
-        made = np.empty((len(self.weights), len(rows)))
-        for at, some in enumerate(rows):
-            column = self.seen.weights[self.layer][:, :, self.choice[some[0]]]
-            made[:, at] = np.delete(column, self.rows[list(some)], axis=1).max(axis=1, initial=0)
-        return made
+        result = np.empty((len(self.weights), len(rows)))
+        for at, excluded in enumerate(rows):
+            column = self.seen.weights[self.layer][:, :, self.choice[excluded[0]]]
+            result[:, at] = np.delete(column, self.rows[list(excluded)], axis=1).max(
+                axis=1, initial=0
+            )
+        return result
 
     def order(self, pairs: Iterable[tuple[int, int]]) -> float:
         """What findings of these pairs (row of `rows`, column) are worth before their weights are
         looked at. A pronoun of a translation stands for no word of the source."""
-        each = [int(self.seen.order(self.rows[row], column)) for row, column in pairs]
-        return WORTH[max(BETWEEN_CONTENT, *each)]
+        orders = [int(self.seen.order(self.rows[row], column)) for row, column in pairs]
+        return ORDER_SCORES[max(BETWEEN_CONTENT, *orders)]
 
     @property
     def beside(self) -> np.ndarray:
@@ -479,7 +507,9 @@ class Agreed:
         last)."""
         return (np.diff(self.rows) == 1) & (self.choice[:-1] >= 0) & (self.choice[1:] >= 0)
 
-    def finding(self, kind: str, head: int, row: int, columns: tuple[int, ...], **rest) -> Finding:
+    def finding(
+        self, kind: str, head: int, row: int, columns: tuple[int, ...], **fields
+    ) -> Finding:
         """A finding at a row of `rows` and some columns."""
         cells = [
             self.seen.tokens(self.layer, head, int(self.rows[row]), column) for column in columns
@@ -492,129 +522,136 @@ class Agreed:
             of=self.seen.weights.shape[0] * self.seen.weights.shape[1],
             query=cells[0][0],
             keys=tuple(key for _, key in cells),
-            **rest,
+            **fields,
         )
 
 
-def _crossed(read: Agreed) -> list[Finding]:
+def _crossing(aligned: AlignedLayer) -> list[Finding]:
     """The clearest two words that cross."""
-    choice = read.choice
-    crosses = read.beside & (choice[1:] == choice[:-1] - 1)
+    choice = aligned.choice
+    crosses = aligned.beside & (choice[1:] == choice[:-1] - 1)
     if not crosses.any():
         return []
-    smaller = np.minimum(read.given[:, :-1], read.given[:, 1:])
-    larger = np.maximum(read.elsewhere[:, :-1], read.elsewhere[:, 1:])
+    smaller = np.minimum(aligned.given[:, :-1], aligned.given[:, 1:])
+    larger = np.maximum(aligned.largest_other[:, :-1], aligned.largest_other[:, 1:])
     order = [
-        read.order(((row, int(choice[row])), (row + 1, int(choice[row + 1]))))
+        aligned.order(((row, int(choice[row])), (row + 1, int(choice[row + 1]))))
         for row in range(len(choice) - 1)
     ]
-    worth = np.where(crosses & _tells(smaller, larger), order + smaller - larger, -1)
+    worth = np.where(crosses & _is_clear(smaller, larger), order + smaller - larger, -1)
     head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
     if worth[head, row] < 0:
         return []
     columns = int(choice[row]), int(choice[row + 1])
     return [
-        read.finding(
+        aligned.finding(
             CROSSED,
             head,
             row,
             columns,
             value=float(smaller[head, row]),
             chance=float(larger[head, row]),
-            score=CROSSES + float(worth[head, row]),
-            words=(*_said(read, row, 2), *(read.seen.keys.labels[one] for one in columns)),
+            score=CROSSING_SCORE + float(worth[head, row]),
+            words=(
+                *_target_words(aligned, row, 2),
+                *(aligned.seen.keys.labels[one] for one in columns),
+            ),
             also=int((worth[:, row] >= 0).sum()) - 1,
         )
     ]
 
 
-def _tells(weight: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _is_clear(weight: np.ndarray, competitor: np.ndarray) -> np.ndarray:
     """Where a weight is plain and lies beyond that of another row."""
-    return (weight >= CLEAR) & (weight - other >= LEAST_EXCESS) & (other < MOST_ELSEWHERE)
+    return (
+        (weight >= CLEAR_WEIGHT)
+        & (weight - competitor >= LEAST_EXCESS)
+        & (competitor < MOST_ELSEWHERE)
+    )
 
 
-def _said(read: Agreed, row: int, number: int) -> tuple[str, ...]:
-    return tuple(read.seen.rows.labels[read.rows[row + one]] for one in range(number))
+def _target_words(aligned: AlignedLayer, row: int, n_words: int) -> tuple[str, ...]:
+    return tuple(aligned.seen.rows.labels[aligned.rows[row + offset]] for offset in range(n_words))
 
 
-def _doubled(read: Agreed) -> list[Finding]:
+def _double(aligned: AlignedLayer) -> list[Finding]:
     """The clearest pair of neighbouring target words that look at one source word."""
-    smaller = np.minimum(read.given[:, :-1], read.given[:, 1:])
-    same = read.beside & (read.choice[1:] == read.choice[:-1])
+    smaller = np.minimum(aligned.given[:, :-1], aligned.given[:, 1:])
+    same = aligned.beside & (aligned.choice[1:] == aligned.choice[:-1])
     if not same.any():
         return []
-    others = read.others([(row, row + 1) for row in range(len(read.rows) - 1)])
+    others = aligned.others([(row, row + 1) for row in range(len(aligned.rows) - 1)])
     order = [
-        read.order(((row, int(read.choice[row])), (row + 1, int(read.choice[row]))))
-        for row in range(len(read.rows) - 1)
+        aligned.order(((row, int(aligned.choice[row])), (row + 1, int(aligned.choice[row]))))
+        for row in range(len(aligned.rows) - 1)
     ]
-    worth = np.where(same & _tells(smaller, others), order + smaller - others, -1)
+    worth = np.where(same & _is_clear(smaller, others), order + smaller - others, -1)
     head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
     if worth[head, row] < 0:
         return []
-    column = int(read.choice[row])
+    column = int(aligned.choice[row])
     return [
-        read.finding(
+        aligned.finding(
             SAID_BY_TWO,
             head,
             row,
             (column,),
             value=float(smaller[head, row]),
             chance=float(others[head, row]),
-            score=DOUBLES + float(worth[head, row]),
-            words=(*_said(read, row, 2), read.seen.keys.labels[column]),
+            score=DOUBLE_SCORE + float(worth[head, row]),
+            words=(*_target_words(aligned, row, 2), aligned.seen.keys.labels[column]),
             also=int((worth[:, row] >= 0).sum()) - 1,
         )
     ]
 
 
-def _left_out(read: Agreed) -> list[Finding]:
+def _omission(aligned: AlignedLayer) -> list[Finding]:
     """The source word at which no row of any head of the layer looks, where the others are looked
     at."""
     # All rows count, those that produce punctuation too.
-    most = read.seen.weights[read.layer].max(axis=(0, 1))[read.keys].astype(np.float64)
+    most = aligned.seen.weights[aligned.layer].max(axis=(0, 1))[aligned.keys].astype(np.float64)
     at, middle = int(most.argmin()), float(np.median(most))
-    if most[at] >= LEFT or middle < CLEAR:
+    if most[at] >= OMISSION_WEIGHT or middle < CLEAR_WEIGHT:
         return []
-    column = int(read.keys[at])
-    head, row = np.unravel_index(read.weights[:, :, column].argmax(), read.weights.shape[:2])
-    filler = read.seen.classes[1][column] == word_classes.FILLER
+    column = int(aligned.keys[at])
+    head, row = np.unravel_index(aligned.weights[:, :, column].argmax(), aligned.weights.shape[:2])
+    filler = aligned.seen.classes[1][column] == word_classes.FILLER
     return [
-        read.finding(
+        aligned.finding(
             LEFT_OUT,
             int(head),
             int(row),
             (column,),
             value=float(most[at]),
             chance=middle,
-            score=WORTH[FILLER] if filler else LEAVES_OUT,
-            words=(read.seen.keys.labels[column],),
+            score=ORDER_SCORES[FILLER] if filler else OMISSION_SCORE,
+            words=(aligned.seen.keys.labels[column],),
         )
     ]
 
 
-def _aligned(read: Agreed) -> list[Finding]:
+def _alignment(aligned: AlignedLayer) -> list[Finding]:
     """The word that looks most plainly at a word of the source."""
     order = [
-        read.order(((row, column),)) if column >= 0 else 0.0
-        for row, column in enumerate(read.choice.tolist())
+        aligned.order(((row, column),)) if column >= 0 else 0.0
+        for row, column in enumerate(aligned.choice.tolist())
     ]
-    tells = _tells(read.given, read.elsewhere)
-    worth = np.where(tells, order + read.given - read.elsewhere, -1)
+    tells = _is_clear(aligned.given, aligned.largest_other)
+    worth = np.where(tells, order + aligned.given - aligned.largest_other, -1)
     head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
     if worth[head, row] < 0:
         return []
-    column = int(read.choice[row])
+    column = int(aligned.choice[row])
     return [
-        read.finding(
+        aligned.finding(
             ALIGNED,
             head,
             row,
             (column,),
-            value=float(read.given[head, row]),
-            chance=float(read.elsewhere[head, row]),
-            score=ALIGNS + float(worth[head, row]),
-            words=(*_said(read, row, 1), read.seen.keys.labels[column]),
+            value=float(aligned.given[head, row]),
+            chance=float(aligned.largest_other[head, row]),
+            score=ALIGNMENT_SCORE + float(worth[head, row]),
+            words=(*_target_words(aligned, row, 1), aligned.seen.keys.labels[column]),
             also=int((worth[:, row] >= 0).sum()) - 1,
         )
     ]
@@ -623,26 +660,26 @@ def _aligned(read: Agreed) -> list[Finding]:
 # What the heads of an attention do taken together: the crowd, and the head that finds what was
 # said before.
 
-MANY = 5  # repeated words that make a repetition sure
-REGULAR = 10.0  # a habit of place stands behind links of nouns and other words of content
+SURE_REPEATS = 5  # repeated words that make a repetition sure
+REGULARITY_SCORE = 10.0  # a habit of place stands behind links of nouns and other words of content
 BY_PLACE = ("previous", "next", "self", "diagonal", "anti-diagonal")
 SETTLED_BY_PLACE = (head_naming.SINK, *BY_PLACE)
 
 
 def crowd(
-    named: Sequence[head_naming.Head], recording: Recording, attention: Attention
+    heads: Sequence[head_naming.Head], recording: Recording, attention: Attention
 ) -> Finding | None:
     """How many heads have which name. The head a page opens on is one without a habit, else one of
     the rarest; the one that shows the crowd is of those that are most. None where no head has a
     name."""
-    counts = Counter(one.name for one in named if one.name in SETTLED_BY_PLACE)
+    counts = Counter(head.name for head in heads if head.name in SETTLED_BY_PLACE)
     if not counts:
         return None
     common = counts.most_common(1)[0][0]
-    free = [one for one in named if one.name not in counts]
+    unnamed = [head for head in heads if head.name not in counts]
     rarest = min(counts, key=lambda name: (name == head_naming.SINK, counts[name]))
-    first = next(iter(free), None) or next(one for one in named if one.name == rarest)
-    shown = next(one for one in named if one.name == common)
+    opening_head = next(iter(unnamed), None) or next(head for head in heads if head.name == rarest)
+    shown_head = next(head for head in heads if head.name == common)
     keys = recording.stream(attention.key)
     special = tuple(dict.fromkeys(keys.tokens[at] for at in np.flatnonzero(keys.special)))
     first_token = () if keys.special[:1].any() else ("the first token",)
@@ -650,36 +687,36 @@ def crowd(
         CROWD,
         float(sum(counts.values())),
         0.0,
-        0.3 + 0.1 * counts[common] / len(named),
+        0.3 + 0.1 * counts[common] / len(heads),
         attention.name,
-        first.layer,
-        first.head,
-        len(named),
+        opening_head.layer,
+        opening_head.head,
+        len(heads),
         words=first_token + special,
         counts=tuple(counts.most_common()),
-        shown=(shown.layer, shown.head),
+        shown=(shown_head.layer, shown_head.head),
     )
 
 
-def too_short(named: Sequence[head_naming.Head], recording: Recording) -> Finding | None:
+def too_short(heads: Sequence[head_naming.Head], recording: Recording) -> Finding | None:
     """That a text has too few tokens for names, value how many it has; None for one that has enough
     and for one without words."""
     stream = recording.streams[0]
-    if named[0].name != head_naming.TOO_SHORT or stream.special.all():
+    if heads[0].name != head_naming.TOO_SHORT or stream.special.all():
         return None
     attention = recording.attention[0].name
     n, least = len(stream.tokens), head_naming.FEWEST_TOKENS
-    return Finding(SHORT, float(n), float(least), 0.1, attention, 0, 0, len(named))
+    return Finding(SHORT, float(n), float(least), 0.1, attention, 0, 0, len(heads))
 
 
-def regularity(named: Sequence[head_naming.Head], attention: Attention) -> Finding | None:
+def regularity(heads: Sequence[head_naming.Head], attention: Attention) -> Finding | None:
     """The head that follows its name furthest beyond an even row: a habit of place, not a sink and
     no repetition, which is told of itself. That a token attends to itself is told where there is
     nothing else. value and chance: the score and chance of its name."""
-    by_place = [one for one in named if one.name in BY_PLACE]
+    by_place = [head for head in heads if head.name in BY_PLACE]
 
-    def rank(one: head_naming.Head) -> tuple[bool, float]:
-        return one.name != "self", head_naming.lift(one.score, one.chance)
+    def rank(head: head_naming.Head) -> tuple[bool, float]:
+        return head.name != "self", head_naming.lift(head.score, head.chance)
 
     best = max(by_place, key=rank, default=None)
     if best is None:
@@ -688,18 +725,18 @@ def regularity(named: Sequence[head_naming.Head], attention: Attention) -> Findi
         REGULARITY,
         best.score,
         best.chance,
-        REGULAR + head_naming.lift(best.score, best.chance),
+        REGULARITY_SCORE + head_naming.lift(best.score, best.chance),
         attention.name,
         best.layer,
         best.head,
-        len(named),
+        len(heads),
         words=(best.name,),
-        also=sum(one.name == best.name for one in by_place) - 1,
-        counts=(("shown", best.n_shown), ("rows", best.n_queries)),
+        also=sum(head.name == best.name for head in by_place) - 1,
+        counts=(("shown", best.n_matches), ("rows", best.n_queries)),
     )
 
 
-def repeated(seen: Between) -> list[Finding]:
+def repetition_findings(word_attention: WordLevelAttention) -> list[Finding]:
     """The heads that find what was said before: one where a word looks at what followed it the
     first time, one where it looks at itself elsewhere.
 
@@ -707,43 +744,47 @@ def repeated(seen: Between) -> list[Finding]:
     `head_naming.Relation` has score and chance, over the words that can show it, whose number is
     counts.
     """
-    attention, labels = seen.attention, seen.keys.labels
-    masks = token_relations.repeats(labels, seen.keys.special)
-    found = []
-    of_rows, of_keys = (
-        (one == word_classes.CONTENT) | (one == word_classes.UNSURE) for one in seen.classes
+    attention, labels = word_attention.attention, word_attention.keys.labels
+    masks = token_relations.repetition_relations(labels, word_attention.keys.special)
+    result = []
+    content_rows, content_keys = (
+        (one == word_classes.CONTENT) | (one == word_classes.UNSURE)
+        for one in word_attention.classes
     )
     for kind in (INDUCTION, SAME_WORD):
-        mask = masks[kind] & seen.allowed
+        mask = masks[kind] & word_attention.allowed
         rows = np.flatnonzero(mask.any(axis=1))
         if len(rows) < 2:
             continue
-        chance = float((mask[rows].sum(axis=1) / seen.allowed[rows].sum(axis=1)).mean())
-        mass = token_relations.mass(seen.weights, mask)
+        chance = float((mask[rows].sum(axis=1) / word_attention.allowed[rows].sum(axis=1)).mean())
+        mass = token_relations.mass(word_attention.weights, mask)
         score = mass.mean(axis=-1)
         layer, head = (int(one) for one in np.unravel_index(score.argmax(), score.shape))
         value = float(score[layer, head])
         lift = (value - chance) / max(1 - chance, 1e-9)
         # One lucky row would not do: more than half of them show it.
-        if lift < NAMED or 2 * int((mass[layer, head] > NAMED).sum()) <= len(rows):
+        if lift < MIN_LIFT or 2 * int((mass[layer, head] > MIN_LIFT).sum()) <= len(rows):
             continue
         row, key = np.unravel_index(
-            (np.where(mask, seen.weights[layer, head], -1) + (of_rows[:, None] & of_keys)).argmax(),
+            (
+                np.where(mask, word_attention.weights[layer, head], -1)
+                + (content_rows[:, None] & content_keys)
+            ).argmax(),
             mask.shape,
         )
-        query, token = seen.tokens(layer, head, int(row), int(key))
+        query, token = word_attention.tokens(layer, head, int(row), int(key))
         # Few repeats are soon told: words that fill every text are repeated in any.
-        plain = int(of_rows[rows].sum())
-        much = min(1.0, plain / MANY)
-        found.append(
+        n_content = int(content_rows[rows].sum())
+        certainty = min(1.0, n_content / SURE_REPEATS)
+        result.append(
             Finding(
                 kind,
                 value,
                 chance,
-                WORTH[BETWEEN_CONTENT if much else FILLER]
-                + AWAKE
-                + APART
-                + lift * (0.4 + much) * (1 if kind == INDUCTION else 0.9),
+                ORDER_SCORES[BETWEEN_CONTENT if certainty else FILLER]
+                + NO_HABIT_BONUS
+                + DISTANCE_BONUS
+                + lift * (0.4 + certainty) * (1 if kind == INDUCTION else 0.9),
                 attention.name,
                 layer,
                 head,
@@ -751,18 +792,18 @@ def repeated(seen: Between) -> list[Finding]:
                 query,
                 (token,),
                 (labels[row], labels[key]),
-                int((score > NAMED).sum()) - 1,
+                int((score > MIN_LIFT).sum()) - 1,
                 counts=(("rows", len(rows)),),
             )
         )
-    return found
+    return result
 
 
 # Findings of the residual stream and of what is read off it: the word that turned most, the one
 # that attention moved most, where an answer was settled and what pushed it.
 
 # Share of attention beyond the other words' from which it is plain to see.
-PLAIN = 0.05
+MIN_EXCESS_SHARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -773,10 +814,10 @@ class StreamPrediction:
     lens: Lens
     token: int
     said: str
-    taken_apart: Attribution | None = None
+    attribution: Attribution | None = None
 
 
-def turned(stream: Stream, grouped: Groups) -> list[Finding]:
+def stream_findings(stream: Stream, grouped: Groups) -> list[Finding]:
     """The word that one sub-layer turned most beyond the other words there, and the word into which
     attention wrote most, layer by layer.
 
@@ -785,28 +826,37 @@ def turned(stream: Stream, grouped: Groups) -> list[Finding]:
     |before|), on average over the layers; chance: the other words', beyond which it lies by
     PLAIN. Both say something from three words on.
     """
-    telling = np.flatnonzero(
-        [not apart and is_word(label) for label, apart in zip(grouped.labels, grouped.special)]
+    text_words = np.flatnonzero(
+        [
+            not is_special and is_word(label)
+            for label, is_special in zip(grouped.labels, grouped.special)
+        ]
     )
-    if len(telling) < 3 or len(stream.sites) < 3:
+    if len(text_words) < 3 or len(stream.sites) < 3:
         return []
-    places = [one for one in residual.sublayers(stream) if one.layer >= 0]
-    found = []
-    turns = _of_all(residual.degrees, stream, [(one.before, one.after) for one in places])
-    angles = _by_word(turns, grouped).take(telling, axis=1)
-    moves = [(one.before, one.wrote) for one in places if one.place == "attn"]
-    shares = _by_word(_of_all(residual.share, stream, moves), grouped).take(telling, axis=1)
+    sublayers = [sublayer for sublayer in residual.sublayers(stream) if sublayer.layer >= 0]
+    result = []
+    turns = _measure_pairs(
+        residual.degrees, stream, [(sublayer.before, sublayer.after) for sublayer in sublayers]
+    )
+    angles = _word_maxima(turns, grouped).take(text_words, axis=1)
+    moves = [
+        (sublayer.before, sublayer.wrote) for sublayer in sublayers if sublayer.place == "attn"
+    ]
+    shares = _word_maxima(_measure_pairs(residual.write_share, stream, moves), grouped).take(
+        text_words, axis=1
+    )
     if len(angles) and np.isfinite(angles).all():
-        found.append(_turned(angles, turns, places, stream, grouped, telling))
+        result.append(_largest_turn(angles, turns, sublayers, stream, grouped, text_words))
     if len(shares) and np.isfinite(shares).all():
         mean = np.mean(shares, axis=0)
         at = int(mean.argmax())
         others = float(np.delete(mean, at).mean())
-        if mean[at] - others < PLAIN:
-            return found
-        word = int(telling[at])
+        if mean[at] - others < MIN_EXCESS_SHARE:
+            return result
+        word = int(text_words[at])
         token = grouped.starts[word]
-        found.append(
+        result.append(
             Finding(
                 MOVED,
                 float(mean[at]),
@@ -823,10 +873,10 @@ def turned(stream: Stream, grouped: Groups) -> list[Finding]:
                 ),
             )
         )
-    return found
+    return result
 
 
-def _of_all(
+def _measure_pairs(
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray],
     stream: Stream,
     pairs: Sequence[tuple[str, str]],
@@ -834,37 +884,39 @@ def _of_all(
     """A measure of the vectors at two sites, for each pair of these and each token, (pair, token);
     of a short text for several pairs at once."""
     sites = {site: at for at, site in enumerate(stream.sites)}
-    made = np.empty((len(pairs), len(stream.tokens)), stream.resid.dtype)
-    step = max(1, AT_ONCE // max(1, stream.resid[0].size))
+    result = np.empty((len(pairs), len(stream.tokens)), stream.resid.dtype)
+    step = max(1, CHUNK_SIZE // max(1, stream.resid[0].size))
     for at in range(0, len(pairs), step):
-        one, other = ([sites[each] for each in both] for both in zip(*pairs[at : at + step]))
-        made[at : at + step] = measure(stream.resid[one], stream.resid[other])
-    return made
+        first_sites, second_sites = (
+            [sites[each] for each in both] for both in zip(*pairs[at : at + step])
+        )
+        result[at : at + step] = measure(stream.resid[first_sites], stream.resid[second_sites])
+    return result
 
 
-def _turned(
+def _largest_turn(
     angles: np.ndarray,
     turns: np.ndarray,
-    places: list[residual.SubLayer],
+    sublayers: list[residual.SubLayer],
     stream: Stream,
     grouped: Groups,
-    telling: np.ndarray,
+    text_words: np.ndarray,
 ) -> Finding:
     """The largest of angles (sub-layer, word) beyond the mean of the other words there. turns: the
     same of all tokens, (sub-layer, token)."""
     n = angles.shape[1]
     others = (angles.sum(axis=1, keepdims=True) - angles) / (n - 1)
     at, word = np.unravel_index((angles - others).argmax(), angles.shape)
-    of = grouped.of == telling[word]
-    token = int(np.where(of, turns[at], -1.0).argmax())
+    in_word = grouped.of == text_words[word]
+    token = int(np.where(in_word, turns[at], -1.0).argmax())
     return Finding(
         TURNED,
         float(angles[at, word]),
         float(others[at, word]),
         0.22 + min(0.2, float((angles - others)[at, word]) / 200),
         query=token,
-        words=(grouped.labels[telling[word]],),
-        site=places[at].site,
+        words=(grouped.labels[text_words[word]],),
+        site=sublayers[at].site,
         page="residual",
         address=(
             ("flow", "Writes"),
@@ -875,12 +927,12 @@ def _turned(
     )
 
 
-def _by_word(values: np.ndarray, grouped: Groups) -> np.ndarray:
+def _word_maxima(values: np.ndarray, grouped: Groups) -> np.ndarray:
     """The largest of a word's tokens, (..., word)."""
     return np.maximum.reduceat(values, grouped.starts, axis=-1)
 
 
-def answered(stream: Stream, answer: StreamPrediction) -> list[Finding]:
+def answer_findings(stream: Stream, answer: StreamPrediction) -> list[Finding]:
     """From which site on the model's own answer stays first, and what pushed it most.
 
     settled: value the number of the site, chance that of the text's other tokens on average.
@@ -888,12 +940,12 @@ def answered(stream: Stream, answer: StreamPrediction) -> list[Finding]:
     word's, where it was so taken apart), chance the mean size of all heads' and networks' parts.
     """
     lens, token = answer.lens, answer.token
-    first = _settled(lens.rank)
-    others = np.delete(first, token)
-    found = []
-    at = int(first[token])
+    settled_sites = _settled_sites(lens.rank)
+    others = np.delete(settled_sites, token)
+    result = []
+    at = int(settled_sites[token])
     if at < len(lens.sites):
-        found.append(
+        result.append(
             Finding(
                 SETTLED,
                 float(at),
@@ -907,19 +959,19 @@ def answered(stream: Stream, answer: StreamPrediction) -> list[Finding]:
                 address=(("token", str(token)),),
             )
         )
-    if answer.taken_apart is not None:
-        found += _pushed(answer, answer.taken_apart)
-    return found
+    if answer.attribution is not None:
+        result += _largest_push(answer, answer.attribution)
+    return result
 
 
-def _settled(rank: np.ndarray) -> np.ndarray:
+def _settled_sites(rank: np.ndarray) -> np.ndarray:
     """The first site from which on the final answer stays first, (token); rank (site, token)."""
     wrong = rank[::-1] > 0
     return len(rank) - np.where(wrong.any(axis=0), wrong.argmax(axis=0), len(rank))
 
 
-def _pushed(answer: StreamPrediction, apart: Attribution) -> list[Finding]:
-    parts = [part for part in apart.parts if part.kind in ("head", "ffn")]
+def _largest_push(answer: StreamPrediction, attribution: Attribution) -> list[Finding]:
+    parts = [part for part in attribution.parts if part.kind in ("head", "ffn")]
     if len(parts) < 2:
         return []
     best = max(parts, key=lambda part: part.value)
@@ -948,7 +1000,7 @@ def _pushed(answer: StreamPrediction, apart: Attribution) -> list[Finding]:
 MOST_LINKS = 12
 # Names of heads with a habit of place: what else they show stands behind other links of its order.
 # Heads whose near links are told where they have no far one.
-NEAR_TOO = (head_naming.NO_PATTERN, head_naming.TOO_SHORT, head_naming.PRONOUN)
+NEAR_LINK_NAMES = (head_naming.NO_PATTERN, head_naming.TOO_SHORT, head_naming.PRONOUN)
 HABITS = (head_naming.SINK, "self", "previous", "next")
 
 
@@ -967,44 +1019,44 @@ def findings(
     that. heads: what `head_naming.describe` made of each attention by its name, where it is at
     hand. trained: what `findings.is_trained` says, where that is known.
     """
-    found: list[Finding] = []
+    result: list[Finding] = []
     if trained is None:
         trained = is_trained(recording)
     for attention in recording.attention:
-        named = heads[attention.name] if heads else head_naming.describe(recording, attention)
-        every: list[Finding | None] = [crowd(named, recording, attention)]
-        every.append(regularity(named, attention))
-        if not found:
-            every.append(too_short(named, recording))
-        found += [one for one in every if one is not None]
+        named_heads = heads[attention.name] if heads else head_naming.describe(recording, attention)
+        candidates: list[Finding | None] = [crowd(named_heads, recording, attention)]
+        candidates.append(regularity(named_heads, attention))
+        if not result:
+            candidates.append(too_short(named_heads, recording))
+        result += [one for one in candidates if one is not None]
         if trained:
-            found += _links(between_words(recording, attention, after), named)
+            result += _links(attention_between_words(recording, attention, after), named_heads)
     for stream in recording.streams:
         grouped = words.words(stream, _text(recording, stream.name))
-        found += turned(stream, grouped)
+        result += stream_findings(stream, grouped)
     if answer is not None:
-        found += answered(recording.stream(answer.lens.stream), answer)
-    ranked = sorted(found, key=lambda one: -one.score)
-    return tuple(_addressed(recording, one) for one in ranked)
+        result += answer_findings(recording.stream(answer.lens.stream), answer)
+    ranked = sorted(result, key=lambda one: -one.score)
+    return tuple(_with_address(recording, one) for one in ranked)
 
 
-def worth(found: Sequence[Finding], most: int = 5) -> tuple[Finding, ...]:
+def select_findings(ranked: Sequence[Finding], limit: int = 5) -> tuple[Finding, ...]:
     """The strongest finding and others beside it: no two of the same head, no two with the same
-    word and kind, at most two far links in a row of `most`, so that each leads elsewhere."""
+    word and kind, at most two far links in a row of `limit`, so that each leads elsewhere."""
     chosen: list[Finding] = []
-    for one in found:
-        if len(chosen) == most:
+    for finding in ranked:
+        if len(chosen) == limit:
             break
-        heads = {(each.attention, each.at) for each in chosen if each.head >= 0}
-        said = {(each.kind, each.words[:1]) for each in chosen}
-        alike = sum(each.kind == one.kind for each in chosen)
+        heads = {(other.attention, other.at) for other in chosen if other.head >= 0}
+        topics = {(other.kind, other.words[:1]) for other in chosen}
+        n_alike = sum(other.kind == finding.kind for other in chosen)
         if (
-            (one.head >= 0 and (one.attention, one.at) in heads)
-            or (one.kind, one.words[:1]) in said
-            or alike >= (2 if one.kind in LINKS else 1)
+            (finding.head >= 0 and (finding.attention, finding.at) in heads)
+            or (finding.kind, finding.words[:1]) in topics
+            or n_alike >= (2 if finding.kind in LINKS else 1)
         ):
             continue
-        chosen.append(one)
+        chosen.append(finding)
     return tuple(chosen)
 
 
@@ -1015,69 +1067,74 @@ def strongest_link(
     where the head has no name, at a near one; None where there is none, and of cross-attention."""
     if attention.query != attention.key:
         return None
-    at = (head.layer, head.head)
-    seen = between_words(recording, attention, "", at)
-    far = 1 if head.name in NEAR_TOO else FAR
-    found = links(seen, np.array([[head.name]]), far)
-    return found[0] if found else None
+    layer_head = (head.layer, head.head)
+    word_attention = attention_between_words(recording, attention, "", layer_head)
+    far = 1 if head.name in NEAR_LINK_NAMES else FAR
+    matches = find_links(word_attention, np.array([[head.name]]), far)
+    return matches[0] if matches else None
 
 
-def _links(seen: Between, named: Sequence[head_naming.Head]) -> list[Finding]:
-    """What ties words to words in an attention, whose heads are `named`."""
-    if seen.attention.query != seen.attention.key:
-        return across(seen)
-    found = repeated(seen)
-    repeats = any(one.kind == INDUCTION for one in found)
-    names = np.array([one.name for one in named]).reshape(seen.weights.shape[:2])
-    linked = _fresh(seen, links(seen, names, habits=HABITS), repeats)
-    found = [
-        _with(one, score=one.score - AWAKE) if names[one.at] in HABITS else one for one in found
+def _links(word_attention: WordLevelAttention, heads: Sequence[head_naming.Head]) -> list[Finding]:
+    """What ties words to words in an attention, by its `heads`."""
+    if word_attention.attention.query != word_attention.attention.key:
+        return alignment_findings(word_attention)
+    repetitions = repetition_findings(word_attention)
+    repeats = any(one.kind == INDUCTION for one in repetitions)
+    names = np.array([one.name for one in heads]).reshape(word_attention.weights.shape[:2])
+    new_links = _novel_links(
+        word_attention, find_links(word_attention, names, habits=HABITS), repeats
+    )
+    repetitions = [
+        _replace(one, score=one.score - NO_HABIT_BONUS) if names[one.at] in HABITS else one
+        for one in repetitions
     ]
-    return [*found, *(_told(seen, link) for link in linked[:MOST_LINKS])]
+    return [*repetitions, *(_link_finding(word_attention, link) for link in new_links[:MOST_LINKS])]
 
 
-def _told(seen: Between, link: Link) -> Finding:
+def _link_finding(word_attention: WordLevelAttention, link: Link) -> Finding:
     """A link as a finding."""
     return Finding(
         LINK if abs(link.places[0] - link.places[1]) >= FAR else NEAR_LINK,
         link.weight,
         link.chance,
         link.score,
-        seen.attention.name,
+        word_attention.attention.name,
         link.layer,
         link.head,
-        seen.weights.shape[0] * seen.weights.shape[1],
+        word_attention.weights.shape[0] * word_attention.weights.shape[1],
         link.query,
         (link.key,),
         link.words,
         link.also,
-        retype=_retype(seen, link),
+        retype=_retype(word_attention, link),
     )
 
 
-def _fresh(seen: Between, linked: list[Link], repeats: bool) -> list[Link]:
+def _novel_links(
+    word_attention: WordLevelAttention, candidates: list[Link], repeats: bool
+) -> list[Link]:
     """The links that a repetition does not say already: none between a word and itself, and, where
     a head `repeats`, none to what followed the word before."""
-    said = [label.casefold() for label in seen.keys.labels]
+    folded = [label.casefold() for label in word_attention.keys.labels]
     return [
         link
-        for link in linked
-        if said[link.places[1]] != said[link.places[0]]
-        and not (repeats and said[link.places[1] - 1] == said[link.places[0]])
+        for link in candidates
+        if folded[link.places[1]] != folded[link.places[0]]
+        and not (repeats and folded[link.places[1] - 1] == folded[link.places[0]])
     ]
 
 
-def _with(one: Finding, **other: Any) -> Finding:
+def _replace(finding: Finding, **fields: Any) -> Finding:
     """The finding with some fields another: as `dataclasses.replace`, in a third of its time."""
-    return Finding(**vars(one) | other)
+    return Finding(**vars(finding) | fields)
 
 
-def between_words(
+def attention_between_words(
     recording: Recording,
     attention: Attention,
     after: str,
     only: tuple[int, int] | None = None,
-) -> Between:
+) -> WordLevelAttention:
     """An attention, or one head of it, between the words of its texts. `after`: what follows a
     target, for its last row."""
     rows, keys = (
@@ -1085,9 +1142,9 @@ def between_words(
         for name in (attention.query, attention.key)
     )
     if attention.query != attention.key:
-        said = axes(recording, attention, after).said or ()
-        rows = words.produced(rows, *said[-1])
-    return between(attention, rows, keys, only)
+        produced = axes(recording, attention, after).said or ()
+        rows = words.produced_words(rows, *produced[-1])
+    return word_level_attention(attention, rows, keys, only)
 
 
 def _text(recording: Recording, stream: str) -> str:
@@ -1096,27 +1153,27 @@ def _text(recording: Recording, stream: str) -> str:
     )
 
 
-def _retype(seen: Between, link: Link) -> tuple[str, str]:
+def _retype(word_attention: WordLevelAttention, link: Link) -> tuple[str, str]:
     """A later word of the text whose opposite might send the link elsewhere."""
     row = link.places[0]
-    if seen.classes[0][row] != word_classes.PRONOUN:
+    if word_attention.classes[0][row] != word_classes.PRONOUN:
         return "", ""
-    for label in seen.keys.labels[row + 1 :]:
+    for label in word_attention.keys.labels[row + 1 :]:
         if label in CHANGES:
             return label, CHANGES[label]
     return "", ""
 
 
-def _addressed(recording: Recording, one: Finding) -> Finding:
+def _with_address(recording: Recording, finding: Finding) -> Finding:
     """The finding with the choices that show it, "" for those that say nothing."""
-    if one.page != "attention":
-        return one
+    if finding.page != "attention":
+        return finding
     first = recording.attention[0].name
-    name = "" if one.attention == first else one.attention
-    query = "" if one.query < 0 else str(one.query)
-    layer, head = one.shown or one.at
-    return _with(
-        one,
+    name = "" if finding.attention == first else finding.attention
+    query = "" if finding.query < 0 else str(finding.query)
+    layer, head = finding.shown or finding.at
+    return _replace(
+        finding,
         address=(
             ("attention", name),
             ("layer", str(layer)),

@@ -12,13 +12,13 @@ MINUS = "−"
 NONE = "–"  # what stands where a number does not exist
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
-WRITTEN = re.compile(
+NUMBER = re.compile(
     r"(?P<digits>[+−-]?\d[\d,]*(?:\.\d+)?)(?: × 10(?P<power>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(?P<percent>%)?"
 )
 # Half a unit of the last digit that is printed, and a hair for the rounding of 64-bit numbers.
 HALF = 0.5 + 1e-6
 MOST_DIGITS = 15
-BEYOND = 600  # e to more than that is near the end of 64-bit numbers
+EXP_LIMIT = 600  # e to more than that is near the end of 64-bit numbers
 
 
 def fixed(value: float, decimals: int = 2) -> str:
@@ -56,7 +56,7 @@ def power_of_e(exponent: float, digits: int = 4) -> str:
     """e to that, in so many figures, also where it is too large or small for a number."""
     if isnan(exponent) or not isfinite(exponent):
         return "0" if exponent < 0 else fixed(exponent)
-    if abs(exponent) < BEYOND:
+    if abs(exponent) < EXP_LIMIT:
         return power(exp(exponent), digits)
     tens = exponent / log(10)
     n = floor(tens)
@@ -87,96 +87,96 @@ def percent(value: float) -> str:
 
 def plural(count: float | str, noun: str, several: str = "") -> str:
     """A count, or a number as it is written, with its noun: "1 nat", "2 nats", "1,000 entries"."""
-    said = count if isinstance(count, str) else f"{count:,}"
-    return f"{said} {noun if said == '1' else several or noun + 's'}"
+    count_text = count if isinstance(count, str) else f"{count:,}"
+    return f"{count_text} {noun if count_text == '1' else several or noun + 's'}"
 
 
-def in_latex(written: str) -> str:
+def latex_number(text: str) -> str:
     """A written number inside a formula."""
-    found = WRITTEN.fullmatch(written)
-    if not found or not found["power"]:
-        return written.replace(MINUS, "-").replace(",", r"{,}")
-    return rf"{found['digits'].replace(MINUS, '-')} \times 10^{{{found['power'].translate(PLAIN)}}}"
+    match = NUMBER.fullmatch(text)
+    if not match or not match["power"]:
+        return text.replace(MINUS, "-").replace(",", r"{,}")
+    return rf"{match['digits'].replace(MINUS, '-')} \times 10^{{{match['power'].translate(PLAIN)}}}"
 
 
-def read(written: str) -> float:
+def parse_number(text: str) -> float:
     """The number that is written so; the reverse of all above. Raises ValueError for what is no
     number."""
-    found = WRITTEN.fullmatch(written)
-    if not found:
-        raise ValueError(f"no number: {written!r}")
-    return float(found["digits"].translate(PLAIN).replace(",", "")) * _unit(found)
+    match = NUMBER.fullmatch(text)
+    if not match:
+        raise ValueError(f"no number: {text!r}")
+    return float(match["digits"].translate(PLAIN).replace(",", "")) * _unit(match)
 
 
-def says(written: str, value: float) -> bool:
+def matches_text(text: str, value: float) -> bool:
     """True where a value is what is written, at the digits that are written."""
-    found = WRITTEN.fullmatch(written)
-    if not found:
-        raise ValueError(f"no number: {written!r}")
-    decimals = len(found["digits"].partition(".")[2])
-    return abs(value - read(written)) <= HALF * 10.0**-decimals * _unit(found)
+    match = NUMBER.fullmatch(text)
+    if not match:
+        raise ValueError(f"no number: {text!r}")
+    decimals = len(match["digits"].partition(".")[2])
+    return abs(value - parse_number(text)) <= HALF * 10.0**-decimals * _unit(match)
 
 
-def enough(
+def enough_digits(
     result: str,
-    of: Callable[..., float],
+    function: Callable[..., float],
     *parts: float,
     least: int = 2,
     write: Callable[[float, int], str] = fixed,
 ) -> tuple[str, ...]:
     """The parts of an equality, written with the fewest digits, at least `least`, with which they
     make `result` at the digits of `result`."""
-    return enough_for([(result, of)], *parts, least=least, write=write)
+    return enough_digits_for_all([(result, function)], *parts, least=least, write=write)
 
 
-def enough_for(
+def enough_digits_for_all(
     equalities: Sequence[tuple[str, Callable[..., float]]],
     *parts: float,
     least: int = 2,
     write: Callable[[float, int], str] = fixed,
 ) -> tuple[str, ...]:
     """The same for several equalities, (result, function of the parts), that share their parts."""
-    told = tuple(write(each, least) for each in parts)
+    texts = tuple(write(part, least) for part in parts)
     if not all(map(isfinite, parts)):
-        return told
+        return texts
     for digits in range(least, MOST_DIGITS):
-        told = tuple(write(each, digits) for each in parts)
-        values = tuple(map(read, told))
-        if all(says(result, of(*values)) for result, of in equalities):
+        texts = tuple(write(part, digits) for part in parts)
+        values = tuple(map(parse_number, texts))
+        if all(matches_text(result, function(*values)) for result, function in equalities):
             break
-    return told
+    return texts
 
 
-def exponent_told(value: float, result: str) -> str:
+def exponent_text(value: float, result: str) -> str:
     """A score with so many decimals that e to it is `result`, which `power_of_e` wrote."""
-    return enough(result, exp, value)[0] if abs(value) < BEYOND else fixed(value, 9)
+    return enough_digits(result, exp, value)[0] if abs(value) < EXP_LIMIT else fixed(value, 9)
 
 
-def softmax_told(score: float, log_total: float, result: str) -> tuple[str, str, str]:
+def softmax_texts(score: float, log_total: float, result: str) -> tuple[str, str, str]:
     """A score, e to it, and the sum of all such powers, in figures with which e to the first is the
     second, and the second over the third the probability `result`."""
-    if not max(abs(score), abs(log_total)) < BEYOND / 2:
+    if not max(abs(score), abs(log_total)) < EXP_LIMIT / 2:
         return fixed(score, 9), power_of_e(score, 8), power_of_e(log_total, 8)
-    part, total = enough(result, truediv, score, log_total, least=4, write=power_of_e)
-    return exponent_told(score, part), part, total
+    part, total = enough_digits(result, truediv, score, log_total, least=4, write=power_of_e)
+    return exponent_text(score, part), part, total
 
 
-def percents_told(*parts: float) -> tuple[str, ...]:
+def percent_texts(*parts: float) -> tuple[str, ...]:
     """Shares and, last, their sum, in per cent with one decimal; the parts with more where they
     need them to add up."""
     total = f"{sum(parts):.1%}"
-    return *enough(total, lambda *all: sum(all), *parts, least=1, write=_in_percent), total
+    return *enough_digits(total, lambda *all: sum(all), *parts, least=1, write=_in_percent), total
 
 
-def sum_told(*parts: float, decimals: int = 3) -> tuple[str, str]:
+def sum_text(*parts: float, decimals: int = 3) -> tuple[str, str]:
     """Addends with their signs between them, in decimals with which they add up, and their sum."""
     total = fixed(sum(parts), decimals)
-    told = enough(total, lambda *all: sum(all), *parts, least=decimals)
-    rest = "".join(f" − {each[1:]}" if each[0] == MINUS else f" + {each}" for each in told[1:])
-    return told[0] + rest, total
+    texts = enough_digits(total, lambda *all: sum(all), *parts, least=decimals)
+    rest = "".join(f" − {text[1:]}" if text[0] == MINUS else f" + {text}" for text in texts[1:])
+    return texts[0] + rest, total
 
 
-def chance(p: float) -> str:
+def probability(p: float) -> str:
     """A probability in four decimals, a small one in two figures and a power of ten."""
     return fixed(p, 4) if p >= 0.001 or p == 0 else power(p, 2)
 
@@ -191,6 +191,6 @@ def _significant(value: float, digits: int) -> str:
     return (f"{value:,.{whole}f}" if "e" in short else short).replace("-", MINUS)
 
 
-def _unit(found: re.Match[str]) -> float:
-    power = int((found["power"] or "⁰").translate(PLAIN))
-    return (10.0**power if power < 300 else inf) * (0.01 if found["percent"] else 1)
+def _unit(match: re.Match[str]) -> float:
+    power = int((match["power"] or "⁰").translate(PLAIN))
+    return (10.0**power if power < 300 else inf) * (0.01 if match["percent"] else 1)

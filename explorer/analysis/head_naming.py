@@ -4,18 +4,19 @@ and figures to sort by.
 A head's score for a relation (`models/token_relations.py`) is the mean attention its queries give
 to the keys in that relation. A uniform row gives `chance`. The `lift` (score - chance) / (1 -
 chance) is 0 at chance and 1 when all attention goes there. A head is named after the relation of
-highest lift if that lift is at least `NAMED`, more than half of the queries that could show it
+highest lift if that lift is at least `MIN_LIFT`, more than half of the queries that could show it
 reach it too, among them
 `FEWEST_ROWS` different tokens, and heads whose every row looks at one key drawn at random would
-show it in as many rows in fewer than one case in fifty (`FLUKE`).
+show it in as many rows in fewer than one case in fifty (`MAX_P_VALUE`).
 
 A sink is one thing: attention to the first token and the special ones, whichever of them. Rows say
 nothing of luck there, since a head that rests on a key does so in all of them; what speaks is that
 the heads that rest on one key agree on such a one far beyond chance (`sinks.resting`). Where they
-do, a head that gives these tokens `RESTED` times what an even row gives is a sink if nothing else
-fits: after the other names, and below a lift of `NAMED` after "broad", a head whose rows are nearly
-uniform. What is left is named after what it does over a list of sentences, where that was measured:
-a head that attends from a pronoun to its noun (`coreference`). Else it has no clear pattern.
+do, a head that gives these tokens `SINK_RATIO` times what an even row gives is a sink if nothing
+else fits: after the other names, and below a lift of `MIN_LIFT` after "broad", a head whose rows
+are nearly uniform. What is left is named after what it does over a list of sentences, where that
+was measured: a head that attends from a pronoun to its noun (`coreference`). Else it has no clear
+pattern.
 
 Only what is allowed counts, and a row that leaves no choice speaks for nothing: in a decoder the
 first token must look at itself.
@@ -31,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from explorer.analysis import coreference
-from explorer.analysis.poisson_binomial import of_lots
+from explorer.analysis.poisson_binomial import batched_tail_probabilities
 from models import token_relations
 from models.recording import Attention, Recording
 
@@ -49,7 +50,7 @@ class EvidenceCell(NamedTuple):
     weight: float
 
 
-def shares_of(
+def sink_shares(
     recording: Recording, attention: Attention, mask: np.ndarray
 ) -> list[tuple[tuple[str, float], ...]]:
     """What each head, layer by layer, gives to each token that is a sink, on average over the rows
@@ -58,49 +59,49 @@ def shares_of(
     places: dict[str, list[int]] = {}
     for key in np.flatnonzero(mask.any(axis=0)).tolist():
         places.setdefault(stream.tokens[key] if stream.special[key] else FIRST, []).append(key)
-    found = []
+    shares_by_label = []
     for label, keys in places.items():
         only = np.zeros_like(mask)
         only[:, keys] = mask[:, keys]
         share = token_relations.mass(attention.pattern, only).sum(axis=-1) / n_rows
-        found.append([(label, each) for each in share.ravel().tolist()])
-    return list(zip(*found))
+        shares_by_label.append([(label, each) for each in share.ravel().tolist()])
+    return list(zip(*shares_by_label))
 
 
-def evidence_of(
+def evidence_cells(
     pattern: np.ndarray, masks: np.ndarray, best: Sequence[int]
 ) -> list[tuple[EvidenceCell, ...]]:
     """For each head, layer by layer, the strongest cells (query, key) of the relation it is named
     after, the `best` of masks (relation, query, key), -1 for none: one for each query at most,
     strongest first."""
     heads, named = pattern.reshape(-1, *pattern.shape[2:]), np.array(best)
-    found: list[tuple[EvidenceCell, ...]] = [()] * len(heads)
-    at_once = pattern.size <= token_relations.AT_ONCE
-    for some in [named >= 0] if at_once else [named == one for one in set(best) - {-1}]:
-        which = np.flatnonzero(some)
+    evidence: list[tuple[EvidenceCell, ...]] = [()] * len(heads)
+    at_once = pattern.size <= token_relations.CHUNK_SIZE
+    for selected in [named >= 0] if at_once else [named == one for one in set(best) - {-1}]:
+        head_indices = np.flatnonzero(selected)
         if at_once:
-            held = np.where(masks[named[which]], heads[which], -1.0)
+            masked_weights = np.where(masks[named[head_indices]], heads[head_indices], -1.0)
             keys = None
         else:
-            keys, real = _keys_of(masks[named[which[0]]])
-            held = heads[which[:, None, None], np.arange(len(keys))[:, None], keys]
-            held = np.where(real, held, -1.0)
-        columns, weights = held.argmax(axis=-1), held.max(axis=-1)
+            keys, valid = _masked_keys(masks[named[head_indices[0]]])
+            masked_weights = heads[head_indices[:, None, None], np.arange(len(keys))[:, None], keys]
+            masked_weights = np.where(valid, masked_weights, -1.0)
+        columns, weights = masked_weights.argmax(axis=-1), masked_weights.max(axis=-1)
         rows = np.argsort(-weights, axis=-1, kind="stable")[:, :MOST]
-        beside = np.arange(len(which))[:, None]
-        columns, weights = columns[beside, rows], weights[beside, rows]
+        row_index = np.arange(len(head_indices))[:, None]
+        columns, weights = columns[row_index, rows], weights[row_index, rows]
         cells = (rows, columns if keys is None else keys[rows, columns], weights)
-        for at, one in zip(which.tolist(), zip(*(each.tolist() for each in cells))):
-            found[at] = tuple(EvidenceCell(*cell) for cell in zip(*one) if cell[2] >= 0)
-    return found
+        for at, one in zip(head_indices.tolist(), zip(*(each.tolist() for each in cells))):
+            evidence[at] = tuple(EvidenceCell(*cell) for cell in zip(*one) if cell[2] >= 0)
+    return evidence
 
 
-def _keys_of(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _masked_keys(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each row's masked keys in order, (query, most of a row), and which entries are one."""
-    real = np.arange(mask.sum(axis=1).max()) < mask.sum(axis=1)[:, None]
-    keys = np.zeros(real.shape, int)
-    keys[real] = np.nonzero(mask)[1]
-    return keys, real
+    valid = np.arange(mask.sum(axis=1).max()) < mask.sum(axis=1)[:, None]
+    keys = np.zeros(valid.shape, int)
+    keys[valid] = np.nonzero(mask)[1]
+    return keys, valid
 
 
 # Where a head rests when it looks at nothing in particular, and how far it looks when that is
@@ -110,14 +111,14 @@ def _keys_of(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 SINK_SHARE, SINK_LIFT = 0.2, 3
 # A head rests on the key of highest lift, where that lift is so much; to tell, a row needs as many
 # keys and a key as many rows.
-RESTS, FEWEST = 0.3, 4
+RESTING_LIFT, FEWEST = 0.3, 4
 # Heads that rest on the first and special tokens agree on them where luck would have it so in fewer
 # cases than this.
-SINK_FLUKE = 0.003
+SINK_MAX_P_VALUE = 0.003
 # Share of an attention's heads from which a sink is the crowd's.
 CROWD = 0.25
 # A head that gives the other tokens less than this in all has no distance to speak of.
-FAINT = 0.05
+MIN_REACH_SHARE = 0.05
 
 
 def sinks(pattern: np.ndarray, allowed: np.ndarray) -> np.ndarray:
@@ -140,7 +141,7 @@ def _sinks(received: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     return (mean >= SINK_SHARE) & (mean >= SINK_LIFT * even.mean(axis=0))
 
 
-def quiet(recording: Recording, attention: Attention) -> np.ndarray:
+def resting_keys(recording: Recording, attention: Attention) -> np.ndarray:
     """The keys that a head rests on rather than looks at, (layer, head, key) bool: special tokens,
     the text's first token, on which models without special ones rest, and the head's own sinks."""
     resting = np.array(recording.stream(attention.key).special, dtype=bool)
@@ -148,19 +149,19 @@ def quiet(recording: Recording, attention: Attention) -> np.ndarray:
     return _sinks(attention.received, attention.allowed) | resting
 
 
-def crowded(recording: Recording, attention: Attention) -> np.ndarray:
+def shared_sinks(recording: Recording, attention: Attention) -> np.ndarray:
     """The keys on which the heads rest together, (key) bool: special tokens, and those that are a
     sink of at least a quarter of the heads."""
     special = np.array(recording.stream(attention.key).special, dtype=bool)
-    of_head = _sinks(attention.received, attention.allowed)
-    return special | (of_head.mean(axis=(0, 1)) >= CROWD)
+    head_sinks = _sinks(attention.received, attention.allowed)
+    return special | (head_sinks.mean(axis=(0, 1)) >= CROWD)
 
 
-def telling(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:
+def reach_cells(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:
     """The cells from which a head's reach can be read, as rows (query) bool and keys (layer, head,
     key) bool: rows of text that have at least two keys of text to choose from, and keys that are
-    not `quiet`."""
-    keys = ~quiet(recording, attention)
+    not `resting_keys`."""
+    keys = ~resting_keys(recording, attention)
     text = ~np.array(recording.stream(attention.key).special, dtype=bool)
     text[:1] = False
     rows = (attention.allowed & text).sum(axis=1) > 1
@@ -171,27 +172,27 @@ def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.nd
     """How far each head looks where it does not rest on a sink: the mean |query - key| in tokens,
     and the share of its attention that this is measured on, each (layer, head).
 
-    Both over the cells that are `telling`, weighted by attention. NaN where the share is under
+    Both over the `reach_cells`, weighted by attention. NaN where the share is under
     FAINT, where there is no such row, and between two texts, which have no distance."""
-    rows, keys = telling(recording, attention)
+    rows, keys = reach_cells(recording, attention)
     none = np.full(attention.pattern.shape[:2], np.nan)
     if attention.query != attention.key or not rows.any():
         return none, none.copy()
     places, pattern = np.arange(len(rows)), attention.pattern
-    apart = (np.abs(places[:, None] - places) * rows[:, None]).astype(pattern.dtype)
+    distance = (np.abs(places[:, None] - places) * rows[:, None]).astype(pattern.dtype)
     others = (attention.allowed.sum(axis=1) > 1) & ~rows
-    given = attention.received
+    received = attention.received
     if others.any():
-        given = given - pattern[:, :, others].sum(axis=2)
-    weight = (given * keys).sum(-1)
-    far = (np.einsum("lhqk,qk->lhk", pattern, apart) * keys).sum(-1)
+        received = received - pattern[:, :, others].sum(axis=2)
+    weight = (received * keys).sum(-1)
+    weighted_distance = (np.einsum("lhqk,qk->lhk", pattern, distance) * keys).sum(-1)
     share = weight / rows.sum()
-    told = share >= FAINT
-    return np.where(told, far / np.where(told, weight, 1), np.nan), share
+    measurable = share >= MIN_REACH_SHARE
+    return np.where(measurable, weighted_distance / np.where(measurable, weight, 1), np.nan), share
 
 
 @dataclass(frozen=True)
-class Resting:
+class RestingHeads:
     """Heads of an attention that rest on one key, and for how many that key is the first token or a
     special one.
 
@@ -203,12 +204,14 @@ class Resting:
     chance: float
 
     @property
-    def fluke(self) -> float:
+    def p_value(self) -> float:
         """The probability that at least as many heads rest on them by luck."""
-        return float(of_lots([np.full(self.n_heads, self.chance)])[0, self.n_on_sinks])
+        return float(
+            batched_tail_probabilities([np.full(self.n_heads, self.chance)])[0, self.n_on_sinks]
+        )
 
 
-def resting(recording: Recording, attention: Attention) -> Resting:
+def resting_heads(recording: Recording, attention: Attention) -> RestingHeads:
     """Which heads rest on one key, and whether on the first or a special token.
 
     A head's lift on a key is the mean over rows of (weight - even) / (1 - even), where an even row
@@ -219,38 +222,40 @@ def resting(recording: Recording, attention: Attention) -> Resting:
     counts = allowed & (allowed.sum(axis=1) >= FEWEST)[:, None]
     if attention.query == attention.key:
         counts = counts & ~np.eye(len(allowed), dtype=bool)
-    told = counts.sum(axis=0) >= FEWEST
-    if not told.any():
-        return Resting(0, 0, 1.0)
-    of_row = (counts.any(axis=1) / np.maximum(1 - even[:, 0], 1e-9)).astype(attention.pattern.dtype)
-    given = of_row @ attention.pattern
+    countable = counts.sum(axis=0) >= FEWEST
+    if not countable.any():
+        return RestingHeads(0, 0, 1.0)
+    row_weight = (counts.any(axis=1) / np.maximum(1 - even[:, 0], 1e-9)).astype(
+        attention.pattern.dtype
+    )
+    received = row_weight @ attention.pattern
     if attention.query == attention.key:
-        given -= of_row * np.diagonal(attention.pattern, axis1=2, axis2=3)
+        received -= row_weight * np.diagonal(attention.pattern, axis1=2, axis2=3)
     n_rows = np.maximum(counts.sum(axis=0), 1)
-    lift = given / n_rows - (counts * of_row[:, None] * even).sum(axis=0) / n_rows
-    lift[..., ~told] = -1
-    sinking = np.array(stream.special, dtype=bool)
-    sinking[:1] = True
-    rests = lift.max(axis=-1) >= RESTS
-    kinds = [token.casefold() for token in stream.tokens]
-    different = {kinds[key] for key in np.flatnonzero(told)}
-    of_them = {kinds[key] for key in np.flatnonzero(told & sinking)}
-    return Resting(
-        int(rests.sum()),
-        int((rests & sinking[lift.argmax(axis=-1)]).sum()),
-        len(of_them) / len(different),
+    lift = received / n_rows - (counts * row_weight[:, None] * even).sum(axis=0) / n_rows
+    lift[..., ~countable] = -1
+    is_sink = np.array(stream.special, dtype=bool)
+    is_sink[:1] = True
+    is_resting = lift.max(axis=-1) >= RESTING_LIFT
+    token_types = [token.casefold() for token in stream.tokens]
+    all_types = {token_types[key] for key in np.flatnonzero(countable)}
+    sink_types = {token_types[key] for key in np.flatnonzero(countable & is_sink)}
+    return RestingHeads(
+        int(is_resting.sum()),
+        int((is_resting & is_sink[lift.argmax(axis=-1)]).sum()),
+        len(sink_types) / len(all_types),
     )
 
 
-NAMED = 0.43
-BROAD = 0.85
-RESTED = 1.5
+MIN_LIFT = 0.43
+BROAD_ENTROPY = 0.85
+SINK_RATIO = 1.5
 FEWEST_TOKENS = 5
 # So many different tokens must show a relation before it may name a head: on one word said over and
 # over all rows are one.
 FEWEST_ROWS = 4
-FLUKE = 0.02
-NEAR = token_relations.NEAR
+MAX_P_VALUE = 0.02
+NEAR = token_relations.DIAGONAL_TOLERANCE
 
 SINK, NO_PATTERN, TOO_SHORT = "sink", "no clear pattern", "text too short"
 PRONOUN = "pronoun to noun"
@@ -298,7 +303,7 @@ WEAK, FEW_ROWS, FEW_TOKENS, LUCK = (
     "by too few different tokens",
     "may be luck",
 )
-AGAINST = ("", WEAK, FEW_ROWS, FEW_TOKENS, LUCK)  # in the order in which they are said
+REJECTIONS = ("", WEAK, FEW_ROWS, FEW_TOKENS, LUCK)  # in the order in which they are said
 
 
 def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
@@ -319,18 +324,18 @@ def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
     }
     if across:
         return MEANING_ACROSS | sink
-    made = MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink
-    if not coreference.of(recording, attention):
-        del made[PRONOUN]
-    return made
+    texts = MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink
+    if not coreference.measured_heads(recording, attention):
+        del texts[PRONOUN]
+    return texts
 
 
 class Relation(NamedTuple):
     """How much one head follows one relation: mean attention, what a uniform row gives, how many
-    queries could show it, and how many do (their own lift reaches `NAMED`; for a sink, their
-    attention `RESTED` times an even row's).
+    queries could show it, and how many do (their own lift reaches `MIN_LIFT`; for a sink, their
+    attention `SINK_RATIO` times an even row's).
 
-    fluke: the probability that as many do by luck. against: why it cannot name the head, "" where
+    p_value: the probability that as many do by luck. against: why it cannot name the head, "" where
     it can.
     """
 
@@ -338,8 +343,8 @@ class Relation(NamedTuple):
     score: float
     chance: float
     n_queries: int
-    n_shown: int
-    fluke: float
+    n_matches: int
+    p_value: float
     against: str = ""
 
     @property
@@ -363,7 +368,7 @@ class Head(NamedTuple):
     score: float
     chance: float
     n_queries: int
-    n_shown: int
+    n_matches: int
     entropy: float
     distance: float
     sink: float
@@ -379,59 +384,70 @@ def lift(score: float, chance: float) -> float:
 
 def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     """Every head of an attention, named and measured, layer by layer."""
-    shown = _shown(recording, attention)
-    follows = _follows(recording, attention, shown)
-    found, n_head = follows.relations(), attention.pattern.shape[1]
+    relation_masks = _relation_masks(recording, attention)
+    scores = _relation_scores(recording, attention, relation_masks)
+    relations, n_head = scores.relations(), attention.pattern.shape[1]
     entropy = token_relations.entropy(attention.pattern, attention.allowed).ravel().tolist()
     distance = reach(recording, attention)[0].ravel().tolist()
     if min(attention.pattern.shape[2:]) < FEWEST_TOKENS:
-        best, names = [-1] * len(found), [TOO_SHORT] * len(found)
+        best, names = [-1] * len(relations), [TOO_SHORT] * len(relations)
     else:
-        best = follows.best(np.array(entropy))
-        names = [_name(shown.names, *each) for each in zip(best, entropy)]
-    shares: list[tuple[tuple[str, float], ...]] = [()] * len(found)
-    resting = [float("nan")] * len(found)
-    if SINK in shown.names:
-        at = shown.names.index(SINK)
-        shares = shares_of(recording, attention, shown.masks[at])
-        resting = follows.score[at].tolist()
-    evidence = evidence_of(attention.pattern, shown.masks, best)
-    measured = coreference.of(recording, attention)
+        best = scores.best(np.array(entropy))
+        names = [_name(relation_masks.names, *each) for each in zip(best, entropy)]
+    shares: list[tuple[tuple[str, float], ...]] = [()] * len(relations)
+    sink_scores = [float("nan")] * len(relations)
+    if SINK in relation_masks.names:
+        at = relation_masks.names.index(SINK)
+        shares = sink_shares(recording, attention, relation_masks.masks[at])
+        sink_scores = scores.score[at].tolist()
+    evidence = evidence_cells(attention.pattern, relation_masks.masks, best)
+    coreference_heads = coreference.measured_heads(recording, attention)
     for at, name in enumerate(names):
-        if name == NO_PATTERN and (one := measured.get(divmod(at, n_head))):
-            names[at], best[at] = PRONOUN, len(found[at])
-            found[at] += (Relation(PRONOUN, one.score, one.chance, one.n, one.n_shown, one.fluke),)
+        if name == NO_PATTERN and (coreference_head := coreference_heads.get(divmod(at, n_head))):
+            names[at], best[at] = PRONOUN, len(relations[at])
+            relations[at] += (
+                Relation(
+                    PRONOUN,
+                    coreference_head.score,
+                    coreference_head.chance,
+                    coreference_head.n,
+                    coreference_head.n_matches,
+                    coreference_head.p_value,
+                ),
+            )
     n_queries = attention.pattern.shape[2]
     return tuple(
         Head(
             at // n_head,
             at % n_head,
             name,
-            *_figures(name, found[at][best[at]] if best[at] >= 0 else None, entropy[at], n_queries),
+            *_name_scores(
+                name, relations[at][best[at]] if best[at] >= 0 else None, entropy[at], n_queries
+            ),
             entropy[at],
             distance[at],
-            resting[at],
+            sink_scores[at],
             shares[at],
-            found[at],
+            relations[at],
             evidence[at],
         )
         for at, name in enumerate(names)
     )
 
 
-def _figures(
+def _name_scores(
     name: str, best: Relation | None, entropy: float, n_queries: int
 ) -> tuple[float, float, int, int]:
     """(score, chance, queries that could show it, queries that do) of a head's name."""
     if best is not None:
-        return best.score, best.chance, best.n_queries, best.n_shown
+        return best.score, best.chance, best.n_queries, best.n_matches
     if name == "broad":
         return entropy, 1.0, n_queries, n_queries
     return float("nan"), float("nan"), 0, 0
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
+class _RelationMasks:
     """The relations that an attention can show on a text and that can name a head, each with some
     cell: masks (relation, query, key) bool, even (relation, query): what an even row gives them, 0
     in a row that cannot show one."""
@@ -441,43 +457,45 @@ class _Shown:
     even: np.ndarray
 
 
-def _shown(recording: Recording, attention: Attention) -> _Shown:
+def _relation_masks(recording: Recording, attention: Attention) -> _RelationMasks:
     """Within one text the relations of order and of words, between two those of relative place.
     Allowed cells alone, and none of a row whose allowed cells all stand in the relation."""
     keys = recording.stream(attention.key)
     if attention.query == attention.key:
-        made = token_relations.by_place(keys.special) | token_relations.repeats(
-            keys.tokens, keys.special
-        )
-        naming: tuple[str, ...] = NAMING
+        masks_by_name = token_relations.positional_relations(
+            keys.special
+        ) | token_relations.repetition_relations(keys.tokens, keys.special)
+        names: tuple[str, ...] = NAMING
     else:
-        made = token_relations.across(attention.pattern.shape[2], keys.tokens, keys.special)
-        naming = NAMING_ACROSS
-    masks = np.stack([made[name] for name in naming])
+        masks_by_name = token_relations.cross_relations(
+            attention.pattern.shape[2], keys.tokens, keys.special
+        )
+        names = NAMING_ACROSS
+    masks = np.stack([masks_by_name[name] for name in names])
     masks &= attention.allowed
     counts, n_allowed = masks.sum(axis=2), attention.allowed.sum(axis=1)
-    none = counts == n_allowed
-    if none.any():
-        masks &= ~none[..., None]
-        counts[none] = 0
-    there = np.flatnonzero(counts.any(axis=1))
-    if len(there) < len(naming):
-        masks, counts = masks[there], counts[there]
-    return _Shown([naming[at] for at in there], masks, counts / n_allowed)
+    no_choice = counts == n_allowed
+    if no_choice.any():
+        masks &= ~no_choice[..., None]
+        counts[no_choice] = 0
+    present = np.flatnonzero(counts.any(axis=1))
+    if len(present) < len(names):
+        masks, counts = masks[present], counts[present]
+    return _RelationMasks([names[at] for at in present], masks, counts / n_allowed)
 
 
 @dataclass(frozen=True, eq=False)
-class _Follows:
+class _RelationScores:
     """How much the heads follow the relations `names`, (relation, head): as `Relation` has it, with
-    `against` a number of AGAINST. chance and n_queries (relation)."""
+    `against` a number of REJECTIONS. chance and n_queries (relation)."""
 
     names: list[str]
     chance: np.ndarray
     n_queries: np.ndarray
     score: np.ndarray
-    n_shown: np.ndarray
-    fluke: np.ndarray
-    different: np.ndarray
+    n_matches: np.ndarray
+    p_value: np.ndarray
+    n_token_types: np.ndarray
 
     @cached_property
     def lift(self) -> np.ndarray:
@@ -487,90 +505,96 @@ class _Follows:
 
     @cached_property
     def against(self) -> np.ndarray:
-        """What speaks against each name, the first of AGAINST that does."""
+        """What speaks against each name, the first of REJECTIONS that does."""
         sink = np.array([name == SINK for name in self.names], dtype=bool)[:, None]
-        weak = np.where(sink, self.score < RESTED * self.chance[:, None], self.lift < NAMED)
-        few_rows = ~sink & (2 * self.n_shown <= self.n_queries[:, None])
-        luck = self.fluke > np.where(sink, SINK_FLUKE, FLUKE)
-        made = luck * AGAINST.index(LUCK)
-        few_tokens = self.different < FEWEST_ROWS
-        for speaks, why in ((few_tokens, FEW_TOKENS), (few_rows, FEW_ROWS), (weak, WEAK)):
-            made[speaks] = AGAINST.index(why)
-        return made
+        weak = np.where(sink, self.score < SINK_RATIO * self.chance[:, None], self.lift < MIN_LIFT)
+        few_rows = ~sink & (2 * self.n_matches <= self.n_queries[:, None])
+        luck = self.p_value > np.where(sink, SINK_MAX_P_VALUE, MAX_P_VALUE)
+        reasons = luck * REJECTIONS.index(LUCK)
+        few_tokens = self.n_token_types < FEWEST_ROWS
+        for mask, reason in ((few_tokens, FEW_TOKENS), (few_rows, FEW_ROWS), (weak, WEAK)):
+            reasons[mask] = REJECTIONS.index(reason)
+        return reasons
 
     def relations(self) -> list[tuple[Relation, ...]]:
         """The same, for each head all relations."""
-        of_relations = zip(
+        columns = zip(
             self.names,
-            *(each.tolist() for each in (self.chance, self.n_queries, self.score, self.n_shown)),
-            *(each.tolist() for each in (self.fluke, self.against)),
+            *(each.tolist() for each in (self.chance, self.n_queries, self.score, self.n_matches)),
+            *(each.tolist() for each in (self.p_value, self.against)),
         )
-        found = [
+        by_relation = [
             [
-                Relation(name, score, chance, n_queries, n_shown, fluke, AGAINST[against])
-                for score, n_shown, fluke, against in zip(*of_heads)
+                Relation(name, score, chance, n_queries, n_matches, p_value, REJECTIONS[reason])
+                for score, n_matches, p_value, reason in zip(*head_values)
             ]
-            for name, chance, n_queries, *of_heads in of_relations
+            for name, chance, n_queries, *head_values in columns
         ]
-        return list(zip(*found)) if found else [()] * self.score.shape[1]
+        return list(zip(*by_relation)) if by_relation else [()] * self.score.shape[1]
 
     def best(self, entropy: np.ndarray) -> list[int]:
         """The relation that each head is named after, -1 where it is none: the rule of the module's
         docstring. entropy (head)."""
         if not self.names:
             return [-1] * len(entropy)
-        fit = self.against == 0
-        clear = np.where(fit & (self.lift >= NAMED), self.lift, -1)
-        none = ~fit.any(axis=0) | (entropy >= BROAD)
-        first = np.where(none, -1, fit.argmax(axis=0))
-        return np.where(clear.max(axis=0) >= 0, clear.argmax(axis=0), first).tolist()
+        candidates = self.against == 0
+        clear_lift = np.where(candidates & (self.lift >= MIN_LIFT), self.lift, -1)
+        unnamed = ~candidates.any(axis=0) | (entropy >= BROAD_ENTROPY)
+        fallback = np.where(unnamed, -1, candidates.argmax(axis=0))
+        return np.where(clear_lift.max(axis=0) >= 0, clear_lift.argmax(axis=0), fallback).tolist()
 
 
-def _follows(recording: Recording, attention: Attention, shown: _Shown) -> _Follows:
-    """How much every head follows the relations that are `shown`."""
+def _relation_scores(
+    recording: Recording, attention: Attention, relation_masks: _RelationMasks
+) -> _RelationScores:
+    """How much every head follows the relations of `relation_masks`."""
     tokens = recording.stream(attention.query).tokens
     across = attention.query != attention.key
-    kinds = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
-    showing = shown.even > 0
-    chances = [even[rows] for even, rows in zip(shown.even, showing)]
-    sink = np.array([name == SINK for name in shown.names], dtype=bool)[:, None]
-    least = np.where(sink, RESTED * shown.even, shown.even + NAMED * (1 - shown.even))
+    token_types = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
+    rows_in_relation = relation_masks.even > 0
+    chances = [even[rows] for even, rows in zip(relation_masks.even, rows_in_relation)]
+    sink = np.array([name == SINK for name in relation_masks.names], dtype=bool)[:, None]
+    least = np.where(
+        sink,
+        SINK_RATIO * relation_masks.even,
+        relation_masks.even + MIN_LIFT * (1 - relation_masks.even),
+    )
     n_heads = attention.pattern.shape[0] * attention.pattern.shape[1]
-    reached = np.zeros((len(shown.names), n_heads, len(tokens)), np.float32)
+    reached = np.zeros((len(relation_masks.names), n_heads, len(tokens)), np.float32)
     score = np.empty(reached.shape[:2])
-    for at, (mask, rows) in enumerate(zip(shown.masks, showing)):
+    for at, (mask, rows) in enumerate(zip(relation_masks.masks, rows_in_relation)):
         mass = token_relations.mass(attention.pattern, mask)
         score[at] = mass.mean(-1).ravel()
         reached[at][:, rows] = (mass >= least[at, rows]).reshape(n_heads, -1)
     # in fp32, as which alone a product of matrices is fast
-    of_kind = np.eye(kinds.max() + 1, dtype=np.float32)[kinds]
-    n_shown = reached.sum(axis=-1).astype(int)
-    lucky = of_lots(chances)[np.arange(len(sink))[:, None], n_shown]
-    return _Follows(
-        shown.names,
+    one_hot = np.eye(token_types.max() + 1, dtype=np.float32)[token_types]
+    n_matches = reached.sum(axis=-1).astype(int)
+    p_values = batched_tail_probabilities(chances)[np.arange(len(sink))[:, None], n_matches]
+    return _RelationScores(
+        relation_masks.names,
         np.array([each.mean() for each in chances]),
         np.array([len(each) for each in chances], dtype=int),
         score,
-        n_shown,
-        np.where(sink, resting(recording, attention).fluke, lucky),
-        (reached @ of_kind > 0).sum(axis=-1),
+        n_matches,
+        np.where(sink, resting_heads(recording, attention).p_value, p_values),
+        (reached @ one_hot > 0).sum(axis=-1),
     )
 
 
 def _codes(names: Iterable[Hashable]) -> np.ndarray:
     """A number for each name, the same for equal ones, from 0."""
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(name, len(known)) for name in names], dtype=int)
+    codes: dict[Hashable, int] = {}
+    return np.array([codes.setdefault(name, len(codes)) for name in names], dtype=int)
 
 
 def clarity(head: Head) -> float:
     """How far a head's named pattern stands above chance; under 0 for a head named after none."""
-    named = [relation.lift for relation in head.relations if relation.name == head.name]
-    return named[0] if named else head.entropy - 2
+    lifts = [relation.lift for relation in head.relations if relation.name == head.name]
+    return lifts[0] if lifts else head.entropy - 2
 
 
 def _name(names: Sequence[str], best: int, entropy: float) -> str:
     """What a head is called that is named after the relation `best` of `names`, or after none."""
     if best >= 0:
         return names[best]
-    return "broad" if entropy >= BROAD else NO_PATTERN
+    return "broad" if entropy >= BROAD_ENTROPY else NO_PATTERN

@@ -23,7 +23,7 @@ from models.results import softmax
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class AblationModel:
     """A model that was trained without a part: its name, what it lacks, the model that has it, and
     both learning curves, (look, 2) of step and loss."""
 
@@ -36,25 +36,29 @@ class Trained:
     full_scores: Mapping[str, object]
 
 
-def trained_without(cards: Mapping[str, Mapping]) -> tuple[Trained, ...]:
+def ablation_models(cards: Mapping[str, Mapping]) -> tuple[AblationModel, ...]:
     """The models whose card says what they were trained without, each beside the full one. cards:
     by name.
 
     The full model is the one the card names under `of`, or else the one whose name begins this
     one's; a model without such a one is left out.
     """
-    made = []
+    models = []
     for name, card in cards.items():
-        without, of = card.get("without"), _full(name, cards)
-        if without and of is not None and of in cards:
-            what = without if isinstance(without, str) else ", ".join(map(str, without))
-            one, full = card, cards[of]
-            scores = one.get("scores", {}), full.get("scores", {})
-            made.append(Trained(name, what, of, _curve(one), _curve(full), *scores))
-    return tuple(made)
+        without, full_name = card.get("without"), _full_model(name, cards)
+        if without and full_name is not None and full_name in cards:
+            missing = without if isinstance(without, str) else ", ".join(map(str, without))
+            ablated_card, full_card = card, cards[full_name]
+            scores = ablated_card.get("scores", {}), full_card.get("scores", {})
+            models.append(
+                AblationModel(
+                    name, missing, full_name, _curve(ablated_card), _curve(full_card), *scores
+                )
+            )
+    return tuple(models)
 
 
-def _full(name: str, cards: Mapping[str, Mapping]) -> str | None:
+def _full_model(name: str, cards: Mapping[str, Mapping]) -> str | None:
     """The model that has every part, beside the one of this name."""
     begins = (
         other
@@ -69,12 +73,12 @@ def _curve(card: Mapping) -> np.ndarray:
     return np.array(pairs, dtype=np.float64).reshape(-1, 2)
 
 
-def result_columns(found: Sequence[Trained]) -> Columns:
+def result_columns(models: Sequence[AblationModel]) -> Columns:
     """What models of one family came to, the full one first: the last loss of each, and those of
     their scores that are numbers."""
     rows = [
-        ("nothing", found[0].full_curve, found[0].full_scores),
-        *((of.without, of.curve, of.scores) for of in found),
+        ("nothing", models[0].full_curve, models[0].full_scores),
+        *((model.without, model.curve, model.scores) for model in models),
     ]
     names = [name for name, value in rows[0][2].items() if isinstance(value, (int, float))]
     return {
@@ -96,16 +100,18 @@ def curve_columns(series: Sequence[tuple[str, np.ndarray]]) -> Columns:
 # Activation patching in numbers: which two words tell two runs apart, and what each part of the
 # other run, put into this one, does to the difference of their logits.
 
-FEWEST_APART = 0.01  # of two logit differences: closer ones are no ground to measure an effect by
-EFFECT = (
+MIN_LOGIT_GAP = 0.01  # of two logit differences: closer ones are no ground to measure an effect by
+EFFECT_NOTE = (
     "how far patching this part moves the logit difference towards the other run’s: "
     "(patched − clean) / (donor − clean)"
 )
-RAW = "what patching this part adds to the logit difference; the two runs lie too close for a share"
+RAW_NOTE = (
+    "what patching this part adds to the logit difference; the two runs lie too close for a share"
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Map:
+class EffectMap:
     """Effects by place: values (row, column), NaN where none was measured; `rows` names the rows.
     normalised: as `effect`, else differences of logits."""
 
@@ -116,26 +122,28 @@ class Map:
     normalised: bool
 
 
-def contrast(own: np.ndarray, donor: np.ndarray) -> tuple[int, int]:
+def contrast(clean: np.ndarray, donor: np.ndarray) -> tuple[int, int]:
     """The two words (ids) whose logit difference tells two runs apart: the one's likeliest word and
     the donor's.
 
     Where both say the same, the second is the word that the donor's run raises most in probability.
-    own, donor (id): scores.
+    clean, donor (id): scores.
     """
-    p, q = softmax(own), softmax(donor)
-    word, other = int(p.argmax()), int(q.argmax())
-    if word == other:
+    p, q = softmax(clean), softmax(donor)
+    clean_word, donor_word = int(p.argmax()), int(q.argmax())
+    if clean_word == donor_word:
         rise = q - p
-        rise[word] = -inf
-        other = int(rise.argmax())
-    return word, other
+        rise[clean_word] = -inf
+        donor_word = int(rise.argmax())
+    return clean_word, donor_word
 
 
 def effect(value: float, clean: float, donor: float) -> float:
     """(patched - clean) / (donor - clean): 0 where a patch does nothing, 1 where it brings all of
     the donor's answer. NaN where the two runs lie too close for that."""
-    return (value - clean) / (donor - clean) if abs(donor - clean) >= FEWEST_APART else float("nan")
+    return (
+        (value - clean) / (donor - clean) if abs(donor - clean) >= MIN_LOGIT_GAP else float("nan")
+    )
 
 
 def effects_by_head(
@@ -143,12 +151,12 @@ def effects_by_head(
     shape: tuple[int, int],
     clean: float,
     donor: float,
-) -> Map:
+) -> EffectMap:
     """A sweep's effects as a map of layers down and heads across. effects: ((layer, head), logit
     difference), any number of them."""
     rows = tuple(f"layer {layer}" for layer in range(shape[0]))
     columns = tuple(HeatmapColumn("heads", f"{head}", f"head {head}") for head in range(shape[1]))
-    return _map(dict(effects), rows, columns, clean, donor)
+    return _effect_map(dict(effects), rows, columns, clean, donor)
 
 
 def effects_by_site(
@@ -157,12 +165,12 @@ def effects_by_site(
     sites: Sequence[str],
     clean: float,
     donor: float,
-) -> Map:
+) -> EffectMap:
     """A sweep's effects as a map of tokens down and sites across. effects: ((site, token), logit
     difference), any number of them."""
     at = {site: column for column, site in enumerate(sites)}
     placed = {(token, at[site]): value for (site, token), value in effects if site in at}
-    return _map(placed, tuple(tokens), tuple(map(_column, sites)), clean, donor)
+    return _effect_map(placed, tuple(tokens), tuple(map(_column, sites)), clean, donor)
 
 
 def _column(site: str) -> HeatmapColumn:
@@ -172,78 +180,80 @@ def _column(site: str) -> HeatmapColumn:
     return HeatmapColumn("end" if site == "final.normed" else "input", layer, site)
 
 
-def _map(
+def _effect_map(
     effects: Mapping[tuple[int, int], float],
     rows: tuple[str, ...],
     columns: tuple[HeatmapColumn, ...],
     clean: float,
     donor: float,
-) -> Map:
+) -> EffectMap:
     """Logit differences by (row, column) as a map; what lies outside it is left out."""
-    normalised = abs(donor - clean) >= FEWEST_APART
+    normalised = abs(donor - clean) >= MIN_LOGIT_GAP
     values = np.full((len(rows), len(columns)), np.nan)
     for (row, column), value in effects.items():
         if row < len(rows) and column < len(columns):
             values[row, column] = effect(value, clean, donor) if normalised else value - clean
     most = float(np.nanmax(np.abs(values), initial=0.0)) if not np.isnan(values).all() else 0.0
     high = max(1.0, most) if normalised else most or 1.0
-    name, meaning = ("Effect", EFFECT) if normalised else ("Added", RAW)
+    name, meaning = ("Effect", EFFECT_NOTE) if normalised else ("Added", RAW_NOTE)
     measure = StreamQuantity(name, meaning, "", low=-high, high=high, diverging=True)
-    return Map(measure, rows, columns, values, normalised)
+    return EffectMap(measure, rows, columns, values, normalised)
 
 
-def strongest(of: Map, read: int | None = None, row: int | None = None) -> tuple[int, int] | None:
+def strongest_cell(
+    effects: EffectMap, read_row: int | None = None, row: int | None = None
+) -> tuple[int, int] | None:
     """The cell (row, column) of the largest effect in size, None before any is measured.
 
-    `read`: a row that does not count, that of the token read off, whose last state holds the whole
-    answer; `row`: the one row that counts.
+    `read_row`: a row that does not count, that of the token read off, whose last state holds the
+    whole answer; `row`: the one row that counts.
     """
-    sizes = np.abs(of.values)
+    sizes = np.abs(effects.values)
     if row is not None and row < len(sizes) and not np.isnan(sizes[row]).all():
         return row, int(np.nanargmax(sizes[row]))
-    if read is not None and read < len(sizes) and len(sizes) > 1:
-        sizes[read] = np.nan
+    if read_row is not None and read_row < len(sizes) and len(sizes) > 1:
+        sizes[read_row] = np.nan
     if np.isnan(sizes).all():
         return None
-    at, column = divmod(int(np.nanargmax(sizes)), sizes.shape[1])
-    return at, column
+    strongest_row, column = divmod(int(np.nanargmax(sizes)), sizes.shape[1])
+    return strongest_row, column
 
 
-def map_columns(of: Map) -> Columns:
+def map_columns(effects: EffectMap) -> Columns:
     """A map as named columns, its rows' names first."""
     return {
-        "": [f"{at} {name}" for at, name in enumerate(of.rows)],
-        **{column.name: of.values[:, at] for at, column in enumerate(of.columns)},
+        "": [f"{at} {name}" for at, name in enumerate(effects.rows)],
+        **{column.name: effects.values[:, at] for at, column in enumerate(effects.columns)},
     }
 
 
 # One stream of two runs beside each other: how long the vectors are, and how far apart they lie.
 
 
-def states(stream: Stream) -> dict[str, str]:
+def named_states(stream: Stream) -> dict[str, str]:
     """The stream's states by names that it keeps under every edit: "embed", "input" (what enters
     layer 0), "0.attn", ..., "final".
 
     The state after a sub-layer is what its LayerNorm made of the sum, or the sum itself where none
     follows.
     """
-    made: dict[str, str] = {}
+    sites: dict[str, str] = {}
     for site in stream.sites:
         place, _, what = site.rpartition(".")
         if what in ("wrote", "read"):
             continue
         if site[0].isdigit():
-            made[place if what in ("sum", "normed") else site] = site
+            sites[place if what in ("sum", "normed") else site] = site
         elif site == "final.normed":
-            made["final"] = site
+            sites["final"] = site
         else:
-            made.setdefault("embed", site)
-            made["input"] = site
-    return made
+            sites.setdefault("embed", site)
+            sites["input"] = site
+    return sites
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class StreamPaths:
     """A stream's states in both runs, at the places that both have.
 
     places (s) names; lengths before and after (s, token); distance (s, token), |after - before|;
@@ -263,13 +273,13 @@ class Paths:
             return np.where(self.before > 0, self.distance / self.before, np.nan)
 
 
-def paths(before: Stream, after: Stream) -> Paths:
+def stream_paths(before: Stream, after: Stream) -> StreamPaths:
     """The two paths of every token, place by place."""
-    one, other = states(before), states(after)
-    places = tuple(name for name in one if name in other)
+    sites_before, sites_after = named_states(before), named_states(after)
+    places = tuple(name for name in sites_before if name in sites_after)
     x, y = (
         np.stack([stream.at(sites[name]).astype(np.float64) for name in places])
-        for stream, sites in ((before, one), (after, other))
+        for stream, sites in ((before, sites_before), (after, sites_after))
     )
     lengths = np.linalg.norm(x, axis=-1), np.linalg.norm(y, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -278,18 +288,18 @@ def paths(before: Stream, after: Stream) -> Paths:
             np.clip((x * y).sum(-1) / (lengths[0] * lengths[1]), -1, 1),
             np.nan,
         )
-    return Paths(places, *lengths, np.linalg.norm(y - x, axis=-1), cosine)
+    return StreamPaths(places, *lengths, np.linalg.norm(y - x, axis=-1), cosine)
 
 
-def spread_out(of: Paths) -> bool:
+def needs_log_scale(paths: StreamPaths) -> bool:
     """True where the two paths lie so far apart that a logarithmic scale suits their distance."""
-    return bool(np.nanmax(of.relative, initial=0.0) > 10)
+    return bool(np.nanmax(paths.relative, initial=0.0) > 10)
 
 
 def growth(stream: Stream) -> float:
     """The tokens' mean length at the last state over that at the first; infinite where the first
     has none."""
-    sites = list(states(stream).values())
+    sites = list(named_states(stream).values())
     first, last = (
         float(np.linalg.norm(stream.at(site).astype(np.float64), axis=-1).mean())
         for site in (sites[0], sites[-1])
@@ -297,25 +307,27 @@ def growth(stream: Stream) -> float:
     return last / first if first > 0 else inf
 
 
-def path_columns(of: Paths, token: int) -> Columns:
+def path_columns(paths: StreamPaths, token: int) -> Columns:
     """Both paths of one token as named columns, with the mean over all tokens beside them."""
     return {
-        "state": of.places,
-        "length before": of.before[:, token],
-        "length after": of.after[:, token],
-        "distance": of.distance[:, token],
-        "distance / length before": of.relative[:, token],
-        "cosine": of.cosine[:, token],
-        "mean length before": of.before.mean(axis=1),
-        "mean length after": of.after.mean(axis=1),
-        "mean distance / length before": of.relative.mean(axis=1),
+        "state": paths.places,
+        "length before": paths.before[:, token],
+        "length after": paths.after[:, token],
+        "distance": paths.distance[:, token],
+        "distance / length before": paths.relative[:, token],
+        "cosine": paths.cosine[:, token],
+        "mean length before": paths.before.mean(axis=1),
+        "mean length after": paths.after.mean(axis=1),
+        "mean distance / length before": paths.relative.mean(axis=1),
     }
 
 
-SAME = 1e-6  # what moved no further than this, on its scale from 0 to 1, is taken for rounding
-WORTH = 0.01  # on the same scale: less is not worth a sentence beside another
-LARGE = 2**19  # numbers of which several copies are made one part after the other
-FEWEST_CHANCE = 1e-4  # words less likely than this in both runs are not listed
+MIN_CHANGE = (
+    1e-6  # what moved no further than this, on its scale from 0 to 1, is taken for rounding
+)
+MIN_REPORTED = 0.01  # on the same scale: less is not worth a sentence beside another
+CHUNK_SIZE = 2**19  # numbers of which several copies are made one part after the other
+MIN_PROBABILITY = 1e-4  # words less likely than this in both runs are not listed
 
 
 # ---- one attention, twice ------------------------------------------------------------------------
@@ -337,21 +349,21 @@ def distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
     The square root of H(m) - (H(p) + H(q)) / 2 in bits, where m is the mean of the two rows.
     """
-    if p.ndim > 2 and p.size > LARGE:
+    if p.ndim > 2 and p.size > CHUNK_SIZE:
         return np.stack([distances(one, other) for one, other in zip(p, q)])
     p, q = p.astype(np.float64), q.astype(np.float64)
     p, q = p / p.sum(axis=-1, keepdims=True), q / q.sum(axis=-1, keepdims=True)
-    divergence = (_over_mean(p, q) + _over_mean(q, p)) / (2 * log(2))
+    divergence = (_kl_to_mean(p, q) + _kl_to_mean(q, p)) / (2 * log(2))
     return np.sqrt(np.clip(divergence, 0, 1))
 
 
-def _over_mean(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+def _kl_to_mean(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """KL(p || m) in nats, m the mean of p and q: rows that are equal give 0 exactly."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(p > 0, p * np.log(2 * p / (p + q)), 0).sum(axis=-1)
 
 
-def changed(before: Attention, after: Attention) -> np.ndarray:
+def head_distances(before: Attention, after: Attention) -> np.ndarray:
     """How far each head moved (layer, head): its rows' mean Jensen-Shannon distance. NaN where no
     row has a choice."""
     rows = rows_with_choice(before, after)
@@ -373,7 +385,7 @@ def most_changed(distance: np.ndarray, most: int = 8) -> tuple[tuple[int, int], 
     return tuple(
         (int(at) // distance.shape[1], int(at) % distance.shape[1])
         for at in order
-        if flat[at] > SAME
+        if flat[at] > MIN_CHANGE
     )
 
 
@@ -395,199 +407,227 @@ class PredictionChange:
         """The words that are likeliest in one of the two runs, likeliest before first, at most
         `most`; each run's likeliest is always among them."""
         half = most // 2
-        one, other = (
+        order_before, order_after = (
             np.argsort(-p, kind="stable")[:most].tolist() for p in (self.before, self.after)
         )
-        chosen = list(dict.fromkeys([*one[:half], *other[:half], *one]))[:most]
+        candidates = list(
+            dict.fromkeys([*order_before[:half], *order_after[:half], *order_before])
+        )[:most]
         likely = [
             word
-            for word in chosen
+            for word in candidates
             if word in (self.said, self.says)
-            or max(self.before[word], self.after[word]) >= FEWEST_CHANCE
+            or max(self.before[word], self.after[word]) >= MIN_PROBABILITY
         ]
         return tuple(sorted(likely, key=lambda word: (-self.before[word], -self.after[word])))
 
 
-def answer(before: np.ndarray, after: np.ndarray) -> PredictionChange:
+def prediction_change(before: np.ndarray, after: np.ndarray) -> PredictionChange:
     """Both runs' scores over the vocabulary (id) as probabilities."""
     p, q = softmax(before), softmax(after)
-    kl = float((p * (_logs(before) - _logs(after))).sum())
+    kl = float((p * (_log_softmax(before) - _log_softmax(after))).sum())
     return PredictionChange(p, q, int(p.argmax()), int(q.argmax()), max(kl, 0.0))
 
 
-def _logs(scores: np.ndarray) -> np.ndarray:
+def _log_softmax(scores: np.ndarray) -> np.ndarray:
     """Logarithms of the softmax of scores (id), which exist where a probability is too small to be
     written."""
     shifted = scores.astype(np.float64) - scores.max()
     return shifted - np.log(np.exp(shifted).sum())
 
 
-def answer_columns(of: PredictionChange, words: Sequence[int], labels: Sequence[str]) -> Columns:
+def prediction_columns(
+    change: PredictionChange, words: Sequence[int], labels: Sequence[str]
+) -> Columns:
     """Words with their probabilities in both runs as named columns."""
-    one, other = of.before[list(words)], of.after[list(words)]
-    return {"word": labels, "before": one, "after": other, "difference": other - one}
+    p_before, p_after = change.before[list(words)], change.after[list(words)]
+    return {"word": labels, "before": p_before, "after": p_after, "difference": p_after - p_before}
 
 
 # ---- one sentence --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Moved:
-    """One quantity in both runs. `moved` says how far, on a scale from 0 to 1; `family` is
+class QuantityChange:
+    """One quantity in both runs. `magnitude` says how far, on a scale from 0 to 1; `family` is
     attention, vectors or prediction; `says` it in words."""
 
     name: str
     family: str
     before: float
     after: float
-    moved: float
+    magnitude: float
     says: str
 
 
-def moves(
+def quantity_changes(
     before: Recording,
     after: Recording,
-    said: PredictionChange | None = None,
+    prediction: PredictionChange | None = None,
     labels: tuple[str, str] = ("", ""),
-) -> tuple[Moved, ...]:
+) -> tuple[QuantityChange, ...]:
     """Every quantity that is measured, those that moved furthest first.
 
-    said: the two answers at the place looked at, `labels` the likeliest word before and after. How
-    far a quantity moved: of mean row entropy, the change as a share of an even row's; of the mean
-    largest weight and of a word's probability, the change itself; of rows, the square of their mean
-    Jensen-Shannon distance; of growth, the change in powers of ten, at most 1; of KL, 1 - e^-KL.
+    prediction: the two answers at the place looked at, `labels` the likeliest word before and
+    after. How far a quantity moved: of mean row entropy, the change as a share of an even row's;
+    of the mean largest weight and of a word's probability, the change itself; of rows, the square
+    of their mean Jensen-Shannon distance; of growth, the change in powers of ten, at most 1; of
+    KL, 1 - e^-KL.
     """
-    found = [
-        each
-        for one, other in zip(before.attention, after.attention)
-        for each in _attention(one, other, len(before.attention) > 1)
+    changes = [
+        change
+        for part_before, part_after in zip(before.attention, after.attention)
+        for change in _attention_changes(part_before, part_after, len(before.attention) > 1)
     ]
-    found += [
-        _growth(one, other, len(before.streams) > 1)
-        for one, other in zip(before.streams, after.streams)
+    changes += [
+        _growth_change(part_before, part_after, len(before.streams) > 1)
+        for part_before, part_after in zip(before.streams, after.streams)
     ]
-    if said is not None:
-        found += _prediction(said, *labels)
-    return tuple(sorted(found, key=lambda each: -each.moved))
+    if prediction is not None:
+        changes += _prediction_changes(prediction, *labels)
+    return tuple(sorted(changes, key=lambda change: -change.magnitude))
 
 
-def turned(said: PredictionChange) -> float:
+def prediction_shift(prediction: PredictionChange) -> float:
     """How far a prediction moved, from 0 to 1."""
-    return max(each.moved for each in _prediction(said, "", ""))
+    return max(change.magnitude for change in _prediction_changes(prediction, "", ""))
 
 
-def told(found: Sequence[Moved]) -> tuple[str, ...]:
+def change_sentences(changes: Sequence[QuantityChange]) -> tuple[str, ...]:
     """The sentences that say what happened: of each family the quantity that moved furthest,
     furthest first; () where nothing moved.
 
-    A second sentence is for what moved by at least WORTH.
+    A second sentence is for what moved by at least MIN_REPORTED.
     """
-    first: dict[str, Moved] = {}
-    for each in found:
-        if each.moved > (WORTH if first else SAME):
-            first.setdefault(each.family, each)
-    said = [each.says for each in first.values()]
-    if first and next(iter(first.values())).moved < WORTH:
-        said[0] = f"hardly anything changed: {said[0]}"
-    return tuple(said)
+    by_family: dict[str, QuantityChange] = {}
+    for change in changes:
+        if change.magnitude > (MIN_REPORTED if by_family else MIN_CHANGE):
+            by_family.setdefault(change.family, change)
+    sentences = [change.says for change in by_family.values()]
+    if by_family and next(iter(by_family.values())).magnitude < MIN_REPORTED:
+        sentences[0] = f"hardly anything changed: {sentences[0]}"
+    return tuple(sentences)
 
 
-def _attention(before: Attention, after: Attention, named: bool) -> Iterator[Moved]:
+def _attention_changes(
+    before: Attention, after: Attention, name_attention: bool
+) -> Iterator[QuantityChange]:
     rows = rows_with_choice(before, after)
     if not rows.any():
         return
-    even = float(np.log((before.allowed | after.allowed).sum(axis=1)[rows]).mean())
-    apart = changed(before, after).mean(axis=1)
-    for layer, each in enumerate(zip(before.pattern, after.pattern)):  # all at once are large
-        one, other = (pattern[:, rows] for pattern in each)
-        where = f"layer {layer}" + (f" ({before.name}-attention)" if named else "")
-        was, now = float(entropies(one).mean()), float(entropies(other).mean())
-        top, tops = (
-            float(one.max(axis=-1).mean(dtype=np.float64)),
-            float(other.max(axis=-1).mean(dtype=np.float64)),
+    uniform_entropy = float(np.log((before.allowed | after.allowed).sum(axis=1)[rows]).mean())
+    layer_distances = head_distances(before, after).mean(axis=1)
+    for layer, patterns in enumerate(zip(before.pattern, after.pattern)):  # all at once are large
+        pattern_before, pattern_after = (pattern[:, rows] for pattern in patterns)
+        place = f"layer {layer}" + (f" ({before.name}-attention)" if name_attention else "")
+        entropy_before, entropy_after = (
+            float(entropies(pattern_before).mean()),
+            float(entropies(pattern_after).mean()),
         )
-        entropy = f"row entropy in {where} {went(was, now)} nats"
-        yield Moved(
-            f"row entropy, {where}, nats",
+        largest_before, largest_after = (
+            float(pattern_before.max(axis=-1).mean(dtype=np.float64)),
+            float(pattern_after.max(axis=-1).mean(dtype=np.float64)),
+        )
+        entropy = f"row entropy in {place} {movement_text(entropy_before, entropy_after)} nats"
+        yield QuantityChange(
+            f"row entropy, {place}, nats",
             "attention",
-            was,
-            now,
-            min(1.0, abs(now - was) / even),
-            f"{entropy}; the largest weight takes {tops:.2f} on average",
+            entropy_before,
+            entropy_after,
+            min(1.0, abs(entropy_after - entropy_before) / uniform_entropy),
+            f"{entropy}; the largest weight takes {largest_after:.2f} on average",
         )
-        yield Moved(
-            f"largest weight, {where}",
+        yield QuantityChange(
+            f"largest weight, {place}",
             "attention",
-            top,
-            tops,
-            abs(tops - top),
-            f"the largest weight of a row in {where} {went(top, tops)} on average; {entropy}",
+            largest_before,
+            largest_after,
+            abs(largest_after - largest_before),
+            f"the largest weight of a row in {place} "
+            f"{movement_text(largest_before, largest_after)} on average; {entropy}",
         )
-        yield Moved(
-            f"rows moved, {where}, Jensen–Shannon distance",
+        yield QuantityChange(
+            f"rows moved, {place}, Jensen–Shannon distance",
             "attention",
             0.0,
-            float(apart[layer]),
-            float(apart[layer]) ** 2,
-            f"the rows of {where} lie {apart[layer]:.2f} away from where they were on average "
+            float(layer_distances[layer]),
+            float(layer_distances[layer]) ** 2,
+            f"the rows of {place} lie {layer_distances[layer]:.2f} away from where they were "
+            f"on average "
             f"(Jensen–Shannon distance, 0 to 1); {entropy}",
         )
 
 
-def _growth(before: Stream, after: Stream, named: bool) -> Moved:
-    was, now = growth(before), growth(after)
-    moved = (
-        min(1.0, abs(log10(now / was))) if 0 < was < inf and 0 < now < inf else float(was != now)
+def _growth_change(before: Stream, after: Stream, name_stream: bool) -> QuantityChange:
+    growth_before, growth_after = growth(before), growth(after)
+    magnitude = (
+        min(1.0, abs(log10(growth_after / growth_before)))
+        if 0 < growth_before < inf and 0 < growth_after < inf
+        else float(growth_before != growth_after)
     )
-    which = f" of the {before.name}" if named else ""
-    return Moved(
-        f"length at the last state{which} / at the first",
+    stream_note = f" of the {before.name}" if name_stream else ""
+    return QuantityChange(
+        f"length at the last state{stream_note} / at the first",
         "vectors",
-        was,
-        now,
-        moved,
-        f"vectors at the end{which} were {length(was)} times as long as at the start, "
-        f"and now are {length(now)} times",
+        growth_before,
+        growth_after,
+        magnitude,
+        f"vectors at the end{stream_note} were {factor_text(growth_before)} times as long as "
+        f"at the start, "
+        f"and now are {factor_text(growth_after)} times",
     )
 
 
-def _prediction(of: PredictionChange, said: str, says: str) -> list[Moved]:
-    was, now = float(of.before[of.said]), float(of.after[of.said])
+def _prediction_changes(
+    change: PredictionChange, word_before: str, word_after: str
+) -> list[QuantityChange]:
+    p_before, p_after = float(change.before[change.said]), float(change.after[change.said])
     after = (
         "it still comes first"
-        if of.said == of.says
-        else f"“{says}” now comes first with {share(float(of.after[of.says]))}"
+        if change.said == change.says
+        else f"“{word_after}” now comes first with "
+        f"{probability_text(float(change.after[change.says]))}"
     )
-    words = f"the probability of “{said}” {went(was, now, share)}, and {after}"
+    sentence = (
+        f"the probability of “{word_before}” {movement_text(p_before, p_after, probability_text)}, "
+        f"and {after}"
+    )
     return [
-        Moved(f"probability of “{said}”", "prediction", was, now, abs(now - was), words),
-        Moved(
+        QuantityChange(
+            f"probability of “{word_before}”",
+            "prediction",
+            p_before,
+            p_after,
+            abs(p_after - p_before),
+            sentence,
+        ),
+        QuantityChange(
             "KL(before ‖ after), nats",
             "prediction",
             0.0,
-            of.kl,
-            1 - exp(-of.kl),
-            f"{words} (KL divergence {of.kl:.2f} nats)",
+            change.kl,
+            1 - exp(-change.kl),
+            f"{sentence} (KL divergence {change.kl:.2f} nats)",
         ),
     ]
 
 
-def went(was: float, now: float, written=lambda value: f"{value:.2f}") -> str:
+def movement_text(was: float, now: float, format_value=lambda value: f"{value:.2f}") -> str:
     """ "fell from 1.93 to 0.21": two numbers as a movement. Numbers that would be written alike get
     more figures."""
     if was == now:
-        return f"stays at {written(now)}"
-    if written(was) == written(now):
-        written = "{:.5g}".format
-    return f"{'rose' if now > was else 'fell'} from {written(was)} to {written(now)}"
+        return f"stays at {format_value(now)}"
+    if format_value(was) == format_value(now):
+        format_value = "{:.5g}".format
+    return f"{'rose' if now > was else 'fell'} from {format_value(was)} to {format_value(now)}"
 
 
-def length(value: float) -> str:
+def factor_text(value: float) -> str:
     """A factor in three figures, without a power of ten."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def share(value: float) -> str:
+def probability_text(value: float) -> str:
     """A probability as a person reads it: more digits where it is small, and no power of ten."""
     if value >= 0.1:
         return f"{value:.2f}"
@@ -626,11 +666,11 @@ def head_columns(distance: np.ndarray) -> Columns:
     return {"layer": layers, "head": heads, "Jensen–Shannon distance": distance.ravel()}
 
 
-def moved_columns(found: Sequence[Moved]) -> Columns:
+def change_columns(changes: Sequence[QuantityChange]) -> Columns:
     """What was measured as named columns."""
     return {
-        "measured": [each.name for each in found],
-        "before": [each.before for each in found],
-        "after": [each.after for each in found],
-        "moved, 0 to 1": [each.moved for each in found],
+        "measured": [change.name for change in changes],
+        "before": [change.before for change in changes],
+        "after": [change.after for change in changes],
+        "moved, 0 to 1": [change.magnitude for change in changes],
     }

@@ -9,7 +9,7 @@ import numpy as np
 
 from models.recording import Recording, Stream
 from models.results import Attribution, Part, softmax
-from models.token_relations import BLANKS, is_punctuation
+from models.token_relations import BLANK_TOKENS, is_punctuation
 
 
 @dataclass(frozen=True)
@@ -27,23 +27,23 @@ class Station:
     site: str
 
 
-WHAT = {"pos": "positions", "attn": "heads", "cross": "cross", "ffn": "ffn"}
+SUBLAYER_NAMES = {"pos": "positions", "attn": "heads", "cross": "cross", "ffn": "ffn"}
 
 
-def held(recording: Recording, chosen: str) -> tuple[str, int]:
+def selected_token(recording: Recording, selection: str) -> tuple[str, int]:
     """The (stream, token) whose way is shown, in the stream that speaks: the chosen token by its
     number; else an encoder's last word, a decoder's last token, the first of a translation."""
     stream = recording.streams[-1]
     n = len(stream.tokens)
-    if chosen.isdecimal() and len(chosen) < 6 and int(chosen) < n:
-        return stream.name, int(chosen)
+    if selection.isdecimal() and len(selection) < 6 and int(selection) < n:
+        return stream.name, int(selection)
     if len(recording.streams) > 1:
         return stream.name, 0
     if recording.model.kind == "encoder":
         words = [
             at
             for at, (token, special) in enumerate(zip(stream.tokens, stream.special))
-            if not (special or token in BLANKS or is_punctuation(token))
+            if not (special or token in BLANK_TOKENS or is_punctuation(token))
         ]
         return stream.name, words[-1] if words else n - 1
     return stream.name, n - 1
@@ -52,31 +52,31 @@ def held(recording: Recording, chosen: str) -> tuple[str, int]:
 def stations(recording: Recording, stream: str, token: int) -> tuple[Station, ...]:
     """The stations of a token in the order it passes them. Of a model with two streams the
     encoder's come first, for the token in the middle of its text."""
-    found: tuple[Station, ...] = ()
-    for each in recording.streams:
-        at = token if each.name == stream else len(each.tokens) // 2
-        found += _of(each, at)
-    return found
+    stops: tuple[Station, ...] = ()
+    for current in recording.streams:
+        at = token if current.name == stream else len(current.tokens) // 2
+        stops += _stream_stations(current, at)
+    return stops
 
 
-def likeliest(logits: np.ndarray, most: int = 3) -> tuple[list[int], list[float]]:
+def top_tokens(logits: np.ndarray, most: int = 3) -> tuple[list[int], list[float]]:
     """The likeliest tokens by scores (id), best first: their ids and probabilities."""
     p = softmax(logits)
     # Sorted are those alone that are no less likely than the last of them.
     least = np.partition(p, -most)[-most] if most < len(p) else 0.0
-    among = np.flatnonzero(p >= least)
-    best = among[np.argsort(-p[among], kind="stable")][:most]
+    candidates = np.flatnonzero(p >= least)
+    best = candidates[np.argsort(-p[candidates], kind="stable")][:most]
     return best.tolist(), p[best].tolist()
 
 
-def pusher(taken: Attribution) -> Part | None:
+def largest_head_part(attribution: Attribution) -> Part | None:
     """The head that put most into a word's logit; None where none raised it."""
-    heads = [part for part in taken.parts if part.kind == "head" and part.value > 0]
+    heads = [part for part in attribution.parts if part.kind == "head" and part.value > 0]
     return max(heads, key=lambda part: part.value, default=None)
 
 
-def _of(stream: Stream, token: int) -> tuple[Station, ...]:
-    found = [Station(stream.name, "words", -1, float("nan"), stream.sites[0])]
+def _stream_stations(stream: Stream, token: int) -> tuple[Station, ...]:
+    stops = [Station(stream.name, "words", -1, float("nan"), stream.sites[0])]
     # One vector after the other: of all at once the last digits would be others.
     lengths = {
         site: float(np.sqrt(vector.dot(vector)))
@@ -84,10 +84,10 @@ def _of(stream: Stream, token: int) -> tuple[Station, ...]:
     }
     for before, wrote, _ in stream.writes():
         place, _, _ = wrote.rpartition(".")
-        layer, _, what = place.rpartition(".")
-        stood, added = lengths[before], lengths[wrote]
-        if what in WHAT:
-            share = added / stood if stood else float("nan")
+        layer, _, sublayer = place.rpartition(".")
+        length_before, length_written = lengths[before], lengths[wrote]
+        if sublayer in SUBLAYER_NAMES:
+            share = length_written / length_before if length_before else float("nan")
             number = int(layer) if layer.isdecimal() else -1
-            found.append(Station(stream.name, WHAT[what], number, share, wrote))
-    return tuple(found)
+            stops.append(Station(stream.name, SUBLAYER_NAMES[sublayer], number, share, wrote))
+    return tuple(stops)

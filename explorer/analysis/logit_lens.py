@@ -20,7 +20,9 @@ from models.results import Neurons as Neurons
 # together, when one fires, tables.
 
 MOST_BARS = 12
-FIRES = 0.5  # of a neuron's largest activation: from there on a token counts as one it fires at
+FIRING_THRESHOLD = (
+    0.5  # of a neuron's largest activation: from there on a token counts as one it fires at
+)
 
 
 def ffns(attribution: Attribution) -> dict[int, Part]:
@@ -30,12 +32,12 @@ def ffns(attribution: Attribution) -> dict[int, Part]:
 
 def strongest_ffn(attribution: Attribution) -> int:
     """The layer of the FFN whose part is the largest, up or down."""
-    found = ffns(attribution)
-    return max(found, key=lambda layer: abs(found[layer].value))
+    parts = ffns(attribution)
+    return max(parts, key=lambda layer: abs(parts[layer].value))
 
 
 @dataclass(frozen=True)
-class Together:
+class NeuronTotals:
     """What the neurons of an FFN come to: how many push the word up and down and by how much, and
     how few of them do half of all that pushing, up and down together."""
 
@@ -47,53 +49,55 @@ class Together:
     half: int
 
 
-def together(of: Neurons) -> Together:
+def neuron_totals(neurons: Neurons) -> NeuronTotals:
     """The sums over all neurons."""
-    up, down = of.adds[of.adds > 0], of.adds[of.adds < 0]
-    share = np.cumsum(np.sort(np.abs(of.adds))[::-1])
+    up, down = neurons.adds[neurons.adds > 0], neurons.adds[neurons.adds < 0]
+    share = np.cumsum(np.sort(np.abs(neurons.adds))[::-1])
     half = int(np.searchsorted(share, share[-1] / 2)) + 1 if share[-1] else 0
-    return Together(len(of.adds), len(up), float(up.sum()), len(down), float(down.sum()), half)
+    return NeuronTotals(
+        len(neurons.adds), len(up), float(up.sum()), len(down), float(down.sum()), half
+    )
 
 
-def rank_of(of: Neurons, neuron: int | None) -> int:
+def neuron_rank(neurons: Neurons, neuron: int | None) -> int:
     """The place of a neuron among the strongest, 0 for one that is not among those shown."""
-    shown = of.strongest[:MOST_BARS].tolist()
-    return shown.index(neuron) if neuron in shown else 0
+    displayed = neurons.strongest[:MOST_BARS].tolist()
+    return displayed.index(neuron) if neuron in displayed else 0
 
 
-def others(of: Neurons) -> tuple[int, float]:
+def hidden_neurons(neurons: Neurons) -> tuple[int, float]:
     """How many neurons are not shown, and what they add together."""
-    left = np.delete(of.adds, of.strongest[:MOST_BARS])
-    return len(left), float(left.sum())
+    remaining = np.delete(neurons.adds, neurons.strongest[:MOST_BARS])
+    return len(remaining), float(remaining.sum())
 
 
-def fires(of: Neurons, rank: int) -> np.ndarray:
+def firing_tokens(neurons: Neurons, rank: int) -> np.ndarray:
     """At which tokens one of the strongest neurons fires, (token) bool: where its activation is at
-    least FIRES of its largest, by size."""
-    size = np.abs(of.fires[rank])
-    return (size >= FIRES * size.max()) & (size > 0)
+    least FIRING_THRESHOLD of its largest, by size."""
+    magnitude = np.abs(neurons.fires[rank])
+    return (magnitude >= FIRING_THRESHOLD * magnitude.max()) & (magnitude > 0)
 
 
-def table(of: Neurons) -> Columns:
+def neuron_table(neurons: Neurons) -> Columns:
     """Every neuron as named columns, those that add or take most first."""
-    order = np.argsort(-np.abs(of.adds), kind="stable")
+    order = np.argsort(-np.abs(neurons.adds), kind="stable")
     return {
         "neuron": order,
-        "activation": of.activation[order],
-        "length of what it writes": of.length[order],
-        "adds to the logit": of.adds[order],
+        "activation": neurons.activation[order],
+        "length of what it writes": neurons.length[order],
+        "adds to the logit": neurons.adds[order],
     }
 
 
-def file(of: Neurons) -> Columns:
+def neuron_file(neurons: Neurons) -> Columns:
     """The same with the bias, their sum and the FFN's part in the last rows."""
-    ends: dict[str, Cells] = {
+    totals: dict[str, Cells] = {
         "neuron": ["bias", "sum", "the FFN’s part"],
-        "adds to the logit": [of.bias, float(of.adds.sum()) + of.bias, of.part],
+        "adds to the logit": [neurons.bias, float(neurons.adds.sum()) + neurons.bias, neurons.part],
     }
     return {
-        name: [*np.asarray(values).tolist(), *ends.get(name, (None,) * 3)]
-        for name, values in table(of).items()
+        name: [*np.asarray(values).tolist(), *totals.get(name, (None,) * 3)]
+        for name, values in neuron_table(neurons).items()
     }
 
 
@@ -122,7 +126,7 @@ _ENDS = {
     "embed.normed": ("input norm", "The input, after its norm"),
     "final.normed": ("last norm", "After the last norm"),
 }
-_NO_WORD = -1
+_NO_ID = -1
 
 
 def site_name(site: str) -> str:
@@ -156,39 +160,41 @@ def read_stream(recording: Recording) -> Stream:
     return recording.streams[-1]
 
 
-def asks_next(recording: Recording) -> bool:
+def predicts_next(recording: Recording) -> bool:
     """True where a position answers "which word comes next", False where it answers "which word
     stands here"."""
     return read_stream(recording).name == "decoder"
 
 
-def truth(recording: Recording, plain: Recording) -> np.ndarray:
+def target_ids(recording: Recording, plain: Recording) -> np.ndarray:
     """The id (token) that would be right at each position, -1 where no one can say or nothing is
     asked.
 
     Before a next word that is the token that follows. Where the model fills words it is the one
     that an edit hides; `plain` is the recording of the same text with nothing hidden. Raises
     ValueError where the two have other tokens."""
-    ids, whole = read_stream(recording).ids, read_stream(plain).ids
-    if asks_next(recording):
-        return np.append(ids[1:], _NO_WORD)
-    if len(ids) != len(whole):
-        raise ValueError(f"{len(ids)} tokens, but {len(whole)} with nothing hidden")
-    return np.where(ids == whole, _NO_WORD, whole)
+    ids, plain_ids = read_stream(recording).ids, read_stream(plain).ids
+    if predicts_next(recording):
+        return np.append(ids[1:], _NO_ID)
+    if len(ids) != len(plain_ids):
+        raise ValueError(f"{len(ids)} tokens, but {len(plain_ids)} with nothing hidden")
+    return np.where(ids == plain_ids, _NO_ID, plain_ids)
 
 
-def asked_token(recording: Recording) -> int:
+def default_token(recording: Recording) -> int:
     """The token to begin with: before a next word the last one, else the first of the text, which
     may have none."""
     stream = read_stream(recording)
-    return len(stream.tokens) - 1 if asks_next(recording) else int(np.argmin(stream.special))
+    return len(stream.tokens) - 1 if predicts_next(recording) else int(np.argmin(stream.special))
 
 
-def vocabulary(lens: Lens, right: np.ndarray, shown: int) -> np.ndarray:
-    """Every id that the picture names, each once, ascending: the `shown` top words of each cell,
+def vocabulary(lens: Lens, targets: np.ndarray, n_shown: int) -> np.ndarray:
+    """Every id that the picture names, each once, ascending: the `n_shown` top words of each cell,
     the answers, the right words."""
     return np.unique(
-        np.concatenate((lens.top_ids[..., :shown].ravel(), lens.final_id, right[right != _NO_WORD]))
+        np.concatenate(
+            (lens.top_ids[..., :n_shown].ravel(), lens.final_id, targets[targets != _NO_ID])
+        )
     )
 
 
@@ -230,12 +236,16 @@ def column(lens: Lens, token: int) -> tuple[LensCell, ...]:
     return tuple(cell(lens, site, token) for site in range(len(lens.sites)))
 
 
-def named(way: Sequence[LensCell], right: np.ndarray) -> np.ndarray:
+def named_ids(cells: Sequence[LensCell], targets: np.ndarray) -> np.ndarray:
     """Every id that a column of cells and what would be right there name, each once, ascending."""
-    here = right[way[0].token]
+    target = targets[cells[0].token]
     return np.unique(
         np.concatenate(
-            [*(each.ids for each in way), [way[0].final_id], [here] if here != _NO_WORD else []]
+            [
+                *(lens_cell.ids for lens_cell in cells),
+                [cells[0].final_id],
+                [target] if target != _NO_ID else [],
+            ]
         ).astype(np.int64)
     )
 
@@ -313,7 +323,7 @@ def n_norms(recording: Recording) -> int:
     return sum(site.endswith(".normed") for site in read_stream(recording).sites)
 
 
-def largest(attribution: Attribution) -> tuple[Part, ...]:
+def largest_parts(attribution: Attribution) -> tuple[Part, ...]:
     """The parts, those that push hardest first, up or down."""
     return tuple(sorted(attribution.parts, key=lambda part: -abs(part.value)))
 
@@ -321,29 +331,29 @@ def largest(attribution: Attribution) -> tuple[Part, ...]:
 def groups(attribution: Attribution) -> tuple[LogitGroup, ...]:
     """The parts in the order in which the stream meets them: embedding, position, of each layer its
     heads and its FFN, and the biases."""
-    found: dict[str, list[Part]] = {}
+    grouped: dict[str, list[Part]] = {}
     for part in sorted(attribution.parts, key=lambda part: LAST.get(part.kind, 0)):
         heads = "cross-heads" if part.attention == "cross" else "heads"
         kind = heads if part.kind == "head" else _whole(part) if part.layer >= 0 else ""
-        found.setdefault(NAMES.get(part.kind) or f"L{part.layer} {kind}", []).append(part)
+        grouped.setdefault(NAMES.get(part.kind) or f"L{part.layer} {kind}", []).append(part)
     return tuple(
         LogitGroup(
             name,
             sum(part.value for part in parts),
             tuple(sorted(parts, key=lambda part: -abs(part.value))),
         )
-        for name, parts in found.items()
+        for name, parts in grouped.items()
     )
 
 
-def total(attribution: Attribution) -> float:
+def parts_sum(attribution: Attribution) -> float:
     """The sum of the parts, which is the logit up to rounding."""
     return float(sum(part.value for part in attribution.parts))
 
 
 def parts_table(attribution: Attribution) -> Columns:
     """The parts as named columns, the strongest first."""
-    parts = largest(attribution)
+    parts = largest_parts(attribution)
     return {
         "part": [part_name(part) for part in parts],
         "kind": [part.kind for part in parts],
@@ -357,12 +367,12 @@ def parts_table(attribution: Attribution) -> Columns:
 def parts_file(attribution: Attribution) -> Columns:
     """The parts as named columns, the strongest first, with their sum and the logit itself in the
     last two rows."""
-    ends: dict[str, Cells] = {
+    totals: dict[str, Cells] = {
         "part": ["sum of parts", "logit"],
-        "contribution": [total(attribution), attribution.logit],
+        "contribution": [parts_sum(attribution), attribution.logit],
     }
     return {
-        name: [*values, *ends.get(name, (None, None))]
+        name: [*values, *totals.get(name, (None, None))]
         for name, values in parts_table(attribution).items()
     }
 
@@ -374,8 +384,8 @@ def parts_file(attribution: Attribution) -> Columns:
 def states(stream: Stream, sums: bool = True) -> tuple[str, ...]:
     """The sites where a stream has a state: not those that say what was added, or what a sub-layer
     read of the state. Without `sums` also not the sums that a LayerNorm follows."""
-    found = [site for site in stream.sites if not site.endswith((".wrote", ".read"))]
-    return tuple(site for site in found if sums or not _is_sum(site, found))
+    sites = [site for site in stream.sites if not site.endswith((".wrote", ".read"))]
+    return tuple(site for site in sites if sums or not _is_sum(site, sites))
 
 
 def title(site: str, names: Sequence[str]) -> str:

@@ -21,9 +21,11 @@ WIDEST, LONGEST = 1024, 512
 # points of a drawn wave from one position to the next, where there are at least as many as this in
 # a turn
 DRAWN_POINTS = 4
-FAR = 2.0  # a first position that is longer than the middle one by more than this factor stands out
+OUTLIER_FACTOR = (
+    2.0  # a first position that is longer than the middle one by more than this factor stands out
+)
 # a recorded encoding that is within this of the formula is the formula's, in single precision
-SAME = 1e-5
+FORMULA_TOLERANCE = 1e-5
 
 
 # ---- the table ----
@@ -95,8 +97,8 @@ def products(encoding: np.ndarray) -> Products:
     law = np.cos(np.arange(n)[:, None] * rates(d)).sum(axis=1)
     diagonals = [np.diagonal(gram, distance) for distance in range(n)]
     low, high = (
-        np.array([each.min() for each in diagonals]),
-        np.array([each.max() for each in diagonals]),
+        np.array([diagonal.min() for diagonal in diagonals]),
+        np.array([diagonal.max() for diagonal in diagonals]),
     )
     return Products(law, low, high, float(np.maximum(np.abs(low - law), np.abs(high - law)).max()))
 
@@ -121,18 +123,18 @@ class ByDistance:
 
 def by_distance(table: np.ndarray) -> ByDistance:
     """The products of a table (position, d) that need follow no formula."""
-    found = table.astype(np.float64) @ table.astype(np.float64).T
-    diagonals = [np.diagonal(found, distance) for distance in range(len(found))]
-    mean = np.array([each.mean() for each in diagonals])
+    gram_matrix = table.astype(np.float64) @ table.astype(np.float64).T
+    diagonals = [np.diagonal(gram_matrix, distance) for distance in range(len(gram_matrix))]
+    mean = np.array([diagonal.mean() for diagonal in diagonals])
     within = sum(
-        (1 + (distance > 0)) * ((each - each.mean()) ** 2).sum()
-        for distance, each in enumerate(diagonals)
+        (1 + (distance > 0)) * ((diagonal - diagonal.mean()) ** 2).sum()
+        for distance, diagonal in enumerate(diagonals)
     )
-    total = ((found - found.mean()) ** 2).sum()
+    total = ((gram_matrix - gram_matrix.mean()) ** 2).sum()
     return ByDistance(
         mean,
-        np.array([each.min() for each in diagonals]),
-        np.array([each.max() for each in diagonals]),
+        np.array([diagonal.min() for diagonal in diagonals]),
+        np.array([diagonal.max() for diagonal in diagonals]),
         float(1 - within / total) if total else 1.0,
     )
 
@@ -144,10 +146,14 @@ def lengths(table: np.ndarray) -> np.ndarray:
 
 def first_stands_out(table: np.ndarray) -> float | None:
     """How many times as long the vector of position 0 is as the middle one of a table (position,
-    d), where that is more than FAR times; else None."""
-    found = lengths(table)
-    middle = float(np.median(found))
-    return float(found[0]) / middle if middle and found[0] > FAR * middle else None
+    d), where that is more than OUTLIER_FACTOR times; else None."""
+    row_lengths = lengths(table)
+    middle = float(np.median(row_lengths))
+    return (
+        float(row_lengths[0]) / middle
+        if middle and row_lengths[0] > OUTLIER_FACTOR * middle
+        else None
+    )
 
 
 def scale_end(table: np.ndarray) -> float:
@@ -157,86 +163,91 @@ def scale_end(table: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class Tried:
+class RotationErrors:
     """The paper's rotation by a shift tried on a table it was not made for: how far it misses the
-    row that stands there, `turned`, and how far the row misses it that is not turned at all,
-    `still`; means over the positions, as shares of the mean length of a row."""
+    row that stands there, `rotated_error`, and how far the row misses it that is not turned at all,
+    `unrotated_error`; means over the positions, as shares of the mean length of a row."""
 
-    turned: float
-    still: float
+    rotated_error: float
+    unrotated_error: float
 
 
-def tried(table: np.ndarray, shift: int) -> Tried | None:
+def rotation_errors(table: np.ndarray, shift: int) -> RotationErrors | None:
     """The rotation tried on a table (position, d). None where no position is so far on, or d is
     odd."""
     table = table.astype(np.float64)
     if not 0 < shift < len(table) or table.shape[1] % 2:
         return None
-    here, there, size = table[:-shift], table[shift:], np.linalg.norm(table, axis=1).mean() or 1
-    turned, still = (
-        np.linalg.norm(each - there, axis=1).mean() / size for each in (shifted(here, shift), here)
+    rows, targets, mean_length = (
+        table[:-shift],
+        table[shift:],
+        np.linalg.norm(table, axis=1).mean() or 1,
     )
-    return Tried(float(turned), float(still))
+    rotated_error, unrotated_error = (
+        np.linalg.norm(candidate - targets, axis=1).mean() / mean_length
+        for candidate in (rotate_positions(rows, shift), rows)
+    )
+    return RotationErrors(float(rotated_error), float(unrotated_error))
 
 
-def turn(d: int, pair: int, shift: int) -> np.ndarray:
+def rotation_matrix(d: int, pair: int, shift: int) -> np.ndarray:
     """The matrix (2, 2) that takes (sin, cos) of a pair at any position to the same `shift`
     positions on."""
     angle = shift * rates(d)[pair]
     return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
 
 
-def turned_by(d: int, pair: int, shift: int) -> tuple[float, float]:
+def rotation_angle(d: int, pair: int, shift: int) -> tuple[float, float]:
     """The angle by which `shift` positions turn a pair, in radians and in degrees."""
     angle = float(shift * rates(d)[pair])
     return angle, float(np.degrees(angle))
 
 
-def shifted(encoding: np.ndarray, shift: int) -> np.ndarray:
+def rotate_positions(encoding: np.ndarray, shift: int) -> np.ndarray:
     """Every row of a table (position, d) with each of its pairs turned as far as `shift` positions
     take it: the same shape."""
     n, d = encoding.shape
-    turns = np.stack([turn(d, pair, shift) for pair in range(d // 2)])
+    turns = np.stack([rotation_matrix(d, pair, shift) for pair in range(d // 2)])
     return np.einsum("iab,nib->nia", turns, encoding.reshape(n, -1, 2)).reshape(n, d)
 
 
 def shift_error(n: int, d: int, shift: int) -> float:
     """The largest difference, over all pairs and n positions, between the turned encoding and the
     encoding `shift` positions on."""
-    ahead = table(n + shift, d)
-    return float(np.abs(shifted(ahead[:n], shift) - ahead[shift:]).max())
+    encoding = table(n + shift, d)
+    return float(np.abs(rotate_positions(encoding[:n], shift) - encoding[shift:]).max())
 
 
-def drawn_arc(d: int, pair: int, place: int, shift: int) -> np.ndarray:
+def arc_points(d: int, pair: int, place: int, shift: int) -> np.ndarray:
     """The way on the unit circle from a pair at one position to where it is `shift` on, (point, 2)
     as (sin, cos); whole turns drawn once."""
     rate = rates(d)[pair]
-    turned = shift * rate if shift * rate < 2 * np.pi else 2 * np.pi
-    angle = np.linspace(0, turned, 120) + place * rate
+    angle_span = shift * rate if shift * rate < 2 * np.pi else 2 * np.pi
+    angle = np.linspace(0, angle_span, 120) + place * rate
     return 0.55 * np.stack((np.sin(angle), np.cos(angle)), axis=1)
 
 
 # ---- in a sentence ----
 
 
-def kind(stream: Stream) -> str:
+def encoding_kind(stream: Stream) -> str:
     """What a stream adds for the positions: "sinusoids" of the formula, "learned" for any other
     table, "none" for nothing."""
     if "pos.wrote" not in stream.sites:
         return "none"
-    return "sinusoids" if off_formula(stream) <= SAME else "learned"
+    return "sinusoids" if formula_error(stream) <= FORMULA_TOLERANCE else "learned"
 
 
-def off_formula(stream: Stream) -> float:
+def formula_error(stream: Stream) -> float:
     """The largest difference between what a model adds for the positions and the formula's
-    sinusoids. Up to `SAME` they are sinusoids; beyond it the table is another one, such as a
-    learned one. Raises KeyError for a stream that adds nothing."""
+    sinusoids. Up to `FORMULA_TOLERANCE` they are sinusoids; beyond it the table is another one,
+    such as a learned one. Raises KeyError for a stream that adds nothing."""
     wrote = stream.at("pos.wrote").astype(np.float64)
     n, d = wrote.shape
     return float(np.abs(wrote - table(n, d)).max(initial=0)) if d % 2 == 0 else float("inf")
 
 
-def attention_of(recording: Recording, stream: str) -> Attention:
+def self_attention(recording: Recording, stream: str) -> Attention:
     """The self-attention of a stream. Raises ValueError for a stream without one."""
     for attention in recording.attention:
         if attention.query == attention.key == stream:
@@ -262,45 +273,45 @@ def length_columns(table: np.ndarray) -> Columns:
     return {"position": np.arange(len(table)), "length": lengths(table)}
 
 
-def wave_columns(of: Wave) -> Columns:
+def wave_columns(wave: Wave) -> Columns:
     """A pair over the positions as named columns."""
     return {
-        "position": np.arange(len(of.angle)),
-        "angle": of.angle,
-        "sin": of.sine,
-        "cos": of.cosine,
+        "position": np.arange(len(wave.angle)),
+        "angle": wave.angle,
+        "sin": wave.sine,
+        "cos": wave.cosine,
     }
 
 
-def product_columns(of: Products) -> Columns:
+def product_columns(products: Products) -> Columns:
     """The products by distance as named columns."""
     return {
-        "distance": np.arange(len(of.law)),
-        "sum of cosines": of.law,
-        "smallest p·p": of.low,
-        "largest p·p": of.high,
+        "distance": np.arange(len(products.law)),
+        "sum of cosines": products.law,
+        "smallest p·p": products.low,
+        "largest p·p": products.high,
     }
 
 
-def circle_columns(of: Wave, shift: int, d: int, pair: int) -> Columns:
+def circle_columns(wave: Wave, shift: int, d: int, pair: int) -> Columns:
     """A pair at every position, and turned by `shift` positions, as named columns."""
-    turned = turn(d, pair, shift) @ np.stack((of.sine, of.cosine))
+    rotated = rotation_matrix(d, pair, shift) @ np.stack((wave.sine, wave.cosine))
     return {
-        "position": np.arange(len(of.angle)),
-        "sin": of.sine,
-        "cos": of.cosine,
-        f"turned by {shift}: sin": turned[0],
-        f"turned by {shift}: cos": turned[1],
+        "position": np.arange(len(wave.angle)),
+        "sin": wave.sine,
+        "cos": wave.cosine,
+        f"turned by {shift}: sin": rotated[0],
+        f"turned by {shift}: cos": rotated[1],
     }
 
 
-def distance_columns(of: ByDistance) -> Columns:
+def distance_columns(products: ByDistance) -> Columns:
     """Products of a learned table by distance as named columns."""
     return {
-        "distance": np.arange(len(of.mean)),
-        "mean p·p": of.mean,
-        "smallest p·p": of.low,
-        "largest p·p": of.high,
+        "distance": np.arange(len(products.mean)),
+        "mean p·p": products.mean,
+        "smallest p·p": products.low,
+        "largest p·p": products.high,
     }
 
 
@@ -309,7 +320,7 @@ def distance_columns(of: ByDistance) -> Columns:
 
 
 @dataclass(frozen=True)
-class Added:
+class PositionSum:
     """Word + position, (token): lengths of the word's vector as the stream begins with it, of the
     position's and of their sum, and the cosine between word and position."""
 
@@ -324,14 +335,21 @@ class Added:
         return int(self.word.argmin()), int(self.word.argmax())
 
 
-def added(stream: Stream) -> Added:
+def position_sum(stream: Stream) -> PositionSum:
     """What positions add to each token of a stream. Raises KeyError for a stream recorded without
     positions."""
     word, encoding, both = (
         stream.at(site).astype(np.float64) for site in ("embed", "pos.wrote", "embed+pos")
     )
-    long, far, sum_ = (np.linalg.norm(each, axis=1) for each in (word, encoding, both))
-    return Added(long, far, sum_, (word * encoding).sum(axis=1) / np.maximum(long * far, 1e-30))
+    word_length, encoding_length, sum_length = (
+        np.linalg.norm(vectors, axis=1) for vectors in (word, encoding, both)
+    )
+    return PositionSum(
+        word_length,
+        encoding_length,
+        sum_length,
+        (word * encoding).sum(axis=1) / np.maximum(word_length * encoding_length, 1e-30),
+    )
 
 
 @dataclass(frozen=True)
@@ -369,9 +387,9 @@ def by_offset(plain: Recording, bare: Recording, stream: str, layer: int, head: 
     without, on the same tokens. Over the allowed pairs of text tokens; special tokens are left
     out."""
     text = ~plain.stream(stream).special
-    with_, without = attention_of(plain, stream), attention_of(bare, stream)
-    query, key = np.nonzero(with_.allowed & text[:, None] & text)
-    split = layer == 0 and splits(plain.stream(stream))
+    plain_attention, bare_attention = self_attention(plain, stream), self_attention(bare, stream)
+    query, key = np.nonzero(plain_attention.allowed & text[:, None] & text)
+    split = layer == 0 and has_separable_positions(plain.stream(stream))
     offset, group, pairs = np.unique(key - query, return_inverse=True, return_counts=True)
 
     def mean(scores: np.ndarray) -> np.ndarray:
@@ -379,32 +397,36 @@ def by_offset(plain: Recording, bare: Recording, stream: str, layer: int, head: 
             pairs, 1
         )
 
-    places = mean(places_part(with_, without, head)) if split else None
+    position_mean = mean(position_part(plain_attention, bare_attention, head)) if split else None
     return ByOffset(
-        offset, pairs, mean(with_.scores[layer, head]), mean(without.scores[layer, head]), places
+        offset,
+        pairs,
+        mean(plain_attention.scores[layer, head]),
+        mean(bare_attention.scores[layer, head]),
+        position_mean,
     )
 
 
-def places_part(plain: Attention, bare: Attention, head: int) -> np.ndarray:
+def position_part(plain: Attention, bare: Attention, head: int) -> np.ndarray:
     """What position x position gives to the scores of a head in layer 0, (query, key), where its
-    input is a sum (`splits`).
+    input is a sum (`has_separable_positions`).
 
     q is linear in word + position, so q with positions minus q without is the position's own part;
     so is k's."""
     q, k = (
-        with_[0, head].astype(np.float64) - without[0, head]
-        for with_, without in ((plain.q, bare.q), (plain.k, bare.k))
+        with_positions[0, head].astype(np.float64) - without_positions[0, head]
+        for with_positions, without_positions in ((plain.q, bare.q), (plain.k, bare.k))
     )
     return q @ k.T / divisor(plain)
 
 
-def splits(stream: Stream) -> bool:
+def has_separable_positions(stream: Stream) -> bool:
     """True where the heads of layer 0 read word + position as it is; False where a norm stands
     between, which mixes the two, or no position is added."""
-    return "pos.wrote" in stream.sites and not follows(stream)
+    return "pos.wrote" in stream.sites and not sum_reader(stream)
 
 
-def follows(stream: Stream) -> str:
+def sum_reader(stream: Stream) -> str:
     """What reads the sum of word and position: a "norm" that is part of the stream, layer 0's own
     ("read"), or "" for layer 0 as it is."""
     return (
@@ -421,15 +443,26 @@ def divisor(attention: Attention) -> float:
     return 1 / float(attention.scale[0])
 
 
-def most_positional(plain: Recording, bare: Recording, stream: str) -> int:
+def most_positional_head(plain: Recording, bare: Recording, stream: str) -> int:
     """The head of layer 0 whose position x position part varies most over the tokens; where there
     is no such part, the one whose scores positions change most."""
-    with_, without = attention_of(plain, stream), attention_of(bare, stream)
-    if splits(plain.stream(stream)):
+    plain_attention, bare_attention = self_attention(plain, stream), self_attention(bare, stream)
+    if has_separable_positions(plain.stream(stream)):
         return int(
-            np.argmax([places_part(with_, without, head).std() for head in range(with_.q.shape[1])])
+            np.argmax(
+                [
+                    position_part(plain_attention, bare_attention, head).std()
+                    for head in range(plain_attention.q.shape[1])
+                ]
+            )
         )
-    return int(np.argmax((with_.scores[0].astype(np.float64) - without.scores[0]).std(axis=(1, 2))))
+    return int(
+        np.argmax(
+            (plain_attention.scores[0].astype(np.float64) - bare_attention.scores[0]).std(
+                axis=(1, 2)
+            )
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -451,14 +484,14 @@ def overlap(embeddings: np.ndarray, encoding: np.ndarray) -> Overlap:
     """Embeddings (id, d_model) and the encodings of a model's positions (position, d_model), each
     about its mean, every word counting alike."""
     d = embeddings.shape[1]
-    around = embeddings - embeddings.mean(axis=0, dtype=np.float64)
-    variance, directions = np.linalg.eigh(around.T @ around)
-    varied = encoding - encoding.mean(axis=0)
-    energy = ((varied @ directions) ** 2).sum(axis=0)
+    centred = embeddings - embeddings.mean(axis=0, dtype=np.float64)
+    variance, directions = np.linalg.eigh(centred.T @ centred)
+    centred_encoding = encoding - encoding.mean(axis=0)
+    energy = ((centred_encoding @ directions) ** 2).sum(axis=0)
     return Overlap(_shares(variance[::-1]), _shares(energy[::-1]), np.arange(d + 1) / d)
 
 
-def room_needed(encoding: np.ndarray, share: float) -> int:
+def dimensions_needed(encoding: np.ndarray, share: float) -> int:
     """How many dimensions hold this share of an encoding's (position, d) variation over its
     positions."""
     values = np.linalg.svd(encoding - encoding.mean(axis=0), compute_uv=False)
@@ -470,30 +503,32 @@ def _shares(parts: np.ndarray) -> np.ndarray:
     return total / (total[-1] or 1)
 
 
-def added_columns(of: Added, tokens: Sequence[str], word: str = "√d × embedding") -> Columns:
+def position_sum_columns(
+    sums: PositionSum, tokens: Sequence[str], word: str = "√d × embedding"
+) -> Columns:
     """Word + position as named columns; `word` is what the word's vector is called."""
     return {
         "position": np.arange(len(tokens)),
         "token": list(tokens),
-        word: of.word,
-        "encoding": of.encoding,
-        "sum": of.both,
-        "cosine": of.cosine,
+        word: sums.word,
+        "encoding": sums.encoding,
+        "sum": sums.both,
+        "cosine": sums.cosine,
     }
 
 
-def offset_columns(of: ByOffset) -> Columns:
+def offset_columns(scores: ByOffset) -> Columns:
     """Scores by offset as named columns."""
-    return {"key − query": of.offset, "pairs": of.pairs} | dict(of.lines)
+    return {"key − query": scores.offset, "pairs": scores.pairs} | dict(scores.lines)
 
 
-def overlap_columns(of: Overlap) -> Columns:
+def overlap_columns(overlap: Overlap) -> Columns:
     """Shares by number of directions as named columns."""
     return {
-        "directions": np.arange(len(of.words)),
-        "embeddings": of.words,
-        "encoding": of.places,
-        "chance": of.chance,
+        "directions": np.arange(len(overlap.words)),
+        "embeddings": overlap.words,
+        "encoding": overlap.places,
+        "chance": overlap.chance,
     }
 
 
@@ -507,38 +542,41 @@ def read_part(recording: Recording) -> str:
     return recording.text[:end] if end > 0 else recording.text
 
 
-def turned_round(text: str) -> str:
+def reverse_words(text: str) -> str:
     """The words of a text from last to first."""
     return " ".join(reversed(text.split()))
 
 
 @dataclass(frozen=True)
-class Matched:
+class TokenMatch:
     """Which token of one stream is which of another: `here` and `there` (match) are places, in the
-    order of `here`. `alone_here` and `alone_there` are the places that have no partner."""
+    order of `here`. `unmatched_first` and `unmatched_second` are the places that have no
+    partner."""
 
     here: np.ndarray
     there: np.ndarray
-    alone_here: tuple[int, ...]
-    alone_there: tuple[int, ...]
+    unmatched_first: tuple[int, ...]
+    unmatched_second: tuple[int, ...]
 
 
-def matched(one: Stream, other: Stream, same_text: bool) -> Matched:
+def match_tokens(stream: Stream, other_stream: Stream, same_text: bool) -> TokenMatch:
     """Tokens matched by word. Of one text read in two orders, a token by its id and its place in
     the text; of two texts by its id alone. Equal ones are matched in order: the first "the" with
     the first."""
-    waiting: dict[tuple[int, ...], list[int]] = {}
-    for place, name in enumerate(_names(other, same_text)):
-        waiting.setdefault(name, []).append(place)
-    pairs, alone = [], []
-    for place, name in enumerate(_names(one, same_text)):
-        pairs.append((place, waiting[name].pop(0))) if waiting.get(name) else alone.append(place)
-    here, there = np.array(pairs, dtype=int).reshape(-1, 2).T
-    return Matched(
-        here,
-        there,
-        tuple(alone),
-        tuple(sorted(place for left in waiting.values() for place in left)),
+    unmatched_places: dict[tuple[int, ...], list[int]] = {}
+    for place, name in enumerate(_names(other_stream, same_text)):
+        unmatched_places.setdefault(name, []).append(place)
+    pairs, unmatched = [], []
+    for place, name in enumerate(_names(stream, same_text)):
+        pairs.append((place, unmatched_places[name].pop(0))) if unmatched_places.get(
+            name
+        ) else unmatched.append(place)
+    first_places, second_places = np.array(pairs, dtype=int).reshape(-1, 2).T
+    return TokenMatch(
+        first_places,
+        second_places,
+        tuple(unmatched),
+        tuple(sorted(place for remaining in unmatched_places.values() for place in remaining)),
     )
 
 
@@ -570,8 +608,8 @@ class Agreement:
 
     def to_draw(self, sites: Sequence[str]) -> np.ndarray:
         """The same, but NaN for a difference of 0 too, which no log scale has."""
-        found = self.along(sites)
-        return np.where(found > 0, found, np.nan)
+        differences = self.along(sites)
+        return np.where(differences > 0, differences, np.nan)
 
     @property
     def difference(self) -> float:
@@ -584,15 +622,15 @@ class Agreement:
         return float(self.digits.min(initial=np.inf))
 
 
-def agreement(one: Stream, other: Stream, pairs: Matched) -> Agreement:
+def agreement(stream: Stream, other_stream: Stream, pairs: TokenMatch) -> Agreement:
     """The vectors of matched tokens compared at every state. Both streams have the same sites, but
     for those of the positions."""
-    sites = tuple(site for site in states(one) if site in other.sites)
+    sites = tuple(site for site in states(stream) if site in other_stream.sites)
     gaps, sizes, a, b = [], [], np.zeros((0, 1)), np.zeros((0, 1))
     for site in sites:
         a, b = (
-            one.at(site)[pairs.here].astype(np.float64),
-            other.at(site)[pairs.there].astype(np.float64),
+            stream.at(site)[pairs.here].astype(np.float64),
+            other_stream.at(site)[pairs.there].astype(np.float64),
         )
         gaps.append(np.abs(a - b).max(initial=0))
         sizes.append(np.abs(a).max(initial=0))
@@ -616,29 +654,32 @@ def digits(difference: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.maximum(0.0, -np.log10(difference / np.where(size > 0, size, 1)))
 
 
-def maps(
-    one: np.ndarray, other: np.ndarray, pairs: Matched
+def matched_weights(
+    weights: np.ndarray, other_weights: np.ndarray, pairs: TokenMatch
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """A head's weights (query, key) in two orders, rows and columns of the second put in the order
     of the first, and the largest difference. Only matched tokens."""
-    here, there = one[np.ix_(pairs.here, pairs.here)], other[np.ix_(pairs.there, pairs.there)]
-    return here, there, float(np.abs(here.astype(np.float64) - there).max(initial=0))
+    first, second = (
+        weights[np.ix_(pairs.here, pairs.here)],
+        other_weights[np.ix_(pairs.there, pairs.there)],
+    )
+    return first, second, float(np.abs(first.astype(np.float64) - second).max(initial=0))
 
 
-def largest_gap(one: Attention, other: Attention, pairs: Matched) -> float:
+def largest_gap(attention: Attention, other_attention: Attention, pairs: TokenMatch) -> float:
     """The largest difference of any weight of any head in two orders, over matched tokens."""
     gaps = (
-        maps(a, b, pairs)[2]
+        matched_weights(a, b, pairs)[2]
         for a, b in zip(
-            one.pattern.reshape(-1, *one.allowed.shape),
-            other.pattern.reshape(-1, *other.allowed.shape),
+            attention.pattern.reshape(-1, *attention.allowed.shape),
+            other_attention.pattern.reshape(-1, *other_attention.allowed.shape),
         )
     )
     return max(gaps, default=0.0)
 
 
 @dataclass(frozen=True)
-class Orders:
+class OrderComparison:
     """A text in two orders: the tokens of a stream as it is, `tokens`, and those `read` of the
     other text, how many of which were dropped; which token is which; and how far their vectors
     agree with positions and without."""
@@ -646,39 +687,39 @@ class Orders:
     tokens: tuple[str, ...]
     read: tuple[str, ...]
     dropped: int
-    pairs: Matched
+    pairs: TokenMatch
     with_: Agreement
     without: Agreement
 
 
-def orders(
-    recorded: Callable[[bool], tuple[Recording, Recording]], stream: str, same_text: bool
-) -> Orders:
-    """Two orders compared. `recorded` gives both recordings, without positions where it is asked
+def compare_orders(
+    record_pair: Callable[[bool], tuple[Recording, Recording]], stream: str, same_text: bool
+) -> OrderComparison:
+    """Two orders compared. `record_pair` gives both recordings, without positions where it is asked
     for True; one pair at a time is held."""
-    one, other = recorded(False)
-    tokens, read, dropped, pairs = (
-        one.stream(stream).tokens,
-        other.streams[0].tokens,
-        other.dropped,
-        matched(one.stream(stream), other.stream(stream), same_text),
+    recording, other_recording = record_pair(False)
+    tokens, other_tokens, dropped, pairs = (
+        recording.stream(stream).tokens,
+        other_recording.streams[0].tokens,
+        other_recording.dropped,
+        match_tokens(recording.stream(stream), other_recording.stream(stream), same_text),
     )
-    with_ = agreement(one.stream(stream), other.stream(stream), pairs)
-    one, other = recorded(True)
-    return Orders(
+    with_positions = agreement(recording.stream(stream), other_recording.stream(stream), pairs)
+    recording, other_recording = record_pair(True)
+    return OrderComparison(
         tokens,
-        read,
+        other_tokens,
         dropped,
         pairs,
-        with_,
-        agreement(one.stream(stream), other.stream(stream), pairs),
+        with_positions,
+        agreement(recording.stream(stream), other_recording.stream(stream), pairs),
     )
 
 
 @dataclass(frozen=True)
-class Maps:
-    """A head's weights in two orders, (match, match), as `maps` has them; their largest difference
-    `gap`, that in any of `n_heads` heads, and the largest weight."""
+class MatchedWeights:
+    """A head's weights in two orders, (match, match), as `matched_weights` has them; their largest
+    difference `gap`, that in any of `n_heads` heads, and the largest weight."""
 
     here: np.ndarray
     there: np.ndarray
@@ -688,69 +729,76 @@ class Maps:
     top: float
 
 
-def both_maps(one: Attention, other: Attention, layer: int, head: int, pairs: Matched) -> Maps:
+def head_in_both_orders(
+    attention: Attention, other_attention: Attention, layer: int, head: int, pairs: TokenMatch
+) -> MatchedWeights:
     """One head in two orders."""
-    here, there, gap = maps(one.pattern[layer, head], other.pattern[layer, head], pairs)
-    return Maps(
-        here,
-        there,
+    weights, other_weights, gap = matched_weights(
+        attention.pattern[layer, head], other_attention.pattern[layer, head], pairs
+    )
+    return MatchedWeights(
+        weights,
+        other_weights,
         gap,
-        largest_gap(one, other, pairs),
-        one.pattern.shape[0] * one.pattern.shape[1],
-        float(max(here.max(), there.max())),
+        largest_gap(attention, other_attention, pairs),
+        attention.pattern.shape[0] * attention.pattern.shape[1],
+        float(max(weights.max(), other_weights.max())),
     )
 
 
-def order_columns(found: Orders) -> Columns:
+def order_columns(comparison: OrderComparison) -> Columns:
     """The matched tokens and how far their last vectors agree, as named columns."""
-    with_, without = found.with_, found.without
+    with_positions, without_positions = comparison.with_, comparison.without
     return {
-        "token": [found.tokens[place] for place in found.pairs.here],
-        "place": found.pairs.here,
-        "place in the other order": found.pairs.there,
-        "with: largest difference": with_.by_token,
-        "with: digits": with_.digits,
-        "with: cosine": with_.cosine,
-        "without: largest difference": without.by_token,
-        "without: digits": without.digits,
-        "without: cosine": without.cosine,
+        "token": [comparison.tokens[place] for place in comparison.pairs.here],
+        "place": comparison.pairs.here,
+        "place in the other order": comparison.pairs.there,
+        "with: largest difference": with_positions.by_token,
+        "with: digits": with_positions.digits,
+        "with: cosine": with_positions.cosine,
+        "without: largest difference": without_positions.by_token,
+        "without: digits": without_positions.digits,
+        "without: cosine": without_positions.cosine,
     }
 
 
-def word_columns(found: Orders) -> Columns:
+def word_columns(comparison: OrderComparison) -> Columns:
     """The matched tokens in short: where they moved, and to how many digits their last vectors
     agree, as named columns."""
-    with_, without = found.with_, found.without
+    with_positions, without_positions = comparison.with_, comparison.without
     return {
-        "token": [found.tokens[place] for place in found.pairs.here],
-        "place": [f"{here} → {there}" for here, there in zip(found.pairs.here, found.pairs.there)],
-        "digits, without": [_short(each) for each in without.digits],
-        "digits, with": [_short(each) for each in with_.digits],
-        "cosine, with": with_.cosine,
+        "token": [comparison.tokens[place] for place in comparison.pairs.here],
+        "place": [
+            f"{first_place} → {second_place}"
+            for first_place, second_place in zip(comparison.pairs.here, comparison.pairs.there)
+        ],
+        "digits, without": [_digits_text(each) for each in without_positions.digits],
+        "digits, with": [_digits_text(each) for each in with_positions.digits],
+        "cosine, with": with_positions.cosine,
     }
 
 
-def _short(digits: float) -> str:
+def _digits_text(digits: float) -> str:
     return "every one" if np.isinf(digits) else f"{digits:.1f}"
 
 
-def site_columns(with_: Agreement, without: Agreement) -> Columns:
+def site_columns(with_positions: Agreement, without_positions: Agreement) -> Columns:
     """The largest difference at every site as named columns."""
     return {
-        "site": list(with_.site),
-        "with: largest difference": with_.by_site,
-        "with: largest number": with_.size_by_site,
-        "without: largest difference": without.along(with_.site),
+        "site": list(with_positions.site),
+        "with: largest difference": with_positions.by_site,
+        "with: largest number": with_positions.size_by_site,
+        "without: largest difference": without_positions.along(with_positions.site),
     }
 
 
-def map_columns(here: np.ndarray, there: np.ndarray, tokens: Sequence[str]) -> Columns:
+def map_columns(weights: np.ndarray, other_weights: np.ndarray, tokens: Sequence[str]) -> Columns:
     """Both orders' weights, a row for each pair of tokens, as named columns."""
     n = len(tokens)
     query, key = np.divmod(np.arange(n * n), max(n, 1))
     return {
         "query": [f"{at} {tokens[at]}" for at in query],
         "key": [f"{at} {tokens[at]}" for at in key],
-        "this order": here.ravel(),
-        "the other order": there.ravel(),
+        "this order": weights.ravel(),
+        "the other order": other_weights.ravel(),
     }

@@ -14,11 +14,10 @@ import numpy as np
 
 from explorer.analysis.csv import Columns
 from models.recording import Stream
-from models.results import Sampling, probabilities, softmax, spelling
-from models.results import Whole as Whole  # handed on to the sentences
+from models.results import Sampling, mask_pattern, probabilities, softmax
 
 MOST_ROWS = 10
-CONTINUES = "\u2027"  # what the label of a piece that goes on inside a word begins with
+PIECE_MARK = "\u2027"  # what the label of a piece that goes on inside a word begins with
 
 
 # ---- one distribution ----
@@ -50,17 +49,21 @@ class Distribution:
 def distribution(logits: np.ndarray, sampling: Sampling = Sampling()) -> Distribution:
     """The distribution that scores (id) make, and what is drawn from it."""
     order = np.argsort(-logits, kind="stable")
-    own = softmax(logits)
-    plain = sampling == Sampling()
+    model_probabilities = softmax(logits)
+    unmodified = sampling == Sampling()
     return Distribution(
-        logits, sampling, own, own if plain else probabilities(logits, sampling), order
+        logits,
+        sampling,
+        model_probabilities,
+        model_probabilities if unmodified else probabilities(logits, sampling),
+        order,
     )
 
 
 def entropy(p: np.ndarray) -> float:
     """-sum p ln p, in nats. p (id) sums to 1."""
-    some = p[p > 0]
-    return float(-(some * np.log(some)).sum())
+    positive = p[p > 0]
+    return float(-(positive * np.log(positive)).sum())
 
 
 @dataclass(frozen=True)
@@ -75,19 +78,30 @@ class Word:
     kept: bool
 
 
-def top(of: Distribution, wanted: Sequence[int] = (), most: int = MOST_ROWS) -> tuple[Word, ...]:
-    """The likeliest words, `most` of them, and where they are further down the ids `wanted`."""
-    first = min(most, len(of.order))
-    ranks = (*range(first), *sorted({of.rank(id) for id in wanted} - set(range(first))))
-    ids = of.order[list(ranks)].tolist()
+def top_words(
+    distribution: Distribution, extra_ids: Sequence[int] = (), most: int = MOST_ROWS
+) -> tuple[Word, ...]:
+    """The likeliest words, `most` of them, and where they are further down the ids `extra_ids`."""
+    first = min(most, len(distribution.order))
+    ranks = (
+        *range(first),
+        *sorted({distribution.rank(id) for id in extra_ids} - set(range(first))),
+    )
+    ids = distribution.order[list(ranks)].tolist()
     return tuple(
-        Word(id, rank, float(of.own[id]), float(of.drawn[id]), bool(of.drawn[id] > 0))
+        Word(
+            id,
+            rank,
+            float(distribution.own[id]),
+            float(distribution.drawn[id]),
+            bool(distribution.drawn[id] > 0),
+        )
         for rank, id in zip(ranks, ids)
     )
 
 
 @dataclass(frozen=True)
-class Rest:
+class RemainingWords:
     """All words beside those of a list, together: how many, how many of them are kept, and their
     probabilities' sums. `all_own` and `all_drawn`: the sums with the list's."""
 
@@ -99,17 +113,20 @@ class Rest:
     all_drawn: float
 
 
-def rest(of: Distribution, words: Sequence[Word]) -> Rest:
+def remaining_words(distribution: Distribution, words: Sequence[Word]) -> RemainingWords:
     """What is left beside these words."""
-    left = np.delete(of.order, [word.rank for word in words])
-    own, drawn = float(of.own[left].sum()), float(of.drawn[left].sum())
-    return Rest(
-        len(left),
-        int(of.kept[left].sum()),
-        own,
-        drawn,
-        own + sum(word.own for word in words),
-        drawn + sum(word.drawn for word in words),
+    rest_ids = np.delete(distribution.order, [word.rank for word in words])
+    own_sum, drawn_sum = (
+        float(distribution.own[rest_ids].sum()),
+        float(distribution.drawn[rest_ids].sum()),
+    )
+    return RemainingWords(
+        len(rest_ids),
+        int(distribution.kept[rest_ids].sum()),
+        own_sum,
+        drawn_sum,
+        own_sum + sum(word.own for word in words),
+        drawn_sum + sum(word.drawn for word in words),
     )
 
 
@@ -117,7 +134,7 @@ def rest(of: Distribution, words: Sequence[Word]) -> Rest:
 
 
 @dataclass(frozen=True)
-class Steps:
+class ProbabilitySteps:
     """How one word's probability comes about: divided = score / temperature; tempered = e^divided /
     e^log_total, where log_total is the logarithm of the sum of e^(score / temperature) over the
     vocabulary; n_kept words hold `held` of that; drawn = tempered / held."""
@@ -131,24 +148,24 @@ class Steps:
     drawn: float
 
 
-def steps(of: Distribution, id: int) -> Steps:
+def probability_steps(distribution: Distribution, id: int) -> ProbabilitySteps:
     """The arithmetic of one kept word. Raises ValueError for temperature 0, which divides by
     nothing and takes the likeliest."""
-    temperature = of.sampling.temperature
+    temperature = distribution.sampling.temperature
     if temperature == 0:
         raise ValueError("at temperature 0 nothing is divided: the likeliest word is taken")
-    z = of.logits.astype(np.float64) / temperature
+    z = distribution.logits.astype(np.float64) / temperature
     peak = z.max()
     log_total = float(peak + np.log(np.exp(z - peak).sum()))
     tempered = np.exp(z - log_total)
-    return Steps(
-        float(of.logits[id]),
+    return ProbabilitySteps(
+        float(distribution.logits[id]),
         float(z[id]),
         log_total,
         float(tempered[id]),
-        int(of.kept.sum()),
-        float(tempered[of.kept].sum()),
-        float(of.drawn[id]),
+        int(distribution.kept.sum()),
+        float(tempered[distribution.kept].sum()),
+        float(distribution.drawn[id]),
     )
 
 
@@ -157,7 +174,7 @@ def bits(nats: float) -> float:
     return nats / log(2)
 
 
-def as_many(nats: float) -> float:
+def perplexity(nats: float) -> float:
     """Among how many equally likely words somebody with this entropy would be as unsure: e to it,
     the perplexity of one place."""
     return float(np.exp(nats))
@@ -178,20 +195,23 @@ class Draw:
     end: float
 
 
-def draw(of: Distribution, seed: int, place: int) -> Draw:
+def draw(distribution: Distribution, seed: int, place: int) -> Draw:
     """The next word. The random number depends on the seed and on the place (how many tokens stand
     before) alone: the same seed and text always give the same words, and a step taken back and done
     again gives the same word."""
-    if of.sampling.temperature == 0:
-        return Draw(int(of.order[0]), None, 0.0, 1.0)
+    if distribution.sampling.temperature == 0:
+        return Draw(int(distribution.order[0]), None, 0.0, 1.0)
     number = float(np.random.default_rng((seed, place)).random())
-    ends = np.cumsum(of.drawn[of.order])
-    last = int(np.flatnonzero(of.kept[of.order])[-1])
+    ends = np.cumsum(distribution.drawn[distribution.order])
+    last = int(np.flatnonzero(distribution.kept[distribution.order])[-1])
     rank = min(
         int(np.searchsorted(ends, number, side="right")), last
     )  # rounding may leave the end of the line just under 1
     return Draw(
-        int(of.order[rank]), number, float(ends[rank - 1]) if rank else 0.0, float(ends[rank])
+        int(distribution.order[rank]),
+        number,
+        float(ends[rank - 1]) if rank else 0.0,
+        float(ends[rank]),
     )
 
 
@@ -207,13 +227,13 @@ def typed_masks(stream: Stream, mask: str) -> tuple[int, ...]:
     )
 
 
-def spelled_mask(text: str) -> str:
+def first_mask(text: str) -> str:
     """The first mask token in a text as it is typed, "" for none."""
-    found = spelling().search(text)
-    return found.group() if found else ""
+    match = mask_pattern().search(text)
+    return match.group() if match else ""
 
 
-def word_to_hide(stream: Stream, mask: str = "") -> int | None:
+def default_masked_word(stream: Stream, mask: str = "") -> int | None:
     """The word to begin with: the first typed `mask`, else the last word that is a single token and
     is written in letters, else the last token of the text; None for none."""
     if typed := typed_masks(stream, mask):
@@ -232,46 +252,46 @@ def word_to_hide(stream: Stream, mask: str = "") -> int | None:
 def is_piece(tokens: Sequence[str], place: int) -> bool:
     """True for a token that is only a part of a word, so that the other parts tell of it."""
     return (
-        tokens[place].startswith(CONTINUES)
+        tokens[place].startswith(PIECE_MARK)
         or place + 1 < len(tokens)
-        and tokens[place + 1].startswith(CONTINUES)
+        and tokens[place + 1].startswith(PIECE_MARK)
     )
 
 
-def joined(labels: Sequence[str]) -> str:
+def join_pieces(labels: Sequence[str]) -> str:
     """Labels as running text: a piece that goes on inside a word stands close to the one before
     it."""
-    return " ".join(labels).replace(" " + CONTINUES, "").removeprefix(CONTINUES)
+    return " ".join(labels).replace(" " + PIECE_MARK, "").removeprefix(PIECE_MARK)
 
 
 # ---- as tables ----
 
 
-def columns(of: Distribution, labels: Sequence[str]) -> Columns:
+def columns(distribution: Distribution, labels: Sequence[str]) -> Columns:
     """The whole distribution as named columns, the likeliest first. labels (id)."""
     return {
-        "rank": np.arange(1, len(of.order) + 1),
-        "token": [labels[id] for id in of.order],
-        "id": of.order,
-        "logit": of.logits[of.order],
-        "probability": of.own[of.order],
-        "drawn from": of.drawn[of.order],
+        "rank": np.arange(1, len(distribution.order) + 1),
+        "token": [labels[id] for id in distribution.order],
+        "id": distribution.order,
+        "logit": distribution.logits[distribution.order],
+        "probability": distribution.own[distribution.order],
+        "drawn from": distribution.drawn[distribution.order],
     }
 
 
-def said_columns(said: Sequence, labels: Sequence[str]) -> Columns:
-    """Written tokens as named columns. said: things with an id, the model's own probability `own`,
-    and a rank from 0."""
+def written_token_columns(tokens: Sequence, labels: Sequence[str]) -> Columns:
+    """Written tokens as named columns. tokens: things with an id, the model's own probability
+    `own`, and a rank from 0."""
     return {
         "step": list(range(1, len(labels) + 1)),
         "token": list(labels),
-        "id": [word.id for word in said],
-        "probability": [word.own for word in said],
-        "rank": [word.rank + 1 for word in said],
+        "id": [word.id for word in tokens],
+        "probability": [word.own for word in tokens],
+        "rank": [word.rank + 1 for word in tokens],
     }
 
 
-def look_columns(rows: np.ndarray, tokens: Sequence[str]) -> Columns:
+def attention_columns(rows: np.ndarray, tokens: Sequence[str]) -> Columns:
     """What one token looks at as named columns: the tokens, the mean over all heads, then a column
     for each head. rows (layer, head, key)."""
     heads = {

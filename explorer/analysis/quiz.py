@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 
 from explorer.analysis import residual, words
-from explorer.analysis.findings import Between, Finding, between_words
+from explorer.analysis.findings import Finding, WordLevelAttention, attention_between_words
 from explorer.analysis.word_classes import is_word
 from explorer.analysis.words import Groups
 from models.recording import Recording, Stream
@@ -47,7 +47,7 @@ KINDS = (
 )
 # By how much the right answer leads the next at least, in the unit of its kind: a weight or a share
 # of attention, words, degrees, a cosine, a probability. Of numbers: how far any two are apart.
-LEAST = {
+MIN_MARGIN = {
     LOOKS: 0.1,
     HEAD: 0.1,
     WEIGHT: 0.08,
@@ -62,7 +62,7 @@ LEAST = {
     NEAREST: 0.03,
     NEXT: 0.05,
 }
-FEWEST, MOST = 3, 4  # answers
+FEWEST_ANSWERS, MOST_ANSWERS = 3, 4  # answers
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Question:
     """One question about one recording.
 
     kind: one of KINDS. choices: in the order in which they are shown; right: which is right.
-    margin: by how much it leads, see LEAST. attention, layer, head: where it is seen, "" and -1
-    where it is no head's. words: what is asked about. token: that word's. site: a sub-layer's.
+    margin: by how much it leads, see MIN_MARGIN. attention, layer, head: where it is seen, "" and
+    -1 where it is no head's. words: what is asked about. token: that word's. site: a sub-layer's.
     value: a number that is said with the question. interest: what questions of a kind are ranked
     by. page and address: where the answer is seen.
     """
@@ -117,7 +117,7 @@ class Question:
         return self.choices[self.right]
 
 
-class About(TypedDict, total=False):
+class QuestionFields(TypedDict, total=False):
     """What a `Question` says besides its answers: fields of it, by name."""
 
     attention: str
@@ -134,83 +134,88 @@ class About(TypedDict, total=False):
     address: tuple[tuple[str, str], ...]
 
 
-def of_most(ranked: list[AnswerOption], kind: str, about: About) -> Question | None:
+def most_question(ranked: list[AnswerOption], kind: str, fields: QuestionFields) -> Question | None:
     """The question which of some has most, from all that could be shown, the most first; None where
     the first does not lead by enough, or there are too few."""
-    if len(ranked) < FEWEST or ranked[0].value - ranked[1].value < LEAST[kind]:
+    if len(ranked) < FEWEST_ANSWERS or ranked[0].value - ranked[1].value < MIN_MARGIN[kind]:
         return None
-    if len({one.name.casefold() for one in ranked[:MOST]}) < len(ranked[:MOST]):
+    if len({one.name.casefold() for one in ranked[:MOST_ANSWERS]}) < len(ranked[:MOST_ANSWERS]):
         return None
-    return Question(kind, tuple(ranked[:MOST]), 0, ranked[0].value - ranked[1].value, **about)
+    return Question(
+        kind, tuple(ranked[:MOST_ANSWERS]), 0, ranked[0].value - ranked[1].value, **fields
+    )
 
 
-def of_numbers(
-    right: float, others: list[float], turn: int, kind: str, about: About
+def number_question(
+    answer: float, others: list[float], draw: int, kind: str, fields: QuestionFields
 ) -> Question | None:
-    """The question how much something is, among other numbers of the same kind. `turn` says how
+    """The question how much something is, among other numbers of the same kind. `draw` says how
     many of these are to be smaller, so that neither the largest nor the smallest is right more
     often; where there are not so many, the question interests less."""
-    apart: list[float] = []
-    for one in sorted(others, key=lambda each: abs(each - right)):
-        if all(abs(one - each) >= LEAST[kind] for each in (right, *apart)):
-            apart.append(one)
-    low, high = [each for each in apart if each < right], [each for each in apart if each > right]
-    wanted = turn % MOST
-    below = min(len(low), max(wanted, MOST - 1 - len(high)))
-    chosen = [*low[:below], *high[: MOST - 1 - below]]
-    if len(chosen) < FEWEST - 1:
+    spaced: list[float] = []
+    for number in sorted(others, key=lambda each: abs(each - answer)):
+        if all(abs(number - each) >= MIN_MARGIN[kind] for each in (answer, *spaced)):
+            spaced.append(number)
+    low, high = (
+        [each for each in spaced if each < answer],
+        [each for each in spaced if each > answer],
+    )
+    n_wanted = draw % MOST_ANSWERS
+    n_below = min(len(low), max(n_wanted, MOST_ANSWERS - 1 - len(high)))
+    distractors = [*low[:n_below], *high[: MOST_ANSWERS - 1 - n_below]]
+    if len(distractors) < FEWEST_ANSWERS - 1:
         return None
-    margin = min(abs(one - right) for one in chosen)
-    choices = (AnswerOption(right), *map(AnswerOption, chosen))
-    made = Question(kind, choices, 0, margin, **about)
-    fits = below == wanted and len(chosen) == MOST - 1
-    return made if fits else replace(made, interest=made.interest - 1)
+    margin = min(abs(number - answer) for number in distractors)
+    choices = (AnswerOption(answer), *map(AnswerOption, distractors))
+    question = Question(kind, choices, 0, margin, **fields)
+    fits = n_below == n_wanted and len(distractors) == MOST_ANSWERS - 1
+    return question if fits else replace(question, interest=question.interest - 1)
 
 
 # Questions about heads: what a word looks at, which head does something, and what the scale does.
 
-ROOM = 4  # words that a row may look at, for a question about it
-RANGE = (0.15, 0.9)  # weights that are asked for: neither nothing nor all
-TRIED = 40  # pairs of words that are looked at closely
-RESTS = 0.5  # a head that gives so much to one place by habit is asked for by that
+FEWEST_KEYS = 4  # words that a row may look at, for a question about it
+WEIGHT_RANGE = (0.15, 0.9)  # weights that are asked for: neither nothing nor all
+MOST_PAIRS = 40  # pairs of words that are looked at closely
+HABIT_SHARE = 0.5  # a head that gives so much to one place by habit is asked for by that
 
 
-def about_heads(seen: Between, all_words: bool) -> Iterator[Question]:
+def head_questions(word_attention: WordLevelAttention, all_words: bool) -> Iterator[Question]:
     """Questions about an attention between words, none about special tokens. `all_words`: a word
     that the text repeats is told by its number, else it is not asked about."""
-    asked = WordAttention(seen, all_words)
-    yield from asked.looks()
-    yield from asked.given()
-    yield from asked.received()
-    yield from asked.spread()
-    if seen.attention.query == seen.attention.key:
-        yield from asked.beside()
-    if seen.attention.opens:
-        yield from asked.scales()
+    attention_questions = AttentionQuestions(word_attention, all_words)
+    yield from attention_questions.looks()
+    yield from attention_questions.given()
+    yield from attention_questions.received()
+    yield from attention_questions.spread()
+    if word_attention.attention.query == word_attention.attention.key:
+        yield from attention_questions.beside()
+    if word_attention.attention.opens:
+        yield from attention_questions.scales()
 
 
-class WordAttention:
+class AttentionQuestions:
     """An attention between words, and which of them can be asked about: those of letters, figures
     or signs that the text holds once, so that an answer names one place."""
 
-    def __init__(self, seen: Between, all_words: bool) -> None:
-        self.seen, self.w = seen, seen.weights.astype(np.float64)
+    def __init__(self, word_attention: WordLevelAttention, all_words: bool) -> None:
+        self.seen, self.w = word_attention, word_attention.weights.astype(np.float64)
         self.layers, self.heads = self.w.shape[:2]
-        self.row_names, rows = named(seen.rows.labels, all_words)
-        self.key_names, keys = named(seen.keys.labels, all_words)
-        self.rows = np.flatnonzero(rows & seen.telling[0])
-        self.keys = np.flatnonzero(keys & seen.telling[1])
+        self.row_names, rows = answer_names(word_attention.rows.labels, all_words)
+        self.key_names, keys = answer_names(word_attention.keys.labels, all_words)
+        self.rows = np.flatnonzero(rows & word_attention.text_masks[0])
+        self.keys = np.flatnonzero(keys & word_attention.text_masks[1])
         # How many of the other numbers are smaller than the right one: drawn from the text.
         self.turn = crc32(
-            "\0".join((*self.row_names, seen.attention.name)).encode("utf-8", "replace")
+            "\0".join((*self.row_names, word_attention.attention.name)).encode("utf-8", "replace")
         )
 
-    def at(self, layer: int, head: int, row: int | None = None) -> About:
+    def at(self, layer: int, head: int, row: int | None = None) -> QuestionFields:
         """Where a question about a head is seen."""
         name = self.seen.attention.name
         token = -1 if row is None else int(self.seen.rows.starts[row])
-        held = "" if row is None else str(token)
-        places = (("layer", str(layer)), ("head", str(head)), ("token", held), ("source", ""))
+        token_text = "" if row is None else str(token)
+        places = (("layer", str(layer)), ("head", str(head)), ("token", token_text), ("source", ""))
         return {
             "attention": name,
             "layer": layer,
@@ -231,26 +236,26 @@ class WordAttention:
 
     def columns(self, row: int) -> np.ndarray:
         """The words that a row may look at, without itself."""
-        own = self.seen.attention.query == self.seen.attention.key
-        return self.keys[self.seen.allowed[row, self.keys] & ~(own & (self.keys == row))]
+        is_self = self.seen.attention.query == self.seen.attention.key
+        return self.keys[self.seen.allowed[row, self.keys] & ~(is_self & (self.keys == row))]
 
     def looks(self) -> Iterator[Question]:
         """Which word does a word look at most, in a head?"""
         for row in self.rows.tolist():
             columns = self.columns(row)
-            if len(columns) < ROOM:
+            if len(columns) < FEWEST_KEYS:
                 continue
             for layer, head in np.ndindex(self.layers, self.heads):
                 weights = self.w[layer, head, row]
                 best = int(weights.argmax())
                 # Of all that it may look at, special tokens and repeated words among them.
                 lead = weights[best] - np.delete(weights, best).max()
-                if best not in columns or lead < LEAST[LOOKS]:
+                if best not in columns or lead < MIN_MARGIN[LOOKS]:
                     continue
                 ranked = sorted(columns, key=lambda each: -weights[each])
                 far = min(abs(best - row), 6) / 6
-                yield from some(
-                    of_most(
+                yield from if_any(
+                    most_question(
                         [self.word(each, weights[each]) for each in ranked],
                         LOOKS,
                         self.at(layer, head, row)
@@ -263,26 +268,28 @@ class WordAttention:
         pairs = [
             (row, column) for row in self.rows.tolist() for column in self.columns(row).tolist()
         ]
-        if not pairs or self.layers * self.heads < FEWEST:
+        if not pairs or self.layers * self.heads < FEWEST_ANSWERS:
             return
         rows, columns = np.array(pairs).T
         weights = self.w[:, :, rows, columns].reshape(-1, len(pairs))
         top = np.sort(weights, axis=0)[-2:]
         lead = top[1] - top[0]
-        for at in np.argsort(-lead, kind="stable")[:TRIED]:
+        for at in np.argsort(-lead, kind="stable")[:MOST_PAIRS]:
             ranked = np.argsort(-weights[:, at], kind="stable")
-            heads = [self.head(each, weights[each, at]) for each in ranked]
-            if heads[0].value >= 2 * LEAST[HEAD]:
-                about = self.about(pairs[at], int(ranked[0]))
-                yield from some(of_most(heads, HEAD, about | {"interest": float(lead[at])}))
-        heads_at, pairs_at = np.nonzero((weights >= RANGE[0]) & (weights <= RANGE[1]))
-        mixed = [_drawn(int(h), *map(int, pairs[p])) for h, p in zip(heads_at, pairs_at)]
-        for each in np.argsort(mixed, kind="stable")[:TRIED]:
-            head, at = int(heads_at[each]), int(pairs_at[each])
-            about = self.about(pairs[at], head) | {"interest": 1 - mixed[each] / 2**32}
+            heads = [self.head(index, weights[index, at]) for index in ranked]
+            if heads[0].value >= 2 * MIN_MARGIN[HEAD]:
+                fields = self.about(pairs[at], int(ranked[0]))
+                yield from if_any(
+                    most_question(heads, HEAD, fields | {"interest": float(lead[at])})
+                )
+        heads_at, pairs_at = np.nonzero((weights >= WEIGHT_RANGE[0]) & (weights <= WEIGHT_RANGE[1]))
+        draws = [_pseudo_random(int(h), *map(int, pairs[p])) for h, p in zip(heads_at, pairs_at)]
+        for index in np.argsort(draws, kind="stable")[:MOST_PAIRS]:
+            head, at = int(heads_at[index]), int(pairs_at[index])
+            fields = self.about(pairs[at], head) | {"interest": 1 - draws[index] / 2**32}
             others = [float(one) for one in np.delete(weights[:, at], head)]
             value = float(weights[head, at])
-            yield from some(of_numbers(value, others, self.turn, WEIGHT, about))
+            yield from if_any(number_question(value, others, self.turn, WEIGHT, fields))
 
     def head(self, number: int, value: float) -> AnswerOption:
         """A head, by its number over all layers, as an answer."""
@@ -290,7 +297,7 @@ class WordAttention:
             float(value), layer=int(number) // self.heads, head=int(number) % self.heads
         )
 
-    def about(self, pair: tuple[int, int], number: int) -> About:
+    def about(self, pair: tuple[int, int], number: int) -> QuestionFields:
         """Where a question about a head and two words is seen."""
         row, column = pair
         key = int(self.seen.keys.starts[column])
@@ -299,17 +306,17 @@ class WordAttention:
 
     def received(self) -> Iterator[Question]:
         """Which word of the text is looked at most, over all rows of a head?"""
-        if len(self.keys) < ROOM:
+        if len(self.keys) < FEWEST_KEYS:
             return
-        plain = np.flatnonzero(self.seen.telling[1])
+        text_columns = np.flatnonzero(self.seen.text_masks[1])
         for layer, head in np.ndindex(self.layers, self.heads):
             mean = np.average(self.w[layer, head], axis=0, weights=self.seen.rows.sizes)
             ranked = sorted(self.keys.tolist(), key=lambda each: -mean[each])
             # A repeated word that gets more would be the true answer.
-            if mean[plain].max() > mean[ranked[0]]:
+            if mean[text_columns].max() > mean[ranked[0]]:
                 continue
-            yield from some(
-                of_most(
+            yield from if_any(
+                most_question(
                     [self.word(each, mean[each]) for each in ranked],
                     RECEIVED,
                     self.at(layer, head) | {"interest": float(mean[ranked[0]])},
@@ -319,9 +326,9 @@ class WordAttention:
     def spread(self) -> Iterator[Question]:
         """Which word spreads its attention over most tokens? The exponential of the entropy of its
         tokens' mean row."""
-        own = self.seen.attention.query == self.seen.attention.key
-        rows = [row for row in self.rows.tolist() if not own or len(self.columns(row)) >= 1]
-        if len(rows) < ROOM:
+        is_self = self.seen.attention.query == self.seen.attention.key
+        rows = [row for row in self.rows.tolist() if not is_self or len(self.columns(row)) >= 1]
+        if len(rows) < FEWEST_KEYS:
             return
         pattern = self.seen.attention.pattern.astype(np.float64)
         rows_of = self.seen.rows
@@ -329,99 +336,106 @@ class WordAttention:
         with np.errstate(divide="ignore", invalid="ignore"):
             entropy = -np.where(shares > 0, shares * np.log(shares), 0).sum(axis=3)
         for layer, head in np.ndindex(self.layers, self.heads):
-            over = np.exp(entropy[layer, head])
-            ranked = sorted(rows, key=lambda each: -over[each])
-            plain = np.flatnonzero(self.seen.telling[0])
-            if over[plain].max() > over[ranked[0]]:
+            perplexity = np.exp(entropy[layer, head])
+            ranked = sorted(rows, key=lambda each: -perplexity[each])
+            text_rows = np.flatnonzero(self.seen.text_masks[0])
+            if perplexity[text_rows].max() > perplexity[ranked[0]]:
                 continue
             labels, starts = self.row_names, self.seen.rows.starts
             choices = [
-                AnswerOption(float(over[each]), labels[each], int(starts[each])) for each in ranked
+                AnswerOption(float(perplexity[each]), labels[each], int(starts[each]))
+                for each in ranked
             ]
-            interest = 1.0 - 1.0 / float(over[ranked[0]])
-            about = self.at(layer, head, ranked[0]) | {"interest": interest}
-            yield from some(of_most(choices, SPREAD, about))
+            interest = 1.0 - 1.0 / float(perplexity[ranked[0]])
+            fields = self.at(layer, head, ranked[0]) | {"interest": interest}
+            yield from if_any(most_question(choices, SPREAD, fields))
 
     def beside(self) -> Iterator[Question]:
         """Which of these heads looks one token back, and which one ahead?"""
         attention = self.seen.attention
         n = attention.pattern.shape[2]
         special = np.zeros(n, bool)
-        for group, apart in zip(
+        for group, is_special in zip(
             np.split(np.arange(n), self.seen.keys.starts[1:]), self.seen.keys.special
         ):
-            special[group] = apart
+            special[group] = is_special
         for kind, step in ((BACK, -1), (AHEAD, 1)):
             rows = [
                 at
                 for at in range(max(0, -step), n - max(0, step))
                 if not special[at] and not special[at + step] and attention.allowed[at, at + step]
             ]
-            if len(rows) < ROOM:
+            if len(rows) < FEWEST_KEYS:
                 continue
-            there = np.array(rows)
-            share = attention.pattern[:, :, there, there + step].mean(axis=-1, dtype=np.float64)
+            positions = np.array(rows)
+            share = attention.pattern[:, :, positions, positions + step].mean(
+                axis=-1, dtype=np.float64
+            )
             order = [divmod(int(each), self.heads) for each in np.argsort(-share, axis=None)]
             for right in order:
-                if share[right] < RESTS:
+                if share[right] < HABIT_SHARE:
                     break
-                rest = [at for at in order if share[right] - share[at] >= LEAST[kind]]
+                others = [at for at in order if share[right] - share[at] >= MIN_MARGIN[kind]]
                 # Not the plainest of the others, but some of all sizes.
-                few = (
-                    [rest[at] for at in np.linspace(0, len(rest) - 1, MOST - 1).astype(int)]
-                    if len(rest) >= MOST
-                    else rest
+                distractors = (
+                    [
+                        others[at]
+                        for at in np.linspace(0, len(others) - 1, MOST_ANSWERS - 1).astype(int)
+                    ]
+                    if len(others) >= MOST_ANSWERS
+                    else others
                 )
                 ranked = [
-                    AnswerOption(float(share[at]), layer=at[0], head=at[1]) for at in (right, *few)
+                    AnswerOption(float(share[at]), layer=at[0], head=at[1])
+                    for at in (right, *distractors)
                 ]
-                about = self.at(*right) | {"interest": float(share[right])}
-                yield from some(of_most(ranked, kind, about))
+                fields = self.at(*right) | {"interest": float(share[right])}
+                yield from if_any(most_question(ranked, kind, fields))
 
     def scales(self) -> Iterator[Question]:
         """What does a word's largest weight become without the scale, and which head changes
         most?"""
         attention = self.seen.attention
         for row in self.rows.tolist():
-            if self.seen.rows.sizes[row] > 1 or len(self.columns(row)) < ROOM:
+            if self.seen.rows.sizes[row] > 1 or len(self.columns(row)) < FEWEST_KEYS:
                 continue
             token = int(self.seen.rows.starts[row])
-            now = attention.pattern[:, :, token].astype(np.float64)
-            bare = without_scale(
+            scaled = attention.pattern[:, :, token].astype(np.float64)
+            unscaled = unscaled_softmax(
                 attention.scores[:, :, token], attention.scale, attention.allowed[token]
             )
-            largest, moved = bare.max(axis=2), np.abs(bare - now).sum(axis=2) / 2
+            largest, change = unscaled.max(axis=2), np.abs(unscaled - scaled).sum(axis=2) / 2
             for layer in range(self.layers):
                 if attention.scale[layer] >= 1:
                     continue
-                order = [int(each) for each in np.argsort(-moved[layer])]
-                ranked = [AnswerOption(float(moved[layer, h]), layer=layer, head=h) for h in order]
-                about = self.at(layer, order[0], row)
-                about |= {"words": self.words(row), "interest": ranked[0].value}
-                yield from some(of_most(ranked, SHARPENED, about))
+                order = [int(each) for each in np.argsort(-change[layer])]
+                ranked = [AnswerOption(float(change[layer, h]), layer=layer, head=h) for h in order]
+                fields = self.at(layer, order[0], row)
+                fields |= {"words": self.words(row), "interest": ranked[0].value}
+                yield from if_any(most_question(ranked, SHARPENED, fields))
             others_at = np.arange(largest.size)
             for number in others_at[
-                (moved.ravel() >= RANGE[0]) & (attention.scale < 1).repeat(self.heads)
+                (change.ravel() >= WEIGHT_RANGE[0]) & (attention.scale < 1).repeat(self.heads)
             ]:
                 layer, head = divmod(int(number), self.heads)
-                value, mixed = float(largest[layer, head]), _drawn(int(number), row, 0)
-                about = self.at(layer, head, row)
-                about |= {"words": self.words(row), "value": float(now[layer, head].max())}
-                about["interest"] = 1 - mixed / 2**32
+                value, draw = float(largest[layer, head]), _pseudo_random(int(number), row, 0)
+                fields = self.at(layer, head, row)
+                fields |= {"words": self.words(row), "value": float(scaled[layer, head].max())}
+                fields["interest"] = 1 - draw / 2**32
                 others = [float(each) for each in np.delete(largest.ravel(), number)]
-                yield from some(of_numbers(value, others, self.turn >> 4, SCALE, about))
+                yield from if_any(number_question(value, others, self.turn >> 4, SCALE, fields))
 
 
-def _drawn(*numbers: int) -> int:
+def _pseudo_random(*numbers: int) -> int:
     """A number below 2**32 that looks drawn and is the same each time."""
-    mixed = 0x9E3779B9
-    for each in numbers:
-        mixed = ((mixed ^ each) * 0x85EBCA6B + 0xC2B2AE35) % 2**32
-        mixed ^= mixed >> 15
-    return mixed
+    state = 0x9E3779B9
+    for number in numbers:
+        state = ((state ^ number) * 0x85EBCA6B + 0xC2B2AE35) % 2**32
+        state ^= state >> 15
+    return state
 
 
-def without_scale(scores: np.ndarray, scale: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+def unscaled_softmax(scores: np.ndarray, scale: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """The softmax of a row's q . k as they are. scores (layer, head, key), scale (layer), allowed
     (key)."""
     z = np.where(allowed, scores.astype(np.float64) / scale[:, None, None], -np.inf)
@@ -429,79 +443,94 @@ def without_scale(scores: np.ndarray, scale: np.ndarray, allowed: np.ndarray) ->
     return z / z.sum(axis=-1, keepdims=True)
 
 
-def named(labels: tuple[str, ...], all_words: bool) -> tuple[tuple[str, ...], np.ndarray]:
+def answer_names(labels: tuple[str, ...], all_words: bool) -> tuple[tuple[str, ...], np.ndarray]:
     """What words are called among answers, and which of them can be: those that stand once, or all
     of them, those that are repeated with their number, as "the (2)"."""
-    plain = [label.casefold() for label in labels]
-    counts = Counter(plain)
-    single = np.array([counts[label] == 1 for label in plain], bool)
+    folded = [label.casefold() for label in labels]
+    counts = Counter(folded)
+    unique = np.array([counts[label] == 1 for label in folded], bool)
     if not all_words:
-        return labels, single
-    numbers = [plain[: at + 1].count(label) for at, label in enumerate(plain)]
+        return labels, unique
+    numbers = [folded[: at + 1].count(label) for at, label in enumerate(folded)]
     names = (
         label if one else f"{label} ({number})"
-        for label, one, number in zip(labels, single, numbers)
+        for label, one, number in zip(labels, unique, numbers)
     )
     return tuple(names), np.ones(len(labels), bool)
 
 
-def some(made: Question | None) -> Iterator[Question]:
+def if_any(question: Question | None) -> Iterator[Question]:
     """The question, where there is one."""
-    if made is not None:
-        yield made
+    if question is not None:
+        yield question
 
 
 # Questions about the residual stream and what is read off it: which word a sub-layer turns, into
 # which attention writes most, which ends nearest to another, and what the model says next.
 
 
-def about_stream(stream: Stream, grouped: Groups, all_words: bool) -> Iterator[Question]:
+def stream_questions(stream: Stream, grouped: Groups, all_words: bool) -> Iterator[Question]:
     """Questions about the words of a stream; a word of several tokens is what is largest of them.
-    `all_words` as in `about_heads`."""
-    names, single = named(grouped.labels, all_words)
-    plain = np.flatnonzero(
-        [not apart and is_word(label) for label, apart in zip(grouped.labels, grouped.special)]
+    `all_words` as in `head_questions`."""
+    names, single = answer_names(grouped.labels, all_words)
+    text_words = np.flatnonzero(
+        [
+            not is_special and is_word(label)
+            for label, is_special in zip(grouped.labels, grouped.special)
+        ]
     )
-    places = np.array([at for at in plain if single[at]], int)
+    unique_words = np.array([at for at in text_words if single[at]], int)
     grouped = replace(grouped, labels=names)
-    if len(places) < ROOM or len(stream.sites) < 3:
+    if len(unique_words) < FEWEST_KEYS or len(stream.sites) < 3:
         return
-    for one in residual.sublayers(stream):
-        if one.layer < 0:
+    for sublayer in residual.sublayers(stream):
+        if sublayer.layer < 0:
             continue
-        before, wrote = stream.at(one.before), stream.at(one.wrote)
-        measured = [(TURNED, "Turned", residual.degrees(before, stream.at(one.after)))]
-        if one.place == "attn":
-            measured.append((WROTE, "Share", residual.share(before, wrote)))
-        for kind, shown, values in measured:
+        before, wrote = stream.at(sublayer.before), stream.at(sublayer.wrote)
+        measures = [(TURNED, "Turned", residual.degrees(before, stream.at(sublayer.after)))]
+        if sublayer.place == "attn":
+            measures.append((WROTE, "Share", residual.write_share(before, wrote)))
+        for kind, measure, values in measures:
             by_word = np.maximum.reduceat(values, grouped.starts)
-            if not np.isfinite(by_word).all() or by_word[plain].max() > by_word[places].max():
+            if (
+                not np.isfinite(by_word).all()
+                or by_word[text_words].max() > by_word[unique_words].max()
+            ):
                 continue
-            address = (("flow", "Writes"), ("write", shown), ("stream", stream.name))
-            yield from some(
-                _words(kind, by_word, places, grouped, one.site, stream.name, "residual", address)
+            address = (("flow", "Writes"), ("write", measure), ("stream", stream.name))
+            yield from if_any(
+                _word_question(
+                    kind,
+                    by_word,
+                    unique_words,
+                    grouped,
+                    sublayer.site,
+                    stream.name,
+                    "residual",
+                    address,
+                )
             )
-    yield from _nearest(stream, grouped, plain, places)
+    yield from _nearest_questions(stream, grouped, text_words, unique_words)
 
 
-def _words(
+def _word_question(
     kind: str,
     values: np.ndarray,
-    places: np.ndarray,
+    word_indices: np.ndarray,
     grouped: Groups,
     site: str,
     stream: str,
     page: str,
     address: tuple[tuple[str, str], ...],
 ) -> Question | None:
-    ranked = sorted(places, key=lambda each: -values[each])
+    ranked = sorted(word_indices, key=lambda each: -values[each])
     choices = [
         AnswerOption(float(values[at]), grouped.labels[at], int(grouped.starts[at]))
         for at in ranked
     ]
     lead = (choices[0].value - choices[1].value) / max(abs(choices[0].value), 1e-9)
     token = str(choices[0].token)
-    return of_most(
+    return most_question(
         choices,
         kind,
         {
@@ -514,24 +543,24 @@ def _words(
     )
 
 
-def _nearest(
-    stream: Stream, grouped: Groups, plain: np.ndarray, places: np.ndarray
+def _nearest_questions(
+    stream: Stream, grouped: Groups, text_words: np.ndarray, unique_words: np.ndarray
 ) -> Iterator[Question]:
     """Whose last vector points most the way of another's? Words of one token."""
-    single = np.array([at for at in places if grouped.sizes[at] == 1], int)
-    every = np.array([at for at in plain if grouped.sizes[at] == 1], int)
-    if len(single) < ROOM + 1:
+    candidates = np.array([at for at in unique_words if grouped.sizes[at] == 1], int)
+    one_token_words = np.array([at for at in text_words if grouped.sizes[at] == 1], int)
+    if len(candidates) < FEWEST_KEYS + 1:
         return
     last = stream.resid[-1].astype(np.float64)
     unit = last / np.maximum(np.linalg.norm(last, axis=1, keepdims=True), 1e-12)
     starts = np.array(grouped.starts)
     cosines = unit[starts] @ unit[starts].T
-    for row in single:
-        others = single[single != row]
+    for row in candidates:
+        others = candidates[candidates != row]
         best = others[cosines[row, others].argmax()]
-        if cosines[row, every[every != row]].max() > cosines[row, best]:
+        if cosines[row, one_token_words[one_token_words != row]].max() > cosines[row, best]:
             continue
-        made = _words(
+        question = _word_question(
             NEAREST,
             cosines[row],
             others,
@@ -541,23 +570,27 @@ def _nearest(
             "embeddings",
             (("stream", stream.name),),
         )
-        if made is not None:
+        if question is not None:
             token = int(starts[row])
             address = (("stream", stream.name), ("token", str(token)))
             words = (grouped.labels[row],)
-            yield replace(made, words=words, token=token, address=address, interest=made.margin)
+            yield replace(
+                question, words=words, token=token, address=address, interest=question.margin
+            )
 
 
-def about_next(said: Sequence[tuple[str, float]], stream: Stream) -> Iterator[Question]:
-    """What is likeliest next? `said`: the likeliest tokens after the last one, with their
+def next_token_question(
+    predictions: Sequence[tuple[str, float]], stream: Stream
+) -> Iterator[Question]:
+    """What is likeliest next? `predictions`: the likeliest tokens after the last one, with their
     probabilities, the likeliest first."""
-    choices = [AnswerOption(float(p), word.strip()) for word, p in said if is_word(word)]
+    choices = [AnswerOption(float(p), word.strip()) for word, p in predictions if is_word(word)]
     # Where something else than a word is likeliest, no word is the answer.
-    if not said or not choices or choices[0].word != said[0][0].strip():
+    if not predictions or not choices or choices[0].word != predictions[0][0].strip():
         return
     token = len(stream.tokens) - 1
-    yield from some(
-        of_most(
+    yield from if_any(
+        most_question(
             choices,
             NEXT,
             {
@@ -571,112 +604,117 @@ def about_next(said: Sequence[tuple[str, float]], stream: Stream) -> Iterator[Qu
     )
 
 
-TEN = 10
-WHOLE = {BACK, AHEAD, NEXT}  # asked of a whole attention or text: once
-FOUND = 2.0  # what a question is worth more whose answer is a finding
+N_QUESTIONS = 10
+ONCE_KINDS = {BACK, AHEAD, NEXT}  # asked of a whole attention or text: once
+FINDING_BONUS = 2.0  # what a question is worth more whose answer is a finding
 
 
 def questions(
     recording: Recording,
     findings: Sequence[Finding] = (),
     after: str = "",
-    said: Sequence[tuple[str, float]] = (),
-    most: int = TEN,
+    predictions: Sequence[tuple[str, float]] = (),
+    limit: int = N_QUESTIONS,
 ) -> tuple[Question, ...]:
-    """Up to `most` questions on a recording, of as many kinds as it has.
+    """Up to `limit` questions on a recording, of as many kinds as it has.
 
     findings: those of the recording, the strongest first, which is told and not asked; the others
     are asked about first. after: what follows a target, for
-    its last row. said: the likeliest next tokens with their probabilities, of a model that writes.
+    its last row. predictions: the likeliest next tokens with their probabilities, of a model that
+    writes.
     """
     # The first of them is a headline: it is no question any more.
     links = {(one.attention, one.at, one.query) for one in findings[1:] if one.head >= 0}
-    said_already = {(one.attention, one.at, one.query) for one in findings[:1]}
+    headline = {(one.attention, one.at, one.query) for one in findings[:1]}
     chosen: list[Question] = []
     for all_words in (False, True):  # repeated words are asked about only where it must be
-        if len(chosen) < most:
-            every = _all(recording, after, said, all_words)
-            fresh = (
+        if len(chosen) < limit:
+            candidates = _candidates(recording, after, predictions, all_words)
+            new_questions = (
                 one
-                for one in every
-                if (one.attention, (one.layer, one.head), one.token) not in said_already
+                for one in candidates
+                if (one.attention, (one.layer, one.head), one.token) not in headline
             )
-            chosen = _taken(fresh, links, most)
+            chosen = _select_questions(new_questions, links, limit)
     return tuple(_shuffled(one, recording, at) for at, one in enumerate(chosen))
 
 
-def _taken(
-    every: Iterator[Question], links: set[tuple[str, tuple[int, int], int]], most: int
+def _select_questions(
+    candidates: Iterator[Question], links: set[tuple[str, tuple[int, int], int]], limit: int
 ) -> list[Question]:
     """So many of all questions, kind by kind, the most interesting of each first."""
     by_kind: dict[str, list[Question]] = {kind: [] for kind in KINDS}
-    for one in every:
-        found = (one.attention, (one.layer, one.head), one.token) in links
-        worth = one.interest + (FOUND if found and one.kind in (LOOKS, HEAD, WEIGHT) else 0)
-        by_kind[one.kind].append(replace(one, interest=worth))
+    for question in candidates:
+        is_finding = (question.attention, (question.layer, question.head), question.token) in links
+        interest = question.interest + (
+            FINDING_BONUS if is_finding and question.kind in (LOOKS, HEAD, WEIGHT) else 0
+        )
+        by_kind[question.kind].append(replace(question, interest=interest))
     for kind in KINDS:
-        by_kind[kind].sort(key=lambda one: -one.interest)
+        by_kind[kind].sort(key=lambda question: -question.interest)
     chosen: list[Question] = []
-    while len(chosen) < most and any(by_kind.values()):
+    while len(chosen) < limit and any(by_kind.values()):
         for kind in KINDS:
-            left = by_kind[kind] = [one for one in by_kind[kind] if _new(one, chosen)]
-            if left and len(chosen) < most:
-                chosen.append(left.pop(0))
+            remaining = by_kind[kind] = [
+                question for question in by_kind[kind] if _is_new(question, chosen)
+            ]
+            if remaining and len(chosen) < limit:
+                chosen.append(remaining.pop(0))
     return chosen
 
 
-def _all(
-    recording: Recording, after: str, said: Sequence[tuple[str, float]], all_words: bool
+def _candidates(
+    recording: Recording, after: str, predictions: Sequence[tuple[str, float]], all_words: bool
 ) -> Iterator[Question]:
     for attention in recording.attention:
-        yield from about_heads(between_words(recording, attention, after), all_words)
+        yield from head_questions(attention_between_words(recording, attention, after), all_words)
     for stream in recording.streams:
         text = recording.target if stream is not recording.streams[0] else recording.text
-        yield from about_stream(stream, words.words(stream, text), all_words)
-    yield from about_next(said, recording.streams[-1])
+        yield from stream_questions(stream, words.words(stream, text), all_words)
+    yield from next_token_question(predictions, recording.streams[-1])
 
 
-def _new(one: Question, chosen: Sequence[Question]) -> bool:
+def _is_new(question: Question, chosen: Sequence[Question]) -> bool:
     """True where none of the chosen asks nearly the same: not of one head and word, nor, in one
     kind, of one word, one head or one answer."""
-    for each in chosen:
-        same_head = one.head >= 0 and (one.attention, one.layer, one.head) == (
-            each.attention,
-            each.layer,
-            each.head,
+    for other in chosen:
+        same_head = question.head >= 0 and (question.attention, question.layer, question.head) == (
+            other.attention,
+            other.layer,
+            other.head,
         )
-        if same_head and one.token == each.token:
+        if same_head and question.token == other.token:
             return False
-        if one.kind != each.kind:
+        if question.kind != other.kind:
             continue
-        if one.kind in WHOLE and one.attention == each.attention:
+        if question.kind in ONCE_KINDS and question.attention == other.attention:
             return False
-        if same_head or (one.words and one.words[0] == each.words[0]):
+        if same_head or (question.words and question.words[0] == other.words[0]):
             return False
-        if one.answer.word and one.answer.word == each.answer.word:
+        if question.answer.word and question.answer.word == other.answer.word:
             return False
-        if one.site and one.site == each.site and not one.words:
+        if question.site and question.site == other.site and not question.words:
             return False
     return True
 
 
-def _shuffled(one: Question, recording: Recording, at: int) -> Question:
+def _shuffled(question: Question, recording: Recording, number: int) -> Question:
     """The question with its answers in an order that only text, model and question decide."""
     seed = "\x00".join(
-        (recording.model.name, recording.text, recording.target, one.kind, str(at))
+        (recording.model.name, recording.text, recording.target, question.kind, str(number))
     ).encode("utf-8", "replace")
     order = sorted(
-        range(len(one.choices)),
-        key=lambda each: hashlib.sha256(seed + bytes([each])).digest(),
+        range(len(question.choices)),
+        key=lambda index: hashlib.sha256(seed + bytes([index])).digest(),
     )
     first = recording.attention[0].name if recording.attention else ""
     return replace(
-        one,
-        choices=tuple(one.choices[each] for each in order),
-        right=order.index(one.right),
+        question,
+        choices=tuple(question.choices[index] for index in order),
+        right=order.index(question.right),
         # The first attention needs no word in an address.
         address=tuple(
             (name, "" if (name, value) == ("attention", first) else value)
-            for name, value in one.address
+            for name, value in question.address
         ),
     )

@@ -17,7 +17,7 @@ from explorer.analysis.csv import Columns
 from models.recording import Stream
 
 PLACES = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN", "pos": "position"}
-SHORT = {"attn": "attn", "cross": "cross", "ffn": "FFN", "pos": "pos"}
+SHORT_PLACES = {"attn": "attn", "cross": "cross", "ffn": "FFN", "pos": "pos"}
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,12 @@ class TokenGrid:
 
 def sublayers(stream: Stream) -> tuple[SubLayer, ...]:
     """The places where something is written, in order, positions first where they were added."""
-    made = []
+    result = []
     for before, wrote, total in stream.writes():
         site = wrote.removesuffix(".wrote")
         number, _, place = site.rpartition(".")
         normed = f"{site}.normed"
-        made.append(
+        result.append(
             SubLayer(
                 site,
                 int(number) if number else -1,
@@ -151,10 +151,10 @@ def sublayers(stream: Stream) -> tuple[SubLayer, ...]:
                 normed if normed in stream.sites else total,
             )
         )
-    return tuple(made)
+    return tuple(result)
 
 
-def at(stream: Stream, site: str) -> np.ndarray:
+def site_vectors(stream: Stream, site: str) -> np.ndarray:
     """The vectors at a site in float64, (token, d_model)."""
     return stream.at(site).astype(np.float64)
 
@@ -182,53 +182,53 @@ def _length(vectors: np.ndarray) -> np.ndarray:
     return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
 
 
-def share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
+def write_share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
     """|wrote| / (|wrote| + |before|) along the last axis, 0 to 1, NaN where both are 0."""
     w, x = _length(wrote), _length(before)
     with np.errstate(invalid="ignore", divide="ignore"):
         return w / (w + x)
 
 
-def writes(stream: Stream, measure: str) -> TokenGrid:
+def write_grid(stream: Stream, measure: str) -> TokenGrid:
     """A measure of WRITES for every token and sub-layer; "Norm" for every site. Raises
     StopIteration for a measure that does not exist."""
-    of = next(each for each in WRITES if each.name == measure)
+    quantity = next(each for each in WRITES if each.name == measure)
     if measure == "Norm":
         values = np.linalg.norm(stream.resid.astype(np.float64), axis=-1).T
-        return TokenGrid(of, tuple(_site_column(site) for site in stream.sites), values)
+        return TokenGrid(quantity, tuple(_site_column(site) for site in stream.sites), values)
     columns, values = [], []
     for each in sublayers(stream):
-        before, wrote = at(stream, each.before), at(stream, each.wrote)
-        columns.append(HeatmapColumn(_group(each.layer), SHORT[each.place], each.name))
+        before, wrote = site_vectors(stream, each.before), site_vectors(stream, each.wrote)
+        columns.append(HeatmapColumn(_group(each.layer), SHORT_PLACES[each.place], each.name))
         values.append(
             {
-                "Turned": lambda: degrees(before, at(stream, each.after)),
-                "Share": lambda: share(before, wrote),
+                "Turned": lambda: degrees(before, site_vectors(stream, each.after)),
+                "Share": lambda: write_share(before, wrote),
                 "Cosine": lambda: cosine(before, wrote),
                 "Written": lambda: np.linalg.norm(wrote, axis=-1),
             }[measure]()
         )
-    made = np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
-    return TokenGrid(of, tuple(columns), made)
+    grid_values = np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
+    return TokenGrid(quantity, tuple(columns), grid_values)
 
 
-def norms_of(stream: Stream) -> tuple[Norm, ...]:
+def stream_norms(stream: Stream) -> tuple[Norm, ...]:
     """Every LayerNorm of a stream in order: of its input, of sub-layers (after their sums, or in
     front of them), and the last one."""
-    found, state = [], stream.sites[0]
+    norms, state = [], stream.sites[0]
     for site in stream.sites:
-        place, _, what = site.rpartition(".")
-        if what in ("normed", "read"):
+        place, _, kind = site.rpartition(".")
+        if kind in ("normed", "read"):
             number, _, sublayer = place.partition(".")
             name, group, label = {
                 "embed": ("of the input", "Input", "norm"),
                 "final": ("the last", "End", "norm"),
             }.get(place) or (
-                f"layer {number}, {'after' if what == 'normed' else 'before'} {PLACES[sublayer]}",
+                f"layer {number}, {'after' if kind == 'normed' else 'before'} {PLACES[sublayer]}",
                 f"Layer {number}",
-                SHORT[sublayer],
+                SHORT_PLACES[sublayer],
             )
-            found.append(
+            norms.append(
                 Norm(
                     place,
                     int(number) if number.isdecimal() else -1,
@@ -239,57 +239,64 @@ def norms_of(stream: Stream) -> tuple[Norm, ...]:
                     label,
                 )
             )
-        if what not in ("wrote", "read"):
+        if kind not in ("wrote", "read"):
             state = site
-    return tuple(found)
+    return tuple(norms)
 
 
 def norm_place(stream: Stream) -> str | None:
     """Where LayerNorm stands: "post" after each sum, "pre" in front of each sub-layer, None where
     no layer has one."""
-    kinds = {each.after.rpartition(".")[2] for each in norms_of(stream) if each.layer >= 0}
+    kinds = {each.after.rpartition(".")[2] for each in stream_norms(stream) if each.layer >= 0}
     return "pre" if "read" in kinds else "post" if kinds else None
 
 
-def adds(stream: Stream) -> bool:
+def has_residual(stream: Stream) -> bool:
     """True where what the sub-layers write is added to the stream; False where it replaces it, in a
     model without residual connections."""
-    own = [each for each in sublayers(stream) if each.layer >= 0]
-    off = max(
+    in_layers = [each for each in sublayers(stream) if each.layer >= 0]
+    largest_difference = max(
         (
             float(np.abs(stream.at(each.total) - stream.at(each.wrote)).max(initial=0))
-            for each in own
+            for each in in_layers
         ),
         default=1.0,
     )
-    return off > 0
+    return largest_difference > 0
 
 
-def conservation(stream: Stream) -> tuple[float, int, float]:
+def residual_error(stream: Stream) -> tuple[float, int, float]:
     """The law before + wrote = after: the largest |before + wrote - after| of all components, over
     how many additions, and the largest component."""
     worst, n = 0.0, 0
     for before, wrote, total in stream.writes():
         worst = max(
-            worst, float(np.abs(at(stream, before) + at(stream, wrote) - at(stream, total)).max())
+            worst,
+            float(
+                np.abs(
+                    site_vectors(stream, before)
+                    + site_vectors(stream, wrote)
+                    - site_vectors(stream, total)
+                ).max()
+            ),
         )
         n += 1
     return worst, n * len(stream.tokens), float(np.abs(stream.resid).max())
 
 
-def followed(stream: Stream, token: int) -> Columns:
+def token_path(stream: Stream, token: int) -> Columns:
     """One token through the sub-layers as named columns; angles in degrees, "by adding" before ->
     sum, "by norm" sum -> after. The last two are left out where no LayerNorm follows a sum."""
     rows = sublayers(stream)
     before, wrote, total, after = (
-        np.stack([at(stream, getattr(each, what))[token] for each in rows])
-        for what in ("before", "wrote", "total", "after")
+        np.stack([site_vectors(stream, getattr(sublayer, part))[token] for sublayer in rows])
+        for part in ("before", "wrote", "total", "after")
     )
-    way = {
-        "sub-layer": [each.name for each in rows],
+    columns = {
+        "sub-layer": [sublayer.name for sublayer in rows],
         "|before|": np.linalg.norm(before, axis=-1),
         "|wrote|": np.linalg.norm(wrote, axis=-1),
-        "share": share(before, wrote),
+        "share": write_share(before, wrote),
         "cosine": cosine(before, wrote),
         "|sum|": np.linalg.norm(total, axis=-1),
         "turned by adding °": degrees(before, total),
@@ -297,56 +304,59 @@ def followed(stream: Stream, token: int) -> Columns:
         "turned in all °": degrees(before, after),
         "|after|": np.linalg.norm(after, axis=-1),
     }
-    if all(each.after == each.total for each in rows):
-        del way["turned by norm °"], way["|after|"]
-    return way
+    if all(sublayer.after == sublayer.total for sublayer in rows):
+        del columns["turned by norm °"], columns["|after|"]
+    return columns
 
 
-def furthest(way: Columns) -> int:
-    """The row of `followed` that turned the vector furthest, positions left aside."""
-    turned = np.nan_to_num(way["turned in all °"], nan=-1.0)
+def largest_turn(path: Columns) -> int:
+    """The row of `token_path` that turned the vector furthest, positions left aside."""
+    turned = np.nan_to_num(path["turned in all °"], nan=-1.0)
     return int(
-        np.where([name.startswith("layer") for name in way["sub-layer"]], turned, -2).argmax()
+        np.where([name.startswith("layer") for name in path["sub-layer"]], turned, -2).argmax()
     )
 
 
 def rotations(stream: Stream, token: int) -> Columns:
     """The rotations of each layer at one token in degrees: one for each sub-layer, and from the
     layer's beginning to its end."""
-    layers = sorted({each.layer for each in sublayers(stream) if each.layer >= 0})
+    layers = sorted({sublayer.layer for sublayer in sublayers(stream) if sublayer.layer >= 0})
     table: dict[str, list] = {"layer": layers}
     for layer in layers:
-        own = [each for each in sublayers(stream) if each.layer == layer]
-        turns = [(PLACES[each.place], each, each) for each in own]
-        for name, first, last in (*turns, ("whole layer", own[0], own[-1])):
-            turned = degrees(at(stream, first.before)[token], at(stream, last.after)[token])
+        layer_parts = [sublayer for sublayer in sublayers(stream) if sublayer.layer == layer]
+        turns = [(PLACES[sublayer.place], sublayer, sublayer) for sublayer in layer_parts]
+        for name, first, last in (*turns, ("whole layer", layer_parts[0], layer_parts[-1])):
+            turned = degrees(
+                site_vectors(stream, first.before)[token], site_vectors(stream, last.after)[token]
+            )
             table.setdefault(f"{name} °", []).append(float(turned))
     return table
 
 
-def most_turned(stream: Stream) -> int:
+def most_turned_token(stream: Stream) -> int:
     """The token that any one sub-layer turned furthest: of those with a letter in them, else of the
     text, else of all."""
-    own = [each for each in sublayers(stream) if each.layer >= 0]
+    in_layers = [each for each in sublayers(stream) if each.layer >= 0]
     turned = [
-        np.nan_to_num(degrees(at(stream, each.before), at(stream, each.after))) for each in own
+        np.nan_to_num(degrees(site_vectors(stream, each.before), site_vectors(stream, each.after)))
+        for each in in_layers
     ]
     furthest = np.max(turned, axis=0) if turned else np.zeros(len(stream.tokens))
     letters = np.array([any(map(str.isalpha, token)) for token in stream.tokens])
-    among = next(
+    candidates = next(
         each
         for each in (letters & ~stream.special, ~stream.special, np.ones(len(letters), bool))
         if each.any()
     )
-    return int(np.where(among, furthest, -1).argmax())
+    return int(np.where(candidates, furthest, -1).argmax())
 
 
-def over_tokens(norm: np.ndarray) -> np.ndarray:
+def token_norm(norm: np.ndarray) -> np.ndarray:
     """Norms (..., token) of a gradient's parts as the norm of the whole: (...)."""
     return np.sqrt((norm.astype(np.float64) ** 2).sum(-1))
 
 
-def per_step(values: np.ndarray) -> float | None:
+def step_factor(values: np.ndarray) -> float | None:
     """By which factor values (distance) change from one distance to the next: the slope of a
     straight line through their logarithms.
 
@@ -388,7 +398,7 @@ def _site_column(site: str) -> HeatmapColumn:
             names.get(site, site),
         )
     place, _, what = rest.partition(".")
-    label = {"read": "norm", "wrote": SHORT[place], "sum": "sum", "normed": "norm"}[what]
+    label = {"read": "norm", "wrote": SHORT_PLACES[place], "sum": "sum", "normed": "norm"}[what]
     name = {
         "read": f"what {PLACES[place]} reads, after the norm",
         "wrote": f"what {PLACES[place]} wrote",
@@ -402,7 +412,7 @@ def _site_column(site: str) -> HeatmapColumn:
 # beside it.
 
 STAGES = ("sum", "− μ", "÷ σ", "× gain", "+ bias")
-STAGES_OF_RMS = ("sum", "÷ rms", "× gain", "+ bias")
+RMS_STAGES = ("sum", "÷ rms", "× gain", "+ bias")
 NORMS = (
     StreamQuantity(
         "Sigma before", "the spread σ of the components before the norm", "", 3, spread=True
@@ -428,15 +438,15 @@ NORMS = (
 def norm_grid(stream: Stream, measure: str, norm: str = "norm") -> TokenGrid:
     """A measure of NORMS for every token and norm; `norm`: what these are called. Raises
     StopIteration for a measure that does not exist."""
-    of = next(each for each in NORMS if each.name == measure)
-    what, _, when = measure.partition(" ")
-    found = norms_of(stream)
-    sites = [each.before if when == "before" else each.after for each in found]
-    reduce = np.std if what == "Sigma" else np.mean
-    values = [reduce(at(stream, site), axis=-1) for site in sites]
-    columns = tuple(HeatmapColumn(each.group, each.label, f"{norm}, {each.name}") for each in found)
+    quantity = next(each for each in NORMS if each.name == measure)
+    statistic, _, when = measure.partition(" ")
+    norms = stream_norms(stream)
+    sites = [each.before if when == "before" else each.after for each in norms]
+    reduce = np.std if statistic == "Sigma" else np.mean
+    values = [reduce(site_vectors(stream, site), axis=-1) for site in sites]
+    columns = tuple(HeatmapColumn(each.group, each.label, f"{norm}, {each.name}") for each in norms)
     return TokenGrid(
-        of, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
+        quantity, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
     )
 
 
@@ -455,28 +465,28 @@ def norm_error(stream: Stream, norms: Norms) -> float:
     """The largest |LayerNorm(what stood before) - what was recorded after it| over all tokens and
     LayerNorms. norms: gain, bias (d_model), eps and whether the mean is subtracted, by site."""
     worst = 0.0
-    for each in norms_of(stream):
-        gain, bias, eps, centred = norms[each.site]
+    for norm in stream_norms(stream):
+        gain, bias, eps, centred = norms[norm.site]
         worst = max(
             worst,
             float(
                 np.abs(
-                    normalised(at(stream, each.before), eps, centred) * gain
+                    normalised(site_vectors(stream, norm.before), eps, centred) * gain
                     + bias
-                    - at(stream, each.after)
+                    - site_vectors(stream, norm.after)
                 ).max()
             ),
         )
     return worst
 
 
-def stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
+def norm_stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
     """One norm at one token, step by step, as named columns: the mean, sigma and length after each
-    of STAGES, of an RMSNorm after each of STAGES_OF_RMS, the last left out where it has no bias.
+    of STAGES, of an RMSNorm after each of RMS_STAGES, the last left out where it has no bias.
     "sum": what it takes."""
-    each = next(one for one in norms_of(stream) if one.site == site)
+    norm = next(candidate for candidate in stream_norms(stream) if candidate.site == site)
     gain, bias, eps, centred = norms[site]
-    x = at(stream, each.before)[token]
+    x = site_vectors(stream, norm.before)[token]
     normed = normalised(x, eps, centred)
     steps = [
         x,
@@ -486,7 +496,7 @@ def stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
         *([normed * gain + bias] if centred or bias.any() else []),
     ]
     return {
-        "step": (STAGES if centred else STAGES_OF_RMS)[: len(steps)],
+        "step": (STAGES if centred else RMS_STAGES)[: len(steps)],
         "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
         "spread σ": [float(step.std()) for step in steps],
         "length": [float(np.linalg.norm(step)) for step in steps],
@@ -505,7 +515,7 @@ class NormChange:
     batch: np.ndarray
 
 
-def change(
+def norm_change(
     stream: Stream, site: str, token: int, times: float, eps: float, centred: bool = True
 ) -> NormChange:
     """The recorded vectors before the LayerNorm `site`, `token`'s multiplied by `times`, normalised
@@ -516,17 +526,19 @@ def change(
     its mean and variance over the tokens of this text (BatchNorm as in training, the text being the
     batch).
     """
-    x = at(stream, next(each.before for each in norms_of(stream) if each.site == site))
-    changed = x.copy()
-    changed[token] *= times
-    moved = [
-        np.linalg.norm(how(changed) - how(x), axis=-1)
-        for how in (lambda v: normalised(v, eps, centred), lambda v: normalised(v.T, eps).T)
+    x = site_vectors(
+        stream, next(each.before for each in stream_norms(stream) if each.site == site)
+    )
+    scaled = x.copy()
+    scaled[token] *= times
+    differences = [
+        np.linalg.norm(normalise(scaled) - normalise(x), axis=-1)
+        for normalise in (lambda v: normalised(v, eps, centred), lambda v: normalised(v.T, eps).T)
     ]
-    return NormChange(token, times, *moved)
+    return NormChange(token, times, *differences)
 
 
-def worst_other(values: np.ndarray, token: int) -> tuple[int, float] | None:
+def largest_other(values: np.ndarray, token: int) -> tuple[int, float] | None:
     """(token, value) of the largest value at another token than `token`; None where there is no
     other."""
     if len(values) < 2:

@@ -24,11 +24,13 @@ from models.results import Circuits as Circuits
 MOST_WORDS = 64  # different words of a text that are read at once
 
 
-def words_of(recording: Recording, attention: Attention, also: Sequence[int]) -> tuple[int, ...]:
+def text_words(
+    recording: Recording, attention: Attention, extra_ids: Sequence[int]
+) -> tuple[int, ...]:
     """The different words of the text that is looked at, as it has them, at most MOST_WORDS, and
-    `also` these ids."""
+    `extra_ids` these ids."""
     ids = [int(each) for each in recording.stream(attention.key).ids]
-    return tuple(dict.fromkeys([*also, *list(dict.fromkeys(ids))[:MOST_WORDS]]))
+    return tuple(dict.fromkeys([*extra_ids, *list(dict.fromkeys(ids))[:MOST_WORDS]]))
 
 
 def most_looked_at(attention: Attention, layer: int, head: int, query: int) -> int:
@@ -37,7 +39,7 @@ def most_looked_at(attention: Attention, layer: int, head: int, query: int) -> i
 
 
 @dataclass(frozen=True)
-class Copies:
+class CopyCounts:
     """How many of n words, handed over, raise themselves into the words that they raise most, and
     how many raise themselves at all."""
 
@@ -46,58 +48,62 @@ class Copies:
     raised: int
 
 
-def copies(of: Circuits) -> Copies:
+def copy_counts(circuits: Circuits) -> CopyCounts:
     """How far the head copies, by its weights alone."""
-    first = int((of.own_rank < of.up_ids.shape[1]).sum())
-    return Copies(len(of.ids), first, int((of.own > 0).sum()))
+    among_first = int((circuits.own_rank < circuits.up_ids.shape[1]).sum())
+    return CopyCounts(len(circuits.ids), among_first, int((circuits.own > 0).sum()))
 
 
-def nearest_words(of: Circuits, at: int, most: int) -> np.ndarray:
+def nearest_words(circuits: Circuits, word: int, most: int) -> np.ndarray:
     """The words of the text that a word, as a query, scores highest: their places in `ids`."""
-    return np.argsort(-of.among[at], kind="stable")[:most]
+    return np.argsort(-circuits.among[word], kind="stable")[:most]
 
 
-def circuit_table(of: Circuits, labels: Callable[[np.ndarray], list[str]]) -> dict[str, Sequence]:
+def circuit_table(
+    circuits: Circuits, labels: Callable[[np.ndarray], list[str]]
+) -> dict[str, Sequence]:
     """A row for each word: whom it looks for, what it makes the head raise and lower, and itself.
     labels: of ids."""
 
     def listed(ids: np.ndarray) -> list[str]:
         return [" · ".join(labels(row)) for row in ids]
 
-    best = of.ids[[int(row.argmax()) for row in of.among]]
+    best = circuits.ids[[int(row.argmax()) for row in circuits.among]]
     return {
-        "word": labels(of.ids),
+        "word": labels(circuits.ids),
         "looks for, of these words": labels(best),
-        "looks for, of all words": listed(of.key_ids),
-        "looked at, raises": listed(of.up_ids),
-        "looked at, lowers": listed(of.down_ids),
-        "itself, logit": of.own.tolist(),
-        "itself, rank": (of.own_rank + 1).tolist(),
+        "looks for, of all words": listed(circuits.key_ids),
+        "looked at, raises": listed(circuits.up_ids),
+        "looked at, lowers": listed(circuits.down_ids),
+        "itself, logit": circuits.own.tolist(),
+        "itself, rank": (circuits.own_rank + 1).tolist(),
     }
 
 
-NEAR = 0.1  # a soft result this near to the hard one, by relative distance, is called a lookup
-MOST_EDGES = 1500  # that are drawn
-CURVE = np.logspace(-2, 2, 81)  # temperatures
+LOOKUP_TOLERANCE = (
+    0.1  # a soft result this near to the hard one, by relative distance, is called a lookup
+)
+MAX_EDGES = 1500  # that are drawn
+TEMPERATURES = np.logspace(-2, 2, 81)  # temperatures
 
 
 # ---- soft and hard ----
 
 
-def softened(scores: np.ndarray, allowed: np.ndarray, temperature: float) -> np.ndarray:
+def tempered_softmax(scores: np.ndarray, allowed: np.ndarray, temperature: float) -> np.ndarray:
     """softmax(scores / temperature) over the allowed keys, (..., key). At 0 all weight on the
     largest score (equal ones share it), at infinity the even row. scores (..., key) before the
     mask, allowed of a shape that fits."""
     masked = np.where(allowed, scores.astype(np.float64), -np.inf)
-    above = masked - masked.max(axis=-1, keepdims=True)
+    shifted = masked - masked.max(axis=-1, keepdims=True)
     if temperature == 0:
-        powers = (above == 0).astype(np.float64)
+        exponentials = (shifted == 0).astype(np.float64)
     elif np.isinf(temperature):
-        powers = np.isfinite(masked).astype(np.float64)
+        exponentials = np.isfinite(masked).astype(np.float64)
     else:
         with np.errstate(over="ignore"):
-            powers = np.exp(above / temperature)
-    return powers / powers.sum(axis=-1, keepdims=True)
+            exponentials = np.exp(shifted / temperature)
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +130,14 @@ def lookup(
         attention.v[layer, head].astype(np.float64),
     )
     key = int(np.where(allowed, scores, -np.inf).argmax())
-    soft, hard = softened(scores, allowed, temperature) @ values, values[key]
-    distance, relative, cosine = (float(each) for each in apart(soft, hard))
+    soft, hard = tempered_softmax(scores, allowed, temperature) @ values, values[key]
+    distance, relative, cosine = (float(each) for each in vector_distances(soft, hard))
     return Lookup(key, soft, hard, distance, relative, cosine)
 
 
-def apart(soft: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def vector_distances(
+    soft: np.ndarray, hard: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distance, distance / |hard| and cosine along the last axis."""
     distance = np.linalg.norm(soft - hard, axis=-1)
     a, b = np.linalg.norm(soft, axis=-1), np.linalg.norm(hard, axis=-1)
@@ -141,56 +149,61 @@ def apart(soft: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
         )
 
 
-def everywhere(attention: Attention) -> np.ndarray:
+def relative_distances(attention: Attention) -> np.ndarray:
     """The relative distance of soft and hard at every (layer, head, query). NaN where only one key
     is allowed, which leaves no choice."""
-    found = np.full(attention.pattern.shape[:3], np.nan)
+    distances = np.full(attention.pattern.shape[:3], np.nan)
     choosing = attention.allowed.sum(axis=1) > 1
-    for layer in range(len(found)):
+    for layer in range(len(distances)):
         values = attention.v[layer].astype(np.float64)
         keys = np.where(attention.allowed, attention.scores[layer], -np.inf).argmax(
             axis=-1
         )  # (head, query)
         hard = np.take_along_axis(values, keys[..., None], axis=1)
-        found[layer] = np.where(
-            choosing, apart(attention.pattern[layer].astype(np.float64) @ values, hard)[1], np.nan
+        distances[layer] = np.where(
+            choosing,
+            vector_distances(attention.pattern[layer].astype(np.float64) @ values, hard)[1],
+            np.nan,
         )
-    return found
+    return distances
 
 
-def medians(found: np.ndarray) -> np.ndarray:
-    """The median over the queries of `everywhere`, (layer, head); NaN where there is none."""
-    if np.isnan(found).all():
-        return np.full(found.shape[:2], np.nan)
-    return np.nanmedian(found, axis=-1)
+def medians(distances: np.ndarray) -> np.ndarray:
+    """The median over the queries of `relative_distances`, (layer, head); NaN where there is
+    none."""
+    if np.isnan(distances).all():
+        return np.full(distances.shape[:2], np.nan)
+    return np.nanmedian(distances, axis=-1)
 
 
-def counted(found: np.ndarray) -> tuple[int, int, float]:
-    """How many lookups there are, how many are within NEAR of the hard one, and the median relative
-    distance (NaN of none)."""
-    known = found[np.isfinite(found)]
+def lookup_counts(distances: np.ndarray) -> tuple[int, int, float]:
+    """How many lookups there are, how many are within LOOKUP_TOLERANCE of the hard one, and the
+    median relative distance (NaN of none)."""
+    known = distances[np.isfinite(distances)]
     return (
         known.size,
-        int((known <= NEAR).sum()),
+        int((known <= LOOKUP_TOLERANCE).sum()),
         float(np.median(known)) if known.size else float("nan"),
     )
 
 
-def sharpest(found: np.ndarray) -> tuple[tuple[int, int, float], tuple[int, int, float]] | None:
+def extreme_heads(
+    distances: np.ndarray,
+) -> tuple[tuple[int, int, float], tuple[int, int, float]] | None:
     """(layer, head, median) of the head nearest to a hard lookup and of the one farthest from it;
     None where nothing can be said."""
-    middle = medians(found)
-    if np.isnan(middle).all():
+    head_medians = medians(distances)
+    if np.isnan(head_medians).all():
         return None
 
     def head(at: int) -> tuple[int, int, float]:
-        layer, number = divmod(at, middle.shape[1])
-        return layer, number, float(middle[layer, number])
+        layer, number = divmod(at, head_medians.shape[1])
+        return layer, number, float(head_medians[layer, number])
 
-    return head(int(np.nanargmin(middle))), head(int(np.nanargmax(middle)))
+    return head(int(np.nanargmin(head_medians))), head(int(np.nanargmax(head_medians)))
 
 
-def divided(
+def most_divided_row(
     attention: Attention,
     rows: Sequence[str],
     keys: Sequence[str],
@@ -215,32 +228,34 @@ def divided(
         range(size) if each is None else [each]
         for size, each in ((layers, layer), (heads, head), (queries, query))
     )
-    worded = _worded(keys, special)
-    asking = _worded(rows, special if tuple(rows) == tuple(keys) else [False] * queries)[at_rows]
+    word_keys = _is_word(keys, special)
+    word_rows = _is_word(rows, special if tuple(rows) == tuple(keys) else [False] * queries)[
+        at_rows
+    ]
     choosing = attention.allowed.sum(axis=1)[at_rows] > 1
-    best, found = -np.inf, (at_layers[0], at_heads[0], at_rows[0])
-    for one in at_layers:
-        for other in at_heads:
+    best, best_place = -np.inf, (at_layers[0], at_heads[0], at_rows[0])
+    for at_layer in at_layers:
+        for at_head in at_heads:
             weights = np.where(
-                attention.allowed[at_rows], attention.pattern[one, other][at_rows], -1.0
+                attention.allowed[at_rows], attention.pattern[at_layer, at_head][at_rows], -1.0
             )
-            two = np.argpartition(-weights, 1, axis=1)[:, :2]
-            draw = np.maximum(np.take_along_axis(weights, two, axis=1).min(axis=1), 0).astype(
+            top_two = np.argpartition(-weights, 1, axis=1)[:, :2]
+            draw = np.maximum(np.take_along_axis(weights, top_two, axis=1).min(axis=1), 0).astype(
                 np.float64
             )
             if attention.opens:
-                a, b = attention.v[one, other].astype(np.float64)[two.T]
+                a, b = attention.v[at_layer, at_head].astype(np.float64)[top_two.T]
                 draw *= np.linalg.norm(a - b, axis=-1) / np.maximum(
                     np.linalg.norm(a, axis=-1) + np.linalg.norm(b, axis=-1), 1e-300
                 )
-            draw += choosing.astype(float) + (choosing & asking & worded[two].all(axis=1))
+            draw += choosing.astype(float) + (choosing & word_rows & word_keys[top_two].all(axis=1))
             at = int(draw.argmax())
             if draw[at] > best:
-                best, found = draw[at], (one, other, at_rows[at])
-    return found
+                best, best_place = draw[at], (at_layer, at_head, at_rows[at])
+    return best_place
 
 
-def _worded(labels: Sequence[str], special: Sequence[bool]) -> np.ndarray:
+def _is_word(labels: Sequence[str], special: Sequence[bool]) -> np.ndarray:
     """Which tokens are of the text and have a letter or a digit."""
     return np.array(
         [not out and any(map(str.isalnum, label)) for label, out in zip(labels, special)]
@@ -258,7 +273,7 @@ def messages(attention: Attention, layer: int, head: int, query: int) -> np.ndar
     ].astype(np.float64)
 
 
-def received(
+def message_table(
     attention: Attention, layer: int, head: int, query: int, labels: Sequence[str]
 ) -> Columns:
     """The messages to a token as named columns, largest weight first; the share of z is (message .
@@ -278,17 +293,19 @@ def received(
     }
 
 
-def lengths(attention: Attention, layer: int, head: int, query: int) -> tuple[float, float]:
+def message_sum_error(
+    attention: Attention, layer: int, head: int, query: int
+) -> tuple[float, float]:
     """|z|, and the largest |sum of messages - weights . V| of any component: the two ways to
     compute z."""
     parts = messages(attention, layer, head, query)
-    other = attention.pattern[layer, head, query].astype(np.float64) @ attention.v[
-        layer, head
-    ].astype(np.float64)
-    return float(np.linalg.norm(other)), float(np.abs(parts.sum(axis=0) - other).max())
+    z = attention.pattern[layer, head, query].astype(np.float64) @ attention.v[layer, head].astype(
+        np.float64
+    )
+    return float(np.linalg.norm(z)), float(np.abs(parts.sum(axis=0) - z).max())
 
 
-def wrote_error(
+def output_error(
     recording: Recording,
     attention: Attention,
     w_o: np.ndarray,
@@ -308,14 +325,14 @@ def wrote_error(
             for head in range(attention.pattern.shape[1])
         ]
     )
-    said = np.einsum("hd,hdm->m", z, w_o[layer].astype(np.float64)) + b_o[layer]
-    return float(np.abs(said - stream.at(site)[query]).max())
+    expected = np.einsum("hd,hdm->m", z, w_o[layer].astype(np.float64)) + b_o[layer]
+    return float(np.abs(expected - stream.at(site)[query]).max())
 
 
 @dataclass(frozen=True, eq=False)
 class Edges:
     """The edges of a graph, strongest first: queries, keys, weights, each (edge). in_all: how many
-    the rule lets through, those beyond MOST_EDGES being left out; allowed: how many there could be.
+    the rule lets through, those beyond MAX_EDGES being left out; allowed: how many there could be.
     weight_out (key): the sum of all weights that a key is given, drawn or not."""
 
     queries: np.ndarray
@@ -329,14 +346,14 @@ class Edges:
 def edges(weights: np.ndarray, allowed: np.ndarray, times: float) -> Edges:
     """Edges (key to query) of weight at least `times` the even share of their row, 1 / the number
     of its allowed keys. weights (query, key)."""
-    through = allowed & (weights >= times / allowed.sum(axis=1, keepdims=True))
-    queries, keys = np.nonzero(through)
+    passing = allowed & (weights >= times / allowed.sum(axis=1, keepdims=True))
+    queries, keys = np.nonzero(passing)
     order = np.argsort(-weights[queries, keys], kind="stable")
-    kept = order[:MOST_EDGES]
+    drawn = order[:MAX_EDGES]
     return Edges(
-        queries[kept],
-        keys[kept],
-        weights[queries[kept], keys[kept]].astype(np.float64),
+        queries[drawn],
+        keys[drawn],
+        weights[queries[drawn], keys[drawn]].astype(np.float64),
         len(order),
         int(allowed.sum()),
         weights.sum(axis=0, dtype=np.float64),
@@ -356,32 +373,35 @@ def nodes(
     Where queries and keys are two texts, their columns stand one below the other, "target" and
     "source".
     """
-    through = allowed & (weights >= times / allowed.sum(axis=1, keepdims=True))
-    incoming, outgoing = through.sum(axis=1), through.sum(axis=0)
-    into, out = weights.sum(axis=1, dtype=np.float64), weights.sum(axis=0, dtype=np.float64)
+    passing = allowed & (weights >= times / allowed.sum(axis=1, keepdims=True))
+    incoming, outgoing = passing.sum(axis=1), passing.sum(axis=0)
+    weight_in, weight_out = (
+        weights.sum(axis=1, dtype=np.float64),
+        weights.sum(axis=0, dtype=np.float64),
+    )
     if tuple(queries) == tuple(keys):
         return {
             "token": [f"{at} {label}" for at, label in enumerate(keys)],
             "edges in": incoming,
-            "weight in": into,
+            "weight in": weight_in,
             "edges out": outgoing,
-            "weight out": out,
+            "weight out": weight_out,
         }
     none_in, none_out = [0] * len(keys), [0] * len(queries)
     return {
         "side": ["target"] * len(queries) + ["source"] * len(keys),
         "token": [f"{at} {label}" for side in (queries, keys) for at, label in enumerate(side)],
         "edges in": [*map(int, incoming), *none_in],
-        "weight in": [*map(float, into), *map(float, none_in)],
+        "weight in": [*map(float, weight_in), *map(float, none_in)],
         "edges out": [*none_out, *map(int, outgoing)],
-        "weight out": [*map(float, none_out), *map(float, out)],
+        "weight out": [*map(float, none_out), *map(float, weight_out)],
     }
 
 
-def loudest(weights: np.ndarray) -> tuple[int, float, float]:
+def most_attended_key(weights: np.ndarray) -> tuple[int, float, float]:
     """The key with the largest sum of weights, that sum, and the mean over the keys."""
-    out = weights.sum(axis=0, dtype=np.float64)
-    return int(out.argmax()), float(out.max()), float(out.mean())
+    weight_sums = weights.sum(axis=0, dtype=np.float64)
+    return int(weight_sums.argmax()), float(weight_sums.max()), float(weight_sums.mean())
 
 
 def largest(values: np.ndarray) -> float:
@@ -412,19 +432,19 @@ def row_table(
         "key": [f"{at} {label}" for at, label in enumerate(labels)],
         "score": np.where(allowed, scores.astype(np.float64), np.nan),
         "weight": attention.pattern[layer, head, query].astype(np.float64),
-        f"weight at T = {temperature:g}": softened(scores, allowed, temperature),
-        "hard": softened(scores, allowed, 0),
+        f"weight at T = {temperature:g}": tempered_softmax(scores, allowed, temperature),
+        "hard": tempered_softmax(scores, allowed, 0),
     }
 
 
-def heads_table(found: np.ndarray) -> Columns:
-    """`everywhere` as named columns: layer, head, then a column for each query."""
-    layers, heads, queries = found.shape
+def heads_table(distances: np.ndarray) -> Columns:
+    """`relative_distances` as named columns: layer, head, then a column for each query."""
+    layers, heads, queries = distances.shape
     places = [(layer, head) for layer in range(layers) for head in range(heads)]
     return {
         "layer": [layer for layer, _ in places],
         "head": [head for _, head in places],
-        **{f"query {at}": found[..., at].ravel() for at in range(queries)},
+        **{f"query {at}": distances[..., at].ravel() for at in range(queries)},
     }
 
 
@@ -432,7 +452,7 @@ def heads_table(found: np.ndarray) -> Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Construction:
+class ScoringVariant:
     """One way to score pairs: scores (query, key), without a mask; weights, softmax over the
     allowed keys; and what is measured of them.
 
@@ -451,7 +471,7 @@ class Construction:
     own_weight: float
 
 
-def entering(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
+def attention_input(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
     """The vectors that self-attention of a layer reads, (token, d_model); None where the model does
     not offer them."""
     stream = recording.stream(attention.query)
@@ -461,9 +481,9 @@ def entering(recording: Recording, attention: Attention, layer: int) -> np.ndarr
     return stream.at(before[0]) if before else None
 
 
-def constructions(
+def scoring_variants(
     x: np.ndarray, attention: Attention, layer: int, head: int
-) -> tuple[Construction, ...]:
+) -> tuple[ScoringVariant, ...]:
     """Three ways to score the pairs of one text: x . x of the vectors that enter the layer, x
     (token, d_model); Ux . Ux with the head's own W_Q (and its bias) for U, so that Ux = q; and the
     head's own scores, as recorded. The first two are divided by the root of their vectors' width.
@@ -476,27 +496,27 @@ def constructions(
             "same tokens"
         )
     x, q = x.astype(np.float64), attention.q[layer, head].astype(np.float64)
-    made = (
+    variants = (
         ("x · x", x @ x.T / np.sqrt(x.shape[-1])),
         ("Ux · Ux", q @ q.T / np.sqrt(q.shape[-1])),
         ("q · k", attention.scores[layer, head].astype(np.float64)),
     )
-    return tuple(_construction(name, scores, attention.allowed) for name, scores in made)
+    return tuple(_scoring_variant(name, scores, attention.allowed) for name, scores in variants)
 
 
-def _construction(name: str, scores: np.ndarray, allowed: np.ndarray) -> Construction:
+def _scoring_variant(name: str, scores: np.ndarray, allowed: np.ndarray) -> ScoringVariant:
     choosing = allowed.sum(axis=1) > 1
-    weights = softened(scores, allowed, 1.0)
+    weights = tempered_softmax(scores, allowed, 1.0)
     largest = np.where(allowed, scores, -np.inf).argmax(axis=1)
-    own = (largest == np.arange(len(scores)))[choosing]
-    return Construction(
+    own_key = (largest == np.arange(len(scores)))[choosing]
+    return ScoringVariant(
         name,
         scores,
         weights,
         asymmetry(scores),
-        int(own.sum()),
-        len(own),
-        float(np.diagonal(weights)[choosing].mean()) if len(own) else float("nan"),
+        int(own_key.sum()),
+        len(own_key),
+        float(np.diagonal(weights)[choosing].mean()) if len(own_key) else float("nan"),
     )
 
 
@@ -506,29 +526,35 @@ def asymmetry(scores: np.ndarray) -> float:
     return float(np.linalg.norm(scores - scores.T) / (2 * size)) if size > 0 else 0.0
 
 
-def one_way(own: Construction, special: Sequence[bool]) -> tuple[int, int] | None:
+def most_asymmetric_pair(
+    variant: ScoringVariant, special: Sequence[bool]
+) -> tuple[int, int] | None:
     """The pair (query, key) whose two scores differ most, the higher one first, among tokens of the
     text where there are two; None for fewer than two tokens."""
-    gap = own.scores - own.scores.T
-    text = ~np.asarray(special, bool)
-    if text.sum() > 1:
-        gap = np.where(text[:, None] & text[None, :], gap, 0)
+    gap = variant.scores - variant.scores.T
+    is_text = ~np.asarray(special, bool)
+    if is_text.sum() > 1:
+        gap = np.where(is_text[:, None] & is_text[None, :], gap, 0)
     if len(gap) < 2 or not gap.max() > 0:
         return None
     query, key = np.unravel_index(gap.argmax(), gap.shape)
     return int(query), int(key)
 
 
-def constructions_table(made: Sequence[Construction], labels: Sequence[str], what: str) -> Columns:
+def scoring_table(
+    variants: Sequence[ScoringVariant], labels: Sequence[str], quantity: str
+) -> Columns:
     """Scores or weights ("Scores", "Weights") of all constructions as named columns: construction,
     query, then a column for each key."""
     n = len(labels)
-    values = np.concatenate([one.scores if what == "Scores" else one.weights for one in made])
-    named = [f"{at} {label}" for at, label in enumerate(labels)]
+    values = np.concatenate(
+        [variant.scores if quantity == "Scores" else variant.weights for variant in variants]
+    )
+    token_labels = [f"{at} {label}" for at, label in enumerate(labels)]
     return {
-        "construction": [one.name for one in made for _ in range(n)],
-        "query": named * len(made),
-        **dict(zip(named, values.T)),
+        "construction": [variant.name for variant in variants for _ in range(n)],
+        "query": token_labels * len(variants),
+        **dict(zip(token_labels, values.T)),
     }
 
 
@@ -554,23 +580,23 @@ class ScoreVariance:
 
 
 @lru_cache(maxsize=8)  # no text plays a part
-def at_random(
+def random_variance(
     draw: Callable[[int, int], np.ndarray], widths: tuple[int, ...] = WIDTHS
 ) -> ScoreVariance:
     """Of independent numbers with mean 0 and variance 1; draw(rows, columns). Rows of KEYS keys for
     the softmax."""
-    found = []
+    results = []
     for width in widths:
         q, k = draw(2 * PAIRS, width).reshape(2, PAIRS, width)
         rows = PAIRS // KEYS
         scores = np.einsum("rw,rkw->rk", q[:rows], k[: rows * KEYS].reshape(rows, KEYS, width))
         allowed = np.ones_like(scores, dtype=bool)
-        found.append(((q * k).sum(axis=-1).var(), *_largest(scores, allowed, width)))
-    variance, scaled, raw = np.array(found).T
+        results.append(((q * k).sum(axis=-1).var(), *_largest(scores, allowed, width)))
+    variance, scaled, raw = np.array(results).T
     return ScoreVariance(tuple(widths), variance, scaled, raw, float(KEYS))
 
 
-def of_model(attention: Attention) -> ScoreVariance:
+def model_variance(attention: Attention) -> ScoreVariance:
     """Of a model's own queries and keys, each head's brought to a mean square of 1 a component so
     that sizes do not count. A width is the first so many components of a layer's heads side by
     side; the variance is over all pairs, and everything is the mean over layers."""
@@ -579,12 +605,12 @@ def of_model(attention: Attention) -> ScoreVariance:
     widths = (*(width for width in WIDTHS if width < widest), widest)
     choosing = attention.allowed.sum(axis=1) > 1
     choosing = choosing if choosing.any() else ~choosing
-    allowed, found = attention.allowed[choosing], []
+    allowed, results = attention.allowed[choosing], []
     for width in widths:
         products = q[..., :width] @ k[..., :width].swapaxes(-1, -2)  # (layer, query, key)
         largest = [_largest(each[choosing], allowed, width) for each in products]
-        found.append((products.var(axis=(1, 2)).mean(), *np.mean(largest, axis=0)))
-    variance, scaled, raw = np.array(found).T
+        results.append((products.var(axis=(1, 2)).mean(), *np.mean(largest, axis=0)))
+    variance, scaled, raw = np.array(results).T
     return ScoreVariance(widths, variance, scaled, raw, float(allowed.sum(axis=1).mean()))
 
 
@@ -592,8 +618,8 @@ def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float
     """The mean of the largest weight of a row, with the scores divided by the root of the width and
     as they are."""
     scaled, raw = (
-        float(softened(scores / by, allowed, 1.0).max(axis=-1).mean())
-        for by in (np.sqrt(width), 1.0)
+        float(tempered_softmax(scores / divisor, allowed, 1.0).max(axis=-1).mean())
+        for divisor in (np.sqrt(width), 1.0)
     )
     return scaled, raw
 
@@ -606,38 +632,47 @@ def _side_by_side(vectors: np.ndarray) -> np.ndarray:
     return vectors.transpose(0, 2, 1, 3).reshape(vectors.shape[0], vectors.shape[2], -1)
 
 
-def variances(
-    random: ScoreVariance, own: ScoreVariance | None
+def variance_lines(
+    random: ScoreVariance, model: ScoreVariance | None
 ) -> list[tuple[str, tuple[int, ...], np.ndarray]]:
     """The variance with the scale and without as named lines over the width."""
     lines = []
-    for whose, each in _of(random, own):
-        lines.append((f"{whose}, no scale", each.widths, each.variance))
-        lines.append((f"{whose}, with the scale", each.widths, each.variance / each.widths))
+    for source, series in _named_variances(random, model):
+        lines.append((f"{source}, no scale", series.widths, series.variance))
+        lines.append((f"{source}, with the scale", series.widths, series.variance / series.widths))
     return lines
 
 
-def largest_weight(
-    random: ScoreVariance, own: ScoreVariance | None
+def largest_weight_lines(
+    random: ScoreVariance, model: ScoreVariance | None
 ) -> list[tuple[str, tuple[int, ...], np.ndarray]]:
     """The mean largest weight with the scale and without as named lines over the width."""
     lines = []
-    for whose, each in _of(random, own):
-        lines.append((f"{whose}, no scale", each.widths, each.raw))
-        lines.append((f"{whose}, with the scale", each.widths, each.scaled))
+    for source, series in _named_variances(random, model):
+        lines.append((f"{source}, no scale", series.widths, series.raw))
+        lines.append((f"{source}, with the scale", series.widths, series.scaled))
     return lines
 
 
-def _of(random: ScoreVariance, own: ScoreVariance | None) -> list[tuple[str, ScoreVariance]]:
-    return [("random", random), *([("this model", own)] if own else [])]
+def _named_variances(
+    random: ScoreVariance, model: ScoreVariance | None
+) -> list[tuple[str, ScoreVariance]]:
+    return [("random", random), *([("this model", model)] if model else [])]
 
 
-def variance_table(random: ScoreVariance, own: ScoreVariance | None) -> dict[str, list]:
+def variance_table(random: ScoreVariance, model: ScoreVariance | None) -> dict[str, list]:
     """Both as named columns, a row a width."""
     rows = [
-        (whose, width, each.variance[at], each.variance[at] / width, each.scaled[at], each.raw[at])
-        for whose, each in _of(random, own)
-        for at, width in enumerate(each.widths)
+        (
+            source,
+            width,
+            series.variance[at],
+            series.variance[at] / width,
+            series.scaled[at],
+            series.raw[at],
+        )
+        for source, series in _named_variances(random, model)
+        for at, width in enumerate(series.widths)
     ]
     names = (
         "vectors",

@@ -26,11 +26,11 @@ from models.recording import Attention, Recording
 TINY = 1e-12  # what rounding may leave of an edge or a node
 # Work of a flow, in cells of all the graphs that are solved side by side: one row is computed up to
 # MOST_OF_A_ROW, all rows up to MOST_OF_ALL.
-MOST_OF_A_ROW, MOST_OF_ALL = 8_000_000, 3_000_000
+MAX_ROW_WORK, MAX_TOTAL_WORK = 8_000_000, 3_000_000
 BATCH = 400_000  # cells that are worked on at once: what the processor's memory cache holds
 
 
-def mixed(attention: Attention) -> np.ndarray:
+def attention_with_residual(attention: Attention) -> np.ndarray:
     """(mean over heads + identity) / 2 of every layer, (layer, query, key): what rollout and flow
     go by. Rows sum to 1.
 
@@ -47,9 +47,9 @@ def mixed(attention: Attention) -> np.ndarray:
 
 
 def rollout(attention: Attention, upto: int | None = None) -> np.ndarray:
-    """The product of `mixed` from the first layer to `upto` (None: the last), (query, key). Rows
-    sum to 1."""
-    layers = mixed(attention)[: None if upto is None else upto + 1]
+    """The product of `attention_with_residual` from the first layer to `upto` (None: the last),
+    (query, key). Rows sum to 1."""
+    layers = attention_with_residual(attention)[: None if upto is None else upto + 1]
     product = layers[0]
     for layer in layers[1:]:
         product = layer @ product
@@ -68,9 +68,9 @@ def flow(attention: Attention, queries: Sequence[int], upto: int | None = None) 
     each of these tokens after layer `upto`.
 
     The graph has a node for every token before the first layer and after each layer; an edge
-    carries at most its weight in `mixed`.
+    carries at most its weight in `attention_with_residual`.
     """
-    layers = mixed(attention)[: None if upto is None else upto + 1]
+    layers = attention_with_residual(attention)[: None if upto is None else upto + 1]
     n = layers.shape[-1]
     pairs = np.array([(query, key) for query in queries for key in range(n)])
     size = max(1, BATCH // layers.size)
@@ -78,11 +78,11 @@ def flow(attention: Attention, queries: Sequence[int], upto: int | None = None) 
     return np.concatenate(values).reshape(len(queries), n)
 
 
-def alone(attention: Attention, query: int, upto: int | None = None) -> np.ndarray:
+def single_row_flow(attention: Attention, query: int, upto: int | None = None) -> np.ndarray:
     """The flow to one token alone, (query, key): the other rows are 0."""
-    made = np.zeros(attention.pattern.shape[2:])
-    made[query] = flow(attention, [query], upto)[0]
-    return made
+    matrix = np.zeros(attention.pattern.shape[2:])
+    matrix[query] = flow(attention, [query], upto)[0]
+    return matrix
 
 
 def maximum_flow(layers: np.ndarray, tops: np.ndarray, bottoms: np.ndarray) -> np.ndarray:
@@ -99,45 +99,45 @@ def maximum_flow(layers: np.ndarray, tops: np.ndarray, bottoms: np.ndarray) -> n
     count, middle, n = len(tops), layers[1:], layers.shape[-1]
     # Nodes that count: those between two layers, (graph, level, node). The lowest reach the sink by
     # one edge each.
-    room = np.broadcast_to(
+    capacity = np.broadcast_to(
         middle[:-1], (count, *middle[:-1].shape)
     ).copy()  # of the edges from level to level, downwards
-    sent = np.zeros_like(room)
+    sent = np.zeros_like(capacity)
     to_sink = layers[0].T[bottoms].copy()
     excess = np.zeros((count, len(middle), n))
     excess[:, -1] = middle[-1][tops]
-    arrived, going = np.zeros(count), np.arange(count)
-    while len(going):
-        distance = _distances(room, sent, to_sink)
+    flow_values, active = np.zeros(count), np.arange(count)
+    while len(active):
+        distance = _distances(capacity, sent, to_sink)
         alive = ((excess > TINY) & (distance < np.inf)).any(axis=(1, 2))
         if not alive.all():
-            room, sent, to_sink = room[alive], sent[alive], to_sink[alive]
-            excess, distance, going = excess[alive], distance[alive], going[alive]
-        if len(going):
-            arrived[going] += _push(room, sent, to_sink, excess, distance)
-    return arrived
+            capacity, sent, to_sink = capacity[alive], sent[alive], to_sink[alive]
+            excess, distance, active = excess[alive], distance[alive], active[alive]
+        if len(active):
+            flow_values[active] += _push(capacity, sent, to_sink, excess, distance)
+    return flow_values
 
 
-def _distances(room: np.ndarray, sent: np.ndarray, to_sink: np.ndarray) -> np.ndarray:
+def _distances(capacity: np.ndarray, sent: np.ndarray, to_sink: np.ndarray) -> np.ndarray:
     """Edges to the sink along which something can still be pushed, (graph, level, node); infinite
     where there is no way."""
-    open_down, open_up = (room > TINY).astype(np.float32), (sent > TINY).astype(np.float32)
-    distance = np.full((room.shape[0], room.shape[1] + 1, room.shape[-1]), np.inf)
+    open_down, open_up = (capacity > TINY).astype(np.float32), (sent > TINY).astype(np.float32)
+    distance = np.full((capacity.shape[0], capacity.shape[1] + 1, capacity.shape[-1]), np.inf)
     front = np.zeros(distance.shape, bool)
     front[:, 0] = to_sink > TINY
     at = 1
     while front.any():
         distance[front] = at
         near = np.zeros(front.shape, bool)
-        here = front.astype(np.float32)
-        near[:, 1:] |= (open_down @ here[:, :-1, :, None])[..., 0] > 0
-        near[:, :-1] |= (here[:, 1:, None, :] @ open_up)[..., 0, :] > 0
+        reached = front.astype(np.float32)
+        near[:, 1:] |= (open_down @ reached[:, :-1, :, None])[..., 0] > 0
+        near[:, :-1] |= (reached[:, 1:, None, :] @ open_up)[..., 0, :] > 0
         front, at = near & np.isinf(distance), at + 1
     return distance
 
 
 def _push(
-    room: np.ndarray,
+    capacity: np.ndarray,
     sent: np.ndarray,
     to_sink: np.ndarray,
     excess: np.ndarray,
@@ -147,25 +147,25 @@ def _push(
     arrived there, (graph). Changes its arguments."""
     for at in range(int(distance[distance < np.inf].max()), 1, -1):
         for level in np.flatnonzero((distance == at).any(axis=(0, 2))):
-            held = np.where(distance[:, level] == at, excess[:, level], 0)
-            if level > 0 and held.any():
-                moved = _share(
-                    held,
+            supply = np.where(distance[:, level] == at, excess[:, level], 0)
+            if level > 0 and supply.any():
+                moved = _fill_edges(
+                    supply,
                     np.where(distance[:, level - 1] == at - 1, 1, 0)[:, None, :]
-                    * room[:, level - 1],
+                    * capacity[:, level - 1],
                 )
-                room[:, level - 1] -= moved
+                capacity[:, level - 1] -= moved
                 sent[:, level - 1] += moved
                 excess[:, level - 1] += moved.sum(axis=1)
-                excess[:, level] -= (given := moved.sum(axis=2))
-                held = held - given
-            if level < excess.shape[1] - 1 and (held > TINY).any():
-                moved = _share(
-                    held,
+                excess[:, level] -= (pushed := moved.sum(axis=2))
+                supply = supply - pushed
+            if level < excess.shape[1] - 1 and (supply > TINY).any():
+                moved = _fill_edges(
+                    supply,
                     np.where(distance[:, level + 1] == at - 1, 1, 0)[:, None, :]
                     * sent[:, level].swapaxes(1, 2),
                 )
-                room[:, level] += moved.swapaxes(1, 2)
+                capacity[:, level] += moved.swapaxes(1, 2)
                 sent[:, level] -= moved.swapaxes(1, 2)
                 excess[:, level + 1] += moved.sum(axis=1)
                 excess[:, level] -= moved.sum(axis=2)
@@ -175,14 +175,14 @@ def _push(
     return moved.sum(axis=1)
 
 
-def _share(held: np.ndarray, room: np.ndarray) -> np.ndarray:
+def _fill_edges(supply: np.ndarray, capacity: np.ndarray) -> np.ndarray:
     """Fill edges (graph, from, to) one after another with what the nodes hold (graph, from)."""
-    before = np.cumsum(room, axis=2) - room
-    return np.clip(held[:, :, None] - before, 0, room)
+    before = np.cumsum(capacity, axis=2) - capacity
+    return np.clip(supply[:, :, None] - before, 0, capacity)
 
 
-MOST = 0.5  # of a row's weight
-LEAST = 0.25  # of the lengths of what the row's head writes
+MIN_WEIGHT = 0.5  # of a row's weight
+MAX_SHARE = 0.25  # of the lengths of what the row's head writes
 
 
 # ---- of weights alone ----
@@ -206,10 +206,10 @@ def largest(attention: Attention, layer: int | None = None) -> np.ndarray:
 def value_lengths(attention: Attention, w_o: np.ndarray, layer: int) -> np.ndarray:
     """|v W_O| of every head of a layer and every key, (head, key): the length of f(x), what a head
     would write of a token at weight 1."""
-    return np.linalg.norm(_through(attention, w_o, layer), axis=-1)
+    return np.linalg.norm(_projected_values(attention, w_o, layer), axis=-1)
 
 
-def _through(attention: Attention, w_o: np.ndarray, layer: int) -> np.ndarray:
+def _projected_values(attention: Attention, w_o: np.ndarray, layer: int) -> np.ndarray:
     return attention.v[layer].astype(np.float64) @ w_o[layer].astype(
         np.float64
     )  # (head, key, d_model)
@@ -226,7 +226,7 @@ def norms(
         )
     if head is not None:
         return attention.pattern[layer, head] * value_lengths(attention, w_o, layer)[head]
-    through = _through(attention, w_o, layer).swapaxes(0, 1)  # (key, head, d_model)
+    through = _projected_values(attention, w_o, layer).swapaxes(0, 1)  # (key, head, d_model)
     gram = through @ through.swapaxes(1, 2)
     weights = attention.pattern[layer].astype(np.float64).transpose(2, 1, 0)  # (key, query, head)
     return np.sqrt(np.maximum(((weights @ gram) * weights).sum(-1), 0)).T
@@ -253,9 +253,9 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Disagreements:
-    """Rows in which a key takes at least MOST of the weight: how many there are, and in which of
-    them it makes up at most LEAST of the lengths (`found`, widest gap first). nearest: the one of
-    all these rows with the widest gap, None where there is no such row."""
+    """Rows in which a key takes at least MIN_WEIGHT of the weight: how many there are, and in
+    which of them it makes up at most MAX_SHARE of the lengths (`found`, widest gap first).
+    nearest: the one of all these rows with the widest gap, None where there is no such row."""
 
     rows: int
     rows_in_all: int
@@ -287,13 +287,13 @@ def disagreements(attention: Attention, w_o: np.ndarray) -> Disagreements:
                 float(most[head, row]),
                 float(share[head, row]),
             )
-            for head, row in zip(*np.nonzero(most >= MOST))
+            for head, row in zip(*np.nonzero(most >= MIN_WEIGHT))
         ]
     cells.sort(key=lambda cell: cell.share - cell.weight)
     return Disagreements(
         len(cells),
         in_all,
-        tuple(cell for cell in cells if cell.share <= LEAST),
+        tuple(cell for cell in cells if cell.share <= MAX_SHARE),
         cells[0] if cells else None,
     )
 
@@ -317,17 +317,17 @@ def contributions(
     queries = slice(None) if query is None else slice(query, query + 1)
     for layer, pattern in enumerate(attention.pattern[:, :, queries]):
         # (head, query, d_model)
-        by_head = pattern.astype(np.float64) @ _through(attention, w_o, layer)
-        together = by_head.sum(axis=0) + b_o[layer]
-        square = (together**2).sum(-1)
+        by_head = pattern.astype(np.float64) @ _projected_values(attention, w_o, layer)
+        total = by_head.sum(axis=0) + b_o[layer]
+        square = (total**2).sum(-1)
         square = np.where(square > 0, square, 1)
         length.append(np.linalg.norm(by_head, axis=-1).mean(-1))
-        share.append(((by_head * together).sum(-1) / square).mean(-1))
-        bias.append(((b_o[layer] * together).sum(-1) / square).mean())
+        share.append(((by_head * total).sum(-1) / square).mean(-1))
+        bias.append(((b_o[layer] * total).sum(-1) / square).mean())
     return Contributions(np.array(length), np.array(share), np.array(bias))
 
 
-def written(recording: Recording, attention: Attention) -> float | None:
+def output_share(recording: Recording, attention: Attention) -> float | None:
     """The length of what attention wrote, of that length and the residual's together, mean over
     tokens and layers; None where the model does not offer the sites. Rollout and flow assume 0.5.
     """
@@ -358,99 +358,107 @@ def mean_share(part: np.ndarray, rows: np.ndarray) -> float:
     return float(np.mean(part[rows > 0] / rows[rows > 0])) if (rows > 0).any() else 0.0
 
 
-def telling(values: np.ndarray, special: Sequence[bool], square: bool) -> int:
+def default_row(values: np.ndarray, special: Sequence[bool], square: bool) -> int:
     """A row worth opening with: the one with the largest value that lies off the diagonal, both its
     tokens being text where there are such."""
     keys = np.asarray(special, bool)
-    seen = np.where(keys[None, :], -1.0, values) if not keys.all() else values.astype(float).copy()
+    candidates = (
+        np.where(keys[None, :], -1.0, values) if not keys.all() else values.astype(float).copy()
+    )
     if square:
-        np.fill_diagonal(seen, -1.0)
+        np.fill_diagonal(candidates, -1.0)
         if not keys.all():
-            seen[keys] = -2.0
-    return int(np.nan_to_num(seen, nan=-1.0).max(axis=1).argmax())
+            candidates[keys] = -2.0
+    return int(np.nan_to_num(candidates, nan=-1.0).max(axis=1).argmax())
 
 
-def top(values: np.ndarray, what: str) -> float:
+def scale_maximum(values: np.ndarray, what: str) -> float:
     """The upper end of a picture's colour scale: 1 for a maximum of weights, else the largest
     number, without its sign, in the picture."""
     return 1.0 if what == "Max" else float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
 
 
-def cells(
-    found: Disagreements | None, layer: int | None = None, head: int | None = None
+def disagreement_cells(
+    disagreements: Disagreements | None, layer: int | None = None, head: int | None = None
 ) -> list[tuple[int, int]]:
     """The cells (query, key) of the disagreements of one head, of one layer or of all, widest gap
     first, each once."""
-    if found is None:
+    if disagreements is None:
         return []
     return list(
         dict.fromkeys(
-            (one.query, one.key)
-            for one in found.found
-            if layer in (None, one.layer) and head in (None, one.head)
+            (cell.query, cell.key)
+            for cell in disagreements.found
+            if layer in (None, cell.layer) and head in (None, cell.head)
         )
     )
 
 
-def ends(found: Contributions) -> tuple[tuple[int, int, float], int, tuple[int, int, float]]:
+def extreme_heads(
+    contributions: Contributions,
+) -> tuple[tuple[int, int, float], int, tuple[int, int, float]]:
     """(layer, head, length) of the longest write, how many heads have a share under 0, and (layer,
     head, share) of the lowest."""
-    most, least = (
-        np.unravel_index(at, found.length.shape)
-        for at in (found.length.argmax(), found.share.argmin())
+    longest, lowest = (
+        np.unravel_index(at, contributions.length.shape)
+        for at in (contributions.length.argmax(), contributions.share.argmin())
     )
     return (
-        (int(most[0]), int(most[1]), float(found.length[most])),
-        int((found.share < 0).sum()),
-        (int(least[0]), int(least[1]), float(found.share[least])),
+        (int(longest[0]), int(longest[1]), float(contributions.length[longest])),
+        int((contributions.share < 0).sum()),
+        (int(lowest[0]), int(lowest[1]), float(contributions.share[lowest])),
     )
 
 
-def most_bias(found: Contributions) -> tuple[int, float]:
+def largest_bias(contributions: Contributions) -> tuple[int, float]:
     """The layer in which b_O has the largest share of attention's write, and that share."""
-    return int(found.bias.argmax()), float(found.bias.max())
+    return int(contributions.bias.argmax()), float(contributions.bias.max())
 
 
-def masked(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+def mask_values(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Values (query, key) with NaN where attending is not allowed."""
     return values if allowed.all() else np.where(allowed, values, np.nan)
 
 
-def cancelled(
+def cancellation(
     attention: Attention, w_o: np.ndarray, layer: int, head: int, query: int
 ) -> tuple[float, float]:
     """One head at one query: the sum of the lengths |weight x f(x)| over the keys, and the length
     of their sum."""
     parts = (
         attention.pattern[layer, head, query].astype(np.float64)[:, None]
-        * _through(attention, w_o, layer)[head]
+        * _projected_values(attention, w_o, layer)[head]
     )
     return float(np.linalg.norm(parts, axis=-1).sum()), float(np.linalg.norm(parts.sum(axis=0)))
 
 
-def by_layer(found: Contributions, measure: str) -> tuple[np.ndarray, list[str], list[str]]:
+def layer_table(
+    contributions: Contributions, measure: str
+) -> tuple[np.ndarray, list[str], list[str]]:
     """(values (layer, column), names of the rows, names of the columns) of "Length" or of "Share",
     which has b_O as its last column."""
     values = (
-        found.length
+        contributions.length
         if measure == "Length"
-        else np.concatenate([found.share, found.bias[:, None]], axis=1)
+        else np.concatenate([contributions.share, contributions.bias[:, None]], axis=1)
     )
-    columns = [f"head {head}" for head in range(found.length.shape[1])] + (
+    columns = [f"head {head}" for head in range(contributions.length.shape[1])] + (
         [] if measure == "Length" else ["b_O"]
     )
     return values, [f"layer {layer}" for layer in range(len(values))], columns
 
 
-def listed(found: Disagreements, rows: Sequence[str], keys: Sequence[str]) -> Columns:
+def disagreement_columns(
+    disagreements: Disagreements, rows: Sequence[str], keys: Sequence[str]
+) -> Columns:
     """Disagreements as named columns."""
     return {
-        "layer": [one.layer for one in found.found],
-        "head": [one.head for one in found.found],
-        "query": [f"{one.query} {rows[one.query]}" for one in found.found],
-        "key": [f"{one.key} {keys[one.key]}" for one in found.found],
-        "weight": [one.weight for one in found.found],
-        "share of what is written": [one.share for one in found.found],
+        "layer": [cell.layer for cell in disagreements.found],
+        "head": [cell.head for cell in disagreements.found],
+        "query": [f"{cell.query} {rows[cell.query]}" for cell in disagreements.found],
+        "key": [f"{cell.key} {keys[cell.key]}" for cell in disagreements.found],
+        "weight": [cell.weight for cell in disagreements.found],
+        "share of what is written": [cell.share for cell in disagreements.found],
     }
 
 
@@ -462,7 +470,7 @@ def to_npz(
     file = io.BytesIO()
 
     def plain(lines: Sequence[str]) -> np.ndarray:
-        return np.array([each.replace("\0", "\ufffd") for each in lines] or [""])
+        return np.array([line.replace("\0", "\ufffd") for line in lines] or [""])
 
     np.savez_compressed(file, values=values, rows=plain(rows), keys=plain(keys), about=plain(about))
     return file.getvalue()

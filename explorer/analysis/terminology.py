@@ -26,7 +26,7 @@ from models.edits import (
     WithoutResidual,
     WithoutScale,
     applies,
-    last,
+    last_edit,
 )
 from models.recording import Recording
 
@@ -35,7 +35,7 @@ from models.recording import Recording
 Edits = tuple[Edit, ...]
 POSITIONS = (WithoutPositions, ShufflePositions, ShiftPositions, OtherPositions)
 # What a card says a model was trained without, as the switch that takes it away.
-TAKEN: dict[str, Edits] = {
+ABLATION_EDITS: dict[str, Edits] = {
     "scale": (WithoutScale(),),
     "positions": (WithoutPositions(),),
     "residual": (WithoutResidual(),),
@@ -43,19 +43,19 @@ TAKEN: dict[str, Edits] = {
 }
 
 
-def in_order(edits: Edits) -> Edits:
+def sorted_edits(edits: Edits) -> Edits:
     """Edits in one order, so that equal sets of edits are one run."""
     order = list(KINDS.values())
     return tuple(sorted(edits, key=lambda edit: (order.index(type(edit)), repr(edit))))
 
 
-def without(edits: Edits, *kinds: type) -> Edits:
+def edits_without(edits: Edits, *kinds: type) -> Edits:
     """The edits that are of none of these kinds."""
     return tuple(edit for edit in edits if not isinstance(edit, kinds))
 
 
 @dataclass(frozen=True)
-class ByLayer:
+class LayerSwitch:
     """A switch that each layer has for itself. kinds: of its edits; value: what edits set it to in
     a layer; edits: those that set it to a value, in a layer or, with None, in all."""
 
@@ -67,35 +67,37 @@ class ByLayer:
         """What it is set to, (layer)."""
         return [self.value(edits, layer) for layer in range(layers)]
 
-    def put(self, edits: Edits, layers: int, only: int | None, value: object) -> Edits:
-        """The edits with it set to a value, in the layer `only` or, with None, in all: one edit
-        where all layers are alike, else one for each that differs from the model."""
+    def put(self, edits: Edits, layers: int, only_layer: int | None, value: object) -> Edits:
+        """The edits with it set to a value, in the layer `only_layer` or, with None, in all: one
+        edit where all layers are alike, else one for each that differs from the model."""
         values = self.values(edits, layers)
-        values = [value if only in (None, layer) else old for layer, old in enumerate(values)]
-        rest = without(edits, *self.kinds)
-        if all(each == values[0] for each in values):
+        values = [value if only_layer in (None, layer) else old for layer, old in enumerate(values)]
+        rest = edits_without(edits, *self.kinds)
+        if all(setting == values[0] for setting in values):
             return (*rest, *self.edits(values[0], None))
-        made = (edit for layer, each in enumerate(values) for edit in self.edits(each, layer))
-        return (*rest, *made)
+        layer_edits = (
+            edit for layer, setting in enumerate(values) for edit in self.edits(setting, layer)
+        )
+        return (*rest, *layer_edits)
 
 
 def _divisor(edits: Edits, layer: int) -> float | None:
-    other = last(edits, ScaledBy, layer)
-    if other is not None:
-        return other.divisor
+    edit = last_edit(edits, ScaledBy, layer)
+    if edit is not None:
+        return edit.divisor
     return 1.0 if applies(edits, WithoutScale, layer) else None
 
 
-def _divided(value: float | None, layer: int | None) -> Edits:
+def _divisor_edits(value: float | None, layer: int | None) -> Edits:
     if value is None:
         return ()
     return (WithoutScale(layer),) if value == 1 else (ScaledBy(value, layer),)
 
 
 # By what scores are divided in the place of the root of d_head; None where they are not.
-SCALE = ByLayer((WithoutScale, ScaledBy), _divisor, _divided)
+SCALE = LayerSwitch((WithoutScale, ScaledBy), _divisor, _divisor_edits)
 # Whether there is a feed-forward network.
-FFN = ByLayer(
+FFN = LayerSwitch(
     (WithoutFeedForward,),
     lambda edits, layer: not applies(edits, WithoutFeedForward, layer),
     lambda on, layer: () if on else (WithoutFeedForward(layer),),
@@ -103,99 +105,101 @@ FFN = ByLayer(
 
 
 # Whether the feed-forward network reads what attention reads, in a model that has it after.
-BESIDE = ByLayer(
+PARALLEL_FFN = LayerSwitch(
     (SideBySide,),
     lambda edits, layer: applies(edits, SideBySide, layer),
     lambda on, layer: (SideBySide(layer),) if on else (),
 )
 
 
-def kind_of_norm(own: str) -> ByLayer:
-    """Which norm there is, "layer" or "rms", in a model that has `own`."""
+def norm_kind_switch(model_norm: str) -> LayerSwitch:
+    """Which norm there is, "layer" or "rms", in a model that has `model_norm`."""
 
     def value(edits: Edits, layer: int) -> str:
-        other = last(edits, OtherNorm, layer)
-        return own if other is None else other.to
+        edit = last_edit(edits, OtherNorm, layer)
+        return model_norm if edit is None else edit.to
 
-    return ByLayer(
+    return LayerSwitch(
         (OtherNorm,),
         value,
-        lambda to, layer: () if to == own else (OtherNorm(to, layer),),
+        lambda to, layer: () if to == model_norm else (OtherNorm(to, layer),),
     )
 
 
-def norm_label(own: str) -> ByLayer:
-    """Where LayerNorm stands, "post", "pre" or "none", in a model that has it at `own`."""
+def norm_place_switch(model_place: str) -> LayerSwitch:
+    """Where LayerNorm stands, "post", "pre" or "none", in a model that has it at `model_place`."""
 
     def value(edits: Edits, layer: int) -> str:
-        moved = last(edits, MoveNorm, layer)
+        move_edit = last_edit(edits, MoveNorm, layer)
         if applies(edits, WithoutNorm, layer):
             return "none"
-        return own if moved is None else moved.to
+        return model_place if move_edit is None else move_edit.to
 
-    def made(value: str, layer: int | None) -> Edits:
-        if value == own:
+    def edits_for(value: str, layer: int | None) -> Edits:
+        if value == model_place:
             return ()
         return (WithoutNorm(layer),) if value == "none" else (MoveNorm(value, layer),)
 
-    return ByLayer((WithoutNorm, MoveNorm), value, made)
+    return LayerSwitch((WithoutNorm, MoveNorm), value, edits_for)
 
 
-def residual(places: Sequence[str]) -> ByLayer:
+def residual_switch(places: Sequence[str]) -> LayerSwitch:
     """Which of a model's sub-layers keep their residual connection, in the order of `places`."""
 
-    def made(kept: Sequence[str], layer: int | None) -> Edits:
-        if not kept:
+    def edits_for(kept_places: Sequence[str], layer: int | None) -> Edits:
+        if not kept_places:
             return (WithoutResidual(layer),)
-        return tuple(WithoutResidual(layer, place) for place in places if place not in kept)
+        return tuple(WithoutResidual(layer, place) for place in places if place not in kept_places)
 
-    return ByLayer(
+    return LayerSwitch(
         (WithoutResidual,),
         lambda edits, layer: [
             place for place in places if not applies(edits, WithoutResidual, layer, place)
         ],
-        made,
+        edits_for,
     )
 
 
-def positions(edits: Edits) -> tuple[str, int]:
+def position_setting(edits: Edits) -> tuple[str, int]:
     """What positions are set to ("own" where as they are), and the seed of a shuffle or the places
     of a shift."""
-    used = next((edit for edit in reversed(edits) if isinstance(edit, POSITIONS)), None)
-    if isinstance(used, ShufflePositions):
-        return "shuffled", used.seed
-    if isinstance(used, ShiftPositions):
-        return "shifted", used.by
-    if isinstance(used, OtherPositions):
-        return used.to, 0
-    return ("own" if used is None else "none"), 0
+    position_edit = next((edit for edit in reversed(edits) if isinstance(edit, POSITIONS)), None)
+    if isinstance(position_edit, ShufflePositions):
+        return "shuffled", position_edit.seed
+    if isinstance(position_edit, ShiftPositions):
+        return "shifted", position_edit.by
+    if isinstance(position_edit, OtherPositions):
+        return position_edit.to, 0
+    return ("own" if position_edit is None else "none"), 0
 
 
-def put_positions(edits: Edits, to: str, by: int) -> Edits:
-    """The edits with positions set to what `positions` tells."""
-    made = {
+def set_positions(edits: Edits, to: str, by: int) -> Edits:
+    """The edits with positions set to what `position_setting` tells."""
+    edits_by_setting = {
         "own": (),
         "none": (WithoutPositions(),),
         "shuffled": (ShufflePositions(by),),
         "shifted": (ShiftPositions(by or 1),),
     }
-    return (*without(edits, *POSITIONS), *made.get(to, (OtherPositions(to),)))
+    return (*edits_without(edits, *POSITIONS), *edits_by_setting.get(to, (OtherPositions(to),)))
 
 
-EITHER = "norm"  # where both kinds are there, or none is known
+EITHER_NORM = "norm"  # where both kinds are there, or none is known
 
 
-def norm(centred: Iterable[bool]) -> str:
+def norm_name(centred: Iterable[bool]) -> str:
     """What norms are called, of which each subtracts the mean or does not: LayerNorm or RMSNorm."""
     kinds = {NORMS["layer" if each else "rms"] for each in centred}
-    return kinds.pop() if len(kinds) == 1 else EITHER
+    return kinds.pop() if len(kinds) == 1 else EITHER_NORM
 
 
-def norm_of(recording: Recording, rms: bool) -> str:
+def recording_norm_name(recording: Recording, rms: bool) -> str:
     """The same for the layers of a recording, by what its model has (`rms`: RMSNorm) and by the
     edits in force."""
-    kind = kind_of_norm("rms" if rms else "layer")
-    return norm(each == "layer" for each in kind.values(recording.edits, recording.model.n_layer))
+    kind = norm_kind_switch("rms" if rms else "layer")
+    return norm_name(
+        each == "layer" for each in kind.values(recording.edits, recording.model.n_layer)
+    )
 
 
 def other_norm(name: str) -> str:
@@ -219,31 +223,31 @@ def sees_ahead(allowed: np.ndarray) -> bool:
     return bool(np.triu(allowed, 1).any())
 
 
-def reach(allowed: np.ndarray) -> int:
+def window_reach(allowed: np.ndarray) -> int:
     """How many places away, at most, a mask (query, key) lets a token look."""
     rows, keys = np.nonzero(allowed)
     return int(abs(rows - keys).max(initial=0))
 
 
-def hidden(allowed: np.ndarray) -> str:
+def mask_reason(allowed: np.ndarray) -> str:
     """Why a cell of a mask (query, key) is not allowed, "" where all are."""
     if allowed.all():
         return ""
     if sees_ahead(allowed):
-        return f"not allowed: more than {reach(allowed)} places away"
+        return f"not allowed: more than {window_reach(allowed)} places away"
     return "not allowed: a later token" + (", or before the window" if windowed(allowed) else "")
 
 
-def units(gate: str, biases: bool) -> str:
+def unit_formula(gate: str, biases: bool) -> str:
     """How the activation of unit i of an FFN is made of x; gate: what a gated one is called, or
     ""."""
-    plain = "x W₁ + b₁" if biases else "x W₁"
+    linear = "x W₁ + b₁" if biases else "x W₁"
     if not gate:
-        return f"act({plain})ᵢ"
-    return f"act(x W_gate{' + b' if biases else ''})ᵢ · ({plain})ᵢ"
+        return f"act({linear})ᵢ"
+    return f"act(x W_gate{' + b' if biases else ''})ᵢ · ({linear})ᵢ"
 
 
-def ffn(gate: str, biases: bool) -> str:
+def ffn_formula(gate: str, biases: bool) -> str:
     """The formula of an FFN; gate: what a gated one is called, or ""."""
     first = "W₁ h + b₁" if biases else "W₁ h"
     last = " + b₂" if biases else ""

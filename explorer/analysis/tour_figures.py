@@ -194,7 +194,7 @@ class StepResult:
     variant: str = ""
 
 
-def plain(panel: StepFigure) -> dict[str, Any]:
+def panel_data(panel: StepFigure) -> dict[str, Any]:
     """A picture as plain data, with its kind."""
     return {"kind": type(panel).__name__.lower(), **asdict(panel)}
 
@@ -213,19 +213,19 @@ def matrix(values: np.ndarray, allowed: np.ndarray | None = None) -> tuple[tuple
     return tuple(numbers(row) for row in values)
 
 
-def window(n: int, keep: Sequence[int], most: int = MOST_TOKENS) -> np.ndarray:
-    """Which of n places are shown: all where they fit, else those around `keep`, in order."""
-    if n <= most:
+def window(n: int, focus: Sequence[int], limit: int = MOST_TOKENS) -> np.ndarray:
+    """Which of n places are shown: all where they fit, else those around `focus`, in order."""
+    if n <= limit:
         return np.arange(n)
-    wanted = sorted({int(each) for each in keep if 0 <= each < n})[:most]
-    distance = np.abs(np.arange(n)[:, None] - np.array(wanted or [0])).min(axis=1)
-    nearest = np.argsort(distance, kind="stable")[:most]
+    focused = sorted({int(each) for each in focus if 0 <= each < n})[:limit]
+    distance = np.abs(np.arange(n)[:, None] - np.array(focused or [0])).min(axis=1)
+    nearest = np.argsort(distance, kind="stable")[:limit]
     return np.sort(nearest)
 
 
-def left_out(shown: int, n: int, what: str = "tokens") -> str:
+def truncation_note(n_shown: int, n: int, noun: str = "tokens") -> str:
     """A word on how much of a sentence is shown; "" where all is."""
-    return "" if shown == n else f"{shown} of {n} {what}"
+    return "" if n_shown == n else f"{n_shown} of {n} {noun}"
 
 
 def share(value: float) -> str:

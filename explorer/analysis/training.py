@@ -32,7 +32,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Course:
+class HabitCourse:
     """One head and one habit over the checkpoints. All four tuples are aligned with `steps`.
 
     scores, chances: NaN where the text cannot show the habit. has: True where nothing speaks
@@ -47,7 +47,7 @@ class Course:
     has: tuple[bool, ...]
 
     @property
-    def became(self) -> int | None:
+    def formed_at(self) -> int | None:
         """The place of the first checkpoint from which on the head has the habit at every one; None
         where it lacks it at the last."""
         lacking = [place for place, has in enumerate(self.has) if not has]
@@ -69,56 +69,65 @@ class Course:
             (self.scores[place] - self.scores[place - 1], place)
             for place in range(1, len(self.steps))
         ]
-        found = [(rise, place) for rise, place in rises if isfinite(rise) and rise > 0]
-        return max(found)[1] if found else None
+        positive_rises = [(rise, place) for rise, place in rises if isfinite(rise) and rise > 0]
+        return max(positive_rises)[1] if positive_rises else None
 
 
-def course(stages: Sequence[Stage], habit: str, at: tuple[int, int]) -> Course:
+def habit_course(stages: Sequence[Stage], habit: str, at: tuple[int, int]) -> HabitCourse:
     """A head's way into a habit, over stages in the order of their steps."""
-    found = [_relation(stage, habit, at) for stage in stages]
+    relations = [_relation(stage, habit, at) for stage in stages]
     nan = float("nan")
-    return Course(
+    return HabitCourse(
         habit,
         at,
         tuple(stage.step for stage in stages),
-        tuple(nan if one is None else one.score for one in found),
-        tuple(nan if one is None else one.chance for one in found),
+        tuple(nan if relation is None else relation.score for relation in relations),
+        tuple(nan if relation is None else relation.chance for relation in relations),
         tuple(
-            one is not None and not one.against and _head(stage, at).name != head_naming.TOO_SHORT
-            for stage, one in zip(stages, found)
+            relation is not None
+            and not relation.against
+            and _head(stage, at).name != head_naming.TOO_SHORT
+            for stage, relation in zip(stages, relations)
         ),
     )
 
 
 def habits(stages: Sequence[Stage]) -> tuple[str, ...]:
     """The habits that this text can show, in the order of HABITS."""
-    shown = {one.name for head in stages[-1].heads for one in head.relations}
-    return tuple(name for name in HABITS if name in shown)
+    visible_names = {relation.name for head in stages[-1].heads for relation in head.relations}
+    return tuple(name for name in HABITS if name in visible_names)
 
 
 def best_head(stage: Stage, habit: str) -> tuple[int, int]:
     """The head with the highest score for a habit; of those that have it, where any does."""
 
     def rank(head: head_naming.Head) -> tuple[bool, float]:
-        one = next((one for one in head.relations if one.name == habit), None)
-        return (False, -1.0) if one is None else (not one.against, one.score)
+        relation = next((relation for relation in head.relations if relation.name == habit), None)
+        return (False, -1.0) if relation is None else (not relation.against, relation.score)
 
     best = max(stage.heads, key=rank)
     return best.layer, best.head
 
 
-def best_courses(stages: Sequence[Stage]) -> tuple[Course, ...]:
+def best_courses(stages: Sequence[Stage]) -> tuple[HabitCourse, ...]:
     """For each habit the head that has most of it in the end, and its way there."""
-    return tuple(course(stages, habit, best_head(stages[-1], habit)) for habit in habits(stages))
+    return tuple(
+        habit_course(stages, habit, best_head(stages[-1], habit)) for habit in habits(stages)
+    )
 
 
-def most_telling(courses: Sequence[Course]) -> Course | None:
+def most_informative(courses: Sequence[HabitCourse]) -> HabitCourse | None:
     """The course a reader should see first: of the habits a head has in the end, induction, else
     the one that rose most."""
-    formed = [one for one in courses if one.became is not None and one.jump is not None]
+    formed = [
+        course for course in courses if course.formed_at is not None and course.jump is not None
+    ]
     if not formed:
-        return max(courses, key=lambda one: _or_nothing(one.scores[-1]), default=None)
-    return max(formed, key=lambda one: (one.habit == "induction", one.scores[-1] - one.scores[0]))
+        return max(courses, key=lambda course: _finite_or_lowest(course.scores[-1]), default=None)
+    return max(
+        formed,
+        key=lambda course: (course.habit == "induction", course.scores[-1] - course.scores[0]),
+    )
 
 
 def loss_at(curve: Curve, step: float) -> float | None:
@@ -141,29 +150,29 @@ def smoothed(curve: Curve, most: int = 400) -> Curve:
     return tuple((part[-1][0], sum(loss for _, loss in part) / len(part)) for part in parts if part)
 
 
-def learned_columns(curve: Curve, kept_out: Curve) -> Columns:
+def training_columns(curve: Curve, held_out: Curve) -> Columns:
     """How far a training had come at each look, as named columns: the loss since the look before,
     None where no step lies between, and that on what is kept out, in nats."""
     loss = dict(curve)
     return {
-        "step": [int(step) for step, _ in kept_out],
-        "loss": [loss.get(step) for step, _ in kept_out],
-        "loss kept out": [value for _, value in kept_out],
+        "step": [int(step) for step, _ in held_out],
+        "loss": [loss.get(step) for step, _ in held_out],
+        "loss kept out": [value for _, value in held_out],
     }
 
 
-def pairs(cards: Mapping[str, Mapping]) -> tuple[tuple[str, str], ...]:
+def ablation_pairs(cards: Mapping[str, Mapping]) -> tuple[tuple[str, str], ...]:
     """Models trained alike but for one thing, (whole, other), where both cards keep their curves:
     real text first."""
-    found = []
+    result = []
     for name, card in cards.items():
-        whole = card.get("of") or (name.partition("-no-")[0] if card.get("without") else "")
-        if whole in cards and card.get("curve") and cards[whole].get("curve"):
-            found.append((whole, name))
-    return tuple(sorted(found, key=lambda pair: "-no-" in pair[1]))
+        full = card.get("of") or (name.partition("-no-")[0] if card.get("without") else "")
+        if full in cards and card.get("curve") and cards[full].get("curve"):
+            result.append((full, name))
+    return tuple(sorted(result, key=lambda pair: "-no-" in pair[1]))
 
 
-def _or_nothing(value: float) -> float:
+def _finite_or_lowest(value: float) -> float:
     return value if isfinite(value) else -1.0
 
 
@@ -172,4 +181,6 @@ def _head(stage: Stage, at: tuple[int, int]) -> head_naming.Head:
 
 
 def _relation(stage: Stage, habit: str, at: tuple[int, int]) -> head_naming.Relation | None:
-    return next((one for one in _head(stage, at).relations if one.name == habit), None)
+    return next(
+        (relation for relation in _head(stage, at).relations if relation.name == habit), None
+    )

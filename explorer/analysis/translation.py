@@ -19,11 +19,11 @@ from models.results import Beam
 
 MOST_TOP = 5
 THUMBNAIL_SIDE = 40
-EVERYTHING = ""  # the name of the mean over all layers and heads
-End = tuple[int, str]
+MEAN_OF_ALL = ""  # the name of the mean over all layers and heads
+EndToken = tuple[int, str]
 
 
-def cross(recording: Recording) -> Attention:
+def cross_attention(recording: Recording) -> Attention:
     """The attention from the decoder to the encoder. Raises ValueError for a recording without
     one."""
     for attention in recording.attention:
@@ -35,7 +35,9 @@ def cross(recording: Recording) -> Attention:
 # ---- what was said ----
 
 
-def produced(recording: Recording, end: End | None) -> tuple[np.ndarray, tuple[str, ...]]:
+def produced_tokens(
+    recording: Recording, end: EndToken | None
+) -> tuple[np.ndarray, tuple[str, ...]]:
     """The tokens that the decoder's rows produced: ids (step) and their labels, with the `end`
     where there is one."""
     decoder = recording.stream("decoder")
@@ -62,24 +64,26 @@ class DecodedSteps:
     top_logprobs: np.ndarray
 
 
-def said(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> DecodedSteps:
+def decoded_steps(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> DecodedSteps:
     """How likely the model held each produced token. logits (row, id) of the decoder's rows, ids
     (step) with at most as many steps as rows."""
     z = logits[: len(ids)].astype(np.float64)
     steps = np.arange(len(ids))[:, None]
     peak = z.max(axis=1, initial=-np.inf)
     log_sum = peak + np.log(np.exp(z - peak[:, None]).sum(axis=1))
-    own = z[steps[:, 0], ids]
-    likeliest = np.argpartition(-z, top - 1, axis=1)[:, :top]
-    likeliest = likeliest[steps, np.argsort(-z[steps, likeliest], axis=1, kind="stable")]
+    own_logits = z[steps[:, 0], ids]
+    likeliest_ids = np.argpartition(-z, top - 1, axis=1)[:, :top]
+    likeliest_ids = likeliest_ids[
+        steps, np.argsort(-z[steps, likeliest_ids], axis=1, kind="stable")
+    ]
     return DecodedSteps(
         ids,
-        own,
+        own_logits,
         log_sum,
-        own - log_sum,
-        (z > own[:, None]).sum(axis=1),
-        likeliest,
-        z[steps, likeliest] - log_sum[:, None],
+        own_logits - log_sum,
+        (z > own_logits[:, None]).sum(axis=1),
+        likeliest_ids,
+        z[steps, likeliest_ids] - log_sum[:, None],
     )
 
 
@@ -102,14 +106,14 @@ def words(text: str, stream: Stream) -> tuple[int, ...]:
     for at, (start, _) in enumerate(stream.spans):
         before = stream.spans[at - 1][1] if at else -1
         if at == 0 or stream.special[at] or stream.special[at - 1]:
-            goes_on = False
+            continues = False
         elif start >= 0 and before >= 0:
-            goes_on = (
+            continues = (
                 not any(letter.isspace() for letter in text[before : start + 1]) and before >= start
             )
         else:
-            goes_on = stream.tokens[at].startswith("‧")
-        place += not goes_on
+            continues = stream.tokens[at].startswith("‧")
+        place += not continues
         groups.append(place)
     return tuple(groups)
 
@@ -124,9 +128,9 @@ def produced_words(recording: Recording, ended: bool) -> tuple[int, ...]:
 # ---- where it looked ----
 
 
-def views(n_layer: int, n_head: int) -> tuple[str, ...]:
+def view_names(n_layer: int, n_head: int) -> tuple[str, ...]:
     """The names of what a cross-attention can be seen as: "1.3" for a head, "1" for the mean of a
-    layer's heads, EVERYTHING for the mean of all; layer by layer, each layer's mean after its
+    layer's heads, MEAN_OF_ALL for the mean of all; layer by layer, each layer's mean after its
     heads."""
     return (
         *(
@@ -134,14 +138,14 @@ def views(n_layer: int, n_head: int) -> tuple[str, ...]:
             for layer in range(n_layer)
             for name in (*(f"{layer}.{head}" for head in range(n_head)), f"{layer}")
         ),
-        EVERYTHING,
+        MEAN_OF_ALL,
     )
 
 
-def view(pattern: np.ndarray, name: str) -> np.ndarray:
-    """One view of a cross-attention, by its name in `views`. pattern (layer, head, query, key) ->
-    (query, key), rows sum to 1."""
-    if name == EVERYTHING:
+def attention_view(pattern: np.ndarray, name: str) -> np.ndarray:
+    """One view of a cross-attention, by its name in `view_names`. pattern (layer, head, query,
+    key) -> (query, key), rows sum to 1."""
+    if name == MEAN_OF_ALL:
         return pattern.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
     layer, _, head = name.partition(".")
     return (
@@ -151,7 +155,7 @@ def view(pattern: np.ndarray, name: str) -> np.ndarray:
     )
 
 
-def title(name: str, n_layer: int, n_head: int) -> str:
+def view_title(name: str, n_layer: int, n_head: int) -> str:
     """What a view is called on screen."""
     layer, _, head = name.partition(".")
     if head:
@@ -163,16 +167,16 @@ def title(name: str, n_layer: int, n_head: int) -> str:
     )
 
 
-def small(pattern: np.ndarray) -> np.ndarray:
-    """All views small enough for thumbnails, (view, rows, columns) in the order of `views`: a block
-    of cells becomes its maximum."""
+def thumbnails(pattern: np.ndarray) -> np.ndarray:
+    """All views small enough for thumbnails, (view, rows, columns) in the order of `view_names`: a
+    block of cells becomes its maximum."""
     layers, heads = pattern.shape[:2]
-    seen = [view(pattern, name) for name in views(layers, heads)]
+    matrices = [attention_view(pattern, name) for name in view_names(layers, heads)]
     starts = [np.arange(0, size, -(-size // THUMBNAIL_SIDE)) for size in pattern.shape[2:]]
     return np.stack(
         [
-            np.maximum.reduceat(np.maximum.reduceat(one, starts[0], axis=0), starts[1], axis=1)
-            for one in seen
+            np.maximum.reduceat(np.maximum.reduceat(matrix, starts[0], axis=0), starts[1], axis=1)
+            for matrix in matrices
         ]
     )
 
@@ -180,40 +184,44 @@ def small(pattern: np.ndarray) -> np.ndarray:
 # ---- as tables ----
 
 
-def token_table(of: DecodedSteps, labels: Sequence[str], first_choices: Sequence[str]) -> Columns:
+def token_table(
+    steps: DecodedSteps, labels: Sequence[str], first_choices: Sequence[str]
+) -> Columns:
     """A row for each produced token, as named columns. `first_choices`: the labels of what the
     model held likeliest."""
     return {
         "step": np.arange(1, len(labels) + 1),
         "token": list(labels),
-        "p": np.exp(of.logprob),
-        "log p": of.logprob,
-        "rank": of.rank + 1,
+        "p": np.exp(steps.logprob),
+        "log p": steps.logprob,
+        "rank": steps.rank + 1,
         "model’s first choice": list(first_choices),
-        "its p": np.exp(of.top_logprobs[:, 0]),
+        "its p": np.exp(steps.top_logprobs[:, 0]),
     }
 
 
-def word_table(of: DecodedSteps, labels: Sequence[str], groups: Sequence[int]) -> Columns:
+def word_table(steps: DecodedSteps, labels: Sequence[str], groups: Sequence[int]) -> Columns:
     """A row for each produced word: its pieces, and the product of their probabilities."""
     starts = [at for at, group in enumerate(groups) if at == 0 or group != groups[at - 1]]
     spans = list(pairwise((*starts, len(groups))))
     return {
         "word": ["".join(label.removeprefix("‧") for label in labels[a:b]) for a, b in spans],
         "pieces": [" · ".join(labels[a:b]) for a, b in spans],
-        "p": [float(np.exp(of.logprob[a:b].sum())) for a, b in spans],
-        "log p": [float(of.logprob[a:b].sum()) for a, b in spans],
+        "p": [float(np.exp(steps.logprob[a:b].sum())) for a, b in spans],
+        "log p": [float(steps.logprob[a:b].sum()) for a, b in spans],
     }
 
 
-def alignment_table(matrix: np.ndarray, says: Sequence[str], source: Sequence[str]) -> Columns:
+def alignment_table(
+    matrix: np.ndarray, produced_labels: Sequence[str], source: Sequence[str]
+) -> Columns:
     """The alignment as named columns: the token produced in each step, then a column for each
     source token."""
     columns: dict[str, Cells] = {
-        f"{place} {token}": matrix[: len(says), place].tolist()
+        f"{place} {token}": matrix[: len(produced_labels), place].tolist()
         for place, token in enumerate(source)
     }
-    return {"step": range(1, len(says) + 1), "says": list(says), **columns}
+    return {"step": range(1, len(produced_labels) + 1), "says": list(produced_labels), **columns}
 
 
 def beam_table(steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]) -> Columns:
@@ -221,8 +229,8 @@ def beam_table(steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]) 
     spells."""
     rows = [
         (at + 1, rank + 1, text, beam)
-        for at, (held, told) in enumerate(zip(steps, texts))
-        for rank, (beam, text) in enumerate(zip(held, told))
+        for at, (beams, step_texts) in enumerate(zip(steps, texts))
+        for rank, (beam, text) in enumerate(zip(beams, step_texts))
     ]
     return {
         "step": [row[0] for row in rows],
@@ -237,14 +245,14 @@ def beam_table(steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]) 
 
 def file_table(
     matrix: np.ndarray,
-    says: Sequence[str],
-    reads: Sequence[str],
-    of: DecodedSteps,
+    produced_labels: Sequence[str],
+    read_labels: Sequence[str],
+    steps: DecodedSteps,
     source: Sequence[str],
 ) -> Columns:
     """The alignment as named columns, a row for each step: what the decoder read last, what it
     said, with which probability, and its weights on the source tokens."""
-    n = len(says)
-    said = {"step": range(1, n + 1), "reads": reads[:n], "says": says}
+    n = len(produced_labels)
+    header = {"step": range(1, n + 1), "reads": read_labels[:n], "says": produced_labels}
     weights = {f"{place} {token}": matrix[:n, place] for place, token in enumerate(source)}
-    return said | {"probability": np.exp(of.logprob[:n])} | weights
+    return header | {"probability": np.exp(steps.logprob[:n])} | weights

@@ -38,14 +38,14 @@ class Language:
 @cache
 def languages() -> Mapping[str, Language]:
     """Every language that has a list, by its code."""
-    read = tomllib.loads(FILE.read_text("utf-8"))
-    found = {}
-    for code, lists in read.items():
-        each = {name: frozenset(words.split()) for name, words in lists.items()}
-        found[code] = Language(
-            each["pronouns"], each["determiners"], frozenset().union(*each.values())
+    lists_by_code = tomllib.loads(FILE.read_text("utf-8"))
+    languages_by_code = {}
+    for code, lists in lists_by_code.items():
+        word_sets = {name: frozenset(words.split()) for name, words in lists.items()}
+        languages_by_code[code] = Language(
+            word_sets["pronouns"], word_sets["determiners"], frozenset().union(*word_sets.values())
         )
-    return found
+    return languages_by_code
 
 
 @lru_cache(maxsize=50_000)  # of a long text each label is asked for several times
@@ -54,8 +54,8 @@ def is_word(label: str) -> bool:
     bare spaces, signs that are named by their number because they cannot be seen, and a mask."""
     if NUMBERED.fullmatch(label) or MASK.fullmatch(label):
         return False
-    kinds = ((unicodedata.category(letter)[0], letter) for letter in label)
-    return any(kind in "LN" or (kind == "S" and letter > "\u2190") for kind, letter in kinds)
+    categories = ((unicodedata.category(letter)[0], letter) for letter in label)
+    return any(kind in "LN" or (kind == "S" and letter > "\u2190") for kind, letter in categories)
 
 
 @lru_cache(maxsize=1000)
@@ -63,12 +63,14 @@ def language_of(labels: tuple[str, ...]) -> str:
     """The code of the language whose list knows most of the words; "" where none knows any."""
     words = [label.casefold().replace("\u2019", "'") for label in labels]
     # of "qu'il" both halves; single letters (John's) are of no language
-    said = [
+    parts = [
         part for word in words for part in {word, *_parts(word)} if len(part) > 1 or part == word
     ]
-    known = {code: sum(word in one.all for word in said) for code, one in languages().items()}
-    best = max(known, key=lambda code: known[code])
-    return best if known[best] else ""
+    known_counts = {
+        code: sum(word in one.all for word in parts) for code, one in languages().items()
+    }
+    best = max(known_counts, key=lambda code: known_counts[code])
+    return best if known_counts[best] else ""
 
 
 def classes(labels: Sequence[str]) -> tuple[int, ...]:
@@ -83,23 +85,23 @@ def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
     an adjective between; or by a capital, unless a function word is written so."""
     language = languages()[language_of(tuple(labels)) or FIRST]
     kinds = classes(labels)
-    found = []
+    is_noun = []
     for at, (label, kind) in enumerate(zip(labels, kinds)):
-        before = [labels[each].casefold() if each >= 0 else "" for each in (at - 1, at - 2)]
-        found.append(
+        preceding = [labels[each].casefold() if each >= 0 else "" for each in (at - 1, at - 2)]
+        is_noun.append(
             kind == CONTENT
             and (
                 label[:1].isupper()
-                or before[0] in language.determiners
+                or preceding[0] in language.determiners
                 or (
-                    before[1] in language.determiners
+                    preceding[1] in language.determiners
                     and kinds[at - 1] == CONTENT
                     and not label.endswith(NO_NOUN)
                 )
                 or _parts(label.casefold())[0] in language.determiners
             )
         )
-    return tuple(found)
+    return tuple(is_noun)
 
 
 @lru_cache(maxsize=50_000)

@@ -23,7 +23,7 @@ import numpy as np
 
 from models import buffer_pool
 from models.recording import Stream
-from models.token_relations import AT_ONCE
+from models.token_relations import CHUNK_SIZE
 
 APOSTROPHES = "'\u2019"
 JOINER = "\u200d"
@@ -60,15 +60,15 @@ class Groups:
         return np.repeat(np.arange(len(self.starts)), self.sizes)
 
 
-def alone(labels: tuple[str, ...], special: tuple[bool, ...]) -> Groups:
+def token_groups(labels: tuple[str, ...], special: tuple[bool, ...]) -> Groups:
     """Every token a group by itself."""
     return Groups(len(labels), tuple(range(len(labels))), tuple(labels), tuple(map(bool, special)))
 
 
 def words(stream: Stream, text: str) -> Groups:
     """The tokens of a stream over `text` as words, in the order in which the model reads them."""
-    of, grouped = _grouped.get(stream, (None, None))  # one recording asks several times
-    if grouped is None or of != text:
+    cached_text, grouped = _grouped.get(stream, (None, None))  # one recording asks several times
+    if grouped is None or cached_text != text:
         special = tuple(stream.special.tolist())
         grouped = _words(stream.tokens, special, tuple(map(tuple, stream.spans.tolist())), text)
         _grouped[stream] = text, grouped
@@ -79,8 +79,10 @@ def _words(
     tokens: tuple[str, ...], special: tuple[bool, ...], spans: tuple[Span, ...], text: str
 ) -> Groups:
     n = len(tokens)
-    word = numbered(text[: max((end for _, end in spans), default=0)])
-    starts = [at for at in range(n) if at == 0 or not _joined(text, word, special, spans, at)]
+    word = word_numbers(text[: max((end for _, end in spans), default=0)])
+    starts = [
+        at for at in range(n) if at == 0 or not _continues_previous(text, word, special, spans, at)
+    ]
     ends = [*starts[1:], n]
     labels = tuple(
         _label(text, tokens[first:end], spans[first:end]) for first, end in zip(starts, ends)
@@ -88,7 +90,7 @@ def _words(
     return Groups(n, tuple(starts), labels, tuple(special[first] for first in starts))
 
 
-def produced(groups: Groups, after: str, after_special: bool) -> Groups:
+def produced_words(groups: Groups, after: str, after_special: bool) -> Groups:
     """The rows of an attention between two texts, each of which produces the next token, as the
     words they produce.
 
@@ -102,7 +104,7 @@ def produced(groups: Groups, after: str, after_special: bool) -> Groups:
     )
 
 
-def merged(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
+def merge_weights(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     """Weights between groups, (row group, key group): summed over a group's keys, averaged over its
     queries. Rows that summed to 1 still do.
 
@@ -112,38 +114,38 @@ def merged(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     return (np.add.reduceat(summed, rows.starts, axis=0) / rows.sizes[:, None]).astype(matrix.dtype)
 
 
-def between(pattern: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
+def weights_between(pattern: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     """The weights (layer, head, row group, key group) between groups: summed over a group's keys,
     averaged over its queries. pattern (layer, head, query, key)."""
     if len(rows.starts) == rows.n and len(keys.starts) == keys.n:
         return pattern
     heads = pattern.reshape(-1, *pattern.shape[2:])
-    made = buffer_pool.array((len(heads), len(rows.starts), len(keys.starts)), pattern.dtype)
+    result = buffer_pool.array((len(heads), len(rows.starts), len(keys.starts)), pattern.dtype)
     longer = np.flatnonzero(rows.sizes > 1)
-    step = max(1, AT_ONCE // heads[0].size)
+    step = max(1, CHUNK_SIZE // heads[0].size)
     for at in range(0, len(heads), step):
-        by_row = summed(heads[at : at + step], rows, 1)
-        by_row[:, longer] /= rows.sizes[longer].astype(made.dtype)[:, None]
-        summed(by_row, keys, 2, made[at : at + step])
-    return made.reshape(*pattern.shape[:2], *made.shape[1:])
+        by_row = sum_groups(heads[at : at + step], rows, 1)
+        by_row[:, longer] /= rows.sizes[longer].astype(result.dtype)[:, None]
+        sum_groups(by_row, keys, 2, result[at : at + step])
+    return result.reshape(*pattern.shape[:2], *result.shape[1:])
 
 
-def summed(
+def sum_groups(
     array: np.ndarray, groups: Groups, axis: int, out: np.ndarray | None = None
 ) -> np.ndarray:
     """An array with its tokens along `axis` summed by groups, in `out` if it is given. Most groups
     are one token, so that taking these and adding what is left is several times faster than
     `np.add.reduceat`."""
     starts, sizes = np.array(groups.starts), groups.sizes
-    made = array.take(starts, axis, out, mode="clip")
-    along = np.moveaxis(made, axis, 0)
-    for more in range(1, int(sizes.max())):
-        longer = np.flatnonzero(sizes > more)
-        along[longer] += np.moveaxis(array.take(starts[longer] + more, axis), axis, 0)
-    return made
+    result = array.take(starts, axis, out, mode="clip")
+    view = np.moveaxis(result, axis, 0)
+    for offset in range(1, int(sizes.max())):
+        longer = np.flatnonzero(sizes > offset)
+        view[longer] += np.moveaxis(array.take(starts[longer] + offset, axis), axis, 0)
+    return result
 
 
-def merged_allowed(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
+def merge_allowed(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     """Which groups may attend to which, (row group, key group): those of which any part may.
     allowed (query, key)."""
     if allowed.all():
@@ -153,25 +155,25 @@ def merged_allowed(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarra
     )
 
 
-def numbered(text: str) -> list[int]:
+def word_numbers(text: str) -> list[int]:
     """The number of the word that each character of a text belongs to, -1 for white space."""
-    found: list[int] = []
+    numbers: list[int] = []
     word, kind, flags = -1, "space", 0
     for at, letter in enumerate(text):
         now = _kind(letter)
         if now == "space":
-            found.append(-1)
+            numbers.append(-1)
             kind = now
             continue
-        goes_on, flags = _goes_on(text, at, kind, now, flags)
+        goes_on, flags = _continues_word(text, at, kind, now, flags)
         word += not goes_on
-        found.append(word)
+        numbers.append(word)
         if not goes_on or now in ("flag", "letter", "digit"):
             kind = now
-    return found
+    return numbers
 
 
-def _goes_on(text: str, at: int, kind: str, now: str, flags: int) -> tuple[bool, int]:
+def _continues_word(text: str, at: int, kind: str, now: str, flags: int) -> tuple[bool, int]:
     """Whether a character that is no space belongs to the word before it, which is of that `kind`;
     and how many parts of a flag stand there."""
     if kind == "space":
@@ -217,7 +219,7 @@ def _kind(letter: str) -> str:
     return "single" if script in SINGLE or letter in "\u3005\u3007" else "letter"
 
 
-def _joined(
+def _continues_previous(
     text: str, word: list[int], special: tuple[bool, ...], spans: tuple[Span, ...], at: int
 ) -> bool:
     """True where a token goes on with the word of the token before it."""

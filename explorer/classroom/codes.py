@@ -14,21 +14,21 @@ from hashlib import blake2b
 
 from explorer.classroom.store import TooMany
 
-SIGNS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # none that is read as another
-CODE_SIGNS = 7
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # none that is read as another
+CODE_LENGTH = 7
 # The answer to a wrong code waits, the longer the more of them came from one address within
 # `WINDOW` seconds; a right code never does, and nobody is shut out. The first `FREE` cost nothing.
-WINDOW, FREE, WAIT_EACH, LONGEST_WAIT = 600.0, 30, 0.1, 5.0
+WINDOW, FREE_TRIES, WAIT_EACH, LONGEST_WAIT = 600.0, 30, 0.1, 5.0
 MOST_WAITING = 500  # wrong codes that wait at once; what comes beyond is refused at once
 MOST_ADDRESSES = 10_000  # whose wrong codes are counted
 
 
-def spelled(code: object) -> str:
+def normalized_code(code: object) -> str:
     """A code as it is kept, of one as it was typed; "" for what cannot be one."""
-    if not isinstance(code, str) or len(code) > 4 * CODE_SIGNS:
+    if not isinstance(code, str) or len(code) > 4 * CODE_LENGTH:
         return ""
     plain = "".join(sign for sign in code.upper() if sign.isalnum())
-    return plain if len(plain) == CODE_SIGNS and set(plain) <= set(SIGNS) else ""
+    return plain if len(plain) == CODE_LENGTH and set(plain) <= set(ALPHABET) else ""
 
 
 def mac(secret: str, text: str, size: int) -> bytes:
@@ -55,7 +55,9 @@ def ends_of(watch: str) -> int:
 def code_of(secret: str, watch: str) -> str:
     """The code of the class that a teacher's word watches."""
     number = int.from_bytes(mac(secret, watch, 16))
-    return "".join(SIGNS[number // len(SIGNS) ** at % len(SIGNS)] for at in range(CODE_SIGNS))
+    return "".join(
+        ALPHABET[number // len(ALPHABET) ** at % len(ALPHABET)] for at in range(CODE_LENGTH)
+    )
 
 
 def student_of(secret: str, code: str, name: str = "") -> str:
@@ -66,13 +68,13 @@ def student_of(secret: str, code: str, name: str = "") -> str:
 
 def is_student(secret: str, code: str, word: str) -> bool:
     """True for the word of a student of the class of this code."""
-    own = student_of(secret, code, word.partition(".")[0])
-    return bool(code) and same(own, word)
+    expected = student_of(secret, code, word.partition(".")[0])
+    return bool(code) and same(expected, word)
 
 
-def same(one: str, other: str) -> bool:
+def same(first: str, second: str) -> bool:
     """True for two equal words, compared in constant time."""
-    return hmac.compare_digest(one.encode(), other.encode())
+    return hmac.compare_digest(first.encode(), second.encode())
 
 
 class WrongCodes:
@@ -90,12 +92,12 @@ class WrongCodes:
         self._counts[address] = number, ends
         if len(self._counts) > MOST_ADDRESSES:
             del self._counts[next(iter(self._counts))]
-        if number <= FREE:
+        if number <= FREE_TRIES:
             return
         if self._waiting >= MOST_WAITING:
             raise TooMany("Too many wrong codes are being tried; try again in a moment.")
         self._waiting += 1
         try:
-            await asyncio.sleep(min(LONGEST_WAIT, (number - FREE) * WAIT_EACH))
+            await asyncio.sleep(min(LONGEST_WAIT, (number - FREE_TRIES) * WAIT_EACH))
         finally:
             self._waiting -= 1

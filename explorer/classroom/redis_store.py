@@ -32,7 +32,7 @@ NEWS = f"{PREFIX}news"
 CLASSES, ENDED, SECRET = f"{PREFIX}classes", f"{PREFIX}ended", f"{PREFIX}secret"
 PARTS = ("", "stamps", "lines", "answers", "picture")  # the keys of a class
 CONNECTIONS, TIMEOUT = 50, 10  # of a process; seconds for an answer, and for a free connection
-AGAIN = 0.5  # seconds between two tries to hear the news
+RETRY_SECONDS = 0.5  # seconds between two tries to hear the news
 
 # What follows is one step each. CLASSES holds "address code" by the moment of its lapse, so that
 # the class that has been longest without an open line comes first. The keys of a class expire
@@ -165,7 +165,7 @@ return 1
 """
 
 
-class InRedis:
+class RedisStore:
     """A `lessons_store.Store` of a Redis server, by its address. ConnectionError where it does not
     answer."""
 
@@ -184,11 +184,11 @@ class InRedis:
                 retry=once_more,
             )
         )
-        self._hearing: asyncio.Task[None] | None = None
+        self._listener: asyncio.Task[None] | None = None
 
     async def secret(self, candidate: str) -> str:
-        await _asked(self._redis.set(SECRET, candidate, nx=True))
-        return await _asked(self._redis.get(SECRET))
+        await _reply(self._redis.set(SECRET, candidate, nx=True))
+        return await _reply(self._redis.get(SECRET))
 
     async def make(
         self, code: str, fields: dict[str, str], address: str, ends: float, occupied: bool
@@ -196,14 +196,14 @@ class InRedis:
         limits = [store.OF_ONE, store.EMPTY_OF_ONE, store.MOST_CLASSES]
         times = [_ms(ends), _ms(store.LAPSE), _ms(store.STALE)]
         values = [address, *limits, *times, int(occupied), *_flat(fields)]
-        made = await self._run(MAKE, [_key(code), CLASSES, ENDED], values)
-        if made < 0:
-            raise TooMany(store.FULL if made == -1 else store.FULL_OF_ONE)
-        return made == 1
+        outcome = await self._run(MAKE, [_key(code), CLASSES, ENDED], values)
+        if outcome < 0:
+            raise TooMany(store.FULL if outcome == -1 else store.FULL_OF_ONE)
+        return outcome == 1
 
     async def read(self, code: str) -> dict[str, str] | None:
         await self._hear()
-        return await _asked(self._redis.hgetall(_key(code))) or None
+        return await _reply(self._redis.hgetall(_key(code))) or None
 
     async def write(self, code: str, kind: str, stamp: int, fields: dict[str, str]) -> bool:
         return await self._run(WRITE, _keys(code), [kind, stamp, *_flat(fields)]) == 1
@@ -232,27 +232,27 @@ class InRedis:
         return await self._run(SHOW, _keys(code), values) == 1
 
     async def shown(self, code: str, name: str) -> bytes | None:
-        kept = await _asked(self._redis.hget(_key(code, "picture"), name))
-        return None if kept is None else b64decode(kept)
+        picture = await _reply(self._redis.hget(_key(code, "picture"), name))
+        return None if picture is None else b64decode(picture)
 
     async def tell(self, code: str, whom: str) -> None:
-        await _asked(self._redis.publish(NEWS, f"{code} {whom}"))
+        await _reply(self._redis.publish(NEWS, f"{code} {whom}"))
 
     async def close(self) -> None:
-        if self._hearing is not None:
-            self._hearing.cancel()
+        if self._listener is not None:
+            self._listener.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._hearing
+                await self._listener
         await self._redis.aclose()
 
     async def _run(self, script: str, keys: list[str], values: list[Any]) -> Any:
-        return await _asked(self._redis.eval(SHARED + script, len(keys), *keys, *values))
+        return await _reply(self._redis.eval(SHARED + script, len(keys), *keys, *values))
 
     async def _hear(self) -> None:
         """Listen to the news from here on; the first time, wait until Redis says that we do."""
-        if self._hearing is None or self._hearing.done():
+        if self._listener is None or self._listener.done():
             ready = asyncio.Event()
-            self._hearing = asyncio.ensure_future(self._listen(ready))
+            self._listener = asyncio.ensure_future(self._listen(ready))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ready.wait(), 5)
 
@@ -262,17 +262,17 @@ class InRedis:
                 async with self._redis.pubsub() as line:
                     await line.subscribe(NEWS)
                     while True:
-                        said = await line.get_message(timeout=5)
-                        if said is None:
+                        message = await line.get_message(timeout=5)
+                        if message is None:
                             continue
-                        if said["type"] == "subscribe":
+                        if message["type"] == "subscribe":
                             ready.set()
                             self.news("", "")  # what was said meanwhile was not heard
-                        elif said["type"] == "message":
-                            code, _, whom = str(said["data"]).partition(" ")
+                        elif message["type"] == "message":
+                            code, _, whom = str(message["data"]).partition(" ")
                             self.news(code, whom)
             except (RedisError, OSError):
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(RETRY_SECONDS)
 
 
 def _key(code: str, part: str = "") -> str:
@@ -291,9 +291,9 @@ def _ms(seconds: float) -> int:
     return int(seconds * 1000)
 
 
-async def _asked(answer: Awaitable[Any]) -> Any:
+async def _reply(reply: Awaitable[Any]) -> Any:
     """What Redis says. Raises ConnectionError where it cannot be asked."""
     try:
-        return await answer
+        return await reply
     except (RedisError, OSError) as problem:
         raise ConnectionError("Redis does not answer.") from problem

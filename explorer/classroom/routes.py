@@ -23,8 +23,8 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from explorer.classroom.codes import CODE_SIGNS, spelled
-from explorer.classroom.service import Lessons
+from explorer.classroom.codes import CODE_LENGTH, normalized_code
+from explorer.classroom.service import ClassService
 from explorer.classroom.store import MemoryStore, TooMany, Unknown
 from explorer.components import bundle
 from explorer.server import request_body
@@ -36,7 +36,7 @@ from explorer.state.settings import settings
 # The page on which a student joins a class, light enough for any phone, and the code that leads
 # to it.
 
-LONGEST = 300  # characters of an address in a code
+MAX_QR_ADDRESS = 300  # characters of an address in a code
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -66,33 +66,33 @@ yourself and come back at any time.</p></main>
 <script type="module" src="{base}{module}"></script></html>"""
 
 
-def shown(code: str) -> str:
+def display_code(code: str) -> str:
     """A code as it is read out and typed."""
-    return f"{code[:3]}-{code[3:]}" if len(code) == CODE_SIGNS else ""
+    return f"{code[:3]}-{code[3:]}" if len(code) == CODE_LENGTH else ""
 
 
 async def join(request: Request) -> Response:
     """The page, with the code of the address in its field. It says nothing of whether there is such
     a class."""
-    code = spelled(request.path_params.get("code", ""))
+    code = normalized_code(request.path_params.get("code", ""))
     base = "../" if "code" in request.path_params else ""
     module = f"{bundle.ROUTE}/{bundle.folder()}/join.js"
-    said = PAGE.format(base=base, code=escape(shown(code)), module=module)
-    return HTMLResponse(said, headers={"Cache-Control": "no-store"})
+    html = PAGE.format(base=base, code=escape(display_code(code)), module=module)
+    return HTMLResponse(html, headers={"Cache-Control": "no-store"})
 
 
 async def qr_picture(request: Request) -> Response:
     """The QR code of a class's address, for an address on the host that was asked."""
-    at = request.query_params.get("at", "")
-    parts = urlsplit(at) if len(at) <= LONGEST else urlsplit("")
+    address = request.query_params.get("at", "")
+    parts = urlsplit(address) if len(address) <= MAX_QR_ADDRESS else urlsplit("")
     if parts.scheme not in ("http", "https") or parts.netloc != request.headers.get("host"):
         return PlainTextResponse("This is no address of this server.", 400)
-    drawn = io.BytesIO()
-    segno.make(at, error="m", micro=False).save(
-        drawn, kind="svg", border=4, dark="#000", light="#fff", omitsize=True, xmldecl=False
+    svg = io.BytesIO()
+    segno.make(address, error="m", micro=False).save(
+        svg, kind="svg", border=4, dark="#000", light="#fff", omitsize=True, xmldecl=False
     )
     return Response(
-        drawn.getvalue(), media_type="image/svg+xml", headers={"Cache-Control": "no-store"}
+        svg.getvalue(), media_type="image/svg+xml", headers={"Cache-Control": "no-store"}
     )
 
 
@@ -105,116 +105,120 @@ JOIN_ROUTES = [
 
 MOST_BYTES = 16_384  # of what is sent here
 MOST_PICTURE = 524_288  # packed bytes of what a teacher's window shows
-LONGEST_AT = 6000  # characters of an address that a class is led to
+MAX_ADDRESS = 6000  # characters of an address that a class is led to
 LONGEST_TEXT, LONGEST_CHOICE, MOST_CHOICES = 600, 160, 6
 NO_STORE = {"Cache-Control": "no-store"}
 # A proxy that collects an answer before it passes it on would hold every event back.
 STREAM = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 
-Answer = Callable[[Lessons, dict[str, Any], str], Awaitable[dict[str, Any]]]
-_lessons: list[Lessons] = []
+Handler = Callable[[ClassService, dict[str, Any], str], Awaitable[dict[str, Any]]]
+_services: list[ClassService] = []
 
 
-def lessons() -> Lessons:
+def class_service() -> ClassService:
     """The classes of this server: in Redis where `HEADLIGHT_REDIS` names one, else in this
     process."""
-    if not _lessons:
+    if not _services:
         if settings().redis:
-            from explorer.classroom.redis_store import InRedis
+            from explorer.classroom.redis_store import RedisStore
 
-            _lessons.append(Lessons(InRedis(settings().redis)))
+            _services.append(ClassService(RedisStore(settings().redis)))
         else:
-            _lessons.append(Lessons(MemoryStore()))
-    return _lessons[0]
+            _services.append(ClassService(MemoryStore()))
+    return _services[0]
 
 
-def goal(at: object) -> str:
+def app_address(address: object) -> str:
     """An address of this app that a class may be led to. Raises ValueError for any other."""
-    if not isinstance(at, str) or not at.startswith("/") or len(at) > LONGEST_AT:
+    if not isinstance(address, str) or not address.startswith("/") or len(address) > MAX_ADDRESS:
         raise ValueError("This is no address of the app.")
-    parts = urlsplit(at)
-    named = parts.path.strip("/") or FIRST_PAGE
-    if parts.scheme or parts.netloc or parts.fragment or named not in pages():
+    parts = urlsplit(address)
+    page = parts.path.strip("/") or FIRST_PAGE
+    if parts.scheme or parts.netloc or parts.fragment or page not in pages():
         raise ValueError("This is no page of the app.")
-    if parts.path not in ("/", f"/{named}") or any(sign < " " for sign in at):
+    if parts.path not in ("/", f"/{page}") or any(sign < " " for sign in address):
         raise ValueError("This is no page of the app.")
-    return at
+    return address
 
 
-def question(said: object) -> dict[str, Any] | None:
+def parse_question(payload: object) -> dict[str, Any] | None:
     """A teacher's question as it is kept: text, choices, which is right, what is said then and
     where it is seen.
 
     Raises ValueError where a part is missing or too long.
     """
-    if said is None:
+    if payload is None:
         return None
-    if not isinstance(said, dict) or not isinstance(said.get("choices"), list):
+    if not isinstance(payload, dict) or not isinstance(payload.get("choices"), list):
         raise ValueError("This is no question.")
-    choices = [_words(each, LONGEST_CHOICE) for each in said["choices"]]
-    right = said.get("right")
+    choices = [_words(choice, LONGEST_CHOICE) for choice in payload["choices"]]
+    right = payload.get("right")
     a_choice = isinstance(right, int) and right in range(len(choices))
     if not 2 <= len(choices) <= MOST_CHOICES or not a_choice:
         raise ValueError("A question has two to six answers, one of them right.")
     return {
-        "text": _words(said.get("text"), LONGEST_TEXT),
+        "text": _words(payload.get("text"), LONGEST_TEXT),
         "choices": choices,
         "right": right,
-        "says": _words(said.get("says", ""), LONGEST_TEXT),
-        "to": goal(said["to"]) if said.get("to") else "",
+        "says": _words(payload.get("says", ""), LONGEST_TEXT),
+        "to": app_address(payload["to"]) if payload.get("to") else "",
     }
 
 
-def _words(said: object, longest: int) -> str:
-    if not isinstance(said, str) or len(said) > longest:
-        raise ValueError(f"Words of at most {longest} characters belong here.")
-    return said
+def _words(value: object, limit: int) -> str:
+    if not isinstance(value, str) or len(value) > limit:
+        raise ValueError(f"Words of at most {limit} characters belong here.")
+    return value
 
 
-async def _start(classes: Lessons, said: dict[str, Any], who: str) -> dict[str, Any]:
-    made = await classes.start(who)
-    return {"code": made.code, "key": made.key, "watch": made.watch, "ends": made.ends}
+async def _start(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    created = await classes.start(address)
+    return {"code": created.code, "key": created.key, "watch": created.watch, "ends": created.ends}
 
 
-async def _join(classes: Lessons, said: dict[str, Any], who: str) -> dict[str, Any]:
-    student, at = await classes.join(spelled(said.get("code")), who)
-    return {"code": spelled(said.get("code")), "student": student, "at": at}
+async def _join(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    student, location = await classes.join(normalized_code(body.get("code")), address)
+    return {"code": normalized_code(body.get("code")), "student": student, "at": location}
 
 
-async def _move(classes: Lessons, said: dict[str, Any], who: str) -> dict[str, Any]:
-    await classes.move(spelled(said.get("code")), _key(said), goal(said.get("at")), who)
+async def _move(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    await classes.move(
+        normalized_code(body.get("code")), _key(body), app_address(body.get("at")), address
+    )
     return {}
 
 
-async def _ask(classes: Lessons, said: dict[str, Any], who: str) -> dict[str, Any]:
-    asked = question(said.get("question"))
-    return {"number": await classes.ask(spelled(said.get("code")), _key(said), asked)}
+async def _ask(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    new_question = parse_question(body.get("question"))
+    return {
+        "number": await classes.ask(normalized_code(body.get("code")), _key(body), new_question)
+    }
 
 
-async def _reveal(classes: Lessons, said: dict[str, Any], who: str) -> dict[str, Any]:
-    await classes.reveal(spelled(said.get("code")), _key(said))
+async def _reveal(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    await classes.reveal(normalized_code(body.get("code")), _key(body))
     return {}
 
 
-async def _end(classes: Lessons, said: dict[str, Any], who: str) -> dict[str, Any]:
-    await classes.end(spelled(said.get("code")), _key(said))
+async def _end(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    await classes.end(normalized_code(body.get("code")), _key(body))
     return {}
 
 
-async def _answer(classes: Lessons, said: dict[str, Any], who: str) -> dict[str, Any]:
-    number, choice = said.get("number"), said.get("choice")
+async def _answer(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    number, choice = body.get("number"), body.get("choice")
     if type(number) is not int or type(choice) is not int:
         raise ValueError("An answer is the number of a question and that of a choice.")
-    student = str(said.get("student", ""))[:64]
-    await classes.answer(spelled(said.get("code")), student, number, choice)
+    student = str(body.get("student", ""))[:64]
+    await classes.answer(normalized_code(body.get("code")), student, number, choice)
     return {}
 
 
-def _key(said: dict[str, Any]) -> str:
-    return str(said.get("key", ""))[:64]
+def _key(body: dict[str, Any]) -> str:
+    return str(body.get("key", ""))[:64]
 
 
-ACTS: dict[str, Answer] = {
+HANDLERS: dict[str, Handler] = {
     "start": _start,
     "join": _join,
     "move": _move,
@@ -229,11 +233,13 @@ async def act(request: Request) -> Response:
     """What teacher and students send: JSON, which a page of another site cannot send here."""
 
     async def made() -> Response:
-        said = await request_body.json_object(request, MOST_BYTES)
-        answer = await ACTS[request.path_params["what"]](lessons(), said, network(request.scope))
+        body = await request_body.json_object(request, MOST_BYTES)
+        answer = await HANDLERS[request.path_params["what"]](
+            class_service(), body, network(request.scope)
+        )
         return JSONResponse(answer, headers=NO_STORE)
 
-    return await _answered(made)
+    return await _respond(made)
 
 
 async def show(request: Request) -> Response:
@@ -241,89 +247,92 @@ async def show(request: Request) -> Response:
     knows."""
 
     async def made() -> Response:
-        asked = request.query_params
+        query = request.query_params
         picture = await request_body.body(request, "application/octet-stream", MOST_PICTURE)
         key = request.headers.get("x-headlight-key", "")[:64]
-        code = spelled(asked.get("code"))
-        await lessons().show(code, key, goal(asked.get("at")), picture)
+        code = normalized_code(query.get("code"))
+        await class_service().show(code, key, app_address(query.get("at")), picture)
         return JSONResponse({}, headers=NO_STORE)
 
-    return await _answered(made)
+    return await _respond(made)
 
 
 async def picture(request: Request) -> Response:
     """The same for a student whose own page is on its way."""
 
     async def made() -> Response:
-        asked = request.query_params
-        who, name = asked.get("as", "")[:64], asked.get("name", "")[:64]
-        shown = await lessons().picture(spelled(asked.get("code")), who, name)
-        if shown is None:  # the class has gone on, and the student's line says to what
+        query = request.query_params
+        student, name = query.get("as", "")[:64], query.get("name", "")[:64]
+        image = await class_service().picture(normalized_code(query.get("code")), student, name)
+        if image is None:  # the class has gone on, and the student's line says to what
             return Response(status_code=204, headers=NO_STORE)
-        return Response(shown, media_type="application/octet-stream", headers=NO_STORE)
+        return Response(image, media_type="application/octet-stream", headers=NO_STORE)
 
-    return await _answered(made)
+    return await _respond(made)
 
 
-async def _answered(made: Callable[[], Awaitable[Response]]) -> Response:
+async def _respond(handler: Callable[[], Awaitable[Response]]) -> Response:
     """What is answered, or why it is not."""
     try:
-        return await made()
+        return await handler()
     except ValueError as problem:
-        return _refused(400, str(problem))
+        return _problem(400, str(problem))
     except Unknown as problem:
-        return _refused(404, str(problem))
+        return _problem(404, str(problem))
     except TooMany as problem:
-        event_log.refused("class")
-        return _refused(429, str(problem))
+        event_log.log_refusal("class")
+        return _problem(429, str(problem))
     except ConnectionError:
-        return _refused(503, "The class cannot be reached just now; try again in a moment.")
+        return _problem(503, "The class cannot be reached just now; try again in a moment.")
     except ClientDisconnect:
         return Response(status_code=400)
 
 
-def _refused(status: int, why: str) -> Response:
+def _problem(status: int, why: str) -> Response:
     return JSONResponse({"problem": why}, status, NO_STORE)
 
 
 async def news(request: Request) -> Response:
     """The line of a student or of the teacher. To one who has no part in a class it says that the
     class is over: a browser would ask again and again after an error."""
-    code, word = spelled(request.query_params.get("code")), request.query_params.get("as", "")[:64]
-    heard = lessons().listen(code, word, network(request.scope))
+    code, word = (
+        normalized_code(request.query_params.get("code")),
+        request.query_params.get("as", "")[:64],
+    )
+    events = class_service().listen(code, word, network(request.scope))
     try:
-        first = await anext(heard)
+        first = await anext(events)
     except (Unknown, StopAsyncIteration):
         first = '{"over": true}'
     except TooMany as problem:  # the browser asks again
-        return _refused(429, str(problem))
+        return _problem(429, str(problem))
     except ConnectionError:
-        return _refused(503, "The class cannot be reached just now.")
-    return StreamingResponse(_events(first, heard), headers=STREAM, media_type="text/event-stream")
+        return _problem(503, "The class cannot be reached just now.")
+    return StreamingResponse(_events(first, events), headers=STREAM, media_type="text/event-stream")
 
 
-async def _events(first: str, heard: AsyncIterator[str]) -> AsyncIterator[str]:
+async def _events(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
     yield f"retry: 1000\ndata: {first}\n\n"
     try:
-        async for said in heard:
-            yield f"data: {said}\n\n" if said else ": still here\n\n"
+        async for event in events:
+            yield f"data: {event}\n\n" if event else ": still here\n\n"
     except ConnectionError:
         return  # the browser asks again by itself
     finally:
-        await heard.aclose()  # type: ignore[attr-defined]
+        await events.aclose()  # type: ignore[attr-defined]
 
 
 def leave() -> None:
     """End all lines: the server is about to end."""
-    for each in _lessons:
+    for each in _services:
         each.leave()
 
 
 async def close() -> None:
     """Let go of all classes, at the server's end."""
-    for each in _lessons:
+    for each in _services:
         await each.close()
-    _lessons.clear()
+    _services.clear()
 
 
 ROUTES = [

@@ -23,7 +23,7 @@ from explorer.classroom.store import Store, TooMany, Unknown
 LIFE = 12 * 3600  # seconds that a class lasts at most
 MOST_STUDENTS = 1000  # of a class, at once
 MOST_LINES = 8  # of one student or teacher in a process: windows, and lines that broke unnoticed
-BEAT = 20.0  # seconds between two signs of life on a line where nothing happens
+HEARTBEAT = 20.0  # seconds between two signs of life on a line where nothing happens
 PULSE = 5.0  # seconds after which a process says anew whose lines are open in it
 TALLY_EVERY = 0.1  # seconds between two tallies that a teacher sees
 LOOK_AGAIN = 1.0  # seconds between two tries of a store that does not answer
@@ -51,16 +51,16 @@ class Listener:
     address: str
     fresh: asyncio.Event = field(default_factory=asyncio.Event)
     opened: float = field(default_factory=time.monotonic)
-    given_up: bool = False
+    closed: bool = False
 
 
 def _tally(question: str, present: set[str], answers: dict[str, str]) -> list[int]:
     """How many students with an open line gave each answer."""
-    counted = [answer for word, answer in answers.items() if word in present]
-    return [counted.count(str(at)) for at in range(len(json.loads(question)["choices"]))]
+    choices = [answer for word, answer in answers.items() if word in present]
+    return [choices.count(str(at)) for at in range(len(json.loads(question)["choices"]))]
 
 
-class Lessons:
+class ClassService:
     """The classes of a store, and the lines of this process that listen to them."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Lessons:
         self._lines: dict[str, set[Listener]] = {}
         self._latest: dict[tuple[str, str], str | None] = {}
         self._wanted: set[tuple[str, str]] = set()
-        self._at_work: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._pulse: asyncio.Task[None] | None = None
         self._wrong_codes = codes.WrongCodes()
         self._ending = self._closed = False
@@ -92,23 +92,23 @@ class Lessons:
     async def rules(self, code: str, key: str, address: str = "") -> dict[str, str]:
         """The class that this key rules. Raises Unknown for another key or no class."""
         watch = codes.watch_of(key)
-        kept = await self._class(code, watch, address, occupied=False)
-        if kept is None or not codes.same(kept["watch"], watch):
+        fields = await self._class(code, watch, address, occupied=False)
+        if fields is None or not codes.same(fields["watch"], watch):
             raise Unknown("This class has ended, or the key is not its own.")
-        return kept
+        return fields
 
-    async def move(self, code: str, key: str, at: str, address: str = "") -> None:
+    async def move(self, code: str, key: str, location: str, address: str = "") -> None:
         """The teacher shows another address now."""
         stamp = self._next_stamp()
         await self.rules(code, key, address)
-        if await self.store.write(code, "move", stamp, {"at": at}):
+        if await self.store.write(code, "move", stamp, {"at": location}):
             await self.store.tell(code, STUDENTS)
 
-    async def show(self, code: str, key: str, at: str, picture: bytes) -> None:
+    async def show(self, code: str, key: str, location: str, picture: bytes) -> None:
         """What the teacher's own window shows there, for students whose pages are on their way."""
         stamp = self._next_stamp()
         await self.rules(code, key)
-        fields = {"picture": secrets.token_urlsafe(8), "of": at}
+        fields = {"picture": secrets.token_urlsafe(8), "of": location}
         if await self.store.show(code, stamp, fields, picture):
             await self.store.tell(code, STUDENTS)
 
@@ -125,11 +125,11 @@ class Lessons:
         """Close the question and show what is right to all. The tally stays as it is then: phones
         that sleep afterwards do not change it."""
         stamp = self._next_stamp()
-        kept = await self.rules(code, key)
-        if not kept["asked"] or kept["tally"]:
+        fields = await self.rules(code, key)
+        if not fields["asked"] or fields["tally"]:
             return
         if await self.store.write(code, "question", stamp, {"open": ""}):
-            tally = json.dumps(_tally(kept["asked"], *await self.store.room(code)))
+            tally = json.dumps(_tally(fields["asked"], *await self.store.room(code)))
             await self.store.write(code, "question", stamp, {"tally": tally})
         await self._tell_all(code)
 
@@ -144,13 +144,13 @@ class Lessons:
     async def join(self, code: str, address: str) -> tuple[str, str]:
         """A new student's word, and where the class is. Raises Unknown for a wrong code, after a
         wait that grows with their number."""
-        kept = await self.store.read(code) if code else None
-        if kept is None:
+        fields = await self.store.read(code) if code else None
+        if fields is None:
             listeners = chain.from_iterable(self._lines.values())
             if not any(line.address == address for line in listeners):
                 await self._wrong_codes.wait(address)
             raise Unknown("There is no class with this code.")
-        return codes.student_of(await self._key(), code), kept["at"] or "/"
+        return codes.student_of(await self._key(), code), fields["at"] or "/"
 
     async def picture(self, code: str, student: str, name: str) -> bytes | None:
         """What the teacher's window shows, None where it shows something else by now. Raises
@@ -163,12 +163,12 @@ class Lessons:
         """A student's answer, which may change until the reveal, and counts while a line of the
         student is open. Raises Unknown where the question is not open, or there is no such
         choice."""
-        kept = await self._part(code, student)
-        if kept is None:
+        fields = await self._part(code, student)
+        if fields is None:
             raise Unknown("This class has ended.")
-        if not kept["open"] or kept["open"] != str(number):
+        if not fields["open"] or fields["open"] != str(number):
             raise Unknown("This question is closed.")
-        if not 0 <= choice < len(json.loads(kept["asked"])["choices"]):
+        if not 0 <= choice < len(json.loads(fields["asked"])["choices"]):
             raise Unknown("There is no such answer.")
         if not await self.store.put(code, str(number), student, str(choice)):
             raise Unknown("This question is closed.")
@@ -181,10 +181,10 @@ class Lessons:
         changes, "" every `BEAT` seconds. The last is {"over": true}. Raises Unknown at the first
         step for a word that has no part in the class, TooMany for one more student than it takes.
         """
-        kept = await self._class(code, word, address, occupied=True)
-        if kept is None:
+        fields = await self._class(code, word, address, occupied=True)
+        if fields is None:
             raise Unknown("This class has ended.")
-        role = TEACHER if codes.same(kept["watch"], word) else STUDENTS
+        role = TEACHER if codes.same(fields["watch"], word) else STUDENTS
         if role == STUDENTS and not codes.is_student(await self._key(), code, word):
             raise Unknown("This class has ended.")
         present, _ = await self.store.room(code)
@@ -194,12 +194,12 @@ class Lessons:
         self._give_up_oldest(code, word)
         self._lines.setdefault(code, set()).add(line)
         try:
-            self._again((code, LINES))
+            self._schedule((code, LINES))
             if self._pulse is None or self._pulse.done():
                 self._pulse = asyncio.ensure_future(self._beat())
             yield await self._first(code, role, word)
-            async for said in self._goes_on(code, line, float(kept["ends"])):
-                yield said
+            async for message in self._goes_on(code, line, float(fields["ends"])):
+                yield message
         finally:
             self._left(code, line)
 
@@ -208,7 +208,7 @@ class Lessons:
         while not self._ending:
             try:
                 await asyncio.wait_for(
-                    line.fresh.wait(), max(0.0, min(BEAT, ends - self.clock() + 0.01))
+                    line.fresh.wait(), max(0.0, min(HEARTBEAT, ends - self.clock() + 0.01))
                 )
             except TimeoutError:
                 if self.clock() >= ends:
@@ -216,52 +216,55 @@ class Lessons:
                 yield ""
                 continue
             line.fresh.clear()
-            if line.given_up:
+            if line.closed:
                 return
             if self._ending:
                 continue
-            said = self._latest.get((code, line.role))
-            if said is None:
+            snapshot = self._latest.get((code, line.role))
+            if snapshot is None:
                 break
-            if said != last:
-                last = said
-                yield said
+            if snapshot != last:
+                last = snapshot
+                yield snapshot
         else:  # the class is not over: a browser asks again, and the next process answers
             return
         yield json.dumps({"over": True})
 
     async def _first(self, code: str, role: str, word: str) -> str:
         """What is sent when a line opens: also what this student has answered already."""
-        seen = await self.view(code, role)
-        if seen is None:
+        snapshot = await self.view(code, role)
+        if snapshot is None:
             return json.dumps({"over": True})
-        if role == STUDENTS and seen["asked"]:
+        if role == STUDENTS and snapshot["asked"]:
             answer = (await self.store.room(code))[1].get(word)
-            seen["mine"] = None if answer is None else int(answer)
-        return json.dumps(seen, ensure_ascii=False)
+            snapshot["mine"] = None if answer is None else int(answer)
+        return json.dumps(snapshot, ensure_ascii=False)
 
     async def view(self, code: str, role: str) -> dict[str, Any] | None:
         """What is seen of a class: students learn what is right, and the tally, with the reveal."""
-        kept = await self.store.read(code)
-        if kept is None:
+        fields = await self.store.read(code)
+        if fields is None:
             return None
-        asked, tally = json.loads(kept["asked"] or "null"), json.loads(kept["tally"] or "null")
-        seen: dict[str, Any] = {"at": kept["at"], "number": int(kept["number"])}
-        seen["open"] = bool(asked) and tally is None
+        question, tally = (
+            json.loads(fields["asked"] or "null"),
+            json.loads(fields["tally"] or "null"),
+        )
+        snapshot: dict[str, Any] = {"at": fields["at"], "number": int(fields["number"])}
+        snapshot["open"] = bool(question) and tally is None
         if role == STUDENTS:
             # So many pages of this process go there at once: each waits for its turn.
-            seen |= {name: kept[name] for name in ("picture", "of")}
-            seen["many"] = sum(line.role == STUDENTS for line in self._lines.get(code, ()))
-            if seen["open"]:
-                asked = {name: asked[name] for name in ("text", "choices")}
+            snapshot |= {name: fields[name] for name in ("picture", "of")}
+            snapshot["many"] = sum(line.role == STUDENTS for line in self._lines.get(code, ()))
+            if snapshot["open"]:
+                question = {name: question[name] for name in ("text", "choices")}
         else:
             present, answers = await self.store.room(code)
-            seen["here"] = len(present - {kept["watch"]})
-            if seen["open"]:
-                tally = _tally(kept["asked"], present, answers)
+            snapshot["here"] = len(present - {fields["watch"]})
+            if snapshot["open"]:
+                tally = _tally(fields["asked"], present, answers)
         if tally is not None:
-            seen["tally"] = tally
-        return seen | {"asked": asked}
+            snapshot["tally"] = tally
+        return snapshot | {"asked": question}
 
     def leave(self) -> None:
         """End all lines of this process, which is about to end, and those that still come."""
@@ -274,7 +277,7 @@ class Lessons:
         self._ending = True
         if self._pulse:
             self._pulse.cancel()
-        await asyncio.gather(*self._at_work.values())
+        await asyncio.gather(*self._tasks.values())
         self._closed = True
         await self.store.close()
 
@@ -290,9 +293,11 @@ class Lessons:
         self._secret = await self.store.secret(await self._key())
         return codes.code_of(self._secret, watch)
 
-    async def _make(self, code: str, watch: str, address: str, at: str, occupied: bool) -> bool:
+    async def _make(
+        self, code: str, watch: str, address: str, location: str, occupied: bool
+    ) -> bool:
         fields = dict.fromkeys(("picture", "of", "open", "asked", "tally"), "")
-        fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": at, "number": "0"}
+        fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": location, "number": "0"}
         starter = codes.mac(self._secret, address, 8).hex()  # an address is not stored
         return await self.store.make(code, fields, starter, codes.ends_of(watch), occupied)
 
@@ -301,9 +306,9 @@ class Lessons:
     ) -> dict[str, str] | None:
         """The class of a code. One that lapsed, or gave its place to another, is made anew for who
         watches it; it is nowhere then, until its teacher's window says where it is."""
-        kept = await self.store.read(code) if code else None
-        if kept or not code or code != await self._code(watch):
-            return kept
+        fields = await self.store.read(code) if code else None
+        if fields or not code or code != await self._code(watch):
+            return fields
         if codes.ends_of(watch) > self.clock():
             await self._make(code, watch, address, "", occupied)
         return await self.store.read(code)
@@ -327,10 +332,10 @@ class Lessons:
 
     def _give_up_oldest(self, code: str, word: str) -> None:
         """Make room for one more line of a student or teacher."""
-        mine = [line for line in self._lines.get(code, ()) if line.word == word]
-        if len(mine) >= MOST_LINES:
-            oldest = min(mine, key=lambda line: line.opened)
-            oldest.given_up = True
+        own_lines = [line for line in self._lines.get(code, ()) if line.word == word]
+        if len(own_lines) >= MOST_LINES:
+            oldest = min(own_lines, key=lambda line: line.opened)
+            oldest.closed = True
             oldest.fresh.set()
             self._lines[code].discard(oldest)
 
@@ -341,29 +346,29 @@ class Lessons:
             self._lines.pop(code, None)
             for role in (STUDENTS, TEACHER):
                 self._latest.pop((code, role), None)
-        self._again((code, LINES))
+        self._schedule((code, LINES))
 
     async def _beat(self) -> None:
         while self._lines:
             await asyncio.sleep(PULSE)
             for code in (*self._lines,):
-                self._again((code, LINES))
+                self._schedule((code, LINES))
 
     def _news(self, code: str, whom: str) -> None:
         """Something is new for the lines of this process; with "" for all of them."""
         if not code:
-            for each in (*self._lines,):
+            for class_code in (*self._lines,):
                 for work in (LINES, STUDENTS, TEACHER):
-                    self._again((each, work))
+                    self._schedule((class_code, work))
         elif code in self._lines:
-            self._again((code, whom))
+            self._schedule((code, whom))
 
-    def _again(self, name: tuple[str, str]) -> None:
+    def _schedule(self, name: tuple[str, str]) -> None:
         """Do one thing for all lines of a class, and once more where it changes meanwhile: read
         what students or the teacher see, or write whose lines are open."""
         self._wanted.add(name)
-        if name not in self._at_work and not self._closed:
-            self._at_work[name] = asyncio.ensure_future(self._work(name))
+        if name not in self._tasks and not self._closed:
+            self._tasks[name] = asyncio.ensure_future(self._work(name))
 
     async def _work(self, name: tuple[str, str]) -> None:
         code, whom = name
@@ -378,7 +383,7 @@ class Lessons:
                     if (code in self._lines or whom == LINES) and not self._ending:
                         self._wanted.add(name)
         finally:
-            del self._at_work[name]
+            del self._tasks[name]
 
     async def _write_lines(self, code: str) -> None:
         # One write at a time, each of all lines as they are at that moment: none is lost, and one
@@ -388,8 +393,10 @@ class Lessons:
         await self.store.tell(code, TEACHER)
 
     async def _look(self, code: str, whom: str) -> None:
-        seen = await self.view(code, whom)
-        self._latest[code, whom] = None if seen is None else json.dumps(seen, ensure_ascii=False)
+        snapshot = await self.view(code, whom)
+        self._latest[code, whom] = (
+            None if snapshot is None else json.dumps(snapshot, ensure_ascii=False)
+        )
         for line in self._lines.get(code, ()):
             if line.role == whom:
                 line.fresh.set()

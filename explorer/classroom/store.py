@@ -136,9 +136,9 @@ class MemoryStore:
         if code in self._classes or code in self._ended:
             return False
         now = self.clock()
-        mine = [code for code, kept in self._classes.items() if kept.address == address]
-        empty = self._empty(mine)
-        if len(mine) >= OF_ONE or len(empty) >= EMPTY_OF_ONE:
+        same_address = [code for code, record in self._classes.items() if record.address == address]
+        empty = self._empty(same_address)
+        if len(same_address) >= OF_ONE or len(empty) >= EMPTY_OF_ONE:
             if not empty:
                 raise TooMany(FULL_OF_ONE)
             del self._classes[empty[0]]
@@ -153,24 +153,24 @@ class MemoryStore:
         return True
 
     async def read(self, code: str) -> dict[str, str] | None:
-        kept = self._at(code)
-        return dict(kept.fields) if kept else None
+        record = self._at(code)
+        return dict(record.fields) if record else None
 
     async def write(self, code: str, kind: str, stamp: int, fields: dict[str, str]) -> bool:
-        kept = self._at(code)
-        if kept is None or not kept.newer(kind, stamp):
+        record = self._at(code)
+        if record is None or not record.newer(kind, stamp):
             return False
-        kept.fields.update(fields)
+        record.fields.update(fields)
         return True
 
     async def ask(self, code: str, stamp: int, question: str) -> int:
-        kept = self._at(code)
-        if kept is None or not kept.newer("question", stamp):
+        record = self._at(code)
+        if record is None or not record.newer("question", stamp):
             return 0
-        number = str(int(kept.fields["number"]) + 1)
-        opened = number if question else ""
-        kept.fields.update(number=number, open=opened, asked=question, tally="")
-        kept.answers.clear()
+        number = str(int(record.fields["number"]) + 1)
+        open_number = number if question else ""
+        record.fields.update(number=number, open=open_number, asked=question, tally="")
+        record.answers.clear()
         return int(number)
 
     async def drop(self, code: str) -> None:
@@ -178,40 +178,40 @@ class MemoryStore:
             self._ended = [*self._ended, code][-MOST_ENDED:]
 
     async def put(self, code: str, number: str, student: str, choice: str) -> bool:
-        kept = self._at(code)
-        if kept is None or kept.fields["open"] != number:
+        record = self._at(code)
+        if record is None or record.fields["open"] != number:
             return False
-        if len(kept.answers) >= MOST_ANSWERS:
+        if len(record.answers) >= MOST_ANSWERS:
             present, _ = await self.room(code)
-            kept.answers = {word: at for word, at in kept.answers.items() if word in present}
-        kept.answers[student] = choice
+            record.answers = {word: at for word, at in record.answers.items() if word in present}
+        record.answers[student] = choice
         return True
 
     async def lines(self, code: str, place: str, stamp: int, words: list[str]) -> None:
-        kept, now = self._at(code), self.clock()
-        if kept is None or not kept.newer(f"lines {place}", stamp):
+        record, now = self._at(code), self.clock()
+        if record is None or not record.newer(f"lines {place}", stamp):
             return
-        kept.lines[place] = now + STALE, set(words)
+        record.lines[place] = now + STALE, set(words)
         if words:
-            kept.lapses = now + LAPSE
+            record.lapses = now + LAPSE
 
     async def room(self, code: str) -> tuple[set[str], dict[str, str]]:
-        kept, now = self._at(code), self.clock()
-        if kept is None:
+        record, now = self._at(code), self.clock()
+        if record is None:
             return set(), {}
-        open_lines = [words for until, words in kept.lines.values() if until > now]
-        return set().union(*open_lines), dict(kept.answers)
+        open_lines = [words for until, words in record.lines.values() if until > now]
+        return set().union(*open_lines), dict(record.answers)
 
     async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
-        kept = self._at(code)
-        if kept is None or not await self.write(code, "picture", stamp, fields):
+        record = self._at(code)
+        if record is None or not await self.write(code, "picture", stamp, fields):
             return False
-        kept.picture = picture
+        record.picture = picture
         return True
 
     async def shown(self, code: str, name: str) -> bytes | None:
-        kept = self._at(code)
-        return kept.picture if kept and name and kept.fields["picture"] == name else None
+        record = self._at(code)
+        return record.picture if record and name and record.fields["picture"] == name else None
 
     async def tell(self, code: str, whom: str) -> None:
         self.news(code, whom)
@@ -228,7 +228,7 @@ class MemoryStore:
             self._timer.cancel()
         self._timer = None
         if self._classes:
-            next_end = min(min(kept.ends, kept.lapses) for kept in self._classes.values())
+            next_end = min(min(record.ends, record.lapses) for record in self._classes.values())
             wait = max(0.0, next_end - self.clock()) + 0.01
             self._timer = asyncio.get_running_loop().call_later(wait, self.sweep)
 
@@ -239,5 +239,5 @@ class MemoryStore:
         return sorted(empty, key=lambda code: self._classes[code].lapses)
 
     def _at(self, code: str) -> ClassRecord | None:
-        kept = self._classes.get(code)
-        return kept if kept and min(kept.ends, kept.lapses) > self.clock() else None
+        record = self._classes.get(code)
+        return record if record and min(record.ends, record.lapses) > self.clock() else None

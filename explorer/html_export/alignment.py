@@ -21,21 +21,21 @@ def alignment(asked: ExportRequest) -> DocumentSpec:
     recording = asked.recording
     if len(recording.streams) < 2:
         raise ValueError(f"{recording.model.name} is no encoder-decoder, so it aligns nothing")
-    cross = translation.cross(recording)
-    names = translation.views(*cross.pattern.shape[:2])
+    cross = translation.cross_attention(recording)
+    names = translation.view_names(*cross.pattern.shape[:2])
     logits, end = _said(asked)
-    ids, says = translation.produced(recording, end)
+    ids, says = translation.produced_tokens(recording, end)
     step = (asked.whole("step", len(says) + 1) or 1) - 1
     whose = "Output, typed" if asked.target is not None else "Output, the model’s own"
-    about = caption(recording, of="cross-attention", target=whose)
+    about = caption(recording, subject="cross-attention", target=whose)
     texts, choices = _told(asked, logits, end)
     layers, heads = cross.pattern.shape[:2]
-    titles = [translation.title(each, layers, heads) for each in names]
-    small = translation.small(cross.pattern[:, :, : max(1, len(says))])
+    titles = [translation.view_title(each, layers, heads) for each in names]
+    small = translation.thumbnails(cross.pattern[:, :, : max(1, len(says))])
 
     def seen(name: str) -> bytes:
         file = f"headlight-{recording.model.name}-cross{'-' + name if name else ''}"
-        matrix = translation.view(cross.pattern, name)
+        matrix = translation.attention_view(cross.pattern, name)
         spare = SECOND_BYTES // len(names)
         views = Views(names, titles, small, name, matrix, heads, spare)
         picture = Picture(titles[names.index(name)], about, file, f"cross {name}")
@@ -53,7 +53,7 @@ def alignment(asked: ExportRequest) -> DocumentSpec:
     )
 
 
-def _said(asked: ExportRequest) -> tuple[np.ndarray, translation.End | None]:
+def _said(asked: ExportRequest) -> tuple[np.ndarray, translation.EndToken | None]:
     """The decoder's scores at every token (token, id), and the token that ends its words, None
     where none does."""
     recording = asked.recording
@@ -71,12 +71,12 @@ def _said(asked: ExportRequest) -> tuple[np.ndarray, translation.End | None]:
 
 
 def _told(
-    asked: ExportRequest, logits: np.ndarray, end: translation.End | None
+    asked: ExportRequest, logits: np.ndarray, end: translation.EndToken | None
 ) -> tuple[Texts, TokenOptions]:
     """What every head's picture of a translation says alike."""
     recording = asked.recording
-    ids, says = translation.produced(recording, end)
-    said = translation.said(logits, ids)
+    ids, says = translation.produced_tokens(recording, end)
+    said = translation.decoded_steps(logits, ids)
     source = recording.stream("encoder")
     texts = Texts(
         source.tokens,

@@ -11,11 +11,11 @@ from explorer.analysis.anatomy import (
     WeightBreakdown,
     cell,
     facts,
+    head_outputs,
     largest_products,
     vectors,
-    written,
 )
-from explorer.analysis.attention import Axes, strongest
+from explorer.analysis.attention import Axes, strongest_cell
 from explorer.analysis.caption import caption
 from explorer.components import anatomy as anatomy_components
 from explorer.components.figure_caption import Picture
@@ -53,9 +53,9 @@ def anatomy(asked: ExportRequest) -> DocumentSpec:
     outputs = _outputs(asked, attention)
     told: dict[str, list[Line]] = {"": [("p", NOT_HERE)]}
     stories = {}
-    about = caption(recording, of=f"{attention.name}-attention, layer {at[0]}, head {at[1]}")
+    about = caption(recording, subject=f"{attention.name}-attention, layer {at[0]}, head {at[1]}")
     for row in sorted({q for q, _ in cells}):
-        done = outputs and written(recording, attention, at[0], row, outputs)
+        done = outputs and head_outputs(recording, attention, at[0], row, outputs)
         for column in [k for q, k in cells if q == row]:
             opened = cell(recording, attention, *at, row, column)
             title = _title(opened, axes)
@@ -108,7 +108,7 @@ def _first(
         if cell[0] < len(axes.rows) and cell[1] < len(axes.keys):
             return cell
         raise ValueError(f"there is no cell {query}.{key}")
-    return strongest(attention.pattern[at], attention.allowed, row, None)
+    return strongest_cell(attention.pattern[at], attention.allowed, row, None)
 
 
 def _cells(

@@ -10,7 +10,13 @@ import numpy as np
 from explorer.analysis import alignment
 from explorer.analysis import comparison as comparison_analysis
 from explorer.analysis.caption import caption, model_line, read_text
-from explorer.analysis.comparison import Nearest, distances, farthest_head, nearest, nearest_to
+from explorer.analysis.comparison import (
+    Nearest,
+    distance_matrix,
+    farthest_head,
+    nearest,
+    nearest_to,
+)
 from explorer.components import comparison as comparison_components
 from explorer.components import matrix
 from explorer.components.figure_caption import Picture
@@ -31,7 +37,7 @@ class Beside:
     """Both sides on common units, each head of A with its counterpart in B: the one in its place,
     or the nearest; and of one pair the one that was chosen for it."""
 
-    found: comparison_analysis.Sides
+    found: comparison_analysis.PatternPair
     paired: np.ndarray | None
     near: tuple[Nearest, ...]
     chosen: Mapping[Head, Head]
@@ -66,9 +72,9 @@ def comparison(asked: ExportRequest, other: Recording | None = None) -> Document
     )
     if refused := refusal(rows, columns):
         raise ValueError(refused)
-    found = comparison_analysis.sides((a, of_a), (b, of_b), rows, columns)
-    paired = comparison_analysis.paired(found) if found.same_shape else None
-    near = () if paired is not None else nearest(distances(found))
+    found = comparison_analysis.align_patterns((a, of_a), (b, of_b), rows, columns)
+    paired = comparison_analysis.same_place_distances(found) if found.same_shape else None
+    near = () if paired is not None else nearest(distance_matrix(found))
     pair = _chosen(asked, found)
     beside = Beside(found, paired, near, dict([pair]) if len(pair) == 2 else {})
     beside_b = model_line(b).replace("Headlight", "B", 1), f"B’s text: {read_text(b)}"
@@ -136,7 +142,7 @@ def numbers_of(head: Head) -> str:
     return f"{head[0]}.{head[1]}"
 
 
-def _chosen(asked: ExportRequest, found: comparison_analysis.Sides) -> tuple[Head, ...]:
+def _chosen(asked: ExportRequest, found: comparison_analysis.PatternPair) -> tuple[Head, ...]:
     """The head of A that was chosen, and that of B if one was; () for none. Raises ValueError for
     one that is not there."""
     pair = asked.choices.get("other_pair", "")
@@ -165,7 +171,7 @@ def _pair(beside: Beside, head: Head) -> bytes:
         head,
         other,
         title=pair_title(head, other, distance),
-        words=told(comparison_analysis.change(beside.found, head, other)),
+        words=told(comparison_analysis.largest_row_change(beside.found, head, other)),
         token=f"pair {numbers_of(head)}",
         picture=GRIDS,
     )

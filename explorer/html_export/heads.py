@@ -9,7 +9,7 @@ import numpy as np
 from explorer.analysis import head_naming
 from explorer.analysis.attention import DisplayOptions, HeadSelection, HeadView, head_view
 from explorer.analysis.caption import caption
-from explorer.analysis.findings import Finding, Link, is_trained, strongest_link, worth
+from explorer.analysis.findings import Finding, Link, is_trained, select_findings, strongest_link
 from explorer.components import codec, head
 from explorer.components.figure_caption import Picture
 from explorer.components.heads import HeadGrid, payload
@@ -39,7 +39,7 @@ def heads(asked: ExportRequest) -> DocumentSpec:
     """Every head of an attention, small and opened. Choices: attention, layer, head, token, view
     (one of AS)."""
     found = [one for one in found_in(asked) if one.page == "attention"]
-    return _sheet(asked, worth(found, MOST_FINDINGS), "All heads")
+    return _sheet(asked, select_findings(found, MOST_FINDINGS), "All heads")
 
 
 def findings(asked: ExportRequest) -> DocumentSpec:
@@ -96,7 +96,7 @@ def _sheet(
     state = {"head": f"{at[0]}.{at[1]}", "pin": pin, "column": pin if axes.said is None else -1}
     return DocumentSpec(
         headline(first, _quoted) if first else f"{title} of {recording.model.name}",
-        caption(recording, of=f"{attention.name}-attention"),
+        caption(recording, subject=f"{attention.name}-attention"),
         parts,
         state | {"cell": None, "view": shown, "hint": hints[shown]},
         f"headlight-{recording.model.name}-{title.lower().replace(' ', '-')}",

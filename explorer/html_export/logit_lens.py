@@ -23,7 +23,7 @@ def lens(asked: ExportRequest) -> DocumentSpec:
     stream = logit_lens.read_stream(recording)
     found = asked.model.lens(recording, stream.name)
     token = asked.whole("token", len(stream.tokens))
-    token = logit_lens.asked_token(recording) if token is None else token
+    token = logit_lens.default_token(recording) if token is None else token
     site = asked.choices.get("site") or found.sites[-1]
     if site not in found.sites:
         raise ValueError(f"site is {site!r}; it can be {', '.join(found.sites)}")
@@ -32,7 +32,7 @@ def lens(asked: ExportRequest) -> DocumentSpec:
     ways = {str(at): _way(asked, found, at) for at in range(len(stream.tokens))}
     return DocumentSpec(
         f"What would {recording.model.name} say at each layer?",
-        caption(recording, of="logit lens"),
+        caption(recording, subject="logit lens"),
         [
             ButtonRow("Colour of the cells", colours, column=2),
             View("logit_lens", {FIRST: _grid(asked, found)}, (), ("measure",), 2, "lens"),
@@ -55,9 +55,9 @@ def _axes(asked: ExportRequest, found: Lens) -> LensAxes:
 
 def _grid(asked: ExportRequest, found: Lens) -> bytes:
     recording = asked.recording
-    right = logit_lens.truth(recording, _plain(asked))
+    right = logit_lens.target_ids(recording, _plain(asked))
     ids = [int(each) for each in logit_lens.vocabulary(found, right, TOP_SHOWN)]
-    said = CellContent(logit_lens.asks_next(recording), "Top word", recording.model.n_vocab)
+    said = CellContent(logit_lens.predicts_next(recording), "Top word", recording.model.n_vocab)
     words = dict(zip(ids, asked.labels(ids)))
     return grid(found, right, words, _axes(asked, found), said, "lens")
 
@@ -72,7 +72,7 @@ def _plain(asked: ExportRequest) -> Recording:
 
 def _way(asked: ExportRequest, found: Lens, token: int) -> bytes:
     column = logit_lens.column(found, token)
-    right = logit_lens.truth(asked.recording, _plain(asked))
-    ids = [int(each) for each in logit_lens.named(column, right)]
+    right = logit_lens.target_ids(asked.recording, _plain(asked))
+    ids = [int(each) for each in logit_lens.named_ids(column, right)]
     labels = dict(zip(ids, asked.labels(ids)))
     return way(column, len(column) - 1, labels, _axes(asked, found), f"way {token}")

@@ -10,7 +10,7 @@ import numpy as np
 from explorer.analysis import head_naming, soft_lookup, summaries
 from explorer.analysis.attention import Axes
 from explorer.analysis.caption import caption
-from explorer.analysis.residual import WRITES, writes
+from explorer.analysis.residual import WRITES, write_grid
 from explorer.analysis.summaries import rollout
 from explorer.components import matrix
 from explorer.components.figure_caption import Picture
@@ -45,7 +45,7 @@ def residual(asked: ExportRequest) -> DocumentSpec:
     """What each sub-layer wrote at each token. Choices: stream, write (a measure)."""
     stream = asked.recording.stream(asked.choices.get("stream") or asked.recording.streams[0].name)
     measures = tuple(each.name for each in WRITES)
-    grid = writes(stream, asked.one_of("write", measures))
+    grid = write_grid(stream, asked.one_of("write", measures))
     if not grid.values.size:
         raise ValueError(f"{asked.recording.model.name} does not show what its sub-layers wrote")
     columns = [" ".join((each.group, each.label)).strip() for each in grid.columns]
@@ -94,7 +94,7 @@ def lookup(asked: ExportRequest) -> DocumentSpec:
     axes: Axes = asked.axes(attention)
     panels = [
         matrix.MatrixPanel(
-            title, _allowed(soft_lookup.softened(scores, allowed, at), allowed), 0.0, 1.0
+            title, _allowed(soft_lookup.tempered_softmax(scores, allowed, at), allowed), 0.0, 1.0
         )
         for title, at in ((f"Soft, temperature {temperature:g}", temperature), ("Hard", 0.0))
     ]

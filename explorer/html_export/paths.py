@@ -39,12 +39,12 @@ def paths(asked: ExportRequest, other: Recording | None = None) -> DocumentSpec:
         first,
         "The plane of the main directions of all shown vectors",
         *second,
-        of=f"stream {stream.name}",
+        subject=f"stream {stream.name}",
     )
     places = scene.texts[0].places
     token = asked.whole("token", len(stream.tokens))
     if token not in places:
-        token = embeddings.followed(stream, streams[1] if other else None, places)
+        token = embeddings.default_token(stream, streams[1] if other else None, places)
     last = len(scene.sites)
     groups = [
         {"name": one.name, "kind": one.kind, "labels": one.labels, "places": one.places}
@@ -83,7 +83,7 @@ def _mate(
 ) -> int | None:
     if other is None:
         return None
-    mate = embeddings.counterpart(asked.recording.stream(stream), token, other.stream(stream))
+    mate = embeddings.matching_token(asked.recording.stream(stream), token, other.stream(stream))
     return mate if mate in scene.texts[1].places else None
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import attention, coreference, head_naming
-from explorer.analysis.attention import Axes, axes, likeliest
+from explorer.analysis.attention import Axes, argmax_id, axes
 from explorer.analysis.caption import caption
 from explorer.analysis.findings import (
     Finding,
@@ -32,98 +32,103 @@ from models.recording import Attention, Recording
 # What a recording is opened on: its findings, made once, and the step to one of them.
 
 # Tokens up to which the answer is asked for: a lens over a vocabulary takes long on a long text.
-ASKED_UP_TO = 64
-MOST_TOKENS = 128  # up to which every page opens on the word that the first page opens on
+MAX_ANSWER_TOKENS = 64
+MAX_OPENING_TOKENS = 128  # up to which every page opens on the word that the first page opens on
 HEAD_BYTES = 1100  # what a head's name takes with all that speaks for it
 FINDING_BYTES = 500  # what a finding takes
 # What a reader chooses of an attention: with one of these a page opens on that.
-CHOSEN = ("attention", "layer", "head", "token", "source", "anatomy_cell")
+SELECTION_KEYS = ("attention", "layer", "head", "token", "source", "anatomy_cell")
 
 
-def found(recording: Recording) -> tuple[Finding, ...]:
+def recording_findings(recording: Recording) -> tuple[Finding, ...]:
     """The findings of a recording, the most telling first, kept beside it."""
-    return cache.derived(
+    return cache.cached_for(
         recording,
         "findings",
-        lambda: _find(recording),
-        weigh=lambda found: FINDING_BYTES * len(found),
+        lambda: _compute_findings(recording),
+        weigh=lambda results: FINDING_BYTES * len(results),
     )
 
 
-def is_found(recording: Recording) -> bool:
+def has_findings(recording: Recording) -> bool:
     """True where the findings of a recording are made."""
-    return cache.is_derived(recording, "findings")
+    return cache.is_cached_for(recording, "findings")
 
 
-def _find(recording: Recording) -> tuple[Finding, ...]:
-    after = ""
-    if any(one.query != one.key for one in recording.attention):
-        after = following(recording, recording.attention[-1].query)
-    named = {one.name: named_heads(recording, one) for one in recording.attention}
-    return findings(recording, after, _answer(recording), named, learned(recording))
+def _compute_findings(recording: Recording) -> tuple[Finding, ...]:
+    continuation = ""
+    if any(layer_attention.query != layer_attention.key for layer_attention in recording.attention):
+        continuation = next_token_label(recording, recording.attention[-1].query)
+    heads = {
+        layer_attention.name: named_heads(recording, layer_attention)
+        for layer_attention in recording.attention
+    }
+    return findings(
+        recording, continuation, _stream_prediction(recording), heads, is_learned(recording)
+    )
 
 
 def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming.Head, ...]:
     """Every head of an attention with its name on this text, kept beside the recording."""
-    return cache.derived(
+    return cache.cached_for(
         recording,
-        (attention.name, "heads", measured(recording)),
+        (attention.name, "heads", pronoun_heads_measured(recording)),
         lambda: head_naming.describe(recording, attention),
-        weigh=lambda named: HEAD_BYTES * len(named),
+        weigh=lambda heads: HEAD_BYTES * len(heads),
     )
 
 
-def measured(recording: Recording) -> bool:
+def pronoun_heads_measured(recording: Recording) -> bool:
     """True where it is known which heads of the model find a pronoun's noun. Of an opened model
     that has learned it is measured in the background, once."""
     card = recording.model
     if coreference.is_measured(card.fingerprint):
         return True
-    if not models.is_borrowed(card.name) or not learned(recording):
+    if not models.is_borrowed(card.name) or not is_learned(recording):
         return False
     texts = tuple(coreference.sentences())
-    reading = jobs.through(card.name, texts, "pronouns", coreference.read)
+    reading = jobs.corpus_job(card.name, texts, "pronouns", coreference.measure_sentence)
     if reading.finished:
         coreference.remember(card.fingerprint, coreference.heads(reading.latest))
         return True
-    reading.go_on()
+    reading.resume()
     return False
 
 
-def learned(recording: Recording) -> bool:
+def is_learned(recording: Recording) -> bool:
     """True where the heads show that they were learned, kept beside the recording."""
-    return cache.derived(recording, "learned", lambda: is_trained(recording))
+    return cache.cached_for(recording, "learned", lambda: is_trained(recording))
 
 
-def link(recording: Recording, attention: Attention, head: head_naming.Head) -> Link | None:
+def head_link(recording: Recording, attention: Attention, head: head_naming.Head) -> Link | None:
     """The word that attends most plainly to another in one head, kept beside the recording; None of
     a head without one, and of weights that were not learned."""
-    if not learned(recording):
+    if not is_learned(recording):
         return None
-    what = (attention.name, "link", head.layer, head.head)
-    return cache.derived(recording, what, lambda: strongest_link(recording, attention, head))
+    key = (attention.name, "link", head.layer, head.head)
+    return cache.cached_for(recording, key, lambda: strongest_link(recording, attention, head))
 
 
-def following(recording: Recording, stream: str) -> str:
+def next_token_label(recording: Recording, stream: str) -> str:
     """What the model would say after the last token of a stream."""
     last = len(recording.stream(stream).tokens) - 1
-    likeliest = attention.likeliest(cache.logits(recording, stream, last))
+    likeliest = attention.argmax_id(cache.logits(recording, stream, last))
     return next(iter(models.labels(recording.model.name, [likeliest])))
 
 
-def _answer(recording: Recording) -> StreamPrediction | None:
+def _stream_prediction(recording: Recording) -> StreamPrediction | None:
     """What a decoder says next, through its layers; None for other models and long texts."""
     stream = recording.streams[-1]
     n = len(stream.tokens)
-    wanted = recording.model.kind == "decoder" and 1 < n <= ASKED_UP_TO
-    if not wanted or models.offers(recording.model.name).logits != stream.name:
+    applies = recording.model.kind == "decoder" and 1 < n <= MAX_ANSWER_TOKENS
+    if not applies or models.capabilities(recording.model.name).logits != stream.name:
         return None
     try:
         lens = cache.lens(recording, stream.name)
         id = int(lens.final_id[n - 1])
-        said = next(iter(models.labels(recording.model.name, [id])))
+        label = next(iter(models.labels(recording.model.name, [id])))
         return StreamPrediction(
-            lens, n - 1, said, cache.attribution(recording, stream.name, n - 1, id)
+            lens, n - 1, label, cache.attribution(recording, stream.name, n - 1, id)
         )
     except TimeLimit:
         raise
@@ -131,54 +136,56 @@ def _answer(recording: Recording) -> StreamPrediction | None:
         return None
 
 
-def first(recording: Recording, attention: Attention) -> Finding | None:
+def opening_finding(recording: Recording, attention: Attention) -> Finding | None:
     """The finding that an attention is opened on: its strongest one that is seen in a head."""
     return next(
         (
-            one
-            for one in found(recording)
-            if one.page == "attention" and one.attention == attention.name
+            finding
+            for finding in recording_findings(recording)
+            if finding.page == "attention" and finding.attention == attention.name
         ),
         None,
     )
 
 
-def word(recording: Recording, attention: Attention) -> int | None:
+def opening_word(recording: Recording, attention: Attention) -> int | None:
     """The word that an attention's strongest finding is about, as its row; None where there is
     none, and of a long text, whose findings would keep a page waiting."""
-    if len(recording.stream(attention.query).tokens) > MOST_TOKENS:
+    if len(recording.stream(attention.query).tokens) > MAX_OPENING_TOKENS:
         return None
-    one = first(recording, attention)
-    return one.query if one is not None and one.query >= 0 else None
+    finding = opening_finding(recording, attention)
+    return finding.query if finding is not None and finding.query >= 0 else None
 
 
 def choose_attention(recording: Recording) -> None:
     """Where nothing is chosen yet: of several attentions the one that the strongest finding is seen
     in. Of one the findings are made later, when the grid is on its way to the browser."""
-    if not any(st.session_state[name] for name in CHOSEN):
-        st.session_state.attention = telling_attention(recording)
+    if not any(st.session_state[name] for name in SELECTION_KEYS):
+        st.session_state.attention = default_attention(recording)
 
 
-def telling_attention(recording: Recording) -> str:
+def default_attention(recording: Recording) -> str:
     """Of several attentions the one that the strongest finding is seen in, as the address calls it;
     "" for the first."""
     if len(recording.attention) == 1:
         return ""
-    one = next((one for one in found(recording) if one.page == "attention"), None)
-    return dict(one.address)["attention"] if one else ""
+    finding = next(
+        (finding for finding in recording_findings(recording) if finding.page == "attention"), None
+    )
+    return dict(finding.address)["attention"] if finding else ""
 
 
-def take(one: Finding) -> None:
+def open_finding(finding: Finding) -> None:
     """Go to what shows a finding: put its address into the session. For a callback, or before a
     step to another page."""
     state = st.session_state
     state.acted = True
     state.anatomy_cell = ""
-    state.att_word = "none" if one.query < 0 else ""
-    for name, value in one.address:
+    state.att_word = "none" if finding.query < 0 else ""
+    for name, value in finding.address:
         state[name] = value
-    if one.page == "attention" and one.query >= 0 and one.keys:
-        state.anatomy_cell = f"{one.query}.{one.keys[0]}"
+    if finding.page == "attention" and finding.query >= 0 and finding.keys:
+        state.anatomy_cell = f"{finding.query}.{finding.keys[0]}"
 
 
 LABELS = {
@@ -186,7 +193,7 @@ LABELS = {
     "decoder self": "Decoder self-attention",
     "cross": "Cross-attention",
 }
-OF_AN_ATTENTION = ("token", "layer", "head", "source", "anatomy_cell", "sum_layer", "sum_head")
+ATTENTION_KEYS = ("token", "layer", "head", "source", "anatomy_cell", "sum_layer", "sum_head")
 
 
 def pick(
@@ -196,25 +203,25 @@ def pick(
     help: str | None = None,
     bare: bool = False,
     on_change: Callable[[], None] | None = None,
-    at: DeltaGenerator | None = None,
+    container: DeltaGenerator | None = None,
 ) -> str:
     """One of some words side by side, always one, kept for the visit under `key`. options: where
     they map, what each reads as. bare: the label is for screen readers alone. at: where it stands,
     here where None."""
-    reads = dict(options) if isinstance(options, Mapping) else {each: each for each in options}
-    chosen = (st if at is None else at).segmented_control(
+    labels = dict(options) if isinstance(options, Mapping) else {each: each for each in options}
+    value = (st if container is None else container).segmented_control(
         label,
-        tuple(reads),
+        tuple(labels),
         key=key,
         wrap=True,
-        format_func=reads.__getitem__,
+        format_func=labels.__getitem__,
         required=True,
         persist_state="session",
         help=help,
         label_visibility="collapsed" if bare else "visible",
         on_change=on_change,
     )
-    return str(chosen)
+    return str(value)
 
 
 def attention_names(recording: Recording) -> tuple[str, ...]:
@@ -243,16 +250,16 @@ def pick_attention(recording: Recording) -> Attention:
     return recording.attention[names.index(name)]
 
 
-def pick_head(size: Sequence[int], at: tuple[int, int]) -> None:
+def pick_head(size: Sequence[int], selected: tuple[int, int]) -> None:
     """The controls that choose a layer and a head of `size` (layers, heads); `at` is the one on
     screen. They stand side by side where their container is horizontal."""
-    st.session_state["layer shown"], st.session_state["head shown"] = map(int, at)
+    st.session_state["layer shown"], st.session_state["head shown"] = map(int, selected)
     for label, n in zip(("Layer", "Head"), size):
         st.selectbox(
             label,
             range(n),
             key=f"{label.lower()} shown",
-            on_change=_take_shown,
+            on_change=_take_layer_and_head,
             width=110,
             help=glossary.meaning(label),
         )
@@ -279,13 +286,13 @@ def axes_of(recording: Recording, attention: Attention) -> Axes:
     if attention.query == attention.key:
         return axes(recording, attention)
     last = len(recording.stream(attention.query).tokens) - 1
-    following = likeliest(cache.logits(recording, attention.query, last))
+    following = argmax_id(cache.logits(recording, attention.query, last))
     return axes(recording, attention, *models.labels(recording.model.name, [following]))
 
 
 def forget_attention() -> None:
     """Another attention has other heads and other tokens."""
-    for choice in OF_AN_ATTENTION:
+    for choice in ATTENTION_KEYS:
         st.session_state[choice] = ""
 
 
@@ -294,7 +301,7 @@ def _take_attention() -> None:
     forget_attention()
 
 
-def _take_shown() -> None:
+def _take_layer_and_head() -> None:
     take_head(st.session_state["layer shown"], st.session_state["head shown"])
 
 
@@ -316,29 +323,29 @@ class Subject:
         """True where rows and columns are two texts."""
         return self.attention.query != self.attention.key
 
-    def kept(self, what: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+    def kept(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Something computed of the attention, kept beside its recording."""
-        return cache.derived(self.recording, (self.attention.name, *what), make)
+        return cache.cached_for(self.recording, (self.attention.name, *key), make)
 
-    def numbers(self, what: str, needs: tuple[str, ...], *lines: str) -> None:
+    def numbers(self, title: str, needs: tuple[str, ...], *lines: str) -> None:
         """What lines of Python give of this attention, which is `of` in them, and `axes` what its
         rows and columns are called."""
         needs = ("explorer.analysis import attention", *needs)
-        export_menu.numbers(what, (self.source,), needs, (*self._named, *lines))
+        export_menu.offer_numbers_code(title, (self.source,), needs, (*self._setup_lines, *lines))
 
     def more(self, needs: tuple[str, ...], *lines: str) -> None:
         """The same behind the lines that make the page's file."""
         needs = ("explorer.analysis import attention", *needs)
-        export_menu.more(needs, *self._named, *lines)
+        export_menu.offer_more_code(needs, *self._setup_lines, *lines)
 
     @property
-    def _named(self) -> list[str]:
+    def _setup_lines(self) -> list[str]:
         at = self.recording.attention.index(self.attention)
         return [f"of = recording.attention[{at}]", *python_snippets.axes_of(self.across)]
 
-    def name(self, *what: Hashable) -> str:
+    def name(self, *key: Hashable) -> str:
         """The name of a picture: equal causes, equal name."""
-        return cache.name_of(self.recording, self.attention.name, *what)
+        return cache.picture_name(self.recording, self.attention.name, *key)
 
     def picture(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Picture:
         """How a picture is called. lines: what it shows; file: how its files are told from
@@ -347,11 +354,13 @@ class Subject:
 
     def caption(self, *lines: str, of: str = "") -> tuple[str, ...]:
         """What a figure must say of model and text; `of`: what else of the attention is shown."""
-        shown = f"{self.attention.name}-attention{of}"
-        given = self.source.target
-        own = "the model’s own" + (", unedited" if self.recording.edits else "")
-        whose = "as typed" if isinstance(given, str) else own
-        return caption(self.recording, *lines, of=shown, target=f"Target ({whose})")
+        attention_label = f"{self.attention.name}-attention{of}"
+        target = self.source.target
+        model_target = "the model’s own" + (", unedited" if self.recording.edits else "")
+        target_origin = "as typed" if isinstance(target, str) else model_target
+        return caption(
+            self.recording, *lines, subject=attention_label, target=f"Target ({target_origin})"
+        )
 
     def file(self, *parts: str) -> str:
         """What a file is called, without its ending."""

@@ -23,7 +23,7 @@ SHORT = 400  # characters
 PIECE = re.compile(r" \d+/\d+$")
 
 
-def about(model: str) -> str:
+def model_card(model: str) -> str:
     """A model's card in a few lines of Markdown."""
     card = facts(model)
     size = card["config"]
@@ -34,78 +34,85 @@ def about(model: str) -> str:
     )
 
 
-def tell_instead() -> None:
+def show_fallback() -> None:
     """Say which model the page shows in the place of the chosen one, and why."""
-    says, others = url_state.said()
-    if says:
-        st.caption(says, help=others)
+    message, alternatives = url_state.fallback_message()
+    if message:
+        st.caption(message, help=alternatives)
 
 
-def shown(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Run:
+def current_run(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Run:
     """What is on screen, recorded, with a word for the reader where the text did not fit or is
     empty.
 
     A page keeps this and not the Recording: whatever stands in a page's own names, Streamlit keeps
     for every visitor for as long as the visit lasts."""
     try:
-        made = record(model or st.session_state.model, st.session_state.text, target=target)
+        recording = record(model or st.session_state.model, st.session_state.text, target=target)
     except NotEncoded as error:
         st.warning(str(error))
         st.stop()
-    st.session_state.n_tokens = len(made.streams[0].tokens)  # for the log
+    st.session_state.n_tokens = len(recording.streams[0].tokens)  # for the log
     # Always there, so that what follows keeps its place on the page, and with it its state.
-    words = st.container()
-    whole = len(st.session_state.text)
-    if whole > len(made.text):
-        words.warning(
-            f"Only the first {len(made.text):,} of {whole:,} characters are read. The field keeps "
+    notes = st.container()
+    n_characters = len(st.session_state.text)
+    if n_characters > len(recording.text):
+        notes.warning(
+            f"Only the first {len(recording.text):,} of {n_characters:,} characters are read. "
+            f"The field keeps "
             "the whole text."
         )
-    if made.dropped:
-        n = made.model.n_positions
-        words.warning(
-            f"This text has {made.dropped + n:,} tokens with the special ones; the model "
-            f"{literal(title(made.model.name))} reads {n}. The last {made.dropped:,} tokens of "
-            f"{'what is read' if whole > len(made.text) else 'the text'} are not shown. The field "
+    if recording.dropped:
+        n = recording.model.n_positions
+        notes.warning(
+            f"This text has {recording.dropped + n:,} tokens with the special ones; the model "
+            f"{literal(title(recording.model.name))} reads {n}. The last {recording.dropped:,} "
+            f"tokens of "
+            f"{'what is read' if n_characters > len(recording.text) else 'the text'} are not "
+            f"shown. The field "
             "keeps the whole text."
         )
-    if made.target_dropped:
-        n = made.model.n_positions
-        words.warning(
-            f"Your own words are {made.target_dropped + n - 1:,} tokens; "
-            f"{literal(title(made.model.name))} reads {n} with [BOS]. "
-            f"The last {made.target_dropped:,} are left out. The field keeps them."
+    if recording.target_dropped:
+        n = recording.model.n_positions
+        notes.warning(
+            f"Your own words are {recording.target_dropped + n - 1:,} tokens; "
+            f"{literal(title(recording.model.name))} reads {n} with [BOS]. "
+            f"The last {recording.target_dropped:,} are left out. The field keeps them."
         )
-    if made.streams[0].special.all():
-        words.info(
+    if recording.streams[0].special.all():
+        notes.info(
             "There is no text yet, so the model sees only its special tokens. Type or paste a "
             "sentence above."
         )
-    elif not made.text.strip():
-        words.info("There is only white space so far. Type or paste a sentence above.")
-    if split := next((token for token in made.streams[0].tokens if PIECE.search(token)), None):
-        words.caption(
-            f"“{literal(split)}” and its like are bytes: a character that the vocabulary lacks is "
+    elif not recording.text.strip():
+        notes.info("There is only white space so far. Type or paste a sentence above.")
+    if byte_token := next(
+        (token for token in recording.streams[0].tokens if PIECE.search(token)), None
+    ):
+        notes.caption(
+            f"“{literal(byte_token)}” and its like are bytes: a character that the vocabulary "
+            f"lacks is "
             "read byte by byte."
         )
-    if not fits_address(made.text):
-        words.info(
-            f"This text is too long for a link ({len(made.text):,} characters). It stays in this "
+    if not fits_address(recording.text):
+        notes.info(
+            f"This text is too long for a link ({len(recording.text):,} characters). It stays "
+            f"in this "
             "tab; reloading the page or sharing its address does not bring it back, so keep a "
             "copy."
         )
-    return Run(made.model.name, st.session_state.text, (), target)
+    return Run(recording.model.name, st.session_state.text, (), target)
 
 
-def read() -> Run:
+def read_current() -> Run:
     """What a page is of: the text on screen, recorded, and what was typed for a decoder to read,
     which is told."""
     # A short text is there before a spinner would be.
     long = len(st.session_state.text) > SHORT
     with st.spinner("Reading the text …") if long else nullcontext():
         target = typed_target(st.session_state.model)
-        source = shown(target=target)
-    tell_target(target)
+        source = current_run(target=target)
+    show_target(target)
     return source
 
 
@@ -116,7 +123,7 @@ def typed_target(model: str) -> str | None:
     return typed if typed.strip() and handle(model).card.kind == "encoder-decoder" else None
 
 
-def tell_target(target: str | None) -> None:
+def show_target(target: str | None) -> None:
     """Say that the decoder reads what the reader typed on another page, and offer to let it go."""
     if target is None:
         return

@@ -59,7 +59,7 @@ class ExportSource:
 
 
 @dataclass(frozen=True)
-class Taken:
+class PageExport:
     """A view of a recording, and of another one beside it in some views, under choices (name,
     value)."""
 
@@ -82,7 +82,7 @@ class Taken:
         )
 
 
-def taken(page: str) -> Taken:
+def page_export(page: str) -> PageExport:
     """What of a page leaves it, as the reader has it on screen; all heads where the page's own view
     cannot be had of this model."""
     state = st.session_state
@@ -95,7 +95,7 @@ def taken(page: str) -> Taken:
         view, source = "heads", plain
     if view not in export.OF_TWO:
         other = None
-    return Taken(view, source, other, _choices(page, view))
+    return PageExport(view, source, other, _choices(page, view))
 
 
 def _is_checkpoints(page: str) -> bool:
@@ -134,43 +134,43 @@ def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource
 def _choices(page: str, view: str) -> tuple[tuple[str, str], ...]:
     """The choices that a view takes, as the page has them on screen."""
     if view == "comparison":
-        return _opened() if page == "compare" else _silenced()
-    chosen = _chosen(view)
+        return _comparison_choices() if page == "compare" else _edit_choices()
+    chosen = _view_choices(view)
     if _is_checkpoints(page) and st.session_state.train_of:
         chosen = tuple((dict(chosen) | {"attention": st.session_state.train_of}).items())
     return chosen
 
 
-def back(page: str) -> str:
+def base_address(page: str) -> str:
     """The address of this Headlight, without the page's own name."""
     where = urlsplit(st.context.url or "")
     path = where.path.removesuffix("/").removesuffix(page)
     return f"{where.scheme}://{where.netloc}{path}" if where.scheme else ""
 
 
-def _chosen(view: str) -> tuple[tuple[str, str], ...]:
-    wanted = url_state.wanted()
-    if wanted.get("view") not in export.DRAWN:  # a table, or another library's picture
-        wanted.pop("view", None)
-    return tuple((name, wanted[name]) for name in CHOICES_OF[view] if wanted.get(name))
+def _view_choices(view: str) -> tuple[tuple[str, str], ...]:
+    parameters = url_state.link_parameters()
+    if parameters.get("view") not in export.DRAWN:  # a table, or another library's picture
+        parameters.pop("view", None)
+    return tuple((name, parameters[name]) for name in CHOICES_OF[view] if parameters.get(name))
 
 
-def _opened() -> tuple[tuple[str, str], ...]:
+def _comparison_choices() -> tuple[tuple[str, str], ...]:
     """What Compare shows: its choices, and the pair of heads that is open. Where its heads are
     looked at, that of B is found from that of A, unless it was chosen."""
     state = st.session_state
     pair = state.get("pair shown", "").split(".")
-    found = state.other_view == "Heads" and state.other_pair.count(".") < 3
-    shown = ".".join(pair[:2] if found else pair)
-    return _chosen("comparison") + ((("other_pair", shown),) if shown else ())
+    is_paired = state.other_view == "Heads" and state.other_pair.count(".") < 3
+    value = ".".join(pair[:2] if is_paired else pair)
+    return _view_choices("comparison") + ((("other_pair", value),) if value else ())
 
 
-def _silenced() -> tuple[tuple[str, str], ...]:
+def _edit_choices() -> tuple[tuple[str, str], ...]:
     """What Switches shows of a comparison: an attention, and the head that is open."""
     state = st.session_state
-    named = (("attention", state.attention),) if state.attention else ()
+    attention = (("attention", state.attention),) if state.attention else ()
     head = (str(state.layer), str(state.head))
-    return named + ((("other_pair", ".".join(head)),) if all(head) else ())
+    return attention + ((("other_pair", ".".join(head)),) if all(head) else ())
 
 
 def _source(side: Any, typed: str | None) -> ExportSource:
@@ -181,18 +181,18 @@ def _source(side: Any, typed: str | None) -> ExportSource:
 
 def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
     """True where the view can be had of this model and text."""
-    offers = models.offers(source.model)
+    capabilities = models.capabilities(source.model)
     try:
         recording = source.recording()
-        beside = other.recording() if other and view in export.OF_TWO else None
+        other_recording = other.recording() if other and view in export.OF_TWO else None
     except ValueError:  # edits that this model or text cannot follow
         return False
     if view in ("anatomy", "lookup"):
         return recording.attention[0].opens
     return {
-        "lens": bool(offers.logits),
+        "lens": bool(capabilities.logits),
         "alignment": len(recording.streams) > 1,
-        "comparison": beside is not None,
+        "comparison": other_recording is not None,
         "positions": "pos.wrote" in recording.streams[0].sites,
         "residual": bool(recording.streams[0].writes()),
     }.get(view, True)
@@ -202,7 +202,7 @@ def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
 DRAWN, SUMS = export.DRAWN, export.SUMS
 WORDS = {"heads": "all heads", "lens": "the logit lens", "paths": "the paths"}
 # What the lines of a page make that has no file of its own.
-MADE = {"claims": "every claim’s verdict", "sentences": "these tables"}
+CODE_RESULTS = {"claims": "every claim’s verdict", "sentences": "these tables"}
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class File:
     make: Callable[[], Any]
 
 
-class _Offered(threading.local):
+class _MenuState(threading.local):
     """What the run of this thread offers: files; what lines of Python make, of which recordings,
     what they import and the lines, where the view on screen has no file; and what lines beside it
     import, and these."""
@@ -227,37 +227,39 @@ class _Offered(threading.local):
         self.more: tuple[list[str], list[str]] = ([], [])
 
 
-_offered = _Offered()
+_menu_state = _MenuState()
 
 
 def begin() -> None:
     """Forget what the last run offered."""
-    _offered.files, _offered.numbers, _offered.more = {}, None, ([], [])
+    _menu_state.files, _menu_state.numbers, _menu_state.more = {}, None, ([], [])
 
 
 def offer(label: str, name: str, mime: str, make: Callable[[], Any]) -> None:
     """Put a file of the page into the menu, in place of one of the same name."""
-    _offered.files[name] = File(label, name, mime, make)
+    _menu_state.files[name] = File(label, name, mime, make)
 
 
-def numbers(what: str, of: Sequence[Run], needs: Sequence[str], lines: Sequence[str]) -> None:
+def offer_numbers_code(
+    title: str, runs: Sequence[Run], needs: Sequence[str], lines: Sequence[str]
+) -> None:
     """Put the lines of Python into the menu that give the numbers of the view on screen, `what`, in
     the place of those that make the page's file, which shows another view. of, needs and lines as
     in `recipe.numbers`."""
-    _offered.numbers = what, of, (needs, lines)
+    _menu_state.numbers = title, runs, (needs, lines)
 
 
-def more(needs: Sequence[str], *lines: str) -> None:
+def offer_more_code(needs: Sequence[str], *lines: str) -> None:
     """Put lines behind those that make the page's file or give the numbers of the view: they give
     what of the page is in neither. In them `model` and `recording` are those of the lines
     before."""
-    _offered.more[0].extend(needs)
-    _offered.more[1].extend(lines)
+    _menu_state.more[0].extend(needs)
+    _menu_state.more[1].extend(lines)
 
 
-def sources(*of: Run) -> list[python_snippets.Source]:
+def sources(*runs: Run) -> list[python_snippets.Source]:
     """Recordings as lines of Python name them."""
-    return [(each.model, each.text, to_line(each.edits), each.target) for each in of]
+    return [(each.model, each.text, to_line(each.edits), each.target) for each in runs]
 
 
 def menu() -> Any:
@@ -275,36 +277,44 @@ def menu() -> Any:
 
 def fill(room: Any, page: str) -> None:
     """Fill the menu, if it is open. The page has run, so everything that it offers is known."""
-    files, told, beside = list(_offered.files.values()), _offered.numbers, _offered.more
+    files, numbers_code, extra_code = (
+        list(_menu_state.files.values()),
+        _menu_state.numbers,
+        _menu_state.more,
+    )
     begin()
     if not room.open:
         return
-    out = taken(page)
+    out = page_export(page)
     with room:
         st.markdown("**Pictures of this page**")
         image_export.show("export pictures")
         if files:
             st.markdown("**Numbers and pages**")
         with st.container(horizontal=True, gap="small"):
-            for at, each in enumerate(files):
-                _button(literal(each.label), each, f"export {at}")
+            for at, file in enumerate(files):
+                _button(literal(file.label), file, f"export {at}")
         st.markdown("**One HTML file**, interactive, with no network")
         with st.container(horizontal=True, gap="small"):
             _page(out, page)
             if page == "attention":
                 _page(replace(out, view="findings", choices=()), page)
-        if told is None:
+        if numbers_code is None:
             numbers_too = " again"
-            if beside[1] and page not in MADE:
+            if extra_code[1] and page not in CODE_RESULTS:
                 numbers_too += ", and the numbers beside it"
-            st.markdown(f"**Python** that makes {_made(out, page)}{numbers_too}")
+            st.markdown(f"**Python** that makes {_code_result(out, page)}{numbers_too}")
         else:
-            st.markdown(f"**Python** that gives the numbers of {told[0]}")
-        code = lines(out, page, beside) if told is None else _numbers(*told[1:], beside)
+            st.markdown(f"**Python** that gives the numbers of {numbers_code[0]}")
+        code = (
+            lines(out, page, extra_code)
+            if numbers_code is None
+            else _numbers(*numbers_code[1:], extra_code)
+        )
         st.code(code, language="python", wrap_lines=True, height=240)
 
 
-def lines(out: Taken, page: str, beside: python_snippets.More = ((), ())) -> str:
+def lines(out: PageExport, page: str, extra_code: python_snippets.More = ((), ())) -> str:
     """The lines of Python for a page. beside: as in `recipe.recipe`."""
     source = out.source
     if page == "claims":
@@ -313,28 +323,30 @@ def lines(out: Taken, page: str, beside: python_snippets.More = ((), ())) -> str
         )
     texts, attention = st.session_state.get("sentences read", ((), ""))
     if page == "sentences" and texts:
-        return python_snippets.many(source.model, texts, attention, beside)
+        return python_snippets.many(source.model, texts, attention, extra_code)
     other = astuple(out.other) if out.other else None
     file = f"{out.view}.html"
-    return python_snippets.recipe(out.view, astuple(source), other, out.choices, file, beside)
+    return python_snippets.recipe(out.view, astuple(source), other, out.choices, file, extra_code)
 
 
-def _numbers(of: Sequence[Run], asked: python_snippets.More, beside: python_snippets.More) -> str:
+def _numbers(
+    runs: Sequence[Run], numbers_code: python_snippets.More, extra_code: python_snippets.More
+) -> str:
     """The lines of Python for a view without a file."""
-    needs, made = ((*one, *more) for one, more in zip(asked, beside))
-    return python_snippets.numbers(sources(*of), needs, made)
+    needs, code_lines = ((*one, *more) for one, more in zip(numbers_code, extra_code))
+    return python_snippets.numbers(sources(*runs), needs, code_lines)
 
 
-def _page(out: Taken, page: str) -> None:
+def _page(out: PageExport, page: str) -> None:
     words = WORDS.get(out.view, out.view)
     name = f"headlight-{out.source.model.replace('/', '-').replace(':', '-')}-{out.view}.html"
-    file = File("", name, "text/html", partial(out.page, back(page)))
+    file = File("", name, "text/html", partial(out.page, base_address(page)))
     _button(words[0].upper() + words[1:], file, f"export page {out.view}")
 
 
-def _made(out: Taken, page: str) -> str:
+def _code_result(out: PageExport, page: str) -> str:
     """What the lines of a page make."""
-    return MADE.get(page) or WORDS.get(out.view, f"the view “{out.view}”")
+    return CODE_RESULTS.get(page) or WORDS.get(out.view, f"the view “{out.view}”")
 
 
 def _button(label: str, file: File, key: str) -> None:

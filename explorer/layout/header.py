@@ -10,7 +10,13 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from explorer.analysis.formatting import signed
-from explorer.analysis.layer_map import Station, held, likeliest, pusher, stations
+from explorer.analysis.layer_map import (
+    Station,
+    largest_head_part,
+    selected_token,
+    stations,
+    top_tokens,
+)
 from explorer.analysis.logit_lens import part_key, part_name
 from explorer.components import layer_map as layer_map_components
 from explorer.components import presenter, sentence
@@ -41,7 +47,7 @@ def class_bar(pages: Mapping[str, str]) -> None:
     subject = {name: well_formed(st.session_state[name]) for name in defaults}
     fits = url_state.fits_address(st.session_state.text)
     page = st.session_state.page
-    at = f"/{page}?{urlencode(url_state.shown())}"
+    at = f"/{page}?{urlencode(url_state.query_parameters())}"
     texts = {f"/{name}": text for name, text in url_state.FIRST_TEXTS.items()}
     show(defaults, texts, subject if fits else None, at, names)
 
@@ -49,7 +55,7 @@ def class_bar(pages: Mapping[str, str]) -> None:
 # The one line at the top of every page: the sentence, the model, examples that suit it, and the
 # link to what is on screen.
 
-MOST_LIVE = 400  # characters up to which a text is drawn while it is typed
+MAX_LIVE_CHARACTERS = 400  # characters up to which a text is drawn while it is typed
 
 
 def sentence_field(names: list[str], on_borrow: Callable[[], None]) -> Any:
@@ -62,14 +68,14 @@ def sentence_field(names: list[str], on_borrow: Callable[[], None]) -> Any:
             state.model,
             "typed text",
             settings().max_chars,
-            len(state.text) <= MOST_LIVE and not models.is_borrowed(state.model),
+            len(state.text) <= MAX_LIVE_CHARACTERS and not models.is_borrowed(state.model),
             _take_typed,
         )
         st.selectbox(
             "Model",
             names,
             key="model",
-            format_func=named,
+            format_func=model_label,
             on_change=url_state.forget_head,
             label_visibility="collapsed",
             width=240,
@@ -95,10 +101,10 @@ def sentence_field(names: list[str], on_borrow: Callable[[], None]) -> Any:
         return export_menu.menu()
 
 
-def named(model: str) -> str:
+def model_label(model: str) -> str:
     """A model's name and what it is for."""
-    said = model_descriptions.purpose(model)
-    return f"{models.title(model)} · {said}" if said else models.title(model)
+    purpose = model_descriptions.purpose(model)
+    return f"{models.title(model)} · {purpose}" if purpose else models.title(model)
 
 
 def _take_typed() -> None:
@@ -122,7 +128,7 @@ def _examples() -> None:
         args=(texts,),
         label_visibility="collapsed",
     )
-    st.markdown(current_recording.about(state.model))
+    st.markdown(current_recording.model_card(state.model))
 
 
 def _to_class() -> None:
@@ -141,7 +147,7 @@ def _share() -> None:
         on_change="rerun",
     ) as box:
         if box.open:
-            query = urlencode(url_state.wanted())
+            query = urlencode(url_state.link_parameters())
             st.caption("This link opens the same text, model and choices elsewhere.")
             link = f"{st.context.url or ''}{'?' + query if query else ''}"
             st.code(link, language=None, wrap_lines=True)
@@ -166,7 +172,7 @@ BLOCK_PAGES = {
     "ffn": "residual",
 }
 # Which stops each page shows.
-LIT = {
+HIGHLIGHTED = {
     "attention": ("heads", "cross"),
     "anatomy": ("heads", "cross"),
     "summaries": ("heads", "cross"),
@@ -183,97 +189,117 @@ LABELS = {
     "cross": ("cross", ""),
     "ffn": ("FFN", ""),
 }
-SAID = {
+DESCRIPTIONS = {
     "words": "The words as vectors",
     "positions": "The position is added",
     "heads": "Layer {}: the heads look at other words",
     "cross": "Layer {}: the decoder looks at the source",
     "ffn": "Layer {}: the feed-forward network, each word by itself",
 }
-MOST = 14  # layers a row has room for; of deeper models every few are shown
-NAMED = 16  # stops a row has room for with all their names; of more the first layer’s have theirs
+MAX_LAYERS = 14  # layers a row has room for; of deeper models every few are shown
+MAX_NAMED_STOPS = (
+    16  # stops a row has room for with all their names; of more the first layer’s have theirs
+)
 
 
 def layer_map(page: str) -> None:
     """The map of the text and model on screen, with the part that `page` shows lit."""
     state = st.session_state
-    shown = state.get("on the map") if page == "translation" else None  # which has its own model
+    run = state.get("on the map") if page == "translation" else None  # which has its own model
     target = current_recording.typed_target(state.model)
-    recording = (shown or cache.Run(state.model, state.text, (), target)).recording()
-    stream, token = held(recording, str(state.get("token", "")) or _opened_on(recording))
-    passed = stations(recording, stream, token)
-    every = -(-recording.model.n_layer // MOST)
-    passed = tuple(each for each in passed if each.layer < 0 or each.layer % every == 0)
-    word = recording.stream(stream).tokens[token]
-    named = len(passed) <= NAMED
+    recording = (run or cache.Run(state.model, state.text, (), target)).recording()
+    stream, token = selected_token(
+        recording, str(state.get("token", "")) or _opening_token(recording)
+    )
+    visible = stations(recording, stream, token)
+    stride = -(-recording.model.n_layer // MAX_LAYERS)
+    visible = tuple(
+        station for station in visible if station.layer < 0 or station.layer % stride == 0
+    )
+    label = recording.stream(stream).tokens[token]
+    show_names = len(visible) <= MAX_NAMED_STOPS
     stops = [
-        _stop(each, page, word if each.stream == stream else "the source", before, named)
-        for before, each in zip((None, *passed), passed)
+        _stop(
+            station, page, label if station.stream == stream else "the source", previous, show_names
+        )
+        for previous, station in zip((None, *visible), visible)
     ]
-    about = f"The way of “{word}” through the model"
+    about = f"The way of “{label}” through the model"
     layer_map_components.show(
-        stops, _said(recording, stream, token), page == "predictions", about, _go
+        stops,
+        _current_prediction(recording, stream, token),
+        page == "predictions",
+        about,
+        _open_stop,
     )
 
 
-def _opened_on(recording: Recording) -> str:
+def _opening_token(recording: Recording) -> str:
     """The word that an encoder's first page opens on; "" where none is, and for other models."""
     if recording.model.kind != "encoder":
         return ""
-    word = controls.word(recording, recording.attention[0])
+    word = controls.opening_word(recording, recording.attention[0])
     return "" if word is None else str(word)
 
 
-def _stop(each: Station, page: str, word: str, before: Station | None, named: bool) -> Stop:
-    says = SAID[each.what].format(each.layer)
-    if not isnan(each.share):
-        says += f". What it wrote for “{word}” is {each.share:.2f} of the vector’s length"
-    begins = before is None or before.layer != each.layer or before.stream != each.stream
-    label, short = LABELS.get(each.what, (word, word))
-    if begins and each.layer >= 0:
-        label, short = f"{each.layer} · {label}", f"{each.layer}"
+def _stop(
+    station: Station, page: str, token_label: str, previous: Station | None, show_names: bool
+) -> Stop:
+    description = DESCRIPTIONS[station.what].format(station.layer)
+    if not isnan(station.share):
+        description += (
+            f". What it wrote for “{token_label}” is {station.share:.2f} of the vector’s length"
+        )
+    is_first = (
+        previous is None or previous.layer != station.layer or previous.stream != station.stream
+    )
+    label, short = LABELS.get(station.what, (token_label, token_label))
+    if is_first and station.layer >= 0:
+        label, short = f"{station.layer} · {label}", f"{station.layer}"
     return Stop(
-        label=label if named or each.layer == 0 or each.what == "words" else short,
+        label=label if show_names or station.layer == 0 or station.what == "words" else short,
         short=short,
-        says=says,
-        goal=BLOCK_PAGES[each.what] + (f":{each.layer}" if each.what in ("heads", "cross") else ""),
-        bar=-1.0 if isnan(each.share) else min(1.0, each.share),
-        lit=each.what in LIT.get(page, ()),
-        gap=begins and before is not None,
+        says=description,
+        goal=BLOCK_PAGES[station.what]
+        + (f":{station.layer}" if station.what in ("heads", "cross") else ""),
+        bar=-1.0 if isnan(station.share) else min(1.0, station.share),
+        lit=station.what in HIGHLIGHTED.get(page, ()),
+        gap=is_first and previous is not None,
     )
 
 
-def _said(recording: Recording, stream: str, token: int) -> CurrentPrediction:
+def _current_prediction(recording: Recording, stream: str, token: int) -> CurrentPrediction:
     """What the model says at a token, and which head pushed it there."""
     model = recording.model.name
-    if models.offers(model).logits != stream:
+    if models.capabilities(model).logits != stream:
         return CurrentPrediction()
-    best, p = likeliest(cache.logits(recording, stream, token))
+    best, p = top_tokens(cache.logits(recording, stream, token))
     labels = models.labels(model, best)
-    whole = {}
-    if token == len(recording.stream(stream).tokens) - 1 < controls.MOST_TOKENS:
-        whole = whole_words(model, recording.text, (), list(zip(best, p)), most=1)
+    completions = {}
+    if token == len(recording.stream(stream).tokens) - 1 < controls.MAX_OPENING_TOKENS:
+        completions = whole_words(model, recording.text, (), list(zip(best, p)), limit=1)
     words = [
-        (whole[id].word if id in whole else label, own) for id, label, own in zip(best, labels, p)
+        (completions[id].word if id in completions else label, probability)
+        for id, label, probability in zip(best, labels, p)
     ]
     pieces = "".join(
-        f". {each.word}: the probability is that of its first piece, {each.pieces[0]}"
-        for each in whole.values()
+        f". {word.word}: the probability is that of its first piece, {word.pieces[0]}"
+        for word in completions.values()
     )
-    if models.offers(model).no_parts:  # a logit that is no sum has no parts
+    if models.capabilities(model).no_parts:  # a logit that is no sum has no parts
         return CurrentPrediction(words, note=pieces)
     try:
-        part = pusher(cache.attribution(recording, stream, token, best[0]))
+        part = largest_head_part(cache.attribution(recording, stream, token, best[0]))
     except ValueError:  # what a model in its own code was heard to write does not add up here
         part = None
     if part is None:
         return CurrentPrediction(words, note=pieces)
-    says = f"{part_name(part)} pushed “{labels[0]}” most: {signed(part.value)} to its logit"
+    reason = f"{part_name(part)} pushed “{labels[0]}” most: {signed(part.value)} to its logit"
     head = f"L{part.layer} {'cross ' * (part.attention == 'cross')}H{part.head}"
-    return CurrentPrediction(words, head, says, f"predictions:{token}:{part_key(part)}", pieces)
+    return CurrentPrediction(words, head, reason, f"predictions:{token}:{part_key(part)}", pieces)
 
 
-def _go() -> None:
+def _open_stop() -> None:
     """The stop that was chosen: its page, opened on its layer, or on the head that pushed."""
     state = st.session_state
     page, _, rest = str(state["way"].get("goal") or "").partition(":")
@@ -289,7 +315,7 @@ def _go() -> None:
         state.layer = rest
 
 
-ASK_AGAIN = 0.2  # seconds between two looks at how far a model has come
+POLL_INTERVAL = 0.2  # seconds between two looks at how far a model has come
 
 
 def header() -> Any:
@@ -297,14 +323,14 @@ def header() -> Any:
     cannot be used is named, and the last one stays. Returns the Export menu."""
     state = st.session_state
     words = st.container()
-    url_state.settle()
+    url_state.apply_fallback()
     with words:
-        ready()
-        if url_state.settle():  # one that had to be fetched first to be judged
-            ready()
-    menu = sentence_field(options(), open_dialog)
+        ensure_loaded()
+        if url_state.apply_fallback():  # one that had to be fetched first to be judged
+            ensure_loaded()
+    menu = sentence_field(model_options(), open_dialog)
     if state.pop("borrowing", False):
-        borrow()
+        hf_model_dialog()
     if name := state.pop("unknown_model", None):
         words.warning(
             f"The link asks for a model called {literal(name)}, which is not here. "
@@ -317,7 +343,7 @@ def header() -> Any:
                 f"which this visit has not opened yet. {literal(models.title(state.model))} is "
                 "shown until it is."
             )
-            st.button("Fetch it", key="fetch offered", on_click=take_offered)
+            st.button("Fetch it", key="fetch offered", on_click=accept_offer)
     if refused := state.pop("refused", None):
         words.warning(
             f"{literal(refused.rstrip('.'))}. The model shown is "
@@ -326,28 +352,28 @@ def header() -> Any:
     return menu
 
 
-def options() -> list[str]:
+def model_options() -> list[str]:
     """The models to choose from: those that are here, those that this visitor opened, and the one
     on screen."""
     return list(dict.fromkeys((*models.choices(), st.session_state.model)))
 
 
-def ready() -> None:
+def ensure_loaded() -> None:
     """Wait until the model on screen is in memory, with a bar that says how far it has come; go
     back to the last one where it cannot be used."""
     state = st.session_state
-    if problem := fetched(state.model):
-        event_log.refused("model")
+    if problem := fetch_model(state.model):
+        event_log.log_refusal("model")
         state.refused = problem
         state.model = state.get("last_model", models.DEFAULT_MODEL)
         url_state.forget_head()
-        if fetched(state.model):
+        if fetch_model(state.model):
             state.model = models.DEFAULT_MODEL
-    models.remember(state.model)
+    models.remember_opened(state.model)
     state.last_model = state.model
 
 
-def fetched(name: str) -> str:
+def fetch_model(name: str) -> str:
     """Load a model while the page shows its progress; says why where it cannot be used."""
     if models.is_loaded(name):
         return ""
@@ -356,7 +382,7 @@ def fetched(name: str) -> str:
     loading = models.Loading.of(name)
     if name not in registry.names():
         bar = st.progress(0.0, text=f"Fetching {literal(models.title(name))} …")
-        while not loading.wait(ASK_AGAIN):
+        while not loading.wait(POLL_INTERVAL):
             bar.progress(
                 loading.share,
                 text=(
@@ -369,7 +395,7 @@ def fetched(name: str) -> str:
     return loading.problem
 
 
-def take_offered() -> None:
+def accept_offer() -> None:
     """The reader wants the model that the link names."""
     st.session_state.wanted_model = st.session_state.pop("offered_model")
 
@@ -380,7 +406,7 @@ def open_dialog() -> None:
 
 
 @st.dialog("A Hugging Face model", width="large")
-def borrow() -> None:
+def hf_model_dialog() -> None:
     """Ask for a model, fetch it, try it, and open it; where it does not fit, say why and keep what
     was asked for."""
     if settings().public:
@@ -399,8 +425,8 @@ def borrow() -> None:
         where = wide.text_input(
             "Name or folder", key="wanted where", placeholder="owner/name, or /a/folder"
         )
-        asked = narrow.form_submit_button("Open it", width="stretch")
-    if asked:
+        submitted = narrow.form_submit_button("Open it", width="stretch")
+    if submitted:
         open_model(where)
     already_here()
     if missing := registry.absent():
@@ -415,23 +441,23 @@ def borrow() -> None:
 def already_here() -> None:
     """What can be opened without fetching: what this visit has opened, MiniLM, and what lies in
     this machine's cache of the hub."""
-    found = [name for name in models.choices() if ":" in name or name in registry.PACKAGED]
-    held = [name for name in registry.fetched() if name not in map(models.title, found)]
-    if not (found or held):
+    listed = [name for name in models.choices() if ":" in name or name in registry.PACKAGED]
+    cached = [name for name in registry.cached_models() if name not in map(models.title, listed)]
+    if not (listed or cached):
         return
     st.caption("Already here:")
     with st.container(horizontal=True):
-        for name in (*found, *held):
+        for name in (*listed, *cached):
             st.button(
                 literal(models.title(name)),
                 key=f"already {name}",
-                on_click=want,
+                on_click=request_model,
                 args=(name,),
                 type="tertiary",
             )
 
 
-def want(name: str) -> None:
+def request_model(name: str) -> None:
     """The reader wants a model that is here."""
     if ":" in name or name in registry.PACKAGED:
         st.session_state.wanted_model = name
@@ -442,21 +468,21 @@ def want(name: str) -> None:
 
 def open_model(where: str) -> None:
     """Fetch and try the model that a reader named, and go to it."""
-    finding = models.Loading.found(where)
+    loading = models.Loading.found(where)
     words = st.empty()
     with words.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text="Looking for it …")
-        st.button("Cancel", key="cancel loading", on_click=finding.stop)
-    while not finding.wait(ASK_AGAIN):
+        st.button("Cancel", key="cancel loading", on_click=loading.stop)
+    while not loading.wait(POLL_INTERVAL):
         bar.progress(
-            finding.share,
-            text=f"{finding.share:.0%} fetched" if 0 < finding.share < 1 else "Trying it …",
+            loading.share,
+            text=f"{loading.share:.0%} fetched" if 0 < loading.share < 1 else "Trying it …",
         )
     words.empty()
-    if finding.problem or finding.result is None:
-        event_log.refused("model")
-        st.warning(literal(finding.problem))
+    if loading.problem or loading.result is None:
+        event_log.log_refusal("model")
+        st.warning(literal(loading.problem))
     else:
-        models.remember(finding.result)
-        st.session_state.wanted_model = finding.result
+        models.remember_opened(loading.result)
+        st.session_state.wanted_model = loading.result
         st.rerun()

@@ -36,30 +36,30 @@ TABS = {
     "claims": "Claims\u2003",  # beside a logo Streamlit cuts the row of tabs 16 px short
 }
 # Pages without a tab: a button of the frame leads there.
-ASIDE = {"classroom": "Class", "sentences": "Many sentences"}
+PAGES_WITHOUT_TAB = {"classroom": "Class", "sentences": "Many sentences"}
 
 
 @cache
 def mark() -> str:
     """The app's mark as an address that holds it whole, as Streamlit itself would make it."""
-    drawn = (EXPLORER / "static" / "headlight.svg").read_bytes()
-    return f"data:image/svg+xml;base64,{b64encode(drawn).decode()}"
+    svg = (EXPLORER / "static" / "headlight.svg").read_bytes()
+    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
 
 
 def pages() -> dict[str, Any]:
     """Every page by its name, for one run: Streamlit marks them while they run."""
-    return {name: copy(page) for name, page in _made().items()}
+    return {name: copy(page) for name, page in _all_pages().items()}
 
 
 @cache
-def _made() -> Mapping[str, Any]:
+def _all_pages() -> Mapping[str, Any]:
     return {
         name: st.Page(
             PAGES / f"{name}.py",
             title=title,
             url_path=name,
             default=name == FIRST_PAGE,
-            visibility="hidden" if name in ASIDE else "visible",
+            visibility="hidden" if name in PAGES_WITHOUT_TAB else "visible",
         )
-        for name, title in (TABS | ASIDE).items()
+        for name, title in (TABS | PAGES_WITHOUT_TAB).items()
     }

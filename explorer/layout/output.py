@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from explorer.analysis.csv import Cells, Columns, cells_of, to_csv
+from explorer.analysis.csv import Cells, Columns, count_cells, to_csv
 from explorer.layout import export_menu
 from explorer.state.cache import record
 from explorer.text import glossary
@@ -41,8 +41,8 @@ def markdown(text: str, *more: str) -> None:
 
 MOST_CELLS = 60_000  # of a table on screen: with more a browser is slow
 ROW, HEAD, TALLEST = 35, 40, 440  # pixels
-EVERY = "Every number of this picture as a table"
-LONGEST = 60  # letters of a file's name in the menu
+ALL_NUMBERS = "Every number of this picture as a table"
+MAX_LABEL = 60  # letters of a file's name in the menu
 
 
 def offer_csv(
@@ -54,12 +54,12 @@ def offer_csv(
     """Put named columns into the Export menu as a CSV file, by `label` or by the first words
     `about` them. A function of columns is called when the file is asked for; it runs outside the
     visit."""
-    make = lambda: to_csv(_made(columns), about)
+    make = lambda: to_csv(_evaluated(columns), about)
     export_menu.offer(label or f"{_short(about[0])} as CSV", f"{file}.csv", "text/csv", make)
 
 
 def _short(words: str) -> str:
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 2].rstrip()} …"
+    return words if len(words) <= MAX_LABEL else f"{words[: MAX_LABEL - 2].rstrip()} …"
 
 
 def offer_recording(
@@ -72,16 +72,16 @@ def offer_recording(
     and no arrays."""
     make = lambda: to_npz(record(model, text, edits, target=target))
     name, mime = f"headlight-{model}{'-edited' if edits else ''}.npz", "application/octet-stream"
-    what = "The whole recording with the edits" if edits else "The whole recording"
-    export_menu.offer(f"{what} as NPZ", name, mime, make)
+    label = "The whole recording with the edits" if edits else "The whole recording"
+    export_menu.offer(f"{label} as NPZ", name, mime, make)
 
 
 def data_table(columns: Columns, alt: str, form: str = "%.4f", **forms: str) -> None:
     """Named columns as a table. `form` is how numbers with a fraction are written, `forms` how
     those of a column are."""
-    if cells_of(columns) > MOST_CELLS:
+    if count_cells(columns) > MOST_CELLS:
         st.info(
-            f"{cells_of(columns):,} cells are more than a browser shows well. The file has them "
+            f"{count_cells(columns):,} cells are more than a browser shows well. The file has them "
             "all."
         )
         return
@@ -103,20 +103,20 @@ def with_table(
     columns: Columns | Callable[[], Columns],
     about: Sequence[str],
     file: str,
-    label: str = EVERY,
+    label: str = ALL_NUMBERS,
     form: str = "%.4g",
 ) -> None:
     """A table that can be opened, made when it is; its file stands in the Export menu. `about`
     begins with what the table shows."""
     with st.expander(label, key=f"table {file}", on_change="rerun") as box:
         if box.open:
-            data_table(_made(columns), about[0] if about else label, form)
-    what = "" if label == EVERY else re.sub(r",? ?[Aa]s a table$", "", label)
-    said = f"{what} as CSV" if what else ""
-    offer_csv(columns, about, file, said)
+            data_table(_evaluated(columns), about[0] if about else label, form)
+    title = "" if label == ALL_NUMBERS else re.sub(r",? ?[Aa]s a table$", "", label)
+    csv_label = f"{title} as CSV" if title else ""
+    offer_csv(columns, about, file, csv_label)
 
 
-def _made(columns: Columns | Callable[[], Columns]) -> Columns:
+def _evaluated(columns: Columns | Callable[[], Columns]) -> Columns:
     return columns() if callable(columns) else columns
 
 

@@ -32,7 +32,7 @@ from streamlit.runtime import Runtime
 
 from explorer.components import bundle
 from explorer.server.client_address import network
-from explorer.state.event_log import refused
+from explorer.state.event_log import log_refusal
 from explorer.state.settings import settings
 
 # One press of Back a page: what the browser remembers of the way through the app.
@@ -97,7 +97,7 @@ class NoErrorDialogs:
 # Pages of a few words: what stands there until Streamlit's scripts have run, and what is said
 # where there is no page or no room.
 
-LOOK = (
+STYLE = (
     "font: 1.125rem/1.6 system-ui, sans-serif; color: light-dark(#1f1b16, #f2ede4); "
     "background: light-dark(#fffdf9, #12151d); color-scheme: light dark; min-height: 100vh; "
     "padding: 20vh 10vw; box-sizing: border-box"
@@ -112,7 +112,7 @@ FONT = (
 def block(lines: tuple[str, ...]) -> str:
     """A few lines of HTML under the project's name."""
     return (
-        f'<div style="{LOOK}"><strong style="font-size: 1.75rem">Headlight</strong>'
+        f'<div style="{STYLE}"><strong style="font-size: 1.75rem">Headlight</strong>'
         + "".join(f"<br>{line}" for line in lines)
         + "</div>"
     )
@@ -125,11 +125,11 @@ ROOT_WITH_WORDS = (
 
 
 def page(
-    status: int, lines: tuple[str, ...], again: int = 0, headers: dict[str, str] | None = None
+    status: int, lines: tuple[str, ...], retry_after: int = 0, headers: dict[str, str] | None = None
 ) -> HTMLResponse:
     """A page of a few lines, which may hold HTML. `again`: seconds after which a browser asks for
     the same address once more."""
-    refresh = f'<meta http-equiv="refresh" content="{again}">' if again else ""
+    refresh = f'<meta http-equiv="refresh" content="{retry_after}">' if retry_after else ""
     return HTMLResponse(
         f'<!doctype html><html lang="en"><meta charset="utf-8">{refresh}'
         '<meta name="viewport" content="width=device-width"><title>Headlight</title>'
@@ -139,9 +139,9 @@ def page(
     )
 
 
-def link(to: str, name: str) -> str:
+def link(href: str, name: str) -> str:
     """A link to one of the app's own pages."""
-    return f'<a style="color: inherit" href="{escape(to)}">{escape(name)}</a>'
+    return f'<a style="color: inherit" href="{escape(href)}">{escape(name)}</a>'
 
 
 class Placeholder:
@@ -152,17 +152,17 @@ class Placeholder:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        held: list[Message] = []
+        messages: list[Message] = []
 
         async def with_words(message: Message) -> None:
             if message["type"] == "http.response.start" and Headers(scope=message).get(
                 "content-type", ""
             ).startswith("text/html"):
-                held.append(message)
-            elif held and message["type"] == "http.response.body":
-                held.append(message)
+                messages.append(message)
+            elif messages and message["type"] == "http.response.body":
+                messages.append(message)
                 if not message.get("more_body"):
-                    start, *parts = held
+                    start, *parts = messages
                     body = b"".join(part.get("body", b"") for part in parts).replace(
                         ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT
                     )
@@ -183,14 +183,14 @@ FIRST_PAGE = "attention"  # it stands at "/"
 METHODS = ("GET", "HEAD", "OPTIONS")
 # Streamlit's own routes that its page needs: is the server there, what may it do, a reader's
 # session, downloads and pictures, our font.
-OPEN = re.compile(
+GET_PATHS = re.compile(
     rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|"
     rf"favicon\.png|manifest\.json|healthz|readyz|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|picture|"
     rf"code\.svg))"
 )
 # What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
 # anything, and nothing is read from them.
-WRITTEN = re.compile(r"/class/(start|join|move|ask|reveal|answer|end|show)|/ahead")
+POST_PATHS = re.compile(r"/class/(start|join|move|ask|reveal|answer|end|show)|/ahead")
 
 
 @cache
@@ -206,7 +206,7 @@ def is_page(path: str) -> bool:
 
 def is_open(path: str) -> bool:
     """True for an address that is answered by more than "there is nothing here"."""
-    if is_page(path) or OPEN.fullmatch(path) or WRITTEN.fullmatch(path):
+    if is_page(path) or GET_PATHS.fullmatch(path) or POST_PATHS.fullmatch(path):
         return True
     if not path.startswith("/static/") or "\0" in path:
         return False
@@ -228,7 +228,7 @@ class RouteFilter:
 def refusal(scope: Scope) -> Response | None:
     """What is said to a request that goes no further, None for one that does."""
     path, method = scope["path"], scope["method"]
-    if method == "POST" and WRITTEN.fullmatch(path):
+    if method == "POST" and POST_PATHS.fullmatch(path):
         return None
     if path.strip("/") == FIRST_PAGE and method in ("GET", "HEAD"):
         query = scope["query_string"].decode("latin-1")
@@ -240,7 +240,7 @@ def refusal(scope: Scope) -> Response | None:
             )
             return page(404, ("There is no such page.", f"These are here: {links}."))
         return PlainTextResponse("There is nothing here.", 404)
-    if WRITTEN.fullmatch(path):
+    if POST_PATHS.fullmatch(path):
         return PlainTextResponse("This is only sent to.", 405, {"Allow": "POST"})
     if method not in METHODS:
         return PlainTextResponse("This is only read.", 405, {"Allow": ", ".join(METHODS)})
@@ -250,8 +250,10 @@ def refusal(scope: Scope) -> Response | None:
 # How many readers this server has at once, and what a newcomer sees when it has all it can serve.
 
 STREAM = "/_stcore/stream"
-ASK_AGAIN = 5  # seconds after which a waiting browser asks once more
-HELD = 10.0  # seconds for which a place is kept for a browser that has just been given the page
+RETRY_SECONDS = 5  # seconds after which a waiting browser asks once more
+RESERVATION_SECONDS = (
+    10.0  # seconds for which a place is kept for a browser that has just been given the page
+)
 FIRST_REQUEST = 10.0  # seconds within which a new connection asks for a page
 SILENCE = 3600.0  # seconds without a message after which a connection has no place any more
 SHARE = 0.05  # of all places: a network with no more connections makes room for no other network
@@ -302,25 +304,25 @@ class SlotCounter:
         """True where there is a place for one more reader of this network. `reserved`: places of
         pages that are on their way count as taken."""
         self._settle()
-        here = len(self._seated) + (len(self._reserved) if reserved else 0)
-        return here < self.limit or self._largest(network) is not None
+        occupied = len(self._seated) + (len(self._reserved) if reserved else 0)
+        return occupied < self.limit or self._largest(network) is not None
 
     def reserve(self, network: str) -> None:
         """Keep a place for a reader whose page is on its way."""
         self._make_room(network)
-        self._reserved.append((self.clock() + HELD, network))
+        self._reserved.append((self.clock() + RESERVATION_SECONDS, network))
 
     def take(self, network: str) -> Connection:
         """A reader is here; the place reserved longest for their network was for them."""
-        mine = next((each for each in self._reserved if each[1] == network), None)
-        if mine:
-            self._reserved.remove(mine)
+        reservation = next((each for each in self._reserved if each[1] == network), None)
+        if reservation:
+            self._reserved.remove(reservation)
         self._make_room(network)
-        made = Connection(network, self.clock())
-        self._seated[made] = None
+        connection = Connection(network, self.clock())
+        self._seated[connection] = None
         if len(self._seated) + len(self._idle) > 2 * self.limit and self._idle:
             self._idle.popitem(last=False)[0].close()
-        return made
+        return connection
 
     def heard(self, connection: Connection) -> None:
         """A reader asks for a page, or has asked and says something: the place is theirs."""
@@ -340,26 +342,26 @@ class SlotCounter:
         while self._reserved and self._reserved[0][0] < now:
             self._reserved.popleft()
         silent = []
-        for each in self._seated:
-            if now - each.latest < self.first:
+        for connection in self._seated:
+            if now - connection.latest < self.first:
                 break
-            if not each.requested or now - each.latest >= self.silence:
-                silent.append(each)
-        for each in silent:
-            self._give_up(each)
+            if not connection.requested or now - connection.latest >= self.silence:
+                silent.append(connection)
+        for connection in silent:
+            self._demote(connection)
 
-    def _give_up(self, connection: Connection) -> None:
+    def _demote(self, connection: Connection) -> None:
         del self._seated[connection]
         self._idle[connection] = None
 
     def _largest(self, newcomer: str) -> str | None:
         """The network with the most places, where it has more than its share and more than the
         newcomer's will have; None where no network has."""
-        held = Counter(each.network for each in self._seated)
-        held.update(each[1] for each in self._reserved)
-        network, most = max(held.items(), key=lambda each: each[1], default=("", 0))
+        slot_counts = Counter(each.network for each in self._seated)
+        slot_counts.update(each[1] for each in self._reserved)
+        network, most = max(slot_counts.items(), key=lambda each: each[1], default=("", 0))
         share = max(1, int(SHARE * self.limit))
-        return network if most > share and most > held[newcomer] + 1 else None
+        return network if most > share and most > slot_counts[newcomer] + 1 else None
 
     def _make_room(self, newcomer: str) -> None:
         self._settle()
@@ -367,21 +369,21 @@ class SlotCounter:
             return
         if (network := self._largest(newcomer)) is None:
             return
-        for each in self._reserved:
-            if each[1] == network:
-                self._reserved.remove(each)
+        for slot in self._reserved:
+            if slot[1] == network:
+                self._reserved.remove(slot)
                 return
-        self._give_up(next(each for each in self._seated if each.network == network))
+        self._demote(next(slot for slot in self._seated if slot.network == network))
 
 
-places = SlotCounter(settings().max_sessions)
+slots = SlotCounter(settings().max_sessions)
 
 
 class SessionLimit:
     """Counts readers by their connections; those who come when all places are taken wait on a page
     that lets them in."""
 
-    def __init__(self, app: ASGIApp, places: SlotCounter = places) -> None:
+    def __init__(self, app: ASGIApp, places: SlotCounter = slots) -> None:
         self.app, self.places = app, places
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -394,8 +396,8 @@ class SessionLimit:
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self.places.admits(network(scope)):
-            refused("full", page=scope["path"].strip("/") or "attention")
-            await full(self.places.limit)(scope, receive, send)
+            log_refusal("full", page=scope["path"].strip("/") or "attention")
+            await full_page(self.places.limit)(scope, receive, send)
             return
         self.places.reserve(network(scope))
         await self.app(scope, receive, send)
@@ -403,9 +405,9 @@ class SessionLimit:
     async def _reader(self, scope: Scope, receive: Receive, send: Send) -> None:
         # The reader's own page may be what is reserved; whoever was here a moment ago comes back to
         # their own session.
-        session = named(scope)
+        session = named_session(scope)
         if not self.places.admits(network(scope), reserved=False) and not is_known(session):
-            refused("full", page="stream")
+            log_refusal("full", page="stream")
             await receive()
             await send({"type": "websocket.close", "code": CROWDED_OUT})
             return
@@ -440,41 +442,48 @@ class Reader:
 
     async def _next(self, receive: Receive, send: Send) -> Message:
         """The next message; the end of the connection where it may stay no longer."""
-        here = self.connection
-        if here is None:
+        connection = self.connection
+        if connection is None:
             return await receive()
-        waits = not (here.requested or self.returns)
-        limit = here.latest + self.places.first - self.places.clock() if waits else None
-        coming, ending = asyncio.ensure_future(receive()), asyncio.ensure_future(self.ended.wait())
+        waits = not (connection.requested or self.returns)
+        limit = connection.latest + self.places.first - self.places.clock() if waits else None
+        incoming, ending = (
+            asyncio.ensure_future(receive()),
+            asyncio.ensure_future(self.ended.wait()),
+        )
         try:
-            await asyncio.wait({coming, ending}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-            if coming.done():
-                return self._count(here, coming.result())
+            await asyncio.wait(
+                {incoming, ending}, timeout=limit, return_when=asyncio.FIRST_COMPLETED
+            )
+            if incoming.done():
+                return self._count(connection, incoming.result())
         finally:
-            coming.cancel()
+            incoming.cancel()
             ending.cancel()
         code = CROWDED_OUT if self.ended.is_set() else UNASKED
         self.closed = True
         await send({"type": "websocket.close", "code": code})
         return {"type": "websocket.disconnect", "code": code}
 
-    def _count(self, here: Connection, message: Message) -> Message:
+    def _count(self, connection: Connection, message: Message) -> Message:
         """The message, after which this connection is no longer silent."""
-        if message["type"] == "websocket.receive" and (here.requested or asks(message)):
-            self.places.heard(here)
+        if message["type"] == "websocket.receive" and (
+            connection.requested or requests_page(message)
+        ):
+            self.places.heard(connection)
         return message
 
 
-def asks(message: Message) -> bool:
+def requests_page(message: Message) -> bool:
     """True for a message that asks for a page."""
     try:
-        said = BackMsg.FromString(message.get("bytes") or b"")
+        back_message = BackMsg.FromString(message.get("bytes") or b"")
     except DecodeError:
         return False
-    return said.WhichOneof("type") == "rerun_script"
+    return back_message.WhichOneof("type") == "rerun_script"
 
 
-def named(scope: Scope) -> str:
+def named_session(scope: Scope) -> str:
     """The session that a browser wants to come back to, its third subprotocol; "" for none."""
     entries = Headers(scope=scope).get("sec-websocket-protocol", "").split(",")
     return entries[2].strip() if len(entries) > 2 else ""
@@ -487,7 +496,7 @@ def is_known(session: str) -> bool:
     return Runtime.instance()._session_mgr.get_session_info(session) is not None
 
 
-def full(limit: int):
+def full_page(limit: int):
     """The page that says that there is no room, and asks again by itself."""
     return page(
         503,
@@ -495,27 +504,27 @@ def full(limit: int):
             f"All {limit} places are taken just now.",
             "This page lets you in as soon as there is room; your link is kept.",
         ),
-        again=ASK_AGAIN,
-        headers={"Retry-After": str(ASK_AGAIN)},
+        retry_after=RETRY_SECONDS,
+        headers={"Retry-After": str(RETRY_SECONDS)},
     )
 
 
 # What a browser may say on the line of its session: what the app's page says, and nothing else.
 
-SAID = {"rerun_script", "stop_script", "app_heartbeat"}
-ASKED = {"deferred_file", "dataframe_chunk"}  # a download, and the rows of a long table
+MESSAGE_TYPES = {"rerun_script", "stop_script", "app_heartbeat"}
+REQUEST_TYPES = {"deferred_file", "dataframe_chunk"}  # a download, and the rows of a long table
 LONGEST_ID = 64
-HALF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
-NO_FRAME = 1002  # the protocol's own word for what cannot be read
+LONE_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+PROTOCOL_ERROR = 1002  # the protocol's own word for what cannot be read
 
 
-def is_wanted(said: BackMsg) -> bool:
+def is_allowed_message(message: BackMsg) -> bool:
     """True for a message that the app's own page sends."""
-    if said.WhichOneof("type") != "backend_operation_request":
-        return said.WhichOneof("type") in SAID
-    asked = said.backend_operation_request
-    plain = asked.request_id.isprintable() and len(asked.request_id) <= LONGEST_ID
-    return plain and asked.WhichOneof("payload") in ASKED
+    if message.WhichOneof("type") != "backend_operation_request":
+        return message.WhichOneof("type") in MESSAGE_TYPES
+    request = message.backend_operation_request
+    plain = request.request_id.isprintable() and len(request.request_id) <= LONGEST_ID
+    return plain and request.WhichOneof("payload") in REQUEST_TYPES
 
 
 def well_formed(data: bytes) -> bytes:
@@ -524,7 +533,7 @@ def well_formed(data: bytes) -> bytes:
     try:
         BackMsg.FromString(data)
     except DecodeError:
-        return HALF_A_PAIR.sub("\ufffd".encode(), data)
+        return LONE_SURROGATE.sub("\ufffd".encode(), data)
     return data
 
 
@@ -548,14 +557,14 @@ class WebSocketFilter:
                 if message["type"] != "websocket.receive":
                     return message
                 try:
-                    whole = well_formed(message.get("bytes") or b"")
-                    if is_wanted(BackMsg.FromString(whole)):
-                        return {**message, "bytes": whole}
+                    frame = well_formed(message.get("bytes") or b"")
+                    if is_allowed_message(BackMsg.FromString(frame)):
+                        return {**message, "bytes": frame}
                 except DecodeError:
-                    refused("message")
+                    log_refusal("message")
                     ended = True
-                    await send({"type": "websocket.close", "code": NO_FRAME})
-                    return {"type": "websocket.disconnect", "code": NO_FRAME}
+                    await send({"type": "websocket.close", "code": PROTOCOL_ERROR})
+                    return {"type": "websocket.disconnect", "code": PROTOCOL_ERROR}
 
         async def unless_ended(message: Message) -> None:
             if not ended:
@@ -609,7 +618,7 @@ class SafeHeaders:
 # and the components' code.
 
 COMPRESSED = {".js", ".css", ".svg", ".json"}
-FOR_GOOD = {"Cache-Control": "public, immutable, max-age=31536000"}
+IMMUTABLE = {"Cache-Control": "public, immutable, max-age=31536000"}
 
 
 @lru_cache(maxsize=256)
@@ -627,11 +636,11 @@ class CompressedStatic:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        file = _asked_for(scope)
+        file = _compressible_file(scope)
         if file is None:
             await self.app(scope, receive, send)
             return
-        headers = {**FOR_GOOD, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+        headers = {**IMMUTABLE, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
         await Response(await run_in_threadpool(compressed, file), headers=headers, media_type=kind)(
             scope, receive, send
@@ -649,14 +658,14 @@ async def component(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in bundle.files():
         return Response("There is no such component.", status_code=404, media_type="text/plain")
-    headers = {**FOR_GOOD, "Vary": "Accept-Encoding"}
+    headers = {**IMMUTABLE, "Vary": "Accept-Encoding"}
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return Response(bundle.files()[name], media_type="text/javascript", headers=headers)
     headers["Content-Encoding"] = "gzip"
     return Response(packed(name), media_type="text/javascript", headers=headers)
 
 
-def _asked_for(scope: Scope) -> Path | None:
+def _compressible_file(scope: Scope) -> Path | None:
     """The static file a request names, if it may be sent compressed."""
     if scope["type"] != "http" or scope["method"] != "GET" or "/static/" not in scope["path"]:
         return None

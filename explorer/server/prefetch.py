@@ -24,7 +24,7 @@ from explorer.layout import controls
 from explorer.server import request_body
 from explorer.state import event_log, models
 from explorer.state.cache import Run
-from explorer.state.scheduling import line, room
+from explorer.state.scheduling import memory_budget, script_queue
 from explorer.views.attention import grid, head
 from explorer.views.attention.page_state import AttentionState, screen, telling_head, told_row
 
@@ -33,106 +33,115 @@ from explorer.views.attention.page_state import AttentionState, screen, telling_
 
 # What the pictures may be asked for with: the choices that a new text leaves as they are.
 OPTIONS = {"view": head.VIEWS, "scale": attention.SCALES, "tone": attention.TONES}
-AT = ("layer", "head")  # these too, as numbers
-LEFT = ("attention", *AT)
+HEAD_KEYS = ("layer", "head")  # these too, as numbers
+SELECTION_KEYS = ("attention", *HEAD_KEYS)
 
 
-@room.work()
-def pictures(model: str, text: str, asked: Mapping[str, str]) -> dict[str, bytes]:
+@memory_budget.work()
+def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, bytes]:
     """What the views draw, by their names, the same bytes as the page will send; none where they
     cannot be told beforehand: another choice, a model that is not at hand. Raises ValueError for an
     attention that the model does not have."""
-    known = all(asked[name] in OPTIONS.get(name, (asked[name],)) for name in asked)
-    if not known or not asked.keys() <= {*OPTIONS, *LEFT} or not at_hand(model):
+    valid = all(choices[name] in OPTIONS.get(name, (choices[name],)) for name in choices)
+    if not valid or not choices.keys() <= {*OPTIONS, *SELECTION_KEYS} or not is_ready(model):
         return {}
     source = Run(model, text)
-    named = asked.get("attention", "")
-    if not any(map(asked.get, LEFT)):
-        named = controls.telling_attention(source.recording())
-    on = screen(source, named)
-    chosen = DisplayOptions(
+    attention_name = choices.get("attention", "")
+    if not any(map(choices.get, SELECTION_KEYS)):
+        attention_name = controls.default_attention(source.recording())
+    page_state = screen(source, attention_name)
+    display = DisplayOptions(
         attention.UNITS[0],
-        attention.KEPT[0],
-        attention.SUMS[0],
-        asked.get("scale", attention.SCALES[0]),
-        asked.get("tone", attention.TONES[0]),
+        attention.TOKEN_FILTERS[0],
+        attention.ROW_SUMS[0],
+        choices.get("scale", attention.SCALES[0]),
+        choices.get("tone", attention.TONES[0]),
     )
-    heads = grid.drawn(on, chosen)[0]
-    at = asked_head(on, asked) or telling_head(on, controls.first(on.recording, on.attention))
-    row = told_row(on, at)
-    held = (row, row if on.axes.said is None else None)
-    view = on.view(at, HeadSelection(held, ""), chosen)
-    return {"heads": heads, "head": head.drawn(on, view, asked.get("view", head.VIEWS[0]))}
+    heads = grid.drawn(page_state, display)[0]
+    layer_head = chosen_head(page_state, choices) or telling_head(
+        page_state, controls.opening_finding(page_state.recording, page_state.attention)
+    )
+    row = told_row(page_state, layer_head)
+    selected = (row, row if page_state.axes.said is None else None)
+    view = page_state.view(layer_head, HeadSelection(selected, ""), display)
+    return {
+        "heads": heads,
+        "head": head.drawn(page_state, view, choices.get("view", head.VIEWS[0])),
+    }
 
 
-def at_hand(model: str) -> bool:
+def is_ready(model: str) -> bool:
     """True for a model that comes with this server and lies in memory."""
     return models.is_loaded(model) and not models.is_borrowed(model)
 
 
-def asked_head(on: AttentionState, asked: Mapping[str, str]) -> tuple[int, int] | None:
+def chosen_head(page_state: AttentionState, choices: Mapping[str, str]) -> tuple[int, int] | None:
     """The head that was chosen, where there is one."""
-    sizes = on.attention.pattern.shape[:2]
-    at = [asked.get(name, "") for name in AT]
-    if not all(each.isdecimal() and len(each) < 6 for each in at):
+    sizes = page_state.attention.pattern.shape[:2]
+    values = [choices.get(name, "") for name in HEAD_KEYS]
+    if not all(each.isdecimal() and len(each) < 6 for each in values):
         return None
-    layer, number = map(int, at)
+    layer, number = map(int, values)
     return (layer, number) if layer < sizes[0] and number < sizes[1] else None
 
 
 PATH = "/ahead"
-MOST_BYTES = 32_768  # of what is asked
-LONGEST = 4_000  # bytes of a text that is drawn so: a longer one fills the models
-MOST_AT_ONCE = 2  # requests that are answered
-MOST_RUNS = 6  # of the script within a second; a reader who types makes three
-NONE = Response(status_code=204, headers={"Cache-Control": "no-store"})
+MAX_BODY_BYTES = 32_768  # of what is asked
+MAX_TEXT_BYTES = 4_000  # bytes of a text that is drawn so: a longer one fills the models
+MAX_CONCURRENT = 2  # requests that are answered
+MAX_RECENT_RUNS = 6  # of the script within a second; a reader who types makes three
+NO_CONTENT = Response(status_code=204, headers={"Cache-Control": "no-store"})
 
 
-async def ahead(request: Request) -> Response:
+async def prefetch_pictures(request: Request) -> Response:
     """The two pictures, or nothing."""
-    said = await _read(request)
-    if said is None or line.ahead() >= MOST_AT_ONCE or line.begun_lately() > MOST_RUNS:
-        return NONE
+    arguments = await _parse_request(request)
+    if (
+        arguments is None
+        or script_queue.ahead() >= MAX_CONCURRENT
+        or script_queue.begun_lately() > MAX_RECENT_RUNS
+    ):
+        return NO_CONTENT
     try:
         # Until they are made, not until they are sent: whoever never reads would hold up all runs.
-        with line.before(said[:2]):
-            made = await run_in_threadpool(_pictures, *said)
+        with script_queue.before(arguments[:2]):
+            payload = await run_in_threadpool(_pictures, *arguments)
     except ValueError:  # the page says what is wrong
-        return NONE
+        return NO_CONTENT
     # A fault of ours, whichever: the page's run meets it too and says so. Here it is told by its
     # kind and place, since the words of the server's own traceback may hold the text.
     except Exception as error:
-        event_log.raised(error)
-        return NONE
-    if not made:
-        return NONE
+        event_log.log_exception(error)
+        return NO_CONTENT
+    if not payload:
+        return NO_CONTENT
     headers = {"Cache-Control": "no-store", "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
-        made = await run_in_threadpool(_packed, made)
+        payload = await run_in_threadpool(_packed, payload)
         headers["Content-Encoding"] = "gzip"
-    return Response(made, media_type="application/octet-stream", headers=headers)
+    return Response(payload, media_type="application/octet-stream", headers=headers)
 
 
-async def _read(request: Request) -> tuple[str, str, dict[str, str]] | None:
+async def _parse_request(request: Request) -> tuple[str, str, dict[str, str]] | None:
     """Model, text and choices; None for anything else."""
     try:
-        said = await request_body.json_object(request, MOST_BYTES)
+        body = await request_body.json_object(request, MAX_BODY_BYTES)
     except (ValueError, ClientDisconnect):
         return None
-    model, text, asked = (said.get(name) for name in ("model", "text", "asked"))
-    if not (isinstance(model, str) and isinstance(text, str) and isinstance(asked, dict)):
+    model, text, choices = (body.get(name) for name in ("model", "text", "asked"))
+    if not (isinstance(model, str) and isinstance(text, str) and isinstance(choices, dict)):
         return None
-    if not all(isinstance(each, str) for each in asked.values()):
+    if not all(isinstance(each, str) for each in choices.values()):
         return None
-    short = len(text.encode("utf-8", "replace")) <= LONGEST
-    return (model, text, asked) if short else None
+    short = len(text.encode("utf-8", "replace")) <= MAX_TEXT_BYTES
+    return (model, text, choices) if short else None
 
 
-def _pictures(model: str, text: str, asked: dict[str, str]) -> bytes:
+def _pictures(model: str, text: str, choices: dict[str, str]) -> bytes:
 
-    made = pictures(model, text, asked)
-    blocks = {name: np.frombuffer(data, np.uint8) for name, data in made.items()}
-    return codec.encode({}, blocks) if made else b""
+    images = pictures(model, text, choices)
+    blocks = {name: np.frombuffer(data, np.uint8) for name, data in images.items()}
+    return codec.encode({}, blocks) if images else b""
 
 
 def _packed(data: bytes) -> bytes:
@@ -142,4 +151,4 @@ def _packed(data: bytes) -> bytes:
     return packing.compress(data) + packing.flush()
 
 
-ROUTES = [Route(PATH, ahead, methods=["POST"])]
+ROUTES = [Route(PATH, prefetch_pictures, methods=["POST"])]

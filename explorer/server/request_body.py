@@ -10,27 +10,27 @@ from starlette.requests import Request
 from explorer.state.settings import well_formed
 
 
-async def body(request: Request, kind: str, most: int) -> bytes:
+async def body(request: Request, content_type: str, limit: int) -> bytes:
     """What was sent, so many bytes at most of that kind. Raises ValueError for another or more."""
-    if request.headers.get("content-type", "").partition(";")[0] != kind:
-        raise ValueError(f"This is sent as {kind}.")
-    read = bytearray()
+    if request.headers.get("content-type", "").partition(";")[0] != content_type:
+        raise ValueError(f"This is sent as {content_type}.")
+    data = bytearray()
     async for part in request.stream():
-        read += part
-        if len(read) > most:
+        data += part
+        if len(data) > limit:
             raise ValueError("This is too long.")
-    return bytes(read)
+    return bytes(data)
 
 
-async def json_object(request: Request, most: int) -> dict[str, Any]:
+async def json_object(request: Request, limit: int) -> dict[str, Any]:
     """What was sent as JSON, which a page of another site cannot send here. Raises ValueError for
     what is no JSON object, or too long."""
-    read = await body(request, "application/json", most)
+    data = await body(request, "application/json", limit)
     try:
-        said = json.loads(read)
+        value = json.loads(data)
     except (UnicodeDecodeError, RecursionError) as problem:
         raise ValueError("This is no JSON.") from problem
-    if not isinstance(said, dict):
+    if not isinstance(value, dict):
         raise ValueError("This is no JSON object.")
     # JSON can spell half a surrogate pair, which no message that is sent on can carry.
-    return json.loads(well_formed(json.dumps(said, ensure_ascii=False)))
+    return json.loads(well_formed(json.dumps(value, ensure_ascii=False)))

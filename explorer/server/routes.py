@@ -27,7 +27,7 @@ from explorer.server.middleware import (
     SessionLimit,
     WebSocketFilter,
     component,
-    places,
+    slots,
 )
 
 if TYPE_CHECKING:
@@ -39,18 +39,20 @@ if TYPE_CHECKING:
 
 # it is there before torch is
 
-KEPT = 2.0  # seconds for which an answer is given again, so that asking often costs nothing
+CACHE_SECONDS = (
+    2.0  # seconds for which an answer is given again, so that asking often costs nothing
+)
 PATIENCE = 10.0  # seconds that the pass may take
 
-_looking = threading.Lock()
+_lock = threading.Lock()
 _last: tuple[float, dict[str, object]] = (0.0, {})
 
 
 async def healthz(request: Request) -> Response:
     """200 and figures as JSON after a pass of the first model over one word; 503 where there is no
     model or the pass fails."""
-    found = await run_in_threadpool(look)
-    return JSONResponse(found, 200 if found["ok"] else 503, {"Cache-Control": "no-store"})
+    health = await run_in_threadpool(current_health)
+    return JSONResponse(health, 200 if health["ok"] else 503, {"Cache-Control": "no-store"})
 
 
 async def readyz(request: Request) -> Response:
@@ -59,39 +61,39 @@ async def readyz(request: Request) -> Response:
     return JSONResponse({"ready": ready}, 200 if ready else 503, {"Cache-Control": "no-store"})
 
 
-def look() -> dict[str, object]:
+def current_health() -> dict[str, object]:
     """How things stand, looked at anew at most every `KEPT` seconds while all is well."""
     global _last
-    with _looking:
-        if time.monotonic() - _last[0] > KEPT or not _last[1].get("ok"):
-            _last = (time.monotonic(), _look())
+    with _lock:
+        if time.monotonic() - _last[0] > CACHE_SECONDS or not _last[1].get("ok"):
+            _last = (time.monotonic(), _measure_health())
         return _last[1]
 
 
-def _look() -> dict[str, object]:
+def _measure_health() -> dict[str, object]:
     from explorer.state import models
-    from explorer.state.scheduling import line, turns
+    from explorer.state.scheduling import compute_queue, script_queue
 
-    here = tuple(models._handles)
-    shipped = [name for name in here if not models.is_borrowed(name)]
-    found: dict[str, object] = {
+    loaded = tuple(models._handles)
+    shipped = [name for name in loaded if not models.is_borrowed(name)]
+    health: dict[str, object] = {
         "ok": False,
         "seconds": None,
         "rss_bytes": rss(),
-        "sessions": places.taken,
-        "most_sessions": places.limit,
-        "queue": turns.waiting() + line.waiting(),
+        "sessions": slots.taken,
+        "most_sessions": slots.limit,
+        "queue": compute_queue.waiting() + script_queue.waiting(),
         # What readers opened is theirs to know: of borrowed models the number alone.
         "models": shipped,
-        "borrowed_models": len(here) - len(shipped),
+        "borrowed_models": len(loaded) - len(shipped),
     }
     if (first := _first_model()) is None:
-        return found
+        return health
     start = time.perf_counter()
-    made = first.record("a")
-    found["seconds"] = round(time.perf_counter() - start, 4)
-    found["ok"] = bool(made.attention[0].pattern.sum() > 0)
-    return found
+    recording = first.record("a")
+    health["seconds"] = round(time.perf_counter() - start, 4)
+    health["ok"] = bool(recording.attention[0].pattern.sum() > 0)
+    return health
 
 
 def _first_model() -> Model | None:

@@ -28,53 +28,53 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def announced(then: Callable[[], None]) -> Iterator[None]:
+def on_shutdown(callback: Callable[[], None]) -> Iterator[None]:
     """Within this, a signal that ends the server also calls `then`, on the event loop that runs
     here. What answered the signal before still does. Elsewhere than in the main thread, which alone
     hears signals, nothing is changed."""
     loop = asyncio.get_running_loop()
-    before: dict[int, Callable[[int, FrameType | None], object]] = {}
+    previous_handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
 
-    def hear(number: int, frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(then)
-        before[number](number, frame)
+    def handle_signal(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(callback)
+        previous_handlers[number](number, frame)
 
     if threading.current_thread() is threading.main_thread():
         for number in SIGNALS:
-            answer = signal.getsignal(number)
-            if callable(answer):
-                before[number] = answer
-                signal.signal(number, hear)
+            previous = signal.getsignal(number)
+            if callable(previous):
+                previous_handlers[number] = previous
+                signal.signal(number, handle_signal)
     try:
         yield
     finally:
-        for each, answered in before.items():
-            signal.signal(each, answered)
+        for signum, original in previous_handlers.items():
+            signal.signal(signum, original)
 
 
 # The theme that Streamlit puts into the first message of every run.
 
 
-def read_once() -> None:
+def cache_theme() -> None:
     """Let the sections of the theme be read once each. Where Streamlit has another way to fill them
     in, it keeps it."""
-    read = getattr(app_session, "_populate_theme_msg", None)
-    if read is None:
+    populate = getattr(app_session, "_populate_theme_msg", None)
+    if populate is None:
         return
-    kept: dict[str, CustomThemeConfig] = {}
+    cached: dict[str, CustomThemeConfig] = {}
 
     def fill(msg: CustomThemeConfig, section: str = "theme") -> None:
-        if section not in kept:
-            read(made := CustomThemeConfig(), section)
-            kept[section] = made
-        if kept[section].ByteSize():  # merging nothing would say that the section is there
-            msg.MergeFrom(kept[section])
+        if section not in cached:
+            populate(config := CustomThemeConfig(), section)
+            cached[section] = config
+        if cached[section].ByteSize():  # merging nothing would say that the section is there
+            msg.MergeFrom(cached[section])
 
     app_session._populate_theme_msg = fill
 
 
 PAUSE = 0.06  # seconds in which messages gather, unless the run ends before
-ENDS = {each for each in ScriptRunnerEvent if "STOPPED" in each.name}
+STOP_EVENTS = {each for each in ScriptRunnerEvent if "STOPPED" in each.name}
 
 
 class MessageBatch:
@@ -99,42 +99,42 @@ class MessageBatch:
 
     def _do(self) -> None:
         with self._lock:
-            asked, self._asked = self._asked, []
-        for callback in asked:
+            callbacks, self._asked = self._asked, []
+        for callback in callbacks:
             self._loop.call_soon(callback)
 
 
-def gather() -> None:
+def batch_messages() -> None:
     """Let every session's messages cross in groups. Where Streamlit has another way to hand them
     over, it keeps it."""
     if not hasattr(AppSession, "_call_soon_on_event_loop"):
         return
-    made = threading.Lock()
-    groups: WeakKeyDictionary[AppSession, MessageBatch] = WeakKeyDictionary()
+    lock = threading.Lock()
+    batches: WeakKeyDictionary[AppSession, MessageBatch] = WeakKeyDictionary()
 
-    def group_of(session: Any) -> MessageBatch:
-        with made:
-            if session not in groups:
-                groups[session] = MessageBatch(session._event_loop)
-            return groups[session]
+    def batch_of(session: Any) -> MessageBatch:
+        with lock:
+            if session not in batches:
+                batches[session] = MessageBatch(session._event_loop)
+            return batches[session]
 
-    def soon(session: Any, callback: Callable[[], None]) -> None:
-        unless_closed(session, lambda: group_of(session).add(callback))
+    def call_soon(session: Any, callback: Callable[[], None]) -> None:
+        unless_closed(session, lambda: batch_of(session).add(callback))
 
-    def heard(session: Any, sender: Any, event: Any, *more: Any, **named: Any) -> None:
-        hears(session, sender, event, *more, **named)
-        if event in ENDS:
-            unless_closed(session, group_of(session).now)
+    def on_event(session: Any, sender: Any, event: Any, *arguments: Any, **keywords: Any) -> None:
+        original(session, sender, event, *arguments, **keywords)
+        if event in STOP_EVENTS:
+            unless_closed(session, batch_of(session).now)
 
-    hears = AppSession._on_scriptrunner_event
-    AppSession._call_soon_on_event_loop = soon  # type: ignore[assignment]
-    AppSession._on_scriptrunner_event = heard  # type: ignore[assignment]
+    original = AppSession._on_scriptrunner_event
+    AppSession._call_soon_on_event_loop = call_soon  # type: ignore[assignment]
+    AppSession._on_scriptrunner_event = on_event  # type: ignore[assignment]
 
 
-def unless_closed(session: Any, ask: Callable[[], None]) -> None:
+def unless_closed(session: Any, call: Callable[[], None]) -> None:
     """A run may end after its loop."""
     try:
-        ask()
+        call()
     except RuntimeError:
         if not session._event_loop.is_closed():
             raise

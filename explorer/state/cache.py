@@ -19,17 +19,25 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state import garbage_collection
 from explorer.state.models import DEFAULT_MODEL, handle
-from explorer.state.scheduling import LONG, LOOK, TimeLimit, aside, room, still_wanted, turn
-from explorer.state.settings import beginning, settings
+from explorer.state.scheduling import (
+    LARGE_BYTES,
+    POLL_INTERVAL,
+    TimeLimit,
+    check_cancelled,
+    memory_budget,
+    turn,
+    turn_released,
+)
+from explorer.state.settings import settings, truncate
 from models import buffer_pool, live_training, registry
 from models.edits import Edit, OtherNorm
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Attention, Recording
 from models.results import Attribution, Circuits, Lens, Neurons
 
-SHELF_BYTES = settings().shelf_bytes
-PLAIN = frozenset((int, float, bool, type(None)))
-EACH = 16  # bytes an object takes at least, beside its arrays and texts
+CACHE_BYTES = settings().shelf_bytes
+PRIMITIVE_TYPES = frozenset((int, float, bool, type(None)))
+OBJECT_BYTES = 16  # bytes an object takes at least, beside its arrays and texts
 
 
 class PendingEntry:
@@ -40,9 +48,9 @@ class PendingEntry:
         self.made: tuple[Any, ...] = ()
 
 
-def _in_hands(value: Any, weight: int) -> None:
-    if weight >= LONG:
-        room.holds(weight, value)
+def _hold_for_run(value: Any, weight: int) -> None:
+    if weight >= LARGE_BYTES:
+        memory_budget.holds(weight, value)
 
 
 class EvictedRef:
@@ -63,16 +71,16 @@ class EvictedRef:
 def _memory_of(value: Any) -> Iterable[np.ndarray]:
     """The arrays in which those of a recording lie; of all else nothing."""
     parts = (*value.streams, *value.attention) if isinstance(value, Recording) else ()
-    arrays = [each for part in parts for each in vars(part).values()]
+    arrays = [array for part in parts for array in vars(part).values()]
     owners = [
-        each.base if isinstance(each.base, np.ndarray) else each
-        for each in arrays
-        if isinstance(each, np.ndarray)
+        array.base if isinstance(array.base, np.ndarray) else array
+        for array in arrays
+        if isinstance(array, np.ndarray)
     ]
-    return {id(each): each for each in owners}.values()
+    return {id(array): array for array in owners}.values()
 
 
-class Shelf:
+class Cache:
     """Computed things by key, the least used ones dropped when together they weigh more than
     `limit` bytes. Safe for threads.
 
@@ -85,11 +93,11 @@ class Shelf:
         self.limit = limit
         self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._heavy: OrderedDict[Hashable, None] = OrderedDict()  # keys, of what makes room
-        self._dropped: dict[Hashable, EvictedRef] = {}  # heavy, and maybe alive
+        self._evicted: dict[Hashable, EvictedRef] = {}  # heavy, and maybe alive
         self.total = 0  # bytes of all that is held
-        self._coming: dict[int, int] = {}  # bytes taken for what is being made, by thread
-        self.looking, self.taking = threading.Lock(), threading.Lock()
-        self.making: dict[Hashable, PendingEntry] = {}
+        self._reserved_bytes: dict[int, int] = {}  # bytes taken for what is being made, by thread
+        self.lock, self.take_lock = threading.Lock(), threading.Lock()
+        self.pending: dict[Hashable, PendingEntry] = {}
 
     def get(
         self,
@@ -102,33 +110,33 @@ class Shelf:
         what its arrays and texts take. keep: False for what is dropped at once where it is
         heavy."""
         while True:
-            with self.looking:
+            with self.lock:
                 if key in self.held:
                     self.held.move_to_end(key)
                     if key in self._heavy:
                         self._heavy.move_to_end(key)
-                        _in_hands(*self.held[key])
+                        _hold_for_run(*self.held[key])
                     return self.held[key][0]
-                if (alive := self._still_alive(key)) is not None:
-                    return alive
-                making = self.making.get(key)
-                mine = PendingEntry()
-                if making is None:
-                    self.making[key] = mine
-            if making is None:
-                return self._make(key, mine, make, weigh, keep)
-            if making.owner == threading.get_ident():
+                if (revived := self._revive(key)) is not None:
+                    return revived
+                pending = self.pending.get(key)
+                entry = PendingEntry()
+                if pending is None:
+                    self.pending[key] = entry
+            if pending is None:
+                return self._make(key, entry, make, weigh, keep)
+            if pending.owner == threading.get_ident():
                 return make()  # asked for within its own making
-            with aside(), room.waiting():
-                while not making.ended.wait(LOOK):
-                    still_wanted()
-            if making.made:
-                return making.made[0]  # else whoever made it was stopped: the next one makes it
+            with turn_released(), memory_budget.waiting():
+                while not pending.ended.wait(POLL_INTERVAL):
+                    check_cancelled()
+            if pending.made:
+                return pending.made[0]  # else whoever made it was stopped: the next one makes it
 
     def _make(
         self,
         key: Hashable,
-        making: PendingEntry,
+        entry: PendingEntry,
         make: Callable[[], Any],
         weigh: Callable[[Any], int] | None,
         keep: bool,
@@ -138,113 +146,113 @@ class Shelf:
             # A bare array is weighed at once, whatever is said of it.
             least = weight_of(value) if isinstance(value, np.ndarray) else 0
             weight = max(least, weigh(value)) if weigh else weight_of(value)
-            with self.looking:
-                self._coming.pop(making.owner, None)
-                self._lay(key, value, weight)
+            with self.lock:
+                self._reserved_bytes.pop(entry.owner, None)
+                self._insert(key, value, weight)
                 if not keep and key in self._heavy:
                     self._drop(key)
-            _in_hands(value, weight)
-            making.made = (value,)
+            _hold_for_run(value, weight)
+            entry.made = (value,)
             return value
         finally:
-            with self.looking:
-                self.making.pop(key, None)
-                self._coming.pop(making.owner, None)
-            making.ended.set()
+            with self.lock:
+                self.pending.pop(key, None)
+                self._reserved_bytes.pop(entry.owner, None)
+            entry.ended.set()
 
     def weight(self) -> int:
         """What all of it weighs, in bytes."""
-        with self.looking:
+        with self.lock:
             return self.total
 
-    def let_go(self) -> None:
+    def evict_all(self) -> None:
         """Keep only what is light and was asked for last, a twentieth of the bound at most: for
         when nobody is there to ask again."""
-        with self.looking:
+        with self.lock:
             for key, (_, weight) in list(self.held.items()):
                 if weight > self.limit / 100 or self.total > self.limit / 20:
                     self._drop(key)
 
-    def make_room(self, coming: int) -> bool:
+    def make_room(self, size: int) -> bool:
         """Drop what is heavy, the least used first, until so many bytes more have room: before they
         are taken, not after. True where there was not enough."""
-        with self.looking:
-            scarce = not self._has_room(coming + buffer_pool.kept())
-            self._drop_for(coming)
+        with self.lock:
+            scarce = not self._has_room(size + buffer_pool.pooled_bytes())
+            self._drop_for(size)
         return scarce
 
-    def fits(self, coming: int) -> bool:
+    def fits(self, size: int) -> bool:
         """True where there is room for so many bytes, when what is heavy has been dropped for
         them."""
-        with self.looking:
-            self._drop_for(coming)
-            return self._has_room(coming)
+        with self.lock:
+            self._drop_for(size)
+            return self._has_room(size)
 
-    def take(self, coming: int) -> bool:
+    def take(self, size: int) -> bool:
         """Take so many bytes for what this thread is making: drop what is heavy for it, and where
         that is not enough, let those end who hold it. True where something had to go."""
-        scarce = self.make_room(coming)
-        if coming < LONG:
+        scarce = self.make_room(size)
+        if size < LARGE_BYTES:
             return scarce
-        room.lets_go()
-        if not self._let(coming):
-            with aside():
-                if not room.wait_for(coming, lambda: self._let(coming)):
-                    self._begin(coming)
+        memory_budget.release_oldest()
+        if not self._try_take(size):
+            with turn_released():
+                if not memory_budget.wait_for(size, lambda: self._try_take(size)):
+                    self._begin(size)
         return scarce
 
-    def _let(self, coming: int) -> bool:
+    def _try_take(self, size: int) -> bool:
         """Take so many bytes where there is room and the run of this thread may have them."""
-        with self.taking:
-            if not (self.fits(coming) and room.has_place(coming, self.limit)):
+        with self.take_lock:
+            if not (self.fits(size) and memory_budget.may_take(size, self.limit)):
                 return False
-            self._begin(coming)
+            self._begin(size)
             return True
 
-    def _begin(self, coming: int) -> None:
-        room.holds(coming)
-        me = threading.get_ident()
-        with self.looking:
-            if any(making.owner == me for making in self.making.values()):
-                self._coming[me] = self._coming.get(me, 0) + coming
+    def _begin(self, size: int) -> None:
+        memory_budget.holds(size)
+        thread = threading.get_ident()
+        with self.lock:
+            if any(entry.owner == thread for entry in self.pending.values()):
+                self._reserved_bytes[thread] = self._reserved_bytes.get(thread, 0) + size
 
-    def _lay(self, key: Hashable, value: Any, weight: int) -> None:
+    def _insert(self, key: Hashable, value: Any, weight: int) -> None:
         self._drop(key)
-        self._dropped.pop(key, None)
+        self._evicted.pop(key, None)
         self.total += weight
         self.held[key] = (value, weight)
         if weight > self.limit / 100:
             self._heavy[key] = None
         while len(self.held) > 1 and self.total > self.limit:
             # To drop what is light would make no room, and it may have been long in the making.
-            heaviest = next(iter(self._heavy), key)
-            self._drop(next(iter(self.held)) if heaviest == key else heaviest)
-        while self.total + self._elsewhere() > self.limit:
-            heaviest = next(iter(self._heavy), key)
-            if heaviest == key:
+            oldest_heavy = next(iter(self._heavy), key)
+            self._drop(next(iter(self.held)) if oldest_heavy == key else oldest_heavy)
+        while self.total + self._outside_bytes() > self.limit:
+            oldest_heavy = next(iter(self._heavy), key)
+            if oldest_heavy == key:
                 return
-            self._drop(heaviest)
+            self._drop(oldest_heavy)
 
-    def _still_alive(self, key: Hashable) -> Any:
+    def _revive(self, key: Hashable) -> Any:
         """What was dropped under `key` and is still held by somebody, laid back; else None."""
-        dropped = self._dropped.get(key)
-        value = dropped and dropped.value()
-        if dropped and value is not None:
-            self._lay(key, value, dropped.weight)
-            _in_hands(value, dropped.weight)
+        evicted = self._evicted.get(key)
+        value = evicted and evicted.value()
+        if evicted and value is not None:
+            self._insert(key, value, evicted.weight)
+            _hold_for_run(value, evicted.weight)
         return value
 
-    def _elsewhere(self) -> int:
+    def _outside_bytes(self) -> int:
         """Bytes of what was dropped and is still held by somebody, and of what is being made."""
-        alive = {key: one.alive() for key, one in self._dropped.items()}
-        self._dropped = {key: one for key, one in self._dropped.items() if alive[key]}
-        return sum(alive.values()) + sum(self._coming.values())
+        alive = {key: ref.alive() for key, ref in self._evicted.items()}
+        self._evicted = {key: ref for key, ref in self._evicted.items() if alive[key]}
+        return sum(alive.values()) + sum(self._reserved_bytes.values())
 
-    def _has_room(self, coming: int) -> bool:
-        return self.total + self._elsewhere() + coming <= self.limit
+    def _has_room(self, size: int) -> bool:
+        return self.total + self._outside_bytes() + size <= self.limit
 
-    def _drop_for(self, coming: int) -> None:
-        while self._heavy and not self._has_room(coming):
+    def _drop_for(self, size: int) -> None:
+        while self._heavy and not self._has_room(size):
             self._drop(next(iter(self._heavy)))
 
     def _drop(self, key: Hashable) -> None:
@@ -253,26 +261,26 @@ class Shelf:
         if key in self._heavy:
             del self._heavy[key]
             with suppress(TypeError):  # bytes and the like: whoever holds them has done so alone
-                self._dropped[key] = EvictedRef(value, weight)
+                self._evicted[key] = EvictedRef(value, weight)
 
 
 def weight_of(value: Any) -> int:
     """The bytes that a value keeps in memory: its arrays, each counted once and a view as the whole
     array below it, texts, and a little for every object."""
-    seen: set[int] = set()
-    total, left = 0, [value]
-    while left:
-        one = left.pop()
-        if type(one) in PLAIN:
-            total += EACH
+    visited: set[int] = set()
+    total, stack = 0, [value]
+    while stack:
+        item = stack.pop()
+        if type(item) in PRIMITIVE_TYPES:
+            total += OBJECT_BYTES
             continue
-        if id(one) in seen:
+        if id(item) in visited:
             continue
-        seen.add(id(one))
-        own, parts = _own_bytes(one)
+        visited.add(id(item))
+        own, parts = _own_bytes(item)
         total += own
-        left += parts
-        total += EACH
+        stack += parts
+        total += OBJECT_BYTES
     return total
 
 
@@ -293,66 +301,68 @@ def _own_bytes(one: Any) -> tuple[int, Iterable[Any]]:
     return 0, ()
 
 
-_shelf = Shelf(SHELF_BYTES)
-garbage_collection.when_alone.append(lambda: _shelf.let_go())
-garbage_collection.when_alone.append(buffer_pool.let_go)
-garbage_collection.remembered += [lambda: _shelf.total, buffer_pool.kept]
-buffer_pool.before_lending.append(lambda coming: _shelf.take(coming))
+_cache = Cache(CACHE_BYTES)
+garbage_collection.on_idle.append(lambda: _cache.evict_all())
+garbage_collection.on_idle.append(buffer_pool.clear)
+garbage_collection.cached_sizes += [lambda: _cache.total, buffer_pool.pooled_bytes]
+buffer_pool.before_lending.append(lambda coming: _cache.take(coming))
 
 
 def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:
     """What lies on the app's one shelf under `key`, made now if it does not."""
-    return _shelf.get(key, make, weigh)
+    return _cache.get(key, make, weigh)
 
 
 def get_uncached(key: Hashable, make: Callable[[], Any]) -> Any:
     """As `get`, for one look: what is heavy does not stay on the shelf."""
-    return _shelf.get(key, make, keep=False)
+    return _cache.get(key, make, keep=False)
 
 
-def derived(
+def cached_for(
     recording: Recording,
-    what: Hashable,
+    key: Hashable,
     make: Callable[[], Any],
     weigh: Callable[[Any], int] | None = None,
 ) -> Any:
     """Something computed from a recording, kept under `what` beside it."""
-    return get(("derived", *cause_of(recording), what), make, weigh)
+    return get(("derived", *cache_key(recording), key), make, weigh)
 
 
-def is_derived(recording: Recording, what: Hashable) -> bool:
+def is_cached_for(recording: Recording, key: Hashable) -> bool:
     """True where `derived` has something already."""
-    return ("derived", *cause_of(recording), what) in _shelf.held
+    return ("derived", *cache_key(recording), key) in _cache.held
 
 
-def kept(
+def cached_for_recordings(
     model: str,
-    what: Hashable,
+    key: Hashable,
     make: Callable[[], Any],
     weigh: Callable[[Any], int] | None = None,
 ) -> Any:
     """Something computed from several recordings of a model, kept under `what`, which names them,
     so that it needs none of them again."""
-    return get(("kept", model, handle(model).card.fingerprint, what), make, weigh)
+    return get(("kept", model, handle(model).card.fingerprint, key), make, weigh)
 
 
-def of_model(recording: Recording, what: tuple[Hashable, ...], make: Callable[[Any], Any]) -> Any:
+def cached_for_model(
+    recording: Recording, key: tuple[Hashable, ...], make: Callable[[Any], Any]
+) -> Any:
     """Something of the recording's model alone, kept whatever the text."""
     loaded = handle(recording.model.name)
     return get(
-        ("of model", recording.model.name, recording.model.fingerprint, *what),
+        ("of model", recording.model.name, recording.model.fingerprint, *key),
         lambda: make(loaded),
     )
 
 
-def name_of(recording: Recording, *what: Hashable) -> str:
+def picture_name(recording: Recording, *key: Hashable) -> str:
     """A short name for a picture: equal causes, equal name. Whoever waits for a picture in the
     browser waits for this name."""
-    cause = (*cause_of(recording), what)
+    cause = (*cache_key(recording), key)
     return hashlib.sha256(repr(cause).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def cause_of(recording: Recording) -> tuple[Hashable, ...]:
+def cache_key(recording: Recording) -> tuple[Hashable, ...]:
     """What made a recording: equal causes, equal numbers."""
     # The ids too: what a translator said may be split otherwise than the same text typed for it.
     return (
@@ -368,26 +378,26 @@ def cause_of(recording: Recording) -> tuple[Hashable, ...]:
 # A model's passes over a text, and what is read off them: each made once for everyone and kept on
 # the shelf.
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 def warm_up() -> None:
     """Load the first model and run it once on the first text, so that what is imported at first use
     is there."""
     record(DEFAULT_MODEL, DEFAULT_TEXT)
-    garbage_collection.settle()
+    garbage_collection.freeze()
 
 
-def made_in_turn(make: Callable[[], Made]) -> Made:
+def run_in_turn(make: Callable[[], Result]) -> Result:
     """What `make` gives, made in turn. A computation that takes too long ends the reader's run with
     a sentence."""
     try:
         with turn():
             return make()
-    except TimeLimit as said:
+    except TimeLimit as error:
         if get_script_run_ctx(suppress_warning=True) is None:
             raise
-        st.warning(str(said))
+        st.warning(str(error))
         st.stop()
 
 
@@ -403,10 +413,10 @@ def record(
 
     Of a text longer than the server reads, and of such a target, it is that of the beginning.
     """
-    loaded, text = handle(model), beginning(text)
-    target = beginning(target) if isinstance(target, str) else target
+    loaded, text = handle(model), truncate(text)
+    target = truncate(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
-    return get(key, lambda: made_in_turn(lambda: loaded.record(text, edits, target)))
+    return get(key, lambda: run_in_turn(lambda: loaded.record(text, edits, target)))
 
 
 def record_uncached(
@@ -417,14 +427,14 @@ def record_uncached(
     return record(model, text, edits, target, get_uncached)
 
 
-def watched(run: Any, text: str, step: int | None = None) -> Recording:
+def record_training(run: Any, text: str, step: int | None = None) -> Recording:
     """A text as a training's model reads it now, or after so many steps. Of a list that is
     answered, its decoder reads the right answer.
 
     It is not kept: a moment later there is another. Raises ValueError before there are weights, and
     for a text that it cannot read.
     """
-    return made_in_turn(lambda: live_training.read(run, text, step))
+    return run_in_turn(lambda: live_training.record_text(run, text, step))
 
 
 @dataclass(frozen=True)
@@ -446,39 +456,39 @@ class Run:
         return next(each for each in self.recording().attention if each.name == name)
 
 
-def shown_of(recording: Recording) -> Run:
+def run_of(recording: Recording) -> Run:
     """The name of a recording, for what is kept longer than a run: a button to press later, a
     function to call back."""
     ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
     return Run(recording.model.name, recording.text, recording.edits, ids)
 
 
-def _of(recording: Recording, method: str, *arguments: Any) -> Any:
+def _model_output(recording: Recording, method: str, *arguments: Any) -> Any:
     """What a method of the recording's model returns for it, computed in turn and cached."""
     # Here and below before the turn: a model that has to be loaded anew holds nobody up.
     loaded = handle(recording.model.name)
-    return derived(
+    return cached_for(
         recording,
         (method, *arguments),
-        lambda: made_in_turn(lambda: getattr(loaded, method)(recording, *arguments)),
+        lambda: run_in_turn(lambda: getattr(loaded, method)(recording, *arguments)),
     )
 
 
 def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
     """The logit lens on a stream of a recording."""
-    return _of(recording, "lens", stream, top)
+    return _model_output(recording, "lens", stream, top)
 
 
 def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
-    return _of(recording, "logits", stream, token)
+    return _model_output(recording, "logits", stream, token)
 
 
 def attribution(
     recording: Recording, stream: str, token: int, id: int, against: int | None = None
 ) -> Attribution:
     """A word's logit at a token, taken apart; with `against` the difference to another word's."""
-    return _of(recording, "attribute", stream, token, id, against)
+    return _model_output(recording, "attribute", stream, token, id, against)
 
 
 def nearest(
@@ -488,10 +498,10 @@ def nearest(
     stream: ids and cosines, each (site, rank)."""
     vectors = recording.stream(stream).resid[:, token]
     loaded = handle(recording.model.name)
-    return derived(
+    return cached_for(
         recording,
         ("nearest", stream, token, top),
-        lambda: made_in_turn(lambda: loaded.nearest(vectors, top)),
+        lambda: run_in_turn(lambda: loaded.nearest(vectors, top)),
     )
 
 
@@ -501,7 +511,7 @@ def all_logits(recording: Recording, stream: str) -> np.ndarray:
     loaded = handle(recording.model.name)
     return np.stack(
         [
-            made_in_turn(lambda: loaded.logits(recording, stream, token))
+            run_in_turn(lambda: loaded.logits(recording, stream, token))
             for token in range(len(recording.stream(stream).tokens))
         ]
     )
@@ -513,66 +523,68 @@ def norms(
     """The LayerNorms of a stream as they were in the recording: gain, bias, eps, and whether the
     mean is subtracted (not in an RMSNorm), by place."""
     edits = tuple(edit for edit in recording.edits if isinstance(edit, OtherNorm))
-    return of_model(recording, ("norms", stream, edits), lambda loaded: loaded.norms(stream, edits))
+    return cached_for_model(
+        recording, ("norms", stream, edits), lambda loaded: loaded.norms(stream, edits)
+    )
 
 
 def outputs(recording: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_O, cut by head, and its bias, by attention of the recording's model."""
-    return of_model(recording, ("outputs",), lambda loaded: loaded.outputs())
+    return cached_for_model(recording, ("outputs",), lambda loaded: loaded.outputs())
 
 
-def highway(recording: Recording, stream: str, token: int) -> Any:
+def stream_gradients(recording: Recording, stream: str, token: int) -> Any:
     """The gradient of an output back to every state of a stream, as `Model.gradients`."""
-    return _of(recording, "gradients", stream, token)
+    return _model_output(recording, "gradients", stream, token)
 
 
 def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
     """The Jacobians of one sub-layer at one token, as `Model.jacobian`."""
-    return _of(recording, "jacobian", stream, token, site)
+    return _model_output(recording, "jacobian", stream, token, site)
 
 
-def inside(recording: Recording, stream: str, layer: int, token: int) -> Any:
+def ffn_activations(recording: Recording, stream: str, layer: int, token: int) -> Any:
     """The hidden units of a layer's feed-forward network at one token, as
     `Model.ffn_activations`."""
-    return _of(recording, "ffn_activations", stream, layer, token)
+    return _model_output(recording, "ffn_activations", stream, layer, token)
 
 
 def neurons(
-    recording: Recording, stream: str, layer: int, at: tuple[int, int, int | None]
+    recording: Recording, stream: str, layer: int, comparison: tuple[int, int, int | None]
 ) -> Neurons:
     """The neurons of a layer's FFN by what they add to a logit; `at`: the token, the word, and the
     one it is compared with, as for `attribution`."""
-    return _of(recording, "neurons", stream, layer, *at)
+    return _model_output(recording, "neurons", stream, layer, *comparison)
 
 
 def circuits(
-    recording: Recording, attention: Attention, at: tuple[int, int], places: tuple[int, ...]
+    recording: Recording, attention: Attention, head: tuple[int, int], positions: tuple[int, ...]
 ) -> Circuits:
     """A head's circuits on the tokens at some places of its keys, with the values that it has for
     them there."""
     loaded, ids = handle(recording.model.name), recording.stream(attention.key).ids
-    return derived(
+    return cached_for(
         recording,
-        ("circuits", attention.name, at, places),
-        lambda: made_in_turn(
+        ("circuits", attention.name, head, positions),
+        lambda: run_in_turn(
             lambda: loaded.circuits(
                 attention.name,
-                *at,
-                tuple(int(ids[place]) for place in places),
-                attention.v[at][list(places)],
+                *head,
+                tuple(int(ids[position]) for position in positions),
+                attention.v[head][list(positions)],
             )
         ),
     )
 
 
 def bare_circuits(
-    recording: Recording, attention: str, at: tuple[int, int], ids: tuple[int, ...]
+    recording: Recording, attention: str, head: tuple[int, int], ids: tuple[int, ...]
 ) -> Circuits:
     """A head's circuits on bare words, whatever the text."""
-    return of_model(
+    return cached_for_model(
         recording,
-        ("circuits", attention, at, ids),
-        lambda loaded: made_in_turn(lambda: loaded.circuits(attention, *at, ids)),
+        ("circuits", attention, head, ids),
+        lambda loaded: run_in_turn(lambda: loaded.circuits(attention, *head, ids)),
     )
 
 
@@ -580,15 +592,15 @@ def nearest_to(model: str, vectors: np.ndarray, top: int) -> tuple[np.ndarray, n
     """The words that vectors (row, d_model) come nearest to by cosine: ids and cosines, each (row,
     rank). Not kept."""
     loaded = handle(model)
-    return made_in_turn(lambda: loaded.nearest(vectors, top))
+    return run_in_turn(lambda: loaded.nearest(vectors, top))
 
 
-def depth(recording: Recording, stream: str) -> Any:
+def depth_gradients(recording: Recording, stream: str) -> Any:
     """The gradients of a deep random stack on a stream's embeddings, as `registry.depth`. Another
     model of the same words has other ones."""
-    of = recording.stream(stream)
-    return derived(
+    recorded_stream = recording.stream(stream)
+    return cached_for(
         recording,
         ("depth", stream),
-        lambda: made_in_turn(lambda: registry.depth(of.resid[0])),
+        lambda: run_in_turn(lambda: registry.depth(recorded_stream.resid[0])),
     )

@@ -16,22 +16,22 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.state.scheduling import line, room
+from explorer.state.scheduling import memory_budget, script_queue
 
 log = logging.getLogger("headlight")
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST_PAGE = "attention"  # whose address has no name
 SLOW = 3.0  # seconds after which a run is told of
 REPEATS = 60.0  # seconds in which an exception of one kind and place is one line
-MOST_KINDS = 256  # exceptions of which it is remembered that they were told
+MAX_KINDS = 256  # exceptions of which it is remembered that they were told
 UNCAUGHT = "streamlit.error_util", "Uncaught app execution"  # what `raised` tells of too
 LONGEST, LONGEST_LINE = 80, 200  # characters of a name, and of what others write
 OTHERS = {"streamlit", "uvicorn", "websockets", "starlette", "asyncio"}  # who writes there too
-_made = logging.getLogRecordFactory()
+_make_record = logging.getLogRecordFactory()
 _repeated: dict[
     str, tuple[float, int]
 ] = {}  # until when it is one line, and how many were left out
-_within: ContextVar[bool] = ContextVar("within", default=False)  # a run that is timed already
+_inside_run: ContextVar[bool] = ContextVar("within", default=False)  # a run that is timed already
 
 
 def begin() -> None:
@@ -43,7 +43,7 @@ def begin() -> None:
         log.addHandler(handler)
         log.setLevel(logging.INFO)
         log.propagate = False
-    logging.setLogRecordFactory(_record)
+    logging.setLogRecordFactory(_one_line_record)
     logging.getLogger(UNCAUGHT[0]).addFilter(_is_new)
 
 
@@ -52,33 +52,33 @@ def _is_new(record: logging.LogRecord) -> bool:
     return not getattr(record, "told_by_us", False)
 
 
-def _record(name: str, *given: Any, **named: Any) -> logging.LogRecord:
+def _one_line_record(name: str, *arguments: Any, **keywords: Any) -> logging.LogRecord:
     """What any logger writes; what `OTHERS` do as one line without an exception's words."""
-    made = _made(name, *given, **named)
-    made.told_by_us = (name, made.msg) == UNCAUGHT
+    record = _make_record(name, *arguments, **keywords)
+    record.told_by_us = (name, record.msg) == UNCAUGHT
     if name.partition(".")[0] in OTHERS:
-        error = made.exc_info[1] if made.exc_info else None
-        said = made.getMessage() if error is None else f"exception {_of(error)}"
-        made.msg = "".join(letter if letter.isprintable() else "?" for letter in said)[
+        error = record.exc_info[1] if record.exc_info else None
+        message = record.getMessage() if error is None else f"exception {_exception_facts(error)}"
+        record.msg = "".join(letter if letter.isprintable() else "?" for letter in message)[
             :LONGEST_LINE
         ]
-        made.args, made.exc_info, made.exc_text, made.stack_info = (), None, None, None
-    return made
+        record.args, record.exc_info, record.exc_text, record.stack_info = (), None, None, None
+    return record
 
 
 @contextmanager
-def run(**facts: object) -> Iterator[None]:
+def timed_run(**facts: object) -> Iterator[None]:
     """A run of the script, or of a part of it by itself, after those of other readers
     (`runs.line`). Tells of one that takes long."""
-    if _within.get():
+    if _inside_run.get():
         yield
         return
-    start, before = time.perf_counter(), _within.set(True)
+    start, token = time.perf_counter(), _inside_run.set(True)
     try:
-        with line.run(), room.work():
+        with script_queue.run(), memory_budget.work():
             yield
     finally:
-        _within.reset(before)
+        _inside_run.reset(token)
         if (seconds := time.perf_counter() - start) >= SLOW:
             log.info("slow %s", _facts(**facts, seconds=seconds))
 
@@ -88,26 +88,26 @@ def fragment(draw: Callable[..., Any], run_every: float | None = None) -> Callab
     run, with its name as `part`."""
 
     @wraps(draw)
-    def timed(*given: Any, **named: Any) -> Any:
-        with run(part=draw.__name__):
-            return draw(*given, **named)
+    def timed(*arguments: Any, **keywords: Any) -> Any:
+        with timed_run(part=draw.__name__):
+            return draw(*arguments, **keywords)
 
     return st.fragment(timed, run_every=run_every)
 
 
-def refused(why: str, **facts: object) -> None:
+def log_refusal(why: str, **facts: object) -> None:
     """Tells of something that was asked for and not given."""
     log.info("refused %s", _facts(why=why, **facts))
 
 
-def raised(error: Exception) -> None:
+def log_exception(error: Exception) -> None:
     """Tells of an exception by its kind and the places in the code it came through. What a stranger
     can bring about again and again is a line a minute, with how many were left out."""
     cause = _cause(error)
     until, left_out = _repeated.pop(" ".join(cause.values()), (0.0, 0))
     now = time.monotonic()
     is_told = now >= until
-    while len(_repeated) >= MOST_KINDS:
+    while len(_repeated) >= MAX_KINDS:
         del _repeated[next(iter(_repeated))]
     state = (now + REPEATS, 0) if is_told else (until, left_out + 1)
     _repeated[" ".join(cause.values())] = state
@@ -115,7 +115,7 @@ def raised(error: Exception) -> None:
         log.error("exception %s", _facts(**cause, **({"left_out": left_out} if left_out else {})))
 
 
-def _of(error: BaseException) -> str:
+def _exception_facts(error: BaseException) -> str:
     """An exception as facts of a line."""
     return _facts(**_cause(error))
 
@@ -139,21 +139,21 @@ def _facts(**facts: object) -> str:
     """What is known of this run as "name=value", one line whatever it is made of."""
     state = {} if get_script_run_ctx(suppress_warning=True) is None else st.session_state
     page = state.get("page")
-    known = {
+    values = {
         "page": FIRST_PAGE if page == "" else page,
         "model": state.get("model"),
         "tokens": state.get("n_tokens"),
     }
-    known = {name: value for name, value in known.items() if value is not None} | facts
+    values = {name: value for name, value in values.items() if value is not None} | facts
     return " ".join(
         f"{name}={value:.2f}" if isinstance(value, float) else f"{name}={_plain(str(value))}"
-        for name, value in known.items()
+        for name, value in values.items()
     )
 
 
 def _plain(value: str) -> str:
     """A word of a log line: nothing that ends the line or begins another fact."""
-    kept = "".join(
+    plain = "".join(
         letter if letter.isprintable() and letter not in ' ="\\' else "?" for letter in value
     )
-    return kept[:LONGEST]
+    return plain[:LONGEST]

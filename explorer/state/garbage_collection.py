@@ -21,10 +21,13 @@ from pathlib import Path
 from explorer.state.sessions import anyone_is_here
 from explorer.state.settings import settings
 
-LOOK = 1.0  # seconds between two looks
-QUIET = 2.0  # seconds without a reader's run after which nobody is in a hurry
-LEAST, THOROUGH = 20.0, 600.0  # seconds between two collections, and between two of everything
-ALONE = 20.0  # seconds without any reader after which nothing is kept for one
+POLL_INTERVAL = 1.0  # seconds between two looks
+QUIET_SECONDS = 2.0  # seconds without a reader's run after which nobody is in a hurry
+MIN_INTERVAL, FULL_INTERVAL = (
+    20.0,
+    600.0,
+)  # seconds between two collections, and between two of everything
+IDLE_SECONDS = 20.0  # seconds without any reader after which nothing is kept for one
 # New objects between two looks at the young ones, where Python takes 700: a text leaves some 1,200,
 # and to look at them, and at those that stayed, with each text was a twentieth of what it costs.
 YOUNG, NEVER = 20_000, 1_000_000
@@ -34,24 +37,24 @@ PAGE = 4096  # bytes
 MMAP_THRESHOLD, OWN_PAGES = -3, 1 << 20
 # What is freed stays in the heap that its thread took it from, and threads come and go: few heaps.
 ARENA_MAX, ARENAS = -8, 2
-when_alone: list[Callable[[], None]] = []  # what lets go of what is remembered
-remembered: list[Callable[[], int]] = []  # bytes that are
-_begun = threading.Lock()
+on_idle: list[Callable[[], None]] = []  # what lets go of what is remembered
+cached_sizes: list[Callable[[], int]] = []  # bytes that are
+_start_lock = threading.Lock()
 _thread: threading.Thread | None = None
 _served = 0.0
 
 
-def settle() -> None:
+def freeze() -> None:
     """Take what is in memory now out of the collector's sight: after each model that is loaded."""
     gc.collect()
     gc.freeze()
 
 
-def begin() -> None:
+def start() -> None:
     """Start the thread that collects, once in a process; Python's own collections of old objects
     are left to it."""
     global _thread
-    with _begun:
+    with _start_lock:
         if _thread is None:
             gc.set_threshold(YOUNG, gc.get_threshold()[1], NEVER)
             _c_library("mallopt", MMAP_THRESHOLD, OWN_PAGES)
@@ -60,7 +63,7 @@ def begin() -> None:
             _thread.start()
 
 
-def served() -> None:
+def mark_served() -> None:
     """A reader's run begins or ends: not now."""
     global _served
     _served = time.monotonic()
@@ -77,59 +80,59 @@ def in_memory() -> int:
 def unaccounted() -> int:
     """Bytes of this process in memory that nobody remembers on purpose: the program and the
     readers' visits, and what waits for the collector."""
-    return in_memory() - sum(each() for each in remembered)
+    return in_memory() - sum(each() for each in cached_sizes)
 
 
-def what_is_due(quiet: float, since: float, since_all: float, grown: int) -> str:
+def due_collection(quiet: float, since: float, since_all: float, grown: int) -> str:
     """ "all", "some" or "" to collect, after so many seconds without a reader's run, since the last
     collection, and since the last one of everything, and so many bytes more in memory than after
     the last."""
-    if quiet >= QUIET and since_all >= THOROUGH:
+    if quiet >= QUIET_SECONDS and since_all >= FULL_INTERVAL:
         return "all"
-    if grown > settings().shelf_bytes / 10 or (quiet >= QUIET and since >= LEAST):
+    if grown > settings().shelf_bytes / 10 or (quiet >= QUIET_SECONDS and since >= MIN_INTERVAL):
         return "some"
     return ""
 
 
-def collect(what: str) -> None:
+def collect(scope: str) -> None:
     """Collect "some", what came since the last model, or "all", what is frozen too."""
-    if what == "all":
+    if scope == "all":
         gc.unfreeze()
-    if what:
+    if scope:
         gc.collect()
-        _give_back()
-    if what == "all":
+        _trim_heap()
+    if scope == "all":
         gc.freeze()
 
 
-def _give_back() -> None:
+def _trim_heap() -> None:
     """Hand freed memory back to the system. Without this the C library keeps what each thread's
     arrays took, and a server that has served many threads looks full though little of it is in
     use."""
     _c_library("malloc_trim", 0)
 
 
-def _c_library(name: str, *given: int) -> None:
+def _c_library(name: str, *arguments: int) -> None:
     """Call a function of glibc; other C libraries give memory back by themselves."""
     function = getattr(ctypes.CDLL(None), name, None)
     if function is not None:
-        function(*given)
+        function(*arguments)
 
 
 def _work() -> None:
-    last = last_all = there = time.monotonic()
-    size, alone = unaccounted(), False
+    last_run = last_all = last_reader = time.monotonic()
+    size, idle = unaccounted(), False
     while True:
-        time.sleep(LOOK)
+        time.sleep(POLL_INTERVAL)
         now = time.monotonic()
-        what = what_is_due(now - _served, now - last, now - last_all, unaccounted() - size)
+        scope = due_collection(now - _served, now - last_run, now - last_all, unaccounted() - size)
         if anyone_is_here():
-            there, alone = now, False
-        elif now - there > ALONE and not alone:
-            alone, what = True, "all"
-            for let_go in when_alone:
-                let_go()
-        if what:
-            collect(what)
-            last, size = time.monotonic(), unaccounted()
-            last_all = last if what == "all" else last_all
+            last_reader, idle = now, False
+        elif now - last_reader > IDLE_SECONDS and not idle:
+            idle, scope = True, "all"
+            for evict in on_idle:
+                evict()
+        if scope:
+            collect(scope)
+            last_run, size = time.monotonic(), unaccounted()
+            last_all = last_run if scope == "all" else last_all

@@ -16,23 +16,23 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state import cache, models, sessions
-from explorer.state.cache import cause_of
+from explorer.state.cache import cache_key
 from explorer.state.models import handle
 from explorer.state.scheduling import (
-    LOOK,
+    POLL_INTERVAL,
     Cancelled,
     Preempted,
-    looked_after,
-    room,
-    still_wanted,
+    cancellable,
+    check_cancelled,
+    memory_budget,
     turn,
 )
 from explorer.state.sessions import is_here, is_known
-from explorer.state.settings import beginning, settings
+from explorer.state.settings import settings, truncate
 from models import live_training, registry
 from models.recording import Recording
-from models.results import Beam, SeededSampling, WrittenToken, said
-from models.training_plan import SECONDS, Progress, TrainingPlan
+from models.results import Beam, SeededSampling, WrittenToken, score_token
+from models.training_plan import MAX_SECONDS, Progress, TrainingPlan
 
 # A reader's text in the making, as far as it has come.
 
@@ -48,8 +48,8 @@ class Draft:
     """
 
     def __init__(self, model: str, text: str) -> None:
-        self.model, self.text = model, beginning(text)
-        self._stepping = (
+        self.model, self.text = model, truncate(text)
+        self._step_lock = (
             threading.RLock()
         )  # a run that a newer one takes over from may still be at a step
         self.start_over()
@@ -72,51 +72,54 @@ class Draft:
         """True where the model takes no further token."""
         return self.writing.is_full
 
-    def towards(self, ids: tuple[int, ...]) -> int:
+    def step_towards(self, ids: tuple[int, ...]) -> int:
         """Take one step to where `ids` is all that was said: one token more, or one fewer. How many
         steps are left, 0 where it is there.
 
         What stands in `ids` after the model's sign for the end, and what has no room, counts as not
         there.
         """
-        with self._stepping:
+        with self._step_lock:
             eos = handle(self.model).tokenizer.eos
             ids = ids[: ids.index(eos) + 1] if eos in ids else ids
             ids = ids[: self.writing.n_positions - self.n_prompt]
-            now = tuple(word.id for word in self.said)
+            current = tuple(word.id for word in self.said)
             common = next(
-                (at for at, (a, b) in enumerate(zip(now, ids)) if a != b), min(len(now), len(ids))
+                (at for at, (a, b) in enumerate(zip(current, ids)) if a != b),
+                min(len(current), len(ids)),
             )
-            if now and not common:
+            if current and not common:
                 self.start_over()
                 return len(ids)
-            if common < len(now):
+            if common < len(current):
                 self.writing.back()
                 self.said.pop()
-                return len(now) - 1 - common + len(ids) - common
+                return len(current) - 1 - common + len(ids) - common
             if common < len(ids):
                 self._add(ids[common])
                 return len(ids) - common - 1
             return 0
 
     def _add(self, token: int) -> None:
-        self.said.append(said(self.writing.logits, token))
+        self.said.append(score_token(self.writing.logits, token))
         with turn():
             self.writing.add(token)
 
 
-def ahead(model: str, text: str, most: int, how: Hashable, draw: Draw) -> tuple[int, ...]:
+def continuation(
+    model: str, text: str, limit: int, sampling: Hashable, draw: Draw
+) -> tuple[int, ...]:
     """What would be written after a prompt: at most so many tokens, each drawn from the scores (id)
     by `draw(scores, place)`. Kept by `how` they are drawn."""
 
-    def written() -> tuple[int, ...]:
-        made = Draft(model, text)
-        while len(made.said) < most and not (made.ended or made.full):
-            made._add(draw(made.writing.logits, len(made.writing.ids)))
-        return tuple(word.id for word in made.said)
+    def generate() -> tuple[int, ...]:
+        text_draft = Draft(model, text)
+        while len(text_draft.said) < limit and not (text_draft.ended or text_draft.full):
+            text_draft._add(draw(text_draft.writing.logits, len(text_draft.writing.ids)))
+        return tuple(word.id for word in text_draft.said)
 
-    key = ("ahead", model, handle(model).card.fingerprint, text, most, how)
-    return cache.get(key, written)
+    key = ("ahead", model, handle(model).card.fingerprint, text, limit, sampling)
+    return cache.get(key, generate)
 
 
 def draft(model: str, text: str) -> Draft:
@@ -125,27 +128,27 @@ def draft(model: str, text: str) -> Draft:
 
     Raises ValueError, with words for the reader, where the prompt leaves no room.
     """
-    cause = (model, handle(model).card.fingerprint, text)
-    kept = st.session_state.get("draft")
-    if kept is None or kept[0] != cause:
-        kept = st.session_state.draft = (cause, Draft(model, text))
-    return kept[1]
+    key = (model, handle(model).card.fingerprint, text)
+    cached = st.session_state.get("draft")
+    if cached is None or cached[0] != key:
+        cached = st.session_state.draft = (key, Draft(model, text))
+    return cached[1]
 
 
 # Readers' own small models in training: at most so many at once on a server, the others in a
 # queue, each gone with its visit.
 
-MINE = "live training"  # in a visit's state
+TRAINING_KEY = "live training"  # in a visit's state
 PROGRESS_INTERVAL = 0.25  # seconds between two looks of the one who looks after all
 TRAINING_TIMEOUT = 10.0  # seconds without its reader after which a training is stopped
-MOST_KEPT, MOST_KEPT_EACH = 24, 2  # models held, on a server and for one visit
+MAX_MODELS, MAX_MODELS_PER_VISIT = 24, 2  # models held, on a server and for one visit
 
 
 class TrainingJob:
     """One reader's training. It waits, learns, or has stopped; `run` is what it learned so far."""
 
     def __init__(self, plan: TrainingPlan, session: str) -> None:
-        self.run, self.session = live_training.begin(plan), session
+        self.run, self.session = live_training.start_training(plan), session
         self.waiting = False
         self.began = self.seen = time.monotonic()
 
@@ -160,7 +163,7 @@ class TrainingJob:
         return self.run.progress
 
     @property
-    def may_go_on(self) -> bool:
+    def can_resume(self) -> bool:
         """True where it was stopped before its steps and seconds were used up."""
         return not (self.waiting or self.learning or self.run.done)
 
@@ -176,7 +179,12 @@ class Trainings:
         known: Callable[[str], bool],
         seconds: Callable[[], float],
     ) -> None:
-        self._at_once, self._here, self._known, self._seconds = at_once, here, known, seconds
+        self._at_once, self._is_connected, self._may_return, self._seconds = (
+            at_once,
+            here,
+            known,
+            seconds,
+        )
         self._all: list[TrainingJob] = []  # in the order of asking
         self._kept: dict[str, str] = {}  # session by the name of a model
         self._lock = threading.Lock()
@@ -187,82 +195,86 @@ class Trainings:
         ValueError where none are allowed."""
         if not self._at_once():
             raise ValueError("This server trains no models.")
-        one = TrainingJob(plan, session)
+        job = TrainingJob(plan, session)
         with self._lock:
-            for old in [each for each in self._all if each.session == session]:
-                self._end(old)
-            self._all.append(one)
-            one.waiting = True
+            for previous in [each for each in self._all if each.session == session]:
+                self._end(previous)
+            self._all.append(job)
+            job.waiting = True
             self._start_next()
             self._look_after()
-        return one
+        return job
 
-    def go_on(self, one: TrainingJob) -> None:
+    def resume(self, job: TrainingJob) -> None:
         """Let a training that was stopped learn on, when it is its turn."""
         with self._lock:
-            if one.may_go_on and one in self._all:
-                self._all.remove(one)
-                self._all.append(one)
-                one.waiting = True
+            if job.can_resume and job in self._all:
+                self._all.remove(job)
+                self._all.append(job)
+                job.waiting = True
                 self._start_next()
                 self._look_after()
 
-    def stop(self, one: TrainingJob) -> None:
+    def stop(self, job: TrainingJob) -> None:
         """Stop a training; what it has learned stays."""
         with self._lock:
-            one.waiting = False
-            one.run.stop()
+            job.waiting = False
+            job.run.stop()
 
-    def ahead(self, one: TrainingJob) -> int:
+    def ahead(self, job: TrainingJob) -> int:
         """How many learn or wait before one that waits."""
         with self._lock:
-            before = self._all[: self._all.index(one)] if one in self._all else []
-            return sum(each.waiting or each.learning for each in before)
+            earlier = self._all[: self._all.index(job)] if job in self._all else []
+            return sum(each.waiting or each.learning for each in earlier)
 
     def longest(self) -> float:
         """Seconds of the processor that those who learn may still take, at most."""
         with self._lock:
-            left = [SECONDS - each.progress.seconds for each in self._all if each.learning]
-        return max(0.0, min(left, default=0.0))
+            remaining = [MAX_SECONDS - each.progress.seconds for each in self._all if each.learning]
+        return max(0.0, min(remaining, default=0.0))
 
-    def keep(self, one: TrainingJob) -> tuple[str, tuple[str, ...]]:
+    def keep(self, job: TrainingJob) -> tuple[str, tuple[str, ...]]:
         """Hold a training's model for its visit: its name, and the names of those that went to make
         room. Raises ValueError where it has no weights yet."""
-        name = live_training.keep(one.run)
+        name = live_training.save_snapshot(job.run)
         with self._lock:
-            mine = [each for each, whose in self._kept.items() if whose == one.session]
-            gone = mine[: len(mine) + 1 - MOST_KEPT_EACH] if len(mine) >= MOST_KEPT_EACH else []
-            others = [each for each in self._kept if each not in gone]
-            gone += others[: max(0, len(others) + 1 - MOST_KEPT)]
-            for each in gone:
-                self._drop(each)
-            self._kept[name] = one.session
+            own_models = [model for model, session in self._kept.items() if session == job.session]
+            dropped = (
+                own_models[: len(own_models) + 1 - MAX_MODELS_PER_VISIT]
+                if len(own_models) >= MAX_MODELS_PER_VISIT
+                else []
+            )
+            remaining = [model for model in self._kept if model not in dropped]
+            dropped += remaining[: max(0, len(remaining) + 1 - MAX_MODELS)]
+            for model in dropped:
+                self._drop(model)
+            self._kept[name] = job.session
             self._look_after()
-        return name, tuple(gone)
+        return name, tuple(dropped)
 
     def end_all(self) -> None:
         """End every training and let every model go."""
         with self._lock:
-            for each in list(self._all):
-                self._end(each)
+            for job in list(self._all):
+                self._end(job)
             for name in list(self._kept):
                 self._drop(name)
 
-    def _end(self, one: TrainingJob) -> None:
-        one.waiting = False
-        one.run.end()
-        self._all.remove(one)
+    def _end(self, job: TrainingJob) -> None:
+        job.waiting = False
+        job.run.end()
+        self._all.remove(job)
 
     def _drop(self, name: str) -> None:
         self._kept.pop(name, None)
-        live_training.drop(name)
+        live_training.delete_snapshot(name)
         models.forget(name)
 
     def _start_next(self) -> None:
         free = self._at_once() - sum(each.learning for each in self._all)
-        for one in [each for each in self._all if each.waiting][: max(0, free)]:
-            one.waiting, one.began = False, time.monotonic()
-            one.run.go_on()
+        for job in [each for each in self._all if each.waiting][: max(0, free)]:
+            job.waiting, job.began = False, time.monotonic()
+            job.run.resume()
 
     def _look_after(self) -> None:
         if self._thread is None or not self._thread.is_alive():
@@ -280,18 +292,18 @@ class Trainings:
 
     def _look(self) -> None:
         now = time.monotonic()
-        for one in list(self._all):
-            if self._here(one.session):
-                one.seen = now
-            elif not self._known(one.session):
-                self._end(one)
+        for job in list(self._all):
+            if self._is_connected(job.session):
+                job.seen = now
+            elif not self._may_return(job.session):
+                self._end(job)
                 continue
-            elif now - one.seen > TRAINING_TIMEOUT:
-                one.waiting = False
-                one.run.stop()
-            if one.learning and now - one.began > self._seconds():
-                one.run.stop()
-        for name in [name for name, whose in self._kept.items() if not self._known(whose)]:
+            elif now - job.seen > TRAINING_TIMEOUT:
+                job.waiting = False
+                job.run.stop()
+            if job.learning and now - job.began > self._seconds():
+                job.run.stop()
+        for name in [name for name, session in self._kept.items() if not self._may_return(session)]:
             self._drop(name)
         self._start_next()
 
@@ -301,36 +313,38 @@ trainings = Trainings(
 )
 
 
-def allowed() -> bool:
+def training_allowed() -> bool:
     """True where readers may train models on this server."""
     return settings().live > 0
 
 
-def mine() -> TrainingJob | None:
+def current_training() -> TrainingJob | None:
     """This visit's training, as far as it is."""
-    return st.session_state.get(MINE)
+    return st.session_state.get(TRAINING_KEY)
 
 
-def begin(plan: TrainingPlan) -> None:
+def begin_training(plan: TrainingPlan) -> None:
     """Begin a training for this visit. Raises ValueError where this server trains none."""
     run = get_script_run_ctx(suppress_warning=True)
-    st.session_state[MINE] = trainings.begin(plan, run.session_id if run else "")
+    st.session_state[TRAINING_KEY] = trainings.begin(plan, run.session_id if run else "")
 
 
-def keep(one: TrainingJob) -> str:
+def keep_model(job: TrainingJob) -> str:
     """Hold its model for this visit, as one of the models to choose from; returns its name."""
-    name, gone = trainings.keep(one)
-    models.forget_allowed(gone)
-    models.remember(name)
+    name, dropped = trainings.keep(job)
+    models.forget_opened(dropped)
+    models.remember_opened(name)
     return name
 
 
-HEAVY = (
+JOB_BYTES = (
     2_000_000  # bytes that networks in training and stored runs take, which no array of ours shows
 )
-ENDS_WITHIN = 5.0  # seconds
-MOST_AGAIN = 5  # times that work gives way to readers before it goes on all the same
-GONE_FOR = 10.0  # seconds without its readers after which work ends: a broken line is soon back
+END_TIMEOUT = 5.0  # seconds
+MAX_RETRIES = 5  # times that work gives way to readers before it goes on all the same
+READER_TIMEOUT = (
+    10.0  # seconds without its readers after which work ends: a broken line is soon back
+)
 
 
 class Search:
@@ -340,32 +354,32 @@ class Search:
     `steps`: after each step the best hypotheses, best first. `finished`: there is no further step.
     """
 
-    def __init__(self, to_come: Iterator[tuple[Beam, ...]]) -> None:
+    def __init__(self, remaining_steps: Iterator[tuple[Beam, ...]]) -> None:
         self.steps: list[tuple[Beam, ...]] = []
         self.finished = False
-        self._to_come, self._stepping = to_come, threading.Lock()
+        self._remaining_steps, self._step_lock = remaining_steps, threading.Lock()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Take one step, unless it has finished."""
-        with self._stepping:
+        with self._step_lock:
             if not self.finished:
                 try:
                     with turn():
-                        self.steps.append(next(self._to_come))
+                        self.steps.append(next(self._remaining_steps))
                     self.finished = all(beam.done for beam in self.steps[-1])
                 except StopIteration:
                     self.finished = True
                 if self.finished:
-                    self._to_come = iter(())  # lets the stored keys and values go
+                    self._remaining_steps = iter(())  # lets the stored keys and values go
 
 
-def search(model: str, text: str, how: int | SeededSampling) -> Search:
+def search(model: str, text: str, decoding: int | SeededSampling) -> Search:
     """The search for a text's translation, with so many beams or drawn, begun once for everyone and
     kept as far as it has come."""
-    loaded, text = handle(model), beginning(text)
-    key = ("search", model, loaded.card.fingerprint, text, how)
-    weight = 500_000 * (1 if isinstance(how, SeededSampling) else how)
-    return cache.get(key, lambda: Search(iter(loaded.beams(text, how))), lambda _: weight)
+    loaded, text = handle(model), truncate(text)
+    key = ("search", model, loaded.card.fingerprint, text, decoding)
+    weight = 500_000 * (1 if isinstance(decoding, SeededSampling) else decoding)
+    return cache.get(key, lambda: Search(iter(loaded.beams(text, decoding))), lambda _: weight)
 
 
 class Job:
@@ -377,32 +391,32 @@ class Job:
     """
 
     # Those that run, by key: however full the shelf is, they are found again and can be stopped.
-    at_work: dict[Hashable, Job] = {}
+    running_jobs: dict[Hashable, Job] = {}
 
     def __init__(
         self, begin: Callable[[], Iterator[Any]], key: Hashable = None, takes_turns: bool = True
     ) -> None:
         self.latest: Any = None
         self.running = self.finished = False
-        self._begin, self._to_come = begin, begin()
+        self._begin, self._remaining_steps = begin, begin()
         self._asking = threading.Lock()
         self._key = self if key is None else key
         self._thread: threading.Thread | None = None
         self._turn = turn if takes_turns else nullcontext
         self._readers: frozenset[str] = frozenset()
-        self._seen, self._given_up = 0.0, False
+        self._seen, self._abandoned = 0.0, False
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Start, or start again where it was stopped; nothing where it runs or has finished."""
         with self._asking:
             if self.running or self.finished:
                 return
             if self._thread:
-                with room.waiting():
+                with memory_budget.waiting():
                     self._thread.join()  # a step at most: it was told to stop
-            if self.at_work.setdefault(self._key, self) is not self:
+            if self.running_jobs.setdefault(self._key, self) is not self:
                 return  # another one under the same key is at it
-            self.running, self._seen, self._given_up = True, time.monotonic(), False
+            self.running, self._seen, self._abandoned = True, time.monotonic(), False
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
 
@@ -414,112 +428,112 @@ class Job:
         """A reader looks at it, or nobody in particular (`sessions.NOBODY`)."""
         self._readers |= {session}
 
-    def left_by(self, session: str) -> None:
+    def remove_viewer(self, session: str) -> None:
         """A reader asks for something else instead."""
         self._readers -= {session}
         if not self._readers and self.running:
-            self._given_up = True
+            self._abandoned = True
 
     def end(self) -> None:
         """End it within the step it is at, and wait until it has, a few seconds at most."""
-        self._given_up = self.running
+        self._abandoned = self.running
         if self._thread:
-            self._thread.join(ENDS_WITHIN)
+            self._thread.join(END_TIMEOUT)
 
     def _look(self) -> None:
         now = time.monotonic()
         if any(map(is_here, self._readers)):
             self._seen = now
-        elif self._readers and now - self._seen > GONE_FOR:
-            self._given_up = True
-        if self._given_up:
+        elif self._readers and now - self._seen > READER_TIMEOUT:
+            self._abandoned = True
+        if self._abandoned:
             raise Cancelled
 
     def _work(self) -> None:
         try:
-            with looked_after(self._look):
+            with cancellable(self._look):
                 while self.running:
                     self._look()
-                    with room.work(behind=True), self._turn():
-                        made = next(self._to_come, None)
-                    if made is None:
+                    with memory_budget.work(behind=True), self._turn():
+                        result = next(self._remaining_steps, None)
+                    if result is None:
                         self.finished = True
                         return
-                    self.latest = made
+                    self.latest = result
         except Cancelled:
-            self._to_come, self._given_up = self._begin(), False  # lets go of what it held
+            self._remaining_steps, self._abandoned = self._begin(), False  # lets go of what it held
         finally:
             self.running = False
-            self.at_work.pop(self._key, None)
+            self.running_jobs.pop(self._key, None)
 
 
 def close() -> None:
     """End all that is at work. Python must not end under a thread that computes: C++ calls that an
     abort."""
-    for each in list(Job.at_work.values()):
-        each.end()
+    for job in list(Job.running_jobs.values()):
+        job.end()
 
 
-def _experiment(key: Hashable, begin: Callable[[], Iterator[Any]], takes_turns: bool = True) -> Job:
+def _job(key: Hashable, begin: Callable[[], Iterator[Any]], takes_turns: bool = True) -> Job:
     """The experiment under a key: the one that runs, else the one on the shelf, else a new one."""
     # What one that runs comes to stays on the shelf when it ends.
-    found = Job.at_work.get(key)
-    kept = cache.get(key, lambda: found or Job(begin, key, takes_turns), lambda _: HEAVY)
-    found = found or kept
-    found.read_by(sessions.current())
-    return found
+    job = Job.running_jobs.get(key)
+    cached = cache.get(key, lambda: job or Job(begin, key, takes_turns), lambda _: JOB_BYTES)
+    job = job or cached
+    job.read_by(sessions.current())
+    return job
 
 
-Made = TypeVar("Made")
-_alone = threading.Lock()
+Result = TypeVar("Result")
+_exclusive_lock = threading.Lock()
 
 
-def alone(make: Callable[[], Made]) -> Made:
+def run_exclusively(make: Callable[[], Result]) -> Result:
     """What `make` gives, which holds much in memory: one such thing at a time on the whole server,
     and begun anew where a reader waits for room, a few times at most. It ends early where what
     waits is wanted no more."""
-    for _ in range(MOST_AGAIN):
-        room.let_pass()
+    for _ in range(MAX_RETRIES):
+        memory_budget.wait_for_readers()
         try:
-            with _one_at_a_time(), room.giving_way():
+            with _exclusive(), memory_budget.preemptible():
                 return make()
         except Preempted:
             continue
-    with _one_at_a_time():
+    with _exclusive():
         return make()
 
 
 @contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    while not _alone.acquire(timeout=LOOK):
-        still_wanted()
+def _exclusive() -> Iterator[None]:
+    while not _exclusive_lock.acquire(timeout=POLL_INTERVAL):
+        check_cancelled()
     try:
         yield
     finally:
-        _alone.release()
+        _exclusive_lock.release()
 
 
-_looked_at: WeakValueDictionary[tuple[str, str], Job] = WeakValueDictionary()
+_viewed_jobs: WeakValueDictionary[tuple[str, str], Job] = WeakValueDictionary()
 
 
-def in_turn(recording: Recording, what: str, begin: Callable[[], Iterator[Any]]) -> Job:
+def recording_job(recording: Recording, name: str, begin: Callable[[], Iterator[Any]]) -> Job:
     """Something about a recording that is worked out step by step under the name `what`: not begun,
     or as far as anyone has taken it. It begins unasked, so a reader who looks at another leaves the
     one before."""
-    found = _experiment((what, *cause_of(recording)), begin, takes_turns=False)
-    reader = sessions.current(), what
-    before = _looked_at.get(reader)
-    if before is not None and before is not found and reader[0] != sessions.NOBODY:
-        before.left_by(reader[0])
-    _looked_at[reader] = found
-    return found
+    job = _job((name, *cache_key(recording)), begin, takes_turns=False)
+    reader = sessions.current(), name
+    previous = _viewed_jobs.get(reader)
+    if previous is not None and previous is not job and reader[0] != sessions.NOBODY:
+        previous.remove_viewer(reader[0])
+    _viewed_jobs[reader] = job
+    return job
 
 
-def decay(recording: Recording, stream: str, lag: int) -> Job:
+def decay_job(recording: Recording, stream: str, lag: int) -> Job:
     """The experiment of `registry.decay` on the tokens of a stream: not begun, or as far as anyone
     has taken it."""
     ids = tuple(int(each) for each in recording.stream(stream).ids)
-    return _experiment(("decay", ids[:100], lag), lambda: registry.decay(ids, lag))
+    return _job(("decay", ids[:100], lag), lambda: registry.decay(ids, lag))
 
 
 def longest_lag(n: int) -> int:
@@ -529,7 +543,7 @@ def longest_lag(n: int) -> int:
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweepProgress:
     """A sweep of patches as far as it has come: the logit difference in the run as it is and in the
     donor's, how many places there are, and what each patch so far made of it, (place, logit
     difference). `error` says in words why it cannot be done."""
@@ -541,48 +555,46 @@ class Swept:
     error: str = ""
 
 
-def sweep(
-    recording: Recording, what: str, donor: str, name: str, token: int, id: int, against: int
+def patch_sweep(
+    recording: Recording, unit: str, donor: str, name: str, token: int, id: int, against: int
 ) -> Job:
     """Every part of the donor's run put into the recording's, one by one: `what` is "Heads", of the
     attention `name`, or "Sites", of the stream
     `name`. What it does to logit(id) - logit(against) at a token is read off. Not begun, or as far
     as anyone has taken it."""
     loaded, text, edits = handle(recording.model.name), recording.text, recording.edits
-    donor = beginning(donor)
-    begin = loaded.patch_heads if what == "Heads" else loaded.patch_sites
+    donor = truncate(donor)
+    begin = loaded.patch_heads if unit == "Heads" else loaded.patch_sites
 
-    def to_come() -> Iterator[Swept]:
+    def steps() -> Iterator[SweepProgress]:
         try:
-            swept = begin(text, donor, name, token, id, against, edits)
-            found: list[tuple[tuple[Any, int], float]] = []
-            yield Swept(swept.clean, swept.donor, swept.places)
-            for effect in swept.effects:
-                found.append((effect.place, effect.value))
-                yield Swept(swept.clean, swept.donor, swept.places, tuple(found))
+            patches = begin(text, donor, name, token, id, against, edits)
+            effects: list[tuple[tuple[Any, int], float]] = []
+            yield SweepProgress(patches.clean, patches.donor, patches.places)
+            for effect in patches.effects:
+                effects.append((effect.place, effect.value))
+                yield SweepProgress(patches.clean, patches.donor, patches.places, tuple(effects))
         except ValueError as error:
-            yield Swept(error=str(error))
+            yield SweepProgress(error=str(error))
 
-    return _experiment(
-        ("sweep", *cause_of(recording), what, donor, name, token, id, against), to_come
-    )
+    return _job(("sweep", *cache_key(recording), unit, donor, name, token, id, against), steps)
 
 
-def through(
-    model: str, texts: tuple[str, ...], what: Hashable, read: Callable[[Recording], Any]
+def corpus_job(
+    model: str, texts: tuple[str, ...], key: Hashable, measure: Callable[[Recording], Any]
 ) -> Job:
     """Many texts read one by one: `latest` is what `read` made of each so far, in their order; of
     one that cannot be read the sentence that says why. Not begun, or as far as anyone has taken it.
     The recordings themselves are not kept."""
     loaded = handle(model)
 
-    def to_come() -> Iterator[tuple[Any, ...]]:
-        made: list[Any] = []
+    def steps() -> Iterator[tuple[Any, ...]]:
+        results: list[Any] = []
         for text in texts:
             try:
-                made.append(read(loaded.record(beginning(text))))
+                results.append(measure(loaded.record(truncate(text))))
             except ValueError as error:
-                made.append(str(error))
-            yield tuple(made)
+                results.append(str(error))
+            yield tuple(results)
 
-    return _experiment(("through", model, loaded.card.fingerprint, texts, what), to_come)
+    return _job(("through", model, loaded.card.fingerprint, texts, key), steps)

@@ -28,20 +28,23 @@ from models.recording import Recording
 # Which models a visitor may choose. On a public server those that come with it and those that its
 # operator lists; else any, and what one visitor opened stands on no other's list.
 
-OPENED = "opened models"  # in a visit's state: the borrowed models that this visitor opened
+OPENED_KEY = "opened models"  # in a visit's state: the borrowed models that this visitor opened
 COOKIE = "_streamlit_xsrf"  # a random word that Streamlit gives to each browser
-MOST_BROWSERS, MOST_MODELS = 1000, 20  # of which it is remembered what they opened, and how much
+MAX_BROWSERS, MAX_MODELS_PER_BROWSER = (
+    1000,
+    20,
+)  # of which it is remembered what they opened, and how much
 
 _salt = secrets.token_bytes(16)
 # What each browser opened in this process, the latest last: a page loaded anew is another visit.
-_of_browser: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+_browser_models: OrderedDict[str, tuple[str, ...]] = OrderedDict()
 
 
-def here() -> tuple[str, ...]:
+def server_models() -> tuple[str, ...]:
     """The models that come with this server: the shipped ones, MiniLM in both ways, and what the
     operator lists."""
     shipped = registry.names()
-    minilm = (f"{registry.IN_ITS_OWN_CODE}{registry.MINILM}",) if registry.MINILM in shipped else ()
+    minilm = (f"{registry.HUB_PREFIX}{registry.MINILM}",) if registry.MINILM in shipped else ()
     return tuple(dict.fromkeys((*shipped, *minilm, *settings().models)))
 
 
@@ -50,81 +53,81 @@ def is_allowed(name: str) -> bool:
     one."""
     base = name.partition("@")[0]
     if live_training.is_live(name):
-        return base in opened()  # of this visit alone
+        return base in opened_models()  # of this visit alone
     return (
-        name in here()
+        name in server_models()
         or base in registry.names()
         or (not settings().public and registry.knows(name))
     )
 
 
-def opened() -> tuple[str, ...]:
+def opened_models() -> tuple[str, ...]:
     """The borrowed models that this visitor opened, in order."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return ()
-    return tuple(st.session_state.get(OPENED, ()))
+    return tuple(st.session_state.get(OPENED_KEY, ()))
 
 
-def remember(name: str) -> None:
+def remember_opened(name: str) -> None:
     """This visitor has opened a model."""
     if live_training.is_live(name):
         name = name.partition("@")[0]
-    if name not in here() and name.partition("@")[0] not in registry.names():
-        st.session_state[OPENED] = tuple(dict.fromkeys((*opened(), name)))
-        if (mine := _browser()) and not live_training.is_live(name):
-            names = (*(each for each in _of_browser.pop(mine, ()) if each != name), name)
-            _of_browser[mine] = names[-MOST_MODELS:]
-            while len(_of_browser) > MOST_BROWSERS:
-                _of_browser.popitem(last=False)
+    if name not in server_models() and name.partition("@")[0] not in registry.names():
+        st.session_state[OPENED_KEY] = tuple(dict.fromkeys((*opened_models(), name)))
+        if (browser := _browser()) and not live_training.is_live(name):
+            names = (*(each for each in _browser_models.pop(browser, ()) if each != name), name)
+            _browser_models[browser] = names[-MAX_MODELS_PER_BROWSER:]
+            while len(_browser_models) > MAX_BROWSERS:
+                _browser_models.popitem(last=False)
 
 
 def is_of_this_browser(name: str) -> bool:
     """True for a model that this browser has opened in this process, in whatever visit, and still
     may."""
-    return is_allowed(name) and name in _of_browser.get(_browser(), ())
+    return is_allowed(name) and name in _browser_models.get(_browser(), ())
 
 
 def _browser() -> str:
     """The browser of this visit, under a name that tells nothing of it; "" where it is unknown."""
-    word, _ = decode_xsrf_token_string(st.context.cookies.get(COOKIE, ""))
-    return blake2b(word, key=_salt, digest_size=16).hexdigest() if word else ""
+    token, _ = decode_xsrf_token_string(st.context.cookies.get(COOKIE, ""))
+    return blake2b(token, key=_salt, digest_size=16).hexdigest() if token else ""
 
 
-def forget_allowed(names: tuple[str, ...]) -> None:
+def forget_opened(names: tuple[str, ...]) -> None:
     """Models that are gone stand on this visitor's list no more."""
-    st.session_state[OPENED] = tuple(name for name in opened() if name not in names)
+    st.session_state[OPENED_KEY] = tuple(name for name in opened_models() if name not in names)
 
 
 def needs_asking(name: str) -> bool:
     """True for a model that a link alone does not open: it does not come with this server, and this
     visitor has not opened it."""
     base = name.partition("@")[0]
-    known = name in opened() or (live_training.is_live(name) and base in opened())
-    return name not in here() and base not in registry.names() and not known
+    is_open = name in opened_models() or (live_training.is_live(name) and base in opened_models())
+    return name not in server_models() and base not in registry.names() and not is_open
 
 
 def choices() -> tuple[str, ...]:
     """The models for this visitor to choose from."""
-    return (*here(), *(name for name in opened() if is_allowed(name)))
+    return (*server_models(), *(name for name in opened_models() if is_allowed(name)))
 
 
 # Which borrowed models went through a trial in this process, and with which files.
 
 TRIALS = 2  # of one loading, where files change meanwhile
-_tried: dict[str, object] = {}  # by name, the stamp of the files that were tried
+_trial_stamps: dict[str, object] = {}  # by name, the stamp of the files that were tried
 
 
-def passed(name: str) -> bool:
+def passed_trial(name: str) -> bool:
     """True for a model that went through a trial, and whose files are as they were then."""
-    return name in _tried and _tried[name] == registry.stamp(name)
+    return name in _trial_stamps and _trial_stamps[name] == registry.stamp(name)
 
 
-def note(name: str, stamp: object) -> bool:
+def record_trial(name: str, stamp: object) -> bool:
     """A model went through a trial with the files of this stamp. True where other files of it did
     before."""
-    before = _tried.get(name, stamp)
-    _tried[name] = stamp
-    return before != stamp
+    previous = _trial_stamps.get(name, stamp)
+    _trial_stamps[name] = stamp
+    return previous != stamp
 
 
 def load(
@@ -133,11 +136,11 @@ def load(
     """A borrowed model, loaded from files that went through a trial; `base`: the model that it is
     made of. Raises ValueError as `registry.tried`, and where the files change meanwhile."""
     for _ in range(TRIALS):
-        if not passed(base):
-            note(*registry.tried(base, progress, cancelled))
-        made = registry.load(name, progress)
-        if passed(base):
-            return made
+        if not passed_trial(base):
+            record_trial(*registry.trial_load(base, progress, cancelled))
+        model = registry.load(name, progress)
+        if passed_trial(base):
+            return model
     raise ValueError(
         f"The files of {base.partition(':')[2]} changed while they were read; open it again."
     )
@@ -146,21 +149,21 @@ def load(
 DEFAULT_MODEL = "encoder"
 PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 
-COPIES = 2**27  # bytes of weights made of other models in a moment: earlier and permuted ones
-NUMBER = 4  # bytes of a weight
-IN_USE = 300.0  # seconds for which a model that a reader has asked for is that reader's
+COPY_BYTES = 2**27  # bytes of weights made of other models in a moment: earlier and permuted ones
+WEIGHT_BYTES = 4  # bytes of a weight
+IN_USE_SECONDS = 300.0  # seconds for which a model that a reader has asked for is that reader's
 
 _handles: OrderedDict[str, Any] = OrderedDict()
 
 _handles_lock = threading.Lock()
-_asked: dict[tuple[str, str], float] = {}  # when a session last asked for a pretrained model
+_last_requests: dict[tuple[str, str], float] = {}  # by session and pretrained model, in seconds
 
 
 def handle(name: str) -> Any:
     """The loaded model of that name, loaded once for everyone. Raises ValueError, saying why, for
     one that cannot be used."""
     with _handles_lock:
-        _note(name)
+        _note_request(name)
         if name in _handles:
             _handles.move_to_end(name)
             return _handles[name]
@@ -184,7 +187,7 @@ def is_borrowed(name: str) -> bool:
     """True for a model that does not come with the app, and may have to be fetched."""
     return (
         name.partition("@")[0] not in registry.names()
-        and name != f"{registry.IN_ITS_OWN_CODE}{registry.MINILM}"
+        and name != f"{registry.HUB_PREFIX}{registry.MINILM}"
         and not live_training.is_live(name)
     )
 
@@ -201,7 +204,7 @@ def forget(base: str) -> None:
             del _handles[name]
 
 
-def let_go() -> None:
+def evict_copies() -> None:
     """Let go of what is made of other models in a moment: copies with permuted weights, and earlier
     weights. For when nobody is there."""
     with _handles_lock:
@@ -210,7 +213,7 @@ def let_go() -> None:
                 del _handles[name]
 
 
-garbage_collection.when_alone.append(let_go)
+garbage_collection.on_idle.append(evict_copies)
 
 
 class Loading:
@@ -241,14 +244,14 @@ class Loading:
         """The loading of a model; of a borrowed one after a trial in a process of its own."""
 
         def begin(self: Loading) -> Any:
-            base = name.removesuffix(registry.PERMUTED)
+            base = name.removesuffix(registry.PERMUTED_SUFFIX)
             if name != base and is_loaded(base):
                 buffer_pool.make_room(2 * _size(base))  # the copy, and what its making takes
             if not is_borrowed(base):
-                return registry.load(name, self._told)
-            return load(name, base, self._told, self._stopped.is_set)
+                return registry.load(name, self._report_progress)
+            return load(name, base, self._report_progress, self._stopped.is_set)
 
-        return cls._only(("model", name), begin, lambda made: _keep(name, made))
+        return cls._only(("model", name), begin, lambda model: _store(name, model))
 
     @classmethod
     def found(cls, where: str) -> Loading:
@@ -258,8 +261,8 @@ class Loading:
         def begin(self: Loading) -> str:
             if settings().public:
                 raise ValueError("This server opens no other models.")
-            name, stamp = registry.tried(where, self._told, self._stopped.is_set)
-            if note(name, stamp):
+            name, stamp = registry.trial_load(where, self._report_progress, self._stopped.is_set)
+            if record_trial(name, stamp):
                 forget(name)  # what is in memory was made of other files
             return name
 
@@ -289,7 +292,7 @@ class Loading:
             cls._under_way[key]._wanted += 1
             return cls._under_way[key]
 
-    def _told(self, done: int, total: int) -> None:
+    def _report_progress(self, done: int, total: int) -> None:
         self.share = min(1.0, done / total) if total else 0.0
 
     def _work(self) -> None:
@@ -303,35 +306,43 @@ class Loading:
         # Files from anywhere, read by code of many families: they fail in any way.
         except Exception as error:
             self.problem = "The model cannot be read; choose another."
-            event_log.raised(error)
+            event_log.log_exception(error)
         finally:
             with self._asking:
                 self._under_way.pop(self._key, None)
 
 
-def _keep(name: str, made: Any) -> None:
+def _store(name: str, model: Any) -> None:
     """Put a model among those in memory; where there are too many pretrained ones, the least used
     that nobody looks at goes."""
     with _handles_lock:
-        _handles[name] = made
-        copies = [each for each in _handles if _is_copy(each)]
-        while len(copies) > 1 and sum(map(_size, copies)) > COPIES:
+        _handles[name] = model
+        copies = [candidate for candidate in _handles if _is_copy(candidate)]
+        while len(copies) > 1 and sum(map(_size, copies)) > COPY_BYTES:
             del _handles[copies.pop(0)]
-        while len(held := _pretrained()) > settings().max_models:
-            free = [each for each in held if each != name and not _readers(each)]
-            del _handles[free[0] if free else next(each for each in held if each != name)]
-    garbage_collection.settle()
+        while len(pretrained := _pretrained()) > settings().max_models:
+            free = [
+                candidate
+                for candidate in pretrained
+                if candidate != name and not _readers(candidate)
+            ]
+            del _handles[
+                free[0]
+                if free
+                else next(candidate for candidate in pretrained if candidate != name)
+            ]
+    garbage_collection.freeze()
 
 
 def _is_copy(name: str) -> bool:
     """True for permuted weights, and those of one of our own models after so many steps."""
     step = name.rpartition("@")[2] if "@" in name else ""
-    return name.endswith(registry.PERMUTED) or (is_light(name) and step.isdecimal())
+    return name.endswith(registry.PERMUTED_SUFFIX) or (is_light(name) and step.isdecimal())
 
 
 def _size(name: str) -> int:
     """Bytes that a model in memory takes."""
-    return _handles[name].card.n_parameters * NUMBER
+    return _handles[name].card.n_parameters * WEIGHT_BYTES
 
 
 def _pretrained() -> list[str]:
@@ -343,37 +354,37 @@ def _is_pretrained(name: str) -> bool:
     return not is_light(name) or name in registry.PACKAGED
 
 
-def _note(name: str) -> None:
+def _note_request(name: str) -> None:
     """This session has asked for a model now; what was asked for long ago is forgotten."""
     run = get_script_run_ctx(suppress_warning=True)
     if run is not None and _is_pretrained(name):
         now = time.monotonic()
-        _asked[run.session_id, name] = now
-        for key in [key for key, when in _asked.items() if now - when > IN_USE]:
-            del _asked[key]
+        _last_requests[run.session_id, name] = now
+        for key in [key for key, when in _last_requests.items() if now - when > IN_USE_SECONDS]:
+            del _last_requests[key]
 
 
 def _readers(name: str) -> set[str]:
     """The sessions that a model in memory serves."""
-    return {session for session, model in _asked if model == name}
+    return {session for session, model in _last_requests if model == name}
 
 
 def no_room(name: str) -> str:
     """Why a pretrained model cannot be taken into memory now, "" where it can: each one there is
     looked at by another reader."""
     run = get_script_run_ctx(suppress_warning=True)
-    mine = run.session_id if run is not None else ""
+    own_session = run.session_id if run is not None else ""
     with _handles_lock:
-        held = _pretrained()
-        if not _is_pretrained(name) or name in _handles or len(held) < settings().max_models:
+        pretrained = _pretrained()
+        if not _is_pretrained(name) or name in _handles or len(pretrained) < settings().max_models:
             return ""
-        if any(not _readers(each) - {mine} for each in held):
+        if any(not _readers(candidate) - {own_session} for candidate in pretrained):
             return ""
-    shown = [title(each) for each in held if not needs_asking(each)]
-    instead = f"Choose one of these: {', '.join(shown)}, or try" if shown else "Try"
+    listed = [title(candidate) for candidate in pretrained if not needs_asking(candidate)]
+    advice = f"Choose one of these: {', '.join(listed)}, or try" if listed else "Try"
     return (
-        f"This server holds {len(held)} pretrained models at a time, and other readers are "
-        f"looking at each of them. {instead} again in a few minutes."
+        f"This server holds {len(pretrained)} pretrained models at a time, and other readers are "
+        f"looking at each of them. {advice} again in a few minutes."
     )
 
 
@@ -381,14 +392,14 @@ def title(model: str) -> str:
     """A model's name as a person reads it."""
     if live_training.is_live(model):
         return live_training.title(model)
-    if model.startswith(registry.IN_ITS_OWN_CODE):
-        return f"{model.removeprefix(registry.IN_ITS_OWN_CODE)}, in its own code"
-    if model.startswith(registry.ON_THE_CLUSTER):
-        return f"{model.removeprefix(registry.ON_THE_CLUSTER)}, on the cluster"
-    return model.removeprefix(registry.IN_OURS)
+    if model.startswith(registry.HUB_PREFIX):
+        return f"{model.removeprefix(registry.HUB_PREFIX)}, in its own code"
+    if model.startswith(registry.CLUSTER_PREFIX):
+        return f"{model.removeprefix(registry.CLUSTER_PREFIX)}, on the cluster"
+    return model.removeprefix(registry.OURS_PREFIX)
 
 
-def named(model: str) -> str:
+def markdown_name(model: str) -> str:
     """A model as what a sentence of Markdown is about."""
     return capability_messages.named(title(model))
 
@@ -398,38 +409,38 @@ def facts(model: str) -> dict:
     if is_light(model):
         return registry.card(model.partition("@")[0])
     loaded = handle(model)
-    card, offered = loaded.card, loaded.capabilities
-    ways = {registry.IN_ITS_OWN_CODE: "in its own code", registry.ON_THE_CLUSTER: "on the cluster"}
-    here = "its weights in Headlight’s own classes"
-    way = ways.get(model[: model.find(":") + 1], here)
+    card, features = loaded.card, loaded.capabilities
+    origins = {registry.HUB_PREFIX: "in its own code", registry.CLUSTER_PREFIX: "on the cluster"}
+    own_classes = "its weights in Headlight’s own classes"
+    origin = origins.get(model[: model.find(":") + 1], own_classes)
     return {
         "kind": card.kind,
-        "readout": bool(offered.logits),
+        "readout": bool(features.logits),
         "n_parameters": card.n_parameters,
         "headline": "",
-        "summary": f"A pretrained model, {way}.",
+        "summary": f"A pretrained model, {origin}.",
         "config": {"n_layer": card.n_layer, "n_head": card.n_head},
         "limits": [
             f"weights: {card.weights}",
-            f"attention: {', '.join(offered.attention)}",
-            f"positions: {offered.positions}",
-            *_parts(offered, card.n_head),
+            f"attention: {', '.join(features.attention)}",
+            f"positions: {features.positions}",
+            *_parts(features, card.n_head),
         ],
     }
 
 
-def _parts(offered: Capabilities, n_head: int) -> Iterator[str]:
+def _parts(features: Capabilities, n_head: int) -> Iterator[str]:
     """What a model has in the place of the paper's parts, a line each."""
     places = {"post": "after each sum", "pre": "before each sub-layer"}
-    if offered.norm in places:
-        yield f"norm: {NORMS['rms' if offered.rms else 'layer']}, {places[offered.norm]}"
-    if offered.gate:
-        yield f"feed-forward network: gated ({offered.gate})"
-    if offered.key_heads and offered.key_heads < n_head:
-        yield f"keys and values: {offered.key_heads}, shared by {n_head} heads"
-    if offered.window:
-        yield f"window: each token sees the last {offered.window} tokens"
-    if offered.parallel:
+    if features.norm in places:
+        yield f"norm: {NORMS['rms' if features.rms else 'layer']}, {places[features.norm]}"
+    if features.gate:
+        yield f"feed-forward network: gated ({features.gate})"
+    if features.key_heads and features.key_heads < n_head:
+        yield f"keys and values: {features.key_heads}, shared by {n_head} heads"
+    if features.window:
+        yield f"window: each token sees the last {features.window} tokens"
+    if features.parallel:
         yield "attention and feed-forward network: side by side"
 
 
@@ -437,11 +448,11 @@ def shows_writes(recording: Recording) -> bool:
     """True where what each head writes can be known: the model hands out its values, and W_O can be
     had."""
     return all(attention.opens for attention in recording.attention) and bool(
-        offers(recording.model.name).weights
+        capabilities(recording.model.name).weights
     )
 
 
-def offers(model: str) -> Capabilities:
+def capabilities(model: str) -> Capabilities:
     """What a model shows of itself, see `Model.capabilities`."""
     return handle(model).capabilities
 
@@ -454,12 +465,12 @@ def cards() -> dict[str, dict]:
 def embedding_scale(model: str) -> float | None:
     """By what a model multiplies a word's embedding before anything is added: √d_model in the
     paper, 1 in models that leave it as it is; None where a model in its own code does not say."""
-    return float(_embedding(model).scale) if offers(model).weights else None
+    return float(_embedding(model).scale) if capabilities(model).weights else None
 
 
 def word_vector(model: str) -> str:
     """What a model's stream begins with for a word, in a few signs."""
-    if not offers(model).weights:
+    if not capabilities(model).weights:
         return "embedding"
     return (
         ("√d × " if embedding_scale(model) != 1 else "")
@@ -475,20 +486,22 @@ def _embedding(model: str) -> Any:
 def readout(model: str) -> str | None:
     """How a model says its words: "tied" to its embedding, "untied" by a matrix of its own, by a
     "transform" before the embedding, by its "own code", or None where it says none."""
-    offered = offers(model)
-    if not offered.logits:
+    features = capabilities(model)
+    if not features.logits:
         return None
-    linear = "untied" if offered.untied else "tied"
-    return "own code" if not offered.weights else linear if offered.linear_readout else "transform"
+    linear = "untied" if features.untied else "tied"
+    return (
+        "own code" if not features.weights else linear if features.linear_readout else "transform"
+    )
 
 
 def position_table(model: str) -> np.ndarray | None:
     """The table of positions that a model has learned, (position, d_model); None for one that adds
     sinusoids or nothing, or does not show it."""
-    offered = offers(model)
+    features = capabilities(model)
     return (
         np.array(_embedding(model).position.detach().numpy())
-        if offered.weights and offered.positions == "learned"
+        if features.weights and features.positions == "learned"
         else None
     )
 
@@ -499,12 +512,12 @@ def embeddings(model: str) -> np.ndarray:
     return handle(model).embeddings()
 
 
-def spelled(model: str, ids: Iterable[int]) -> str:
+def decode(model: str, ids: Iterable[int]) -> str:
     """The text that tokens of a model's vocabulary spell, special ones left out."""
     return handle(model).tokenizer.text(ids)
 
 
-def end(model: str) -> tuple[int, str] | None:
+def end_token(model: str) -> tuple[int, str] | None:
     """The token that ends what a model writes, and its label; None where it has none."""
     tokenizer = handle(model).tokenizer
     token = getattr(tokenizer, "eos", None)
@@ -542,24 +555,24 @@ def checkpoints(model: str) -> tuple[Checkpoint, ...]:
     early = registry.checkpoints(base)
     if not early:
         return ()
-    found = [Checkpoint(int(name.partition("@")[2]), name) for name in early]
-    return (*found, Checkpoint(int(facts(base)["steps"]), base))
+    points = [Checkpoint(int(name.partition("@")[2]), name) for name in early]
+    return (*points, Checkpoint(int(facts(base)["steps"]), base))
 
 
-def curve(model: str) -> tuple[tuple[float, float], ...]:
+def loss_curve(model: str) -> tuple[tuple[float, float], ...]:
     """A model's loss over its training, (step, nats); empty where its card keeps none."""
     base = model.partition("@")[0]
-    found = facts(base).get("curve", ()) if is_light(base) else ()
-    return tuple((float(step), float(loss)) for step, loss in found)
+    points = facts(base).get("curve", ()) if is_light(base) else ()
+    return tuple((float(step), float(loss)) for step, loss in points)
 
 
-def course(model: str) -> str:
+def loss_note(model: str) -> str:
     """What is to be known of that curve, in a sentence; "" where there is nothing."""
     base = model.partition("@")[0]
     return str(facts(base).get("course", "")) if is_light(base) else ""
 
 
-def missing(model: str = "") -> str:
+def missing_checkpoints(model: str = "") -> str:
     """Why there are no earlier weights to be seen, in a sentence; "" where a shipped model has
     some, or this one."""
     return "" if model and checkpoints(model) else registry.without_earlier()

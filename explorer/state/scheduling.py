@@ -26,7 +26,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from explorer.state.settings import settings
 from models.cancellation import interruptible
 
-LOOK = 0.1  # seconds between two looks at whether the reader is still there
+POLL_INTERVAL = 0.1  # seconds between two looks at whether the reader is still there
 # So many short passes may go before a long computation that waits; then it has a slice, however
 # many there are.
 PATIENCE = 8
@@ -41,43 +41,43 @@ class Cancelled(BaseException):
     reader of those, and goes on."""
 
 
-_look: ContextVar[Callable[[], None] | None] = ContextVar("look", default=None)
+_cancel_check: ContextVar[Callable[[], None] | None] = ContextVar("look", default=None)
 
 
 @contextmanager
-def looked_after(look: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def cancellable(check: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """What is worked out inside, in no reader's run, calls `look` now and then, which raises
     Unwanted where it is to end. Given is what was called outside."""
-    outside = _look.get() or (lambda: None)
-    before = _look.set(look)
+    outside = _cancel_check.get() or (lambda: None)
+    token = _cancel_check.set(check)
     try:
         yield outside
     finally:
-        _look.reset(before)
+        _cancel_check.reset(token)
 
 
-def still_wanted() -> None:
+def check_cancelled() -> None:
     """Raises what ends a run, where its reader has gone or asked for another, or those for whom
     this is worked out have gone."""
     run = get_script_run_ctx(suppress_warning=True)
     if run is not None:
         run.yield_check()
-    elif (look := _look.get()) is not None:
-        look()
+    elif (check := _cancel_check.get()) is not None:
+        check()
 
 
-class Turns:
+class ComputeQueue:
     """A queue of threads of which one has the turn. `seconds`: how long a computation in slices may
     work in all."""
 
-    def __init__(self, seconds: Callable[[], float], wanted: Callable[[], None] = still_wanted):
+    def __init__(self, seconds: Callable[[], float], wanted: Callable[[], None] = check_cancelled):
         self._seconds, self._wanted = seconds, wanted
         self._moved = threading.Condition()
         self._short: deque[object] = deque()
         self._long: deque[object] = deque()
-        self._has: object | None = None
+        self._holder: object | None = None
         self._owner: int | None = None
-        self._passed = 0
+        self._short_streak = 0
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -89,20 +89,20 @@ class Turns:
         if self._owner == threading.get_ident():
             yield
             return
-        ticket, worked = object(), _Stopwatch()
+        ticket, stopwatch = object(), _Stopwatch()
         self._take(ticket, self._short)
-        worked.go()
+        stopwatch.go()
         try:
-            with interruptible(lambda: self._breathe(ticket, worked), self.aside):
+            with interruptible(lambda: self._breathe(ticket, stopwatch), self.released):
                 yield
         finally:
             self._give(ticket)
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def released(self) -> Iterator[None]:
         """Whoever has the turn gives it away for as long as it waits for another thread, which may
         need the turn for what it makes."""
-        ticket = self._has if self._owner == threading.get_ident() else None
+        ticket = self._holder if self._owner == threading.get_ident() else None
         if ticket is None:
             yield
             return
@@ -116,10 +116,10 @@ class Turns:
         """How many wait for their turn."""
         return len(self._short) + len(self._long)
 
-    def _breathe(self, ticket: object, worked: _Stopwatch) -> None:
+    def _breathe(self, ticket: object, stopwatch: _Stopwatch) -> None:
         self._wanted()
-        worked.stop()
-        if worked.seconds > self._seconds():
+        stopwatch.stop()
+        if stopwatch.seconds > self._seconds():
             raise TimeLimit(
                 f"This takes more than the {self._seconds():g} seconds that one computation may "
                 "have here. A shorter text takes less."
@@ -127,33 +127,33 @@ class Turns:
         if self._short or self._long:
             self._give(ticket)
             self._take(ticket, self._long)
-        worked.go()
+        stopwatch.go()
 
-    def _take(self, ticket: object, line: deque[object]) -> None:
+    def _take(self, ticket: object, queue: deque[object]) -> None:
         with self._moved:
-            line.append(ticket)
+            queue.append(ticket)
             try:
                 while not self._is_next(ticket):
-                    self._moved.wait(LOOK)
+                    self._moved.wait(POLL_INTERVAL)
                     self._wanted()
             except BaseException:  # a reader who has gone is told by one: whatever it is goes on
-                line.remove(ticket)
+                queue.remove(ticket)
                 self._moved.notify_all()
                 raise
-            line.popleft()
-            self._passed = 0 if line is self._long else self._passed + bool(self._long)
-            self._has, self._owner = ticket, threading.get_ident()
+            queue.popleft()
+            self._short_streak = 0 if queue is self._long else self._short_streak + bool(self._long)
+            self._holder, self._owner = ticket, threading.get_ident()
 
     def _is_next(self, ticket: object) -> bool:
-        if self._has is not None:
+        if self._holder is not None:
             return False
-        long_is_due = self._long and (not self._short or self._passed >= PATIENCE)
+        long_is_due = self._long and (not self._short or self._short_streak >= PATIENCE)
         return (self._long if long_is_due else self._short)[0] is ticket
 
     def _give(self, ticket: object) -> None:
         with self._moved:
-            if self._has is ticket:
-                self._has = self._owner = None
+            if self._holder is ticket:
+                self._holder = self._owner = None
                 self._moved.notify_all()
 
 
@@ -170,16 +170,16 @@ class _Stopwatch:
         self.seconds += time.monotonic() - self._since
 
 
-turns = Turns(lambda: settings().max_seconds)
-turn, aside = turns.turn, turns.aside
+compute_queue = ComputeQueue(lambda: settings().max_seconds)
+turn, turn_released = compute_queue.turn, compute_queue.released
 
 
 # Room for long texts: who may take much memory now, and who waits until another has let go.
 
-HELD = 2  # things that a run holds: most pages read a text twice
-LONG = 2**24  # bytes; who wants less waits for nothing
-LONGEST = 30.0  # seconds that anyone waits for others to end
-LONGEST_BEHIND = 60.0  # seconds that work in the background waits
+HELD_PER_RUN = 2  # things that a run holds: most pages read a text twice
+LARGE_BYTES = 2**24  # bytes; who wants less waits for nothing
+MAX_WAIT = 30.0  # seconds that anyone waits for others to end
+MAX_BACKGROUND_WAIT = 60.0  # seconds that work in the background waits
 
 
 class Preempted(BaseException):
@@ -204,7 +204,7 @@ class Work:
 class MemoryBudget:
     """Who holds something long, and who waits for room."""
 
-    def __init__(self, longest: float = LONGEST, behind: float = LONGEST_BEHIND) -> None:
+    def __init__(self, longest: float = MAX_WAIT, behind: float = MAX_BACKGROUND_WAIT) -> None:
         self._longest = {False: longest, True: behind}
         self._moved = threading.Condition()
         self._works: dict[int, Work] = {}  # by thread
@@ -214,39 +214,41 @@ class MemoryBudget:
     def work(self, behind: bool = False) -> Iterator[None]:
         """A run or a step: what it holds of the shelf it holds to its end. One within another is
         the same."""
-        me = threading.get_ident()
-        if me in self._works:
+        thread = threading.get_ident()
+        if thread in self._works:
             yield
             return
-        self._works[me] = Work(behind)
+        self._works[thread] = Work(behind)
         try:
             yield
         finally:
             with self._moved:
-                self._works.pop(me).held = []  # whoever looks at all works just now holds it too
+                self._works.pop(
+                    thread
+                ).held = []  # whoever looks at all works just now holds it too
                 self._moved.notify_all()
 
     @contextmanager
-    def giving_way(self) -> Iterator[None]:
+    def preemptible(self) -> Iterator[None]:
         """Inside, the work of this thread ends with GaveWay as soon as a reader waits for what it
         holds."""
         work = self._works.get(threading.get_ident(), Work(True))
 
-        def look() -> None:
+        def check() -> None:
             outside()
             if work.most and self._readers_ask():
                 raise Preempted
 
-        with looked_after(look) as outside:
+        with cancellable(check) as outside:
             yield
 
-    def let_pass(self) -> None:
+    def wait_for_readers(self) -> None:
         """Wait until no reader waits for room, for as long as anyone waits at most: the work of
         this thread holds nothing."""
         if (work := self._works.get(threading.get_ident())) is not None:
             work.number, work.most = None, 0
-        until = time.monotonic() + self._longest[True]
-        while self._readers_ask() and time.monotonic() < until:
+        deadline = time.monotonic() + self._longest[True]
+        while self._readers_ask() and time.monotonic() < deadline:
             self._wait()
 
     def holds(self, size: int, value: Any = None) -> None:
@@ -256,15 +258,17 @@ class MemoryBudget:
             work.number = next(self._numbers) if work.number is None else work.number
             work.most = max(work.most, size)
             if value is not None and not work.behind:
-                work.held = [*(each for each in work.held if each is not value), value][-HELD:]
+                work.held = [*(each for each in work.held if each is not value), value][
+                    -HELD_PER_RUN:
+                ]
 
-    def lets_go(self) -> None:
+    def release_oldest(self) -> None:
         """The run of this thread takes another long thing: the first of those that it holds goes
         where there are as many as a run holds."""
         if (work := self._works.get(threading.get_ident())) is not None:
-            work.held = work.held[1 - HELD :]
+            work.held = work.held[1 - HELD_PER_RUN :]
 
-    def has_place(self, size: int, limit: int) -> bool:
+    def may_take(self, size: int, limit: int) -> bool:
         """True where the work of this thread may take so many bytes beside all others, each of
         which may want its largest twice: most pages read a text twice. One that holds something
         has its place, others do not overtake; the background has none while a reader waits."""
@@ -272,20 +276,20 @@ class MemoryBudget:
         if work is None or work.most:
             return work is None or not (work.behind and self._readers_ask())
         others = [each for each in tuple(self._works.values()) if each is not work]
-        if any(each.asks and _order(each) < _order(work) for each in others):
+        if any(each.asks and _priority(each) < _priority(work) for each in others):
             return False
-        most = sum(each.most for each in others)
-        return not most or 2 * (size + most) <= limit
+        largest = sum(each.most for each in others)
+        return not largest or 2 * (size + largest) <= limit
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """The work of this thread waits for what another thread makes, which may need room."""
         work = self._works.get(threading.get_ident(), Work(False))
-        before, work.waits = work.waits, True
+        previous, work.waits = work.waits, True
         try:
             yield
         finally:
-            work.waits = before
+            work.waits = previous
 
     def wait_for(self, size: int, fits: Callable[[], bool]) -> bool:
         """Wait until so many bytes fit. False where they do not, and this thread's work goes on all
@@ -293,13 +297,13 @@ class MemoryBudget:
         no step."""
         if (work := self._works.get(threading.get_ident())) is None:
             return False
-        until = time.monotonic() + self._longest[work.behind]
+        deadline = time.monotonic() + self._longest[work.behind]
         work.number = next(self._numbers) if work.number is None else work.number
         work.asks = True
         try:
             with self.waiting():
                 while not fits():
-                    if self._is_first(work) or time.monotonic() > until:
+                    if self._is_first(work) or time.monotonic() > deadline:
                         work.most = max(work.most, size)  # before the next one asks
                         return False
                     self._wait()
@@ -309,8 +313,8 @@ class MemoryBudget:
 
     def _wait(self) -> None:
         with self._moved:
-            self._moved.wait(LOOK)
-        still_wanted()
+            self._moved.wait(POLL_INTERVAL)
+        check_cancelled()
 
     def _readers_ask(self) -> bool:
         return any(each.asks and not each.behind for each in tuple(self._works.values()))
@@ -322,35 +326,35 @@ class MemoryBudget:
         holding = [each for each in tuple(self._works.values()) if each.number is not None]
         if not all(each.waits for each in holding):
             return False
-        return work is min((each for each in holding if each.asks), key=_order)
+        return work is min((each for each in holding if each.asks), key=_priority)
 
 
-def _order(work: Work) -> tuple[bool, bool, float]:
+def _priority(work: Work) -> tuple[bool, bool, float]:
     """Readers before the background, who holds something before who does not, then as they came."""
     return work.behind, not work.most, inf if work.number is None else work.number
 
 
-room = MemoryBudget()
+memory_budget = MemoryBudget()
 
 
 # Readers' runs of the script, one after another in the order of asking.
 
-LATELY = 1.0  # seconds
-MOMENT = 0.25  # seconds that a run has to itself; an ordinary one takes a third of that
-AHEAD = 0.08  # seconds that a run waits for what is made ahead of runs, whosever it is
-OWN_AHEAD = 0.6  # seconds that it waits for what is made ahead of it of its own text
-TURN = 0.0005  # seconds
+RECENT_SECONDS = 1.0  # seconds
+RUN_SECONDS = 0.25  # seconds that a run has to itself; an ordinary one takes a third of that
+PREFETCH_WAIT = 0.08  # seconds that a run waits for what is made ahead of runs, whosever it is
+OWN_PREFETCH_WAIT = 0.6  # seconds that it waits for what is made ahead of it of its own text
+SWITCH_INTERVAL = 0.0005  # seconds
 
 
 class ScriptQueue:
     """A queue of runs, of which one has its `moment`, once it has waited for what is made ahead of
     it, `ahead` at most (seconds)."""
 
-    def __init__(self, moment: float = MOMENT, ahead: float = AHEAD) -> None:
+    def __init__(self, moment: float = RUN_SECONDS, ahead: float = PREFETCH_WAIT) -> None:
         self._moment, self._longest_ahead = moment, ahead
         self._lock = threading.Lock()
         self._ahead: list[Hashable] = []
-        self._one_less = threading.Condition(self._lock)
+        self._prefetch_done = threading.Condition(self._lock)
         self._waiting: deque[threading.Condition] = deque()
         self._first: object | None = None
         self._since = 0.0
@@ -366,7 +370,7 @@ class ScriptQueue:
                 ticket.wait(self._left() if self._waiting[0] is ticket else None)
             self._waiting.popleft()
             self._first, self._since = ticket, time.monotonic()
-            self._one_less.wait_for(lambda: not self._ahead, self._longest_ahead)
+            self._prefetch_done.wait_for(lambda: not self._ahead, self._longest_ahead)
             self._begun.append(self._since)
             self._wake()
         try:
@@ -378,26 +382,26 @@ class ScriptQueue:
                     self._wake()
 
     @contextmanager
-    def before(self, what: Hashable = None) -> Iterator[None]:
+    def before(self, key: Hashable = None) -> Iterator[None]:
         """Something that a run to come will need is made, known as `what`: the run waits for it."""
         with self._lock:
-            self._ahead.append(what)
+            self._ahead.append(key)
         try:
             yield
         finally:
             with self._lock:
-                self._ahead.remove(what)
-                self._one_less.notify_all()
+                self._ahead.remove(key)
+                self._prefetch_done.notify_all()
 
     def ahead(self) -> int:
         """How much is being made ahead of runs."""
         return len(self._ahead)
 
-    def wait_for(self, what: Hashable, seconds: float = OWN_AHEAD) -> None:
+    def wait_for(self, key: Hashable, seconds: float = OWN_PREFETCH_WAIT) -> None:
         """Let what is made ahead of this run be made, in so many seconds: both at once take longer
         than one after the other."""
         with self._lock:
-            self._one_less.wait_for(lambda: what not in self._ahead, seconds)
+            self._prefetch_done.wait_for(lambda: key not in self._ahead, seconds)
 
     def waiting(self) -> int:
         """How many wait."""
@@ -405,7 +409,7 @@ class ScriptQueue:
 
     def begun_lately(self) -> int:
         """How many runs have begun within a second."""
-        since = time.monotonic() - LATELY
+        since = time.monotonic() - RECENT_SECONDS
         with self._lock:
             return sum(each > since for each in self._begun)
 
@@ -420,9 +424,9 @@ class ScriptQueue:
             self._waiting[0].notify()
 
 
-def begin() -> None:
+def set_switch_interval() -> None:
     """Let threads take turns more often, once in a process."""
-    sys.setswitchinterval(TURN)
+    sys.setswitchinterval(SWITCH_INTERVAL)
 
 
-line = ScriptQueue()
+script_queue = ScriptQueue()

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 PREFIX = "HEADLIGHT_"
-LONGEST_FIELD = 200_000  # characters that a text field takes; of them `max_chars` are read
+MAX_FIELD = 200_000  # characters that a text field takes; of them `max_chars` are read
 ADDRESSES = {"redis": ("redis://", "rediss://", "unix://"), "cluster": ("http://", "https://")}
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
@@ -56,41 +56,41 @@ BOUNDS = {
 }
 
 
-def read(given: Mapping[str, str]) -> Settings:
+def from_environment(environ: Mapping[str, str]) -> Settings:
     """Settings from environment variables. Raises ValueError, naming the variable, for a value that
     cannot be."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in fields(Settings):
-        value = given.get(f"{PREFIX}{field.name.upper()}", "").strip()
+        value = environ.get(f"{PREFIX}{field.name.upper()}", "").strip()
         if value:
-            found[field.name] = _understood(field.name, value, getattr(Settings, field.name))
-    return Settings(**found)
+            values[field.name] = _parse(field.name, value, getattr(Settings, field.name))
+    return Settings(**values)
 
 
-def _understood(name: str, value: str, default: object) -> object:
-    said = f"{PREFIX}{name.upper()} is {value!r}"
+def _parse(name: str, value: str, default: object) -> object:
+    statement = f"{PREFIX}{name.upper()} is {value!r}"
     if isinstance(default, bool):
         if value.lower() not in (*YES, *NO):
-            raise ValueError(f"{said}; it is yes or no.")
+            raise ValueError(f"{statement}; it is yes or no.")
         return value.lower() in YES
     if isinstance(default, str):
         if not value.startswith(ADDRESSES[name]):
-            begins = ADDRESSES[name][0]
-            raise ValueError(f"{PREFIX}{name.upper()} is no address; one begins with {begins}.")
+            scheme = ADDRESSES[name][0]
+            raise ValueError(f"{PREFIX}{name.upper()} is no address; one begins with {scheme}.")
         return value
     if isinstance(default, tuple):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     least, most = BOUNDS[name]
-    plain = value.replace("_", "")
-    if not plain.isascii() or not plain.isdecimal() or not least <= int(plain) <= most:
-        raise ValueError(f"{said}; it is a whole number from {least:,} to {most:,}.")
-    return int(plain)
+    digits = value.replace("_", "")
+    if not digits.isascii() or not digits.isdecimal() or not least <= int(digits) <= most:
+        raise ValueError(f"{statement}; it is a whole number from {least:,} to {most:,}.")
+    return int(digits)
 
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
     """The settings of this server, read once."""
-    return read(os.environ)
+    return from_environment(os.environ)
 
 
 def well_formed(text: str) -> str:
@@ -99,7 +99,7 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def beginning(text: str) -> str:
+def truncate(text: str) -> str:
     """What is read of a text: all of it, or as many characters as this server reads. A text is cut
     before it is split into tokens, which takes seconds for a million characters."""
     return text[: settings().max_chars]

@@ -11,7 +11,7 @@ import streamlit as st
 
 from explorer.state import garbage_collection, models
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, facts, is_loaded
-from explorer.state.settings import LONGEST_FIELD, well_formed
+from explorer.state.settings import MAX_FIELD, well_formed
 from explorer.text.markdown_escape import literal
 from models import registry
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
@@ -37,14 +37,16 @@ class PageParameters:
 
     every: dict[str, UrlParameter] = {}
 
-    def __init__(self, page: str, **named: UrlParameter | str) -> None:
+    def __init__(self, page: str, **parameters: UrlParameter | str) -> None:
         self.page = page
         self.named = {
-            name: each if isinstance(each, UrlParameter) else UrlParameter(each)
-            for name, each in named.items()
+            name: parameter if isinstance(parameter, UrlParameter) else UrlParameter(parameter)
+            for name, parameter in parameters.items()
         }
-        if twice := sorted(self.named.keys() & self.every.keys()):
-            raise ValueError(f"{page} declares what another page has declared: {', '.join(twice)}")
+        if duplicates := sorted(self.named.keys() & self.every.keys()):
+            raise ValueError(
+                f"{page} declares what another page has declared: {', '.join(duplicates)}"
+            )
         self.every.update(self.named)
 
 
@@ -58,9 +60,9 @@ def default(name: str) -> str:
     return PageParameters.every[name].default
 
 
-def of(*whats: str) -> tuple[str, ...]:
+def depending_on(*causes: str) -> tuple[str, ...]:
     """The names of the choices that depend on any of these, "text" or "model"."""
-    return tuple(name for name, each in PageParameters.every.items() if each.of in whats)
+    return tuple(name for name, parameter in PageParameters.every.items() if parameter.of in causes)
 
 
 OF_TEXT, OF_MODEL = UrlParameter(of="text"), UrlParameter(of="model")
@@ -213,7 +215,7 @@ class ReplacedModel:
     of the chosen model, (name, value)."""
 
     model: str
-    instead: str
+    replacement: str
     page: str
     text: str
     chosen: tuple[tuple[str, str], ...]
@@ -234,15 +236,15 @@ def _translates(model: str) -> bool:
     return facts(model)["kind"] == "encoder-decoder"
 
 
-def _writes(model: str) -> bool:
-    return _translates(model) and models.offers(model).writes
+def _generates(model: str) -> bool:
+    return _translates(model) and models.capabilities(model).writes
 
 
-def _speaks(model: str) -> bool:
+def _has_logits(model: str) -> bool:
     return bool(facts(model).get("readout", True))
 
 
-def _has_early(model: str) -> bool:
+def _has_checkpoints(model: str) -> bool:
     live = st.session_state.train_view == "Live"
     return live or bool(models.checkpoints(model)) or not models.with_checkpoints()
 
@@ -254,9 +256,11 @@ def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
 
 def _why_not_written(model: str) -> str:
     if _translates(model):
-        speaks = bool(models.offers(model).logits)
+        has_logits = bool(models.capabilities(model).logits)
         why = (
-            "runs on the cluster, which" if speaks else f"{models.offers(model).no_readout}, so it"
+            "runs on the cluster, which"
+            if has_logits
+            else f"{models.capabilities(model).no_readout}, so it"
         )
         return f"{why} writes no text here (its cross-attention is on Attention)"
     return "writes no translation"
@@ -264,18 +268,18 @@ def _why_not_written(model: str) -> str:
 
 NEEDS = {
     "translation": Need(
-        _writes, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
+        _generates, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
     ),
     "predictions": Need(
-        _speaks,
-        lambda: _shipped(_speaks),
+        _has_logits,
+        lambda: _shipped(_has_logits),
         lambda _: "encoder",
-        lambda model: f"{models.offers(model).no_readout} and predicts no words",
+        lambda model: f"{models.capabilities(model).no_readout} and predicts no words",
     ),
     # A model that reads the same text where the chosen one fills in words, else the one whose head
     # forms at a jump.
     "training": Need(
-        _has_early,
+        _has_checkpoints,
         models.with_checkpoints,
         lambda model: "twin-post" if facts(model)["kind"] == "encoder" else "induction",
         lambda _: "comes without earlier weights",
@@ -283,58 +287,60 @@ NEEDS = {
 }
 
 
-def settle() -> bool:
+def apply_fallback() -> bool:
     """Put a model that fits the page on screen where the chosen one does not, and say whether it
     was; one that is not in memory yet is judged when it is."""
     state = st.session_state
-    aside = state.get(REPLACED_MODEL)
-    if aside is not None and (state.model, state.page) != (aside.instead, aside.page):
+    fallback = state.get(REPLACED_MODEL)
+    if fallback is not None and (state.model, state.page) != (fallback.replacement, fallback.page):
         del state[REPLACED_MODEL]  # the reader, or a link, asked for another
     need = NEEDS.get(state.page)
-    known = models.is_light(state.model) or models.is_loaded(state.model)
-    if need is None or not known or need.fits(state.model):
+    ready = models.is_light(state.model) or models.is_loaded(state.model)
+    if need is None or not ready or need.fits(state.model):
         return False
-    chosen = tuple((name, str(state[name])) for name in of("text", "model"))
-    instead = need.first(state.model)
-    state[REPLACED_MODEL] = ReplacedModel(state.model, instead, state.page, state.text, chosen)
-    state.model = instead
+    choices = tuple((name, str(state[name])) for name in depending_on("text", "model"))
+    replacement = need.first(state.model)
+    state[REPLACED_MODEL] = ReplacedModel(state.model, replacement, state.page, state.text, choices)
+    state.model = replacement
     return True
 
 
-def bring_back() -> bool:
+def restore_model() -> bool:
     """The reader goes to another page by its tab: the chosen model is on screen again, with what
     was chosen of it. True where there was one."""
     state = st.session_state
-    aside = state.pop(REPLACED_MODEL, None)
-    if aside is None or state.model != aside.instead:
+    fallback = state.pop(REPLACED_MODEL, None)
+    if fallback is None or state.model != fallback.replacement:
         return False
-    state.model = aside.model
-    kept = of("model") if state.text != aside.text else of("text", "model")
-    for name, value in aside.chosen:
-        state[name] = value if name in kept else ""
+    state.model = fallback.model
+    restored = (
+        depending_on("model") if state.text != fallback.text else depending_on("text", "model")
+    )
+    for name, value in fallback.chosen:
+        state[name] = value if name in restored else ""
     return True
 
 
-def keep() -> None:
+def accept_fallback() -> None:
     """What the reader pressed is of the model on screen: it stays."""
     st.session_state.pop(REPLACED_MODEL, None)
 
 
-def said() -> tuple[str, str]:
+def fallback_message() -> tuple[str, str]:
     """Which model the page shows instead of the chosen one and why, and which others fit; ("", "")
     where it shows the chosen one."""
-    aside = st.session_state.get(REPLACED_MODEL)
-    if aside is None:
+    fallback = st.session_state.get(REPLACED_MODEL)
+    if fallback is None:
         return "", ""
-    need, name = NEEDS[aside.page], literal(models.title(aside.model))
-    why = f"{models.named(aside.model)} {need.why(aside.model)}"
+    need, name = NEEDS[fallback.page], literal(models.title(fallback.model))
+    why = f"{models.markdown_name(fallback.model)} {need.why(fallback.model)}"
     return (
-        f"{why}, so this page shows **{aside.instead}**; the other pages keep {name}.",
+        f"{why}, so this page shows **{fallback.replacement}**; the other pages keep {name}.",
         f"Models that fit this page: {', '.join(need.fitting())}.",
     )
 
 
-LONGEST_ADDRESS = (
+MAX_ADDRESS = (
     4000  # characters of encoded text that browsers, servers and chat programs all pass on
 )
 
@@ -342,14 +348,14 @@ LONGEST_ADDRESS = (
 # right.
 FIRST_TEXTS = {"translation": EXAMPLES["Red car"]}
 # Pages that a button of the frame leads to: it takes nothing along.
-ASIDE = ("classroom", "sentences")
-MOST_NUMBERS = 8000  # characters of a list of numbers
+PAGES_WITHOUT_TAB = ("classroom", "sentences")
+MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
-def shown() -> dict[str, str]:
+def query_parameters() -> dict[str, str]:
     """What the address bar says."""
-    said = st.query_params.to_dict()
-    return {well_formed(name): well_formed(value) for name, value in said.items()}
+    parameters = st.query_params.to_dict()
+    return {well_formed(name): well_formed(value) for name, value in parameters.items()}
 
 
 def first_text(page: str) -> str:
@@ -366,12 +372,12 @@ def begin(page: str) -> None:
     navigation: text and choices go along. The bare address stays in the browser's history; going
     back to it later means what it meant then (`bare`).
     """
-    garbage_collection.served()
+    garbage_collection.mark_served()
     state = st.session_state
-    asked = shown()
+    parameters = query_parameters()
     acted = state.pop("acted", False)
-    if state.get("wanted_page") not in (None, *ASIDE):
-        keep()
+    if state.get("wanted_page") not in (None, *PAGES_WITHOUT_TAB):
+        accept_fallback()
     if "wanted_text" in state:
         state.text = well_formed(state.pop("wanted_text"))
         forget_token()
@@ -379,20 +385,20 @@ def begin(page: str) -> None:
     if "wanted_model" in state:
         _take_wanted_model(page)
         acted = True
-    before = state.get("page", page)
-    moved, state.page = "page" not in state or before != page, page
-    if "written" in state and moved and not asked:
-        if state.text == first_text(before) != first_text(page):  # nobody has chosen it
+    previous = state.get("page", page)
+    moved, state.page = "page" not in state or previous != page, page
+    if "written" in state and moved and not parameters:
+        if state.text == first_text(previous) != first_text(page):  # nobody has chosen it
             state.text = first_text(page)
             forget_token()
             del state.acted
-        state.bare = wanted() if bring_back() else state.written
+        state.bare = link_parameters() if restore_model() else state.written
         return
-    if "written" in state and (acted or asked == state.written):
+    if "written" in state and (acted or parameters == state.written):
         return
-    if not asked:
-        asked = state.back = state.get("bare", asked)
-    _take_link(asked, page)
+    if not parameters:
+        parameters = state.back = state.get("bare", parameters)
+    _take_link(parameters, page)
 
 
 def _take_wanted_model(page: str) -> None:
@@ -401,7 +407,9 @@ def _take_wanted_model(page: str) -> None:
     state.model, link = state.pop("wanted_model"), state.get("offered_link", {})
     forget_head()
     if state.model == registry.spelled(link.get("model", "")) and _is_text_of(link, page):
-        _choose(link)  # the model that a link asked for is here: its choices are of that model
+        _take_choices(
+            link
+        )  # the model that a link asked for is here: its choices are of that model
     state.pop("acted")
 
 
@@ -409,7 +417,7 @@ def _take_link(asked: dict[str, str], page: str) -> None:
     """Take text, model and choices as a link has them."""
     state = st.session_state
     state.written = asked
-    state.text = asked.get("text", first_text(page))[:LONGEST_FIELD]
+    state.text = asked.get("text", first_text(page))[:MAX_FIELD]
     state.model = asked.get("model", DEFAULT_MODEL)
     state.model = registry.spelled(state.model)
     if not models.is_allowed(state.model):
@@ -420,28 +428,28 @@ def _take_link(asked: dict[str, str], page: str) -> None:
     if models.needs_asking(state.model) and not is_mine:
         state.offered_model, state.model = state.model, DEFAULT_MODEL
         state.offered_link = dict(asked)
-    _choose(asked)
+    _take_choices(asked)
 
 
-def _choose(asked: dict[str, str]) -> None:
+def _take_choices(parameters: dict[str, str]) -> None:
     """Take every choice as a link has it."""
-    held = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
+    state = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
     for name in names():
-        value = asked.get(name, default(name))
-        if name not in held or held[name] != value:
+        value = parameters.get(name, default(name))
+        if name not in state or state[name] != value:
             st.session_state[name] = value
-    st.session_state.linked = dict(asked)
+    st.session_state.linked = dict(parameters)
 
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
     """True where the text on screen is still the one that a link to `page` asked for."""
-    return link.get("text", first_text(page))[:LONGEST_FIELD] == st.session_state.text
+    return link.get("text", first_text(page))[:MAX_FIELD] == st.session_state.text
 
 
 def forget_token() -> None:
     """Another text: what was chosen of the last one means nothing there."""
     st.session_state.acted = True
-    for name in of("text"):
+    for name in depending_on("text"):
         st.session_state[name] = ""
 
 
@@ -450,30 +458,30 @@ def forget_head() -> None:
     for offer in ("offered_model", "offered_link"):
         st.session_state.pop(offer, None)
     st.session_state.acted = True
-    for name in of("text", "model"):
+    for name in depending_on("text", "model"):
         st.session_state[name] = ""
 
 
-def whole(name: str, below: int) -> int | None:
+def whole_number(name: str, below: int) -> int | None:
     """A choice as a whole number from 0 to `below` - 1. One that is no such number is forgotten:
     None."""
     value = str(st.session_state.get(name, ""))
     if value.isdecimal() and len(value) < 6 and int(value) < below:
-        _follow(name)
+        _mark_followed(name)
         return int(value)
     _refuse(name, value, "")
     return None
 
 
-def numbers(name: str, below: int) -> tuple[int, ...]:
+def whole_numbers(name: str, below: int) -> tuple[int, ...]:
     """A choice as whole numbers from 0 to `below` - 1, with dots between them. One that is no such
     list is forgotten: ()."""
     value = str(st.session_state.get(name, ""))
     parts = value.split(".") if value else []
-    if len(value) <= MOST_NUMBERS and all(
+    if len(value) <= MAX_NUMBERS_LENGTH and all(
         part.isdecimal() and len(part) < 7 and int(part) < below for part in parts
     ):
-        _follow(name)
+        _mark_followed(name)
         return tuple(map(int, parts))
     _refuse(name, value, "")
     return ()
@@ -485,34 +493,34 @@ def one_of(name: str, options: tuple[str, ...]) -> str:
     if value not in options:
         first = default(name)
         _refuse(name, str(value or ""), first if first in options else options[0])
-    _follow(name)
+    _mark_followed(name)
     return st.session_state[name]
 
 
-def _follow(name: str) -> None:
+def _mark_followed(name: str) -> None:
     """What a link asked for here could be followed: what becomes of it later is the reader's
     doing."""
     st.session_state.get("linked", {}).pop(name, None)
 
 
-def _refuse(name: str, value: str, instead: str) -> None:
+def _refuse(name: str, value: str, replacement: str) -> None:
     """Put another value in the place of one that cannot be; what a link asked for is told to the
     reader when the page stands."""
-    st.session_state[name] = instead
+    st.session_state[name] = replacement
     if value and st.session_state.get("linked", {}).pop(name, None) == value:
         st.session_state.setdefault("refusals", {})[name] = value
 
 
-def _tell() -> None:
+def _show_refusals() -> None:
     """Say in one sentence what of a link could not be followed."""
     refusals = st.session_state.pop("refusals", {})
     if refusals:
-        asked = ", ".join(
+        unmet = ", ".join(
             f"{name} “{literal(value[:40])}{'…' if len(value) > 40 else ''}”"
             for name, value in refusals.items()
         )
         st.toast(
-            f"The link asks for {asked}, which this text and model do not have; the page is "
+            f"The link asks for {unmet}, which this text and model do not have; the page is "
             "shown without.",
             icon=":material/link_off:",
             duration="long",
@@ -521,31 +529,31 @@ def _tell() -> None:
 
 def fits_address(text: str) -> bool:
     """True for a text that an address can carry."""
-    return len(quote(text.encode("utf-8", "replace"))) <= LONGEST_ADDRESS
+    return len(quote(text.encode("utf-8", "replace"))) <= MAX_ADDRESS
 
 
-def wanted() -> dict[str, str]:
+def link_parameters() -> dict[str, str]:
     """What an address has to say, so that it opens what is on screen: all that is not as it is by
     itself."""
     state = st.session_state.to_dict()
-    chosen = ((name, well_formed(str(state[name]))) for name in names())
-    asked = {
-        name: value for name, value in chosen if value != default(name) and fits_address(value)
+    choices = ((name, well_formed(str(state[name]))) for name in names())
+    parameters = {
+        name: value for name, value in choices if value != default(name) and fits_address(value)
     }
     text = well_formed(state["text"])
     if text != first_text(state["page"]) and fits_address(text):
-        asked["text"] = text
+        parameters["text"] = text
     if state["model"] != DEFAULT_MODEL:
-        asked["model"] = state["model"]
-    return asked
+        parameters["model"] = state["model"]
+    return parameters
 
 
 def write() -> None:
     """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
-    garbage_collection.served()
+    garbage_collection.mark_served()
     state = st.session_state
-    asked, now = wanted(), st.query_params.to_dict()
-    if asked != now and (now or asked != state.get("back")):
-        st.query_params.from_dict(asked)
-    state.written = asked
-    _tell()
+    parameters, current = link_parameters(), st.query_params.to_dict()
+    if parameters != current and (current or parameters != state.get("back")):
+        st.query_params.from_dict(parameters)
+    state.written = parameters
+    _show_refusals()

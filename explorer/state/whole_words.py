@@ -6,33 +6,37 @@ from collections.abc import Sequence
 
 from explorer.state import cache, models
 from explorer.state.scheduling import turn
-from explorer.state.settings import beginning
+from explorer.state.settings import truncate
 from models.capabilities import TextGenerator
 from models.model import Model
-from models.results import Whole, softmax
+from models.results import WholeWord, softmax
 
-MOST_WORDS = 3  # of a list, the likeliest first
-LEAST = 0.05  # the probability below which a piece is not followed
+MAX_WORDS = 3  # of a list, the likeliest first
+MIN_PROBABILITY = 0.05  # the probability below which a piece is not followed
 MOST_PIECES = 6
-CONTINUES = "\u2027"  # what the label of a piece that goes on inside a word begins with
+CONTINUATION_MARK = "\u2027"  # what the label of a piece that goes on inside a word begins with
 
 
 def whole_words(
     model: str,
     text: str,
-    then: tuple[int, ...],
-    firsts: Sequence[tuple[int, float]],
-    most: int = MOST_WORDS,
-) -> dict[int, Whole]:
+    continuation: tuple[int, ...],
+    next_tokens: Sequence[tuple[int, float]],
+    limit: int = MAX_WORDS,
+) -> dict[int, WholeWord]:
     """The words that the likeliest next tokens begin, by the token, each gone on with the likeliest
     piece until the word ends; none for a token that is a whole word.
 
     then: what was written after the text. firsts: tokens with their probabilities, the likeliest
     first, of which `most` are followed. Kept by its cause.
     """
-    if models.facts(model)["kind"] != "decoder" or not models.offers(model).writes:
+    if models.facts(model)["kind"] != "decoder" or not models.capabilities(model).writes:
         return {}
-    followed = tuple((id, own) for id, own in firsts[:most] if own >= LEAST)
+    followed = tuple(
+        (id, probability)
+        for id, probability in next_tokens[:limit]
+        if probability >= MIN_PROBABILITY
+    )
     labels = models.labels(model, [id for id, _ in followed])
     followed = tuple(
         first for first, label in zip(followed, labels) if label[-1:].isalnum() and label.strip()
@@ -41,24 +45,24 @@ def whole_words(
         return {}
     loaded = models.handle(model)
 
-    def read() -> dict[int, Whole]:
+    def complete() -> dict[int, WholeWord]:
         try:
             with turn():
-                writing = loaded.generate(beginning(text), then)
-                n, made = len(writing.ids), {}
-                for id, own in followed:
+                writing = loaded.generate(truncate(text), continuation)
+                n, words = len(writing.ids), {}
+                for id, probability in followed:
                     while len(writing.ids) > n:
                         writing.back()
-                    made[id] = _whole(loaded, writing, id, own)
+                    words[id] = _complete_word(loaded, writing, id, probability)
         except ValueError:  # no room for a token more
             return {}
-        return {id: each for id, each in made.items() if len(each.pieces) > 1}
+        return {id: each for id, each in words.items() if len(each.pieces) > 1}
 
     ids = tuple(id for id, _ in followed)
-    return cache.get(("whole", model, loaded.card.fingerprint, text, then, ids), read)
+    return cache.get(("whole", model, loaded.card.fingerprint, text, continuation, ids), complete)
 
 
-def _whole(loaded: Model, writing: TextGenerator, id: int, own: float) -> Whole:
+def _complete_word(loaded: Model, writing: TextGenerator, id: int, probability: float) -> WholeWord:
     """The word that a token begins; its pieces are added to the writing."""
     pieces, cut = loaded.labels([id]), False
     writing.add(id)
@@ -66,12 +70,12 @@ def _whole(loaded: Model, writing: TextGenerator, id: int, own: float) -> Whole:
         likely = softmax(writing.logits)
         best = int(likely.argmax())
         (label,) = loaded.labels([best])
-        if not (label.startswith(CONTINUES) and label[1:].isalpha()):
+        if not (label.startswith(CONTINUATION_MARK) and label[1:].isalpha()):
             break
         if cut := len(pieces) == MOST_PIECES:
             break
         pieces.append(label)
-        own *= float(likely[best])
+        probability *= float(likely[best])
         writing.add(best)
-    word = pieces[0] + "".join(piece.removeprefix(CONTINUES) for piece in pieces[1:])
-    return Whole(word + "…" * cut, tuple(pieces), own, cut)
+    word = pieces[0] + "".join(piece.removeprefix(CONTINUATION_MARK) for piece in pieces[1:])
+    return WholeWord(word + "…" * cut, tuple(pieces), probability, cut)

@@ -9,9 +9,22 @@ from operator import mul, truediv
 
 import numpy as np
 
-from explorer.analysis.anatomy import Forms, HeadOutputs, WeightBreakdown, largest_products, top_of
-from explorer.analysis.formatting import MINUS, NONE, enough, enough_for, plural, power
-from explorer.analysis.terminology import reach, sees_ahead, windowed
+from explorer.analysis.anatomy import (
+    HeadOutputs,
+    OutputForms,
+    WeightBreakdown,
+    largest_component,
+    largest_products,
+)
+from explorer.analysis.formatting import (
+    MINUS,
+    NONE,
+    enough_digits,
+    enough_digits_for_all,
+    plural,
+    power,
+)
+from explorer.analysis.terminology import sees_ahead, window_reach, windowed
 
 FULL = 6  # figures in formulas: enough for a reader who computes them anew
 
@@ -28,7 +41,7 @@ def say_weight(value: float) -> str:
 
 def dividing(opened: WeightBreakdown) -> str:
     """What the score is divided by, as it stands in the formula."""
-    if opened.scaled_by is None and np.isclose(opened.divisor, sqrt(len(opened.q))):
+    if opened.divisor_edit is None and np.isclose(opened.divisor, sqrt(len(opened.q))):
         return f"√{len(opened.q)}"
     return f"{opened.divisor:g}"
 
@@ -53,12 +66,12 @@ class Figures:
         at, plain = opened.key, opened.plain is not None
         softmax = say(opened.softmax[at], least)
         powers = opened.plain or (float(opened.exponentials[at]), opened.total)
-        part, total = enough(softmax, truediv, *powers, least=least, write=power)
+        part, total = enough_digits(softmax, truediv, *powers, least=least, write=power)
         score = say(opened.scores[at], least)
         if plain and opened.allowed[at]:
-            told = enough(part, exp, float(opened.scores[at]), least=least, write=power)
+            told = enough_digits(part, exp, float(opened.scores[at]), least=least, write=power)
             score = told[0]
-        dot, divisor, added = enough_for(
+        dot, divisor, added = enough_digits_for_all(
             [
                 (score, lambda dot, divisor, added: dot / divisor + added),
                 (score, lambda dot, _, added: dot / opened.divisor + added),  # as √d_head
@@ -86,7 +99,7 @@ def in_short(opened: WeightBreakdown, done: HeadOutputs | None) -> tuple[str, ..
         lines.append(f"softmax = exp({told.score}) / Σ exp = {made}")
     else:
         lines.append(f"softmax, the largest score subtracted = {made}")
-    if opened.evened is not None:
+    if opened.uniform_edit is not None:
         lines.append(f"an edit decides the weight: **{say(opened.weights[at], FULL)}**")
     length = say(float(np.linalg.norm(opened.z)))
     lines.append(
@@ -127,7 +140,7 @@ def formulas(opened: WeightBreakdown, done: HeadOutputs | None) -> dict[str, lis
     }
     length = float(np.linalg.norm(opened.v[at]))
     taken = say(float(opened.weights[at]) * length, FULL)
-    factors = enough(taken, mul, float(opened.weights[at]), length, least=FULL, write=power)
+    factors = enough_digits(taken, mul, float(opened.weights[at]), length, least=FULL, write=power)
     n = plural(len(opened.v), "key")
     made |= {
         "valued": [
@@ -145,7 +158,7 @@ def _products(opened: WeightBreakdown) -> str:
     told = [say(each, 3) for each in pairs]
     if len(best) == len(opened.q):  # all of them are here, so they must add up
         dot = say(opened.dots[opened.key], FULL)
-        told = list(enough(dot, _added_up, *pairs, least=3, write=power))
+        told = list(enough_digits(dot, _added_up, *pairs, least=3, write=power))
     parts = [f"({each})" if each[0] == MINUS else each for each in told]
     more = " + …" if len(opened.q) > len(best) else ""
     return "q · k = " + " + ".join(map(" × ".join, zip(parts[::2], parts[1::2]))) + more
@@ -163,14 +176,16 @@ def _softmax(opened: WeightBreakdown, told: Figures) -> list[str]:
     if told.plain:
         lines = [f"exp({told.score}) / Σ exp = {told.part} / {told.total} = {told.softmax}"]
     powers = float(opened.exponentials[at]), opened.total
-    part, total = enough(told.softmax, truediv, *powers, least=FULL, write=power)
+    part, total = enough_digits(told.softmax, truediv, *powers, least=FULL, write=power)
     below = float(opened.scores[at]) - opened.largest
-    apart = enough(part, exp, below, least=FULL, write=power)[0]
+    apart = enough_digits(part, exp, below, least=FULL, write=power)[0]
     largest, made = say(opened.largest, FULL), f"{part} / {total} = {told.softmax}"
     lines.append(f"{largest}, the largest, subtracted: exp({apart}) / Σ exp = {made}")
-    if opened.evened is not None:
+    if opened.uniform_edit is not None:
         n = int(opened.allowed.sum())
-        lines.append(f"softmax = {told.softmax}, but an edit decides: {opened.evened}, 1 / {n}")
+        lines.append(
+            f"softmax = {told.softmax}, but an edit decides: {opened.uniform_edit}, 1 / {n}"
+        )
     return lines
 
 
@@ -180,7 +195,7 @@ def _written(done: HeadOutputs, opened: WeightBreakdown) -> dict[str, list[str]]
     beside = say(length / done.length) if done.length > 0 else NONE
     parts: tuple[str, ...] = say(length, FULL), say(done.length, FULL)
     if done.length > 0:
-        parts = enough(beside, truediv, length, done.length, least=FULL, write=power)
+        parts = enough_digits(beside, truediv, length, done.length, least=FULL, write=power)
     return {
         "through": [f"z · W_O: {d} numbers in, {n} out", f"length = {say(length)}"],
         "among": [
@@ -195,8 +210,8 @@ def reasons(opened: WeightBreakdown, allowed: np.ndarray) -> dict[str, str]:
     `allowed` (query, key)."""
     width = len(opened.q)
     root = f"√d_head = √{width} = {say(sqrt(width))}"
-    if opened.scaled_by is not None:
-        scale = f"An edit decides the divisor: {opened.scaled_by}."
+    if opened.divisor_edit is not None:
+        scale = f"An edit decides the divisor: {opened.divisor_edit}."
     elif opened.divisor == 1 and width != 1:
         scale = "This model does not scale its scores."
     elif not np.isclose(opened.divisor, sqrt(width)):
@@ -224,7 +239,7 @@ def _of_the_mask(opened: WeightBreakdown, allowed: np.ndarray) -> str:
     if allowed.all():
         return "Here every token may look at every token, so the row stays as it is."
     if sees_ahead(allowed):
-        near = f"at most {plural(reach(allowed), 'place')} away"
+        near = f"at most {plural(window_reach(allowed), 'place')} away"
         if may:
             return f"Token {query} may look at token {key}: it is {near}. All others get −∞."
         return (
@@ -261,17 +276,20 @@ def shapes_of(heads: int, n: int, m: int, d_v: int, d_model: int) -> tuple[str, 
     )
 
 
-def verdict(found: Forms, label: str) -> str:
+def verdict(found: OutputForms, label: str) -> str:
     """How far the three forms are apart, in Markdown; `label` is the token's, already literal."""
-    n, top = len(found.by_head), top_of(found)
+    n, top = len(found.by_head), largest_component(found)
     text = (
         f"At **{label}**, over all {n} numbers of the output, the three differ by at most "
-        f"**{say(found.apart, 2)}**, where numbers reach {say(top, 3)}: it is one sum in "
+        f"**{say(found.max_difference, 2)}**, where numbers reach {say(top, 3)}: it is one sum in "
         "three orders."
     )
     if found.own is None:
         return text
-    return f"{text} The model’s own output, in 32 bits, is at most {say(found.own.apart, 2)} away."
+    return (
+        f"{text} The model’s own output, in 32 bits, is at most {say(found.own.max_difference, 2)} "
+        f"away."
+    )
 
 
 def memory_said(now: int, longest: int, then: int) -> str:

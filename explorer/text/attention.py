@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from explorer.analysis import consistency, head_naming
 from explorer.analysis.attention import HeadView, SelectedCell
 from explorer.analysis.findings import Finding, Link
-from explorer.analysis.formatting import power, softmax_told, weight
+from explorer.analysis.formatting import power, softmax_texts, weight
 from explorer.text import head_naming as head_naming_text
 from explorer.text.capability_messages import WEIGHTS_ALONE
 from explorer.text.findings import marked
@@ -125,7 +125,7 @@ def formula(view: HeadView, scoring: str, typed: bool) -> str:
         )
     alone = " There is nothing else this token may look at." if cell.n_allowed == 1 else ""
     small = weight(cell.steps.weight)
-    score, exponential, total = softmax_told(cell.steps.score, cell.steps.log_total, small)
+    score, exponential, total = softmax_texts(cell.steps.score, cell.steps.log_total, small)
     return (
         f"**How a weight is made.** {who}The score of a pair is {scoring}; each row of scores "
         "goes through a softmax, and the weights say how much of each value is taken.  \nLayer "

@@ -12,14 +12,14 @@ from explorer.analysis.alignment import CHARACTERS, WORDS, Alignment
 from explorer.analysis.comparison import (
     NOT_ALIGNED,
     Nearest,
+    PatternPair,
     RowChange,
-    Sides,
-    change,
-    lost,
+    largest_row_change,
     most_changed,
     name,
+    unaligned_shares,
 )
-from explorer.analysis.formatting import fixed, plural, sum_told, weight
+from explorer.analysis.formatting import fixed, plural, sum_text, weight
 from explorer.text.markdown_escape import literal
 
 RULES = {
@@ -71,7 +71,7 @@ STILL_LOOKS = (
 # ---- heads ----
 
 
-def sentence(found: Sides, paired: np.ndarray | None, near: Sequence[Nearest]) -> str:
+def sentence(found: PatternPair, paired: np.ndarray | None, near: Sequence[Nearest]) -> str:
     """What differs most, as a headline. paired (layer, head): distances of heads in the same place,
     None where shapes differ; then `near` is read."""
     if paired is None:
@@ -83,7 +83,7 @@ def sentence(found: Sides, paired: np.ndarray | None, near: Sequence[Nearest]) -
     most = most_changed(paired)[0]
     if paired[most] == 0:
         return "No head differs: every row that is compared is the same on both sides"
-    what = change(found, most, most)
+    what = largest_row_change(found, most, most)
     less, more = _moved(what)
     return (
         f"{name(most)} differs most: “{what.row}” looks at {less} {what.lost_from:.2f} in A and "
@@ -136,7 +136,7 @@ def cell(what: RowChange) -> str:
     gains = abs(what.gained_to - what.gained_from) >= abs(what.lost_to - what.lost_from)
     label = what.gained if gains else what.lost
     a, b = (what.gained_from, what.gained_to) if gains else (what.lost_from, what.lost_to)
-    parts, total = sum_told(b, -a)
+    parts, total = sum_text(b, -a)
     return (
         f"The row that differs most is “{literal(what.row)}”; there “{literal(label)}” has B − A: "
         f"{parts} = **{total}**."
@@ -185,7 +185,7 @@ def refusal(rows: Alignment, columns: Alignment) -> str:
     return ""
 
 
-def units(found: Sides) -> str:
+def units(found: PatternPair) -> str:
     """How many units are compared, what was not aligned, and how much of the attention goes
     there."""
     rows, columns = found.rows, found.columns
@@ -195,7 +195,7 @@ def units(found: Sides) -> str:
     if rows.outside_a or rows.outside_b:
         said += f" Rows left out: {len(rows.outside_a)} of A, {len(rows.outside_b)} of B."
     if found.leaves_out:
-        a, b = lost(found)
+        a, b = unaligned_shares(found)
         return (
             f"{said} Columns not aligned: {len(columns.outside_a)} of A, {len(columns.outside_b)} "
             f"of B; {a:.1%} of A’s attention and "
@@ -204,7 +204,7 @@ def units(found: Sides) -> str:
     return said if rows.outside_a or rows.outside_b else f"{said} Nothing is left out."
 
 
-def rule(found: Sides) -> str:
+def rule(found: PatternPair) -> str:
     """By which rule tokens were aligned, and what becomes of a matrix."""
     rows, columns = found.rows.rule, found.columns.rule
     other = "" if rows == columns else f" Rows: {RULES[rows]}"
@@ -217,7 +217,7 @@ def rule(found: Sides) -> str:
     )
 
 
-def free_told(found: Sides) -> str:
+def free_told(found: PatternPair) -> str:
     """A sentence on rows that have no choice, "" where all have one."""
     forced = int((~found.free).sum())
     if not forced:
@@ -232,13 +232,13 @@ def free_told(found: Sides) -> str:
 # ---- vectors ----
 
 
-def lengths(found: comparison.Spaces) -> str:
+def lengths(found: comparison.AlignedStates) -> str:
     """How the vectors' lengths go."""
     (a, b), (c, d) = (comparison.norms(side)[0][[0, -1]] for side in (found.a, found.b))
     return f"A’s vectors go from {a:.1f} to {b:.1f} on average, B’s from {c:.1f} to {d:.1f}."
 
 
-def likeness(like: comparison.Likeness) -> str:
+def likeness(like: comparison.CkaMatrix) -> str:
     """What CKA comes to at both ends, beside chance."""
     few = (
         f" Only {like.n} tokens: chance is high, so read the values beside it."
@@ -255,9 +255,9 @@ def likeness(like: comparison.Likeness) -> str:
     )
 
 
-def apart(found: comparison.Spaces, unit: int) -> str:
+def apart(found: comparison.AlignedStates, unit: int) -> str:
     """How far one piece of text ends from itself on the two sides, which are one model's."""
-    far, cosine = comparison.ends(found, unit)
+    far, cosine = comparison.final_distance(found, unit)
     return (
         f"“{found.labels[unit]}” ends {far:.2f} apart on the two sides, in all "
         f"{found.a.shape[-1]} dimensions; the cosine of the two is "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from explorer.analysis import embeddings
 from explorer.analysis.embeddings import Anchors, Scene, cosine
-from explorer.analysis.formatting import fixed, percents_told
+from explorer.analysis.formatting import fixed, percent_texts
 from explorer.analysis.terminology import with_article
 from explorer.text.markdown_escape import literal
 
@@ -68,7 +68,7 @@ def told(scene: Scene, anchors: Anchors | None, token: int, mate: int | None) ->
 
 
 def _travelled(scene: Scene, token: int) -> tuple[str, str]:
-    way = embeddings.journey(scene.path(0, token))
+    way = embeddings.path_summary(scene.path(0, token))
     word, n = quoted(scene, 0, token), len(scene.sites) - 1
     return (
         f"{word} travels {way.length:.2f} and ends {way.straight:.2f} from where it began",
@@ -81,7 +81,7 @@ def _travelled(scene: Scene, token: int) -> tuple[str, str]:
 
 def _in_two_contexts(scene: Scene, token: int, mate: int) -> tuple[str, str]:
     near = cosine(scene.path(0, token, raw=True), scene.path(1, mate, raw=True))
-    others = embeddings.others(scene.texts)
+    others = embeddings.mean_cross_cosine(scene.texts)
     word = quoted(scene, 0, token)
     does = "hardly moves" if near[-1] > UNMOVED else "moves"
     start, end = fixed(float(near[0]), 2), fixed(float(near[-1]), 2)
@@ -93,9 +93,9 @@ def _in_two_contexts(scene: Scene, token: int, mate: int) -> tuple[str, str]:
     )
 
 
-def _shift(scene: Scene, anchors: Anchors, token: int, mate: int) -> embeddings.Shift:
+def _shift(scene: Scene, anchors: Anchors, token: int, mate: int) -> embeddings.ContextShift:
     paths = [scene.path(0, token, raw=True), scene.path(1, mate, raw=True)]
-    return embeddings.shift(paths, anchors, [group.raw for group in scene.texts])
+    return embeddings.context_shift(paths, anchors, [group.raw for group in scene.texts])
 
 
 def _compared(scene: Scene, anchors: Anchors, token: int, mate: int) -> tuple[str, str]:
@@ -117,7 +117,7 @@ def _compared(scene: Scene, anchors: Anchors, token: int, mate: int) -> tuple[st
         "apart": f"{word} moves with its context",
         "chance": f"{word} moves, but not clearly between these two groups",
     }[found.verdict]
-    chance = splits(found.as_far, found.n_splits, len(anchors.group))
+    chance = splits(found.splits_as_far, found.n_splits, len(anchors.group))
     return headline, (
         f"Text 1 draws it more towards *{towards}*, text 2 more towards *{away}*: its lean, the "
         "cosine to one group minus the "
@@ -143,14 +143,14 @@ def leans(scene: Scene, anchors: Anchors, token: int, mate: int) -> str:
 
 
 def note(
-    scene: Scene, built: embeddings.Built, begins: str, norm: str, token: int, stage: int
+    scene: Scene, built: embeddings.StreamStructure, begins: str, norm: str, token: int, stage: int
 ) -> str:
     """The path, the plane and the error, with the formulas and this sentence's numbers. begins:
     what a token starts as; norm: what the model's norms are called."""
     d, word = len(scene.basis.centre), quoted(scene, 0, token)
     row = embeddings.path_table(scene.titles, scene.path(0, token), scene.basis)
     x, y, error = (row[name][stage] for name in ("x", "y", "error in 2-D"))
-    one, other, both = percents_told(*map(float, scene.basis.explained[:2]))
+    one, other, both = percent_texts(*map(float, scene.basis.explained[:2]))
     step = "each layer adds what its attention and FFN wrote, which its code gives as one sum"
     if not built.layers:
         does, formula, more = (
@@ -179,7 +179,8 @@ def note(
 def of_anchors() -> str:
     """What anchors are and what their cosines can say."""
     return (
-        f"**Anchors.** Each anchor word is read alone, in “{embeddings.framed('…')}”, by the same "
+        f"**Anchors.** Each anchor word is read alone, in “{embeddings.frame_word('…')}”, by "
+        f"the same "
         "model; its vector is the mean over its "
         "tokens at the site, a group’s vector c the mean over its words, and cos(v, c) = v · c "
         "/ (‖v‖ ‖c‖). All vectors of a model "

@@ -14,7 +14,7 @@ from math import isfinite
 from explorer.analysis import findings
 from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fixed, percent, plural, signed
-from explorer.analysis.head_naming import PRONOUN, RESTED, Head
+from explorer.analysis.head_naming import PRONOUN, SINK_RATIO, Head
 from explorer.text.markdown_escape import literal
 
 Mark = Callable[[str], str]
@@ -197,7 +197,7 @@ def _by_name(one: Finding) -> str:
     if one.kind == findings.CROWD:
         return (
             "Each head is counted under its name. A sink gives the first and the special tokens at "
-            f"least {RESTED} times what uniform attention would give."
+            f"least {SINK_RATIO} times what uniform attention would give."
         )
     if one.kind == findings.SHORT:
         return f"A head can be named from {int(one.chance)} tokens on. Type a longer sentence."
@@ -217,7 +217,7 @@ def named(head: Head) -> str:
     """A head by what it does on this text, as a headline."""
     score = f" ({fixed(head.score)})" if isfinite(head.score) else ""
     if head.name == PRONOUN:
-        score = f" (in {head.n_shown} of {head.n_queries} test sentences)"
+        score = f" (in {head.n_matches} of {head.n_queries} test sentences)"
     return f"Layer {head.layer}, head {head.head}: {head.name}{score}"
 
 

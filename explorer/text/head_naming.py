@@ -31,7 +31,8 @@ def summary(head: head_naming.Head, meanings: dict[str, str]) -> str:
         return f"**broad.** {meaning}: {head.entropy:.0%} of an even row’s entropy on average."
     if head.name == head_naming.PRONOUN:
         return (
-            f"**{head.name}.** {head_naming.FINDS_NOUN} In {head.n_shown} of {head.n_queries} test "
+            f"**{head.name}.** {head_naming.FINDS_NOUN} In {head.n_matches} of "
+            f"{head.n_queries} test "
             "sentences the noun gets the largest weight of all words. It gets "
             f"{head.score:.0%} on average, where the other words give it {head.chance:.0%}."
         )
@@ -42,7 +43,7 @@ def summary(head: head_naming.Head, meanings: dict[str, str]) -> str:
     )
     return (
         f"**{head.name}.** {meaning}. {head.score:.0%} of the attention on average{shares}, where "
-        f"an even row would give {head.chance:.1%}; shown by {head.n_shown} of {head.n_queries} "
+        f"an even row would give {head.chance:.1%}; shown by {head.n_matches} of {head.n_queries} "
         "tokens."
     )
 
@@ -82,7 +83,7 @@ def table(head: head_naming.Head) -> str:
     """Every pattern's score beside chance, and whether it names the head, as a Markdown table; ""
     where there is none."""
     rows = [
-        f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} | {one.n_shown} of "
+        f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} | {one.n_matches} of "
         f"{one.n_queries}{' sentences' * (one.name == head_naming.PRONOUN)} | "
         f"{_verdict(head, one)} |"
         for one in sorted(head.relations, key=lambda one: -one.lift)
@@ -115,18 +116,20 @@ def rule(across: bool) -> str:
         "Score: mean attention along the pattern, over the tokens that can show it. Chance: the "
         "same for an even row. Lift = (score − chance) / (1 − chance). A head is named after the "
         f"pattern of highest lift, where three things hold: the lift is at least "
-        f"{head_naming.NAMED}; "
+        f"{head_naming.MIN_LIFT}; "
         f"more than half of the tokens reach it too, among them {head_naming.FEWEST_ROWS} "
         f"different "
         f"ones; and of heads that look at one random token a row, fewer than "
-        f"{head_naming.FLUKE:.0%} "
+        f"{head_naming.MAX_P_VALUE:.0%} "
         "would show as much. A head is a sink where it gives the first and the special tokens "
-        f"{head_naming.RESTED} times what an even row gives, and the heads that rest on one token "
+        f"{head_naming.SINK_RATIO} times what an even row gives, and the heads that rest on "
+        f"one token "
         f"choose these more often than luck would have it (in fewer than "
-        f"{head_naming.SINK_FLUKE:.1%} of "
-        f"cases); under a lift of {head_naming.NAMED} that name comes after all others. “Broad”: "
+        f"{head_naming.SINK_MAX_P_VALUE:.1%} of "
+        f"cases); under a lift of {head_naming.MIN_LIFT} that name comes after all others. "
+        f"“Broad”: "
         f"an "
-        f"entropy of at least {head_naming.BROAD} of an even "
+        f"entropy of at least {head_naming.BROAD_ENTROPY} of an even "
         f"row’s.{near}{'' if across else PRONOUNS}"
     )
 

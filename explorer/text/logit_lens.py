@@ -7,16 +7,16 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from explorer.analysis.formatting import (
-    chance,
-    exponent_told,
+    exponent_text,
     fixed,
     percent,
     plural,
     power_of_e,
+    probability,
     signed,
 )
-from explorer.analysis.logit_lens import LensCell, Together
-from explorer.analysis.terminology import units, with_article
+from explorer.analysis.logit_lens import LensCell, NeuronTotals
+from explorer.analysis.terminology import unit_formula, with_article
 from explorer.text.capability_messages import WHICH_TENSORS
 from explorer.text.markdown_escape import literal
 from models.results import Neurons
@@ -44,10 +44,10 @@ def how(gate: str, biases: bool) -> str:
     """How a neuron's part is made; gate: what a gated FFN is called, or ""."""
     apart = " The FFN’s bias b₂ is named apart." if biases else ""
     named = f" ({gate}: a gate times a unit)" if gate else ""
-    return HOW.format(units=units(gate, biases) + named, bias=apart)
+    return HOW.format(units=unit_formula(gate, biases) + named, bias=apart)
 
 
-def ffn(of: Neurons, sums: Together, words: tuple[str, str], token: str, biases: bool) -> str:
+def ffn(of: Neurons, sums: NeuronTotals, words: tuple[str, str], token: str, biases: bool) -> str:
     """What an FFN put into a logit, and what its neurons and, where it has one, its bias come to.
     words: the word and the one it is compared with, "" for none."""
     one, other = map(literal, words)
@@ -59,7 +59,7 @@ def ffn(of: Neurons, sums: Together, words: tuple[str, str], token: str, biases:
         f"At **{literal(token)}** (token {of.token}) the FFN of layer {of.layer} put "
         f"**{signed(of.part, 4)}** into the logit of **{one}**{less}. Its {sums.n:,} neurons add "
         f"up to {signed(float(of.adds.sum()), 4)}{bias}; {whole} and its part differ by "
-        f"{chance(abs(total - of.part))}.  \n"
+        f"{probability(abs(total - of.part))}.  \n"
         f"{sums.n_up:,} neurons push up, together {signed(sums.up, 3)}; {sums.n_down:,} push down, "
         f"together {signed(sums.down, 3)}. The strongest "
         f"{'one does' if sums.half == 1 else f'{sums.half:,} do'} half of all pushing."
@@ -160,7 +160,7 @@ def formula(cell: LensCell, word: str, read: str, readout: tuple[str, bool], n_w
         f"softmax(logits): the model’s last readout, used early."
         f"{TRANSFORM if kind == 'transform' else ''} Only the last row is what the model says. "
         f"{read}  \n"
-        f"Here **{literal(word)}** has p = {chance(cell.probabilities[0])}. KL to the final = "
+        f"Here **{literal(word)}** has p = {probability(cell.probabilities[0])}. KL to the final = "
         "Σ p · ln(p / q) over all words, p the final probability and q the one here: "
         f"**{plural(fixed(cell.kl, 3), 'nat')}**."
     )
@@ -181,13 +181,13 @@ def logit(value: float, total: float, n_parts: int, words: tuple[str, str], wher
     told = (
         f"At {where} the logit of **{one}**{f' less that of **{other}**' if other else ''} is "
         f"**{signed(value, 5)}**. The {n_parts} parts add up to {signed(total, 5)}; the two differ "
-        f"by {chance(abs(total - value))}. "
+        f"by {probability(abs(total - value))}. "
     )
     if not other:
         return told + "A bar to the right pushed the word up, one to the left down."
     odds = power_of_e(value, 3)
     return told + (
-        f"So {one} is e^{exponent_told(value, odds)} = {odds} times as likely as {other}. A bar to "
+        f"So {one} is e^{exponent_text(value, odds)} = {odds} times as likely as {other}. A bar to "
         f"the right raised {one} against {other}, one to the left the other way round."
     )
 

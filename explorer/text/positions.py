@@ -9,8 +9,21 @@ from math import cos, floor, isinf, sin
 import numpy as np
 
 from explorer.analysis import logit_lens, positions
-from explorer.analysis.formatting import MINUS, enough_for, fixed, in_latex, plural, power
-from explorer.analysis.positions import Added, ByOffset, Maps, Orders, Overlap
+from explorer.analysis.formatting import (
+    MINUS,
+    enough_digits_for_all,
+    fixed,
+    latex_number,
+    plural,
+    power,
+)
+from explorer.analysis.positions import (
+    ByOffset,
+    MatchedWeights,
+    OrderComparison,
+    Overlap,
+    PositionSum,
+)
 from explorer.analysis.terminology import with_article
 from explorer.text.capability_messages import WHICH_TENSORS, named
 from explorer.text.markdown_escape import literal
@@ -27,7 +40,7 @@ TURNED = (
 
 
 def after(reads: str, norm: str) -> str:
-    """What reads the sum of word and position. reads: as `positions.follows`; norm: what it is
+    """What reads the sum of word and position. reads: as `positions.sum_reader`; norm: what it is
     called."""
     if reads == "norm":
         return f" A {norm} then follows, which sets every sum’s length anew."
@@ -35,7 +48,11 @@ def after(reads: str, norm: str) -> str:
 
 
 def lengths(
-    added: Added, words: Sequence[str], names: tuple[str, str], scale: float | None, after: str
+    added: PositionSum,
+    words: Sequence[str],
+    names: tuple[str, str],
+    scale: float | None,
+    after: str,
 ) -> str:
     """What is added up, token by token. names: of the word's vector and of the position's; scale:
     by what the model multiplies its embeddings, None where that is not known; after: as
@@ -134,10 +151,10 @@ def cut_short(model: str, size: int, dropped: int) -> str:
     )
 
 
-def meaning(found: Orders, causal: bool, across: bool) -> str:
+def meaning(found: OrderComparison, causal: bool, across: bool) -> str:
     """What the comparison without positions shows. causal: later tokens are masked; across: a
     decoder over a source in another order."""
-    lost = [found.tokens[place] for place in found.pairs.alone_here]
+    lost = [found.tokens[place] for place in found.pairs.unmatched_first]
     partners = f" No partner in the other order: {tokens(lost)}." if lost else ""
     if found.without.common_digits >= SAME_DIGITS:
         if across:
@@ -153,7 +170,7 @@ def meaning(found: Orders, causal: bool, across: bool) -> str:
             "which word stands where."
             f"{partners}"
         )
-    if lost or found.pairs.alone_there:
+    if lost or found.pairs.unmatched_second:
         return (
             "**The two orders do not hold the same tokens**, so more than the order differs, and "
             "vectors may differ even without "
@@ -169,7 +186,7 @@ def meaning(found: Orders, causal: bool, across: bool) -> str:
     return "Even without positions the vectors differ by more than rounding."
 
 
-def maps(found: Maps) -> str:
+def maps(found: MatchedWeights) -> str:
     """How far one head's weights differ in two orders, and any head's."""
     return (
         "Rows and columns of the second map are put in the first one’s order. The largest "
@@ -282,7 +299,9 @@ def waves(wave: positions.Wave, turns: np.ndarray, n: int, d: int, pair: int) ->
     """One pair of a table of n positions, and how fast the pairs turn. turns (pair):
     wavelengths."""
     sine, cosine = fixed(wave.sine[1], 4), fixed(wave.cosine[1], 4)
-    (angle,) = enough_for([(sine, sin), (cosine, cos)], float(wave.angle[1]), least=4, write=power)
+    (angle,) = enough_digits_for_all(
+        [(sine, sin), (cosine, cos)], float(wave.angle[1]), least=4, write=power
+    )
     rate = f"10000^({2 * pair}/{d})"
     return (
         "**Each position gets a row of sines and cosines.** PE(pos, 2i) = sin(pos / 10000^(2i/d)) "
@@ -357,14 +376,14 @@ def learned_distance(found: positions.ByDistance, n: int, longer: float | None) 
     )
 
 
-def no_rotation(model: str, found: positions.Tried | None, by: int) -> str:
+def no_rotation(model: str, found: positions.RotationErrors | None, by: int) -> str:
     """That the law of rotation is not a learned table's, and how far it misses there."""
     missed = (
         ""
         if found is None
         else f" Tried on it all the same, the rotation by k = {by} misses the row {by} further on "
-        f"by {found.turned:.0%} of a row’s length "
-        f"on average; the row left as it is misses by {found.still:.0%}."
+        f"by {found.rotated_error:.0%} of a row’s length "
+        f"on average; the row left as it is misses by {found.unrotated_error:.0%}."
     )
     return (
         f"**The rotation law does not apply to {literal(model)}**, whose table was "
@@ -375,7 +394,7 @@ def no_rotation(model: str, found: positions.Tried | None, by: int) -> str:
 
 def turn(d: int, pair: int, by: int) -> str:
     """By how much `by` positions turn a pair."""
-    radians, degrees = positions.turned_by(d, pair, by)
+    radians, degrees = positions.rotation_angle(d, pair, by)
     return (
         f"**The same matrix moves every position by k = {by}.** It turns pair i = {pair} by k / "
         f"10000^(2i/d) = {by} / 10000^({2 * pair}/{d}) "
@@ -392,7 +411,7 @@ def turn_formula(
 ) -> str:
     """The rotation with this pair's numbers, in LaTeX, with the digits that make it true."""
     ends = [fixed(float(each), 4) for each in after]
-    parts = enough_for(
+    parts = enough_digits_for_all(
         [
             (ends[0], lambda a, b, c, d, x, y: a * x + b * y),
             (ends[1], lambda a, b, c, d, x, y: c * x + d * y),
@@ -400,7 +419,7 @@ def turn_formula(
         *map(float, (*matrix.ravel(), *before)),
         least=4,
     )
-    a, b, c, e, x, y, u, v = map(in_latex, (*parts, *ends))
+    a, b, c, e, x, y, u, v = map(latex_number, (*parts, *ends))
     return (
         rf"\underbrace{{\begin{{pmatrix}} {a} & {b} \\ {c} & {e} \end{{pmatrix}}}}"
         rf"_{{R_{{{there - place}}}}}"

@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from operator import truediv
 
 from explorer.analysis import predictions
-from explorer.analysis.formatting import chance, enough, fixed, plural, power, softmax_told
+from explorer.analysis.formatting import (
+    enough_digits,
+    fixed,
+    plural,
+    power,
+    probability,
+    softmax_texts,
+)
 from explorer.text.markdown_escape import literal
+from models.results import WholeWord
 
 GREEDY = (
     "**How the numbers are made.** Temperature 0 stands for the limit of softmax(z / T) as T goes "
@@ -34,11 +42,11 @@ def formula(of: predictions.Distribution, word: str, id: int, fills: bool) -> st
     gaps, whose scores are not divided."""
     if of.sampling.temperature == 0:
         return GREEDY
-    steps, things = predictions.steps(of, id), counted(fills)
+    steps, things = predictions.probability_steps(of, id), counted(fills)
     temperature = 1 if fills else of.sampling.temperature
-    shown = chance(steps.tempered)
-    over_t, part, total = softmax_told(steps.divided, steps.log_total, shown)
-    (score,) = enough(over_t, lambda z: z / temperature, steps.score)
+    shown = probability(steps.tempered)
+    over_t, part, total = softmax_texts(steps.divided, steps.log_total, shown)
+    (score,) = enough_digits(over_t, lambda z: z / temperature, steps.score)
     divided = (
         ""
         if temperature == 1
@@ -54,10 +62,10 @@ def formula(of: predictions.Distribution, word: str, id: int, fills: bool) -> st
     return told + (kept(steps) if steps.n_kept < len(of.order) else "")
 
 
-def kept(steps: predictions.Steps) -> str:
+def kept(steps: predictions.ProbabilitySteps) -> str:
     """What the cut makes of a probability."""
-    drawn = chance(steps.drawn)
-    own, held = enough(drawn, truediv, steps.tempered, steps.held, least=4, write=power)
+    drawn = probability(steps.drawn)
+    own, held = enough_digits(drawn, truediv, steps.tempered, steps.held, least=4, write=power)
     return (
         f" The {steps.n_kept:,} that are kept hold {held} together, so it is drawn with "
         f"{own} / {held} = **{drawn}**."
@@ -68,10 +76,11 @@ def how_sure(of: predictions.Distribution, fills: bool) -> str:
     """The entropy, in three units."""
     entropy = predictions.entropy(of.own)
     bits = fixed(predictions.bits(entropy))
-    (nats,) = enough(bits, predictions.bits, entropy)
+    (nats,) = enough_digits(bits, predictions.bits, entropy)
     return (
         f"Entropy of the model’s own probabilities: {plural(nats, 'nat')} = {plural(bits, 'bit')}, "
-        f"as unsure as among {predictions.as_many(entropy):,.1f} equally likely {counted(fills)}."
+        f"as unsure as among {predictions.perplexity(entropy):,.1f} equally likely "
+        f"{counted(fills)}."
     )
 
 
@@ -87,7 +96,7 @@ def stood(own: predictions.Word, label: str, hidden: bool, n: int) -> str:
     if not hidden:
         tells = "The model sees it, so this is no guess; it gives it"
     return (
-        f"**{literal(label)}** stands in the text. {tells} probability **{chance(own.own)}**, "
+        f"**{literal(label)}** stands in the text. {tells} probability **{probability(own.own)}**, "
         f"rank {own.rank + 1:,} of {n:,}."
     )
 
@@ -113,14 +122,14 @@ def mask_is_text(model: str, spelled: str, writes: bool) -> str:
     )
 
 
-def whole_word(of: predictions.Whole) -> str:
+def whole_word(of: WholeWord) -> str:
     """Whose probability stands beside a word of several pieces, and what the word's own is."""
     first, *rest = of.pieces
     then = ", ".join(f"“{literal(piece)}”" for piece in rest)
     least = "at most " * of.cut
     return (
         f"“{literal(of.word)}”: the number and bar are its first piece, “{literal(first)}”. With "
-        f"{then} likeliest after it, the whole word has {least}{chance(of.own)}."
+        f"{then} likeliest after it, the whole word has {least}{probability(of.own)}."
     )
 
 
@@ -139,7 +148,9 @@ def how_drawn(drawn: predictions.Draw, word: str, seed: int, place: int) -> str:
     )
 
 
-def sums(others: predictions.Rest, words: Sequence[predictions.Word], n: int, writes: bool) -> str:
+def sums(
+    others: predictions.RemainingWords, words: Sequence[predictions.Word], n: int, writes: bool
+) -> str:
     """How many tokens may be drawn, the sums of both columns, and how the bars are read."""
     n_kept = others.n_kept + sum(word.kept for word in words)
     return (
@@ -150,7 +161,7 @@ def sums(others: predictions.Rest, words: Sequence[predictions.Word], n: int, wr
     )
 
 
-def cut(others: predictions.Rest) -> str:
+def cut(others: predictions.RemainingWords) -> str:
     """How many of the tokens that are not listed are cut, after their number."""
     if others.n_kept == others.n:
         return ""
@@ -163,7 +174,7 @@ def where_it_stands(own: float, rank: int, label: str, n: int, ended: bool, full
     more."""
     told = (
         f"{n} written; under each its probability and rank. The last: “{label}”, "
-        f"{chance(own)}, rank {rank + 1:,}."
+        f"{probability(own)}, rank {rank + 1:,}."
     )
     if ended:
         return (

@@ -82,7 +82,7 @@ def axes_of(across: bool) -> list[str]:
     return [
         "last = len(recording.stream(of.query).tokens) - 1",
         "scores = model.logits(recording, of.query, last)",
-        "following = model.labels([attention.likeliest(scores)])",
+        "following = model.labels([attention.argmax_id(scores)])",
         "axes = attention.axes(recording, of, *following)",
     ]
 
@@ -96,7 +96,8 @@ def many(model: str, texts: Sequence[str], attention: str, more: More = ((), ())
             "",
             f"model = registry.load({model!r})",
             f"texts = {list(texts)!r}",
-            f"read = [corpus.read(model.record(text))[{attention!r}] for text in texts]",
+            f"read = [corpus.measure_recording(model.record(text))[{attention!r}] for text in "
+            f"texts]",
             "found = [each for each in read if isinstance(each, corpus.Sentence)]",
             "shares, habits = corpus.share_columns(found), corpus.habit_columns(found)",
             *more[1],

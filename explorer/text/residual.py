@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis.csv import Columns
-from explorer.analysis.formatting import enough_for, fixed, plural, power
-from explorer.analysis.residual import furthest
-from explorer.analysis.terminology import EITHER, with_article
+from explorer.analysis.formatting import enough_digits_for_all, fixed, plural, power
+from explorer.analysis.residual import largest_turn
+from explorer.analysis.terminology import EITHER_NORM, with_article
 
 ONLY_ADDED = "The vector is passed on and only ever added to: the residual stream."
 WHERE = {
@@ -82,14 +82,14 @@ def way_on(place: str | None, norm: str) -> str:
 def written(way: Columns, label: str, adds: bool, place: str | None, norm: str) -> str:
     """The formula with a token's numbers, at the sub-layer that turned it furthest. way: what
     `analysis.residual.followed` gives; place: where the norm stands; norm: what it is called."""
-    at = furthest(way)
+    at = largest_turn(way)
     value = {name: column[at] for name, column in way.items()}
     share, length = fixed(value["share"]), fixed(value["|sum|"]) if adds else ""
     equalities = [(share, lambda x, f, cos: f / (f + x))]
     if adds:
         equalities += [(length, lambda x, f, cos: sqrt(x * x + f * f + 2 * x * f * cos))]
     parts = (float(value[name]) for name in ("|before|", "|wrote|", "cosine"))
-    before, wrote, cosine = enough_for(equalities, *parts)
+    before, wrote, cosine = enough_digits_for_all(equalities, *parts)
     normed = "turned by norm °" in value
     came = (
         f"|x + f|² = |x|² + |f|² + 2 |x| |f| cos, so |x + f| = {length}. Adding turned it"
@@ -147,7 +147,7 @@ def norms(error: float, place: str | None, norm: str, biased: bool) -> str:
     is from what was recorded; of a model with both kinds, both."""
     learned = {"bias": " + β", "learned": "gain γ and bias β"} if biased else {}
     learned = learned or {"bias": "", "learned": "gain γ"}
-    kinds = FORMULA if norm == EITHER else (norm,)
+    kinds = FORMULA if norm == EITHER_NORM else (norm,)
     formula = "  \n".join(FORMULA[each].format(**learned) for each in kinds)
     return (
         f"{formula} {WHERE[place]}  \nRecomputed from everything recorded before a norm with the "

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from explorer.analysis.formatting import fixed, percent, plural, power, weight
 from explorer.analysis.soft_lookup import (
-    MOST_EDGES,
-    NEAR,
-    Construction,
-    Copies,
+    LOOKUP_TOLERANCE,
+    MAX_EDGES,
+    CopyCounts,
     Edges,
     ScoreVariance,
+    ScoringVariant,
 )
 from explorer.text.capability_messages import WEIGHTS_ALONE, WHICH_TENSORS
 
@@ -41,7 +41,7 @@ NOT_SHOWN = (
 )
 
 
-def copied(found: Copies, across: bool) -> str:
+def copied(found: CopyCounts, across: bool) -> str:
     """How far the head copies the words that it looks at."""
     of = f"the {found.n} different words of the {'source' if across else 'text'}"
     return (
@@ -168,7 +168,8 @@ def near(count: int, close: int, median: float) -> str:
     """How many lookups are near the hard one."""
     return (
         f"Of **{plural(count, 'lookup')}** (heads × queries with a choice) **{close:,}** "
-        f"{'comes' if close == 1 else 'come'} within {NEAR:g} of the hard one; half of all "
+        f"{'comes' if close == 1 else 'come'} within {LOOKUP_TOLERANCE:g} of the hard one; "
+        f"half of all "
         f"are within **{fixed(median)}**."
     )
 
@@ -177,7 +178,7 @@ def edges(found: Edges, rule: str, layout: str, across: bool) -> str:
     """Which edges are drawn, and how they are to be read."""
     said = f"{rule}: {found.in_all:,} of {found.allowed:,}."
     if found.in_all > len(found.weights):
-        said += f" Drawn are the {MOST_EDGES:,} strongest."
+        said += f" Drawn are the {MAX_EDGES:,} strongest."
     if layout == "Arcs" and not across:
         said += (
             " Arcs on the right come from the token itself and earlier ones, on the left "
@@ -210,7 +211,7 @@ def received(length: float, error: float, wrote: float | None) -> str:
     )
 
 
-def under(one: Construction, turns: bool) -> str:
+def under(one: ScoringVariant, turns: bool) -> str:
     """What stands below the matrix of a construction; turns: the model has rotary positions."""
     mine = "No row has a choice."
     if one.rows:
@@ -222,7 +223,7 @@ def under(one: Construction, turns: bool) -> str:
     return f"Asymmetry of the scores: {fixed(one.asymmetry)}\n{mine}\n{NOTES[name]}"
 
 
-def one_way(made: tuple[Construction, ...], a: tuple[int, str], b: tuple[int, str]) -> str:
+def one_way(made: tuple[ScoringVariant, ...], a: tuple[int, str], b: tuple[int, str]) -> str:
     """The pair whose two scores differ most: (place, name) of both."""
     naive, symmetric, head = (each.scores for each in made)
     (i, first), (j, second) = a, b

@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.analysis.formatting import fixed, percent, plural, signed
-from explorer.analysis.summaries import LEAST, MOST, Contributions, Disagreement, ends, most_bias
+from explorer.analysis.summaries import (
+    MAX_SHARE,
+    MIN_WEIGHT,
+    Contributions,
+    Disagreement,
+    extreme_heads,
+    largest_bias,
+)
 from explorer.text.capability_messages import WHICH_TENSORS
 
 LABELS = {
@@ -55,7 +62,7 @@ TOGETHER = (
 THROUGH = ("Rollout", "Flow")  # those that follow attention through the layers
 MARKED = ("Mean", "Max", "Values")  # those of whose heads single cells can be marked
 RULE = (
-    f"at least {MOST:g} of a row’s weight but at most {LEAST:g} of what the head writes "
+    f"at least {MIN_WEIGHT:g} of a row’s weight but at most {MAX_SHARE:g} of what the head writes "
     "there, by length"
 )
 NO_WAY_ACROSS = (
@@ -150,7 +157,7 @@ def nowhere(rows: int, nearest: str) -> str:
         return f"Nowhere on this text does a token take {RULE}. The widest gap: {nearest}."
     return (
         f"Nowhere on this text: in none of {plural(rows, 'row')} does a token take at least "
-        f"{MOST:g} of the weight."
+        f"{MIN_WEIGHT:g} of the weight."
     )
 
 
@@ -175,7 +182,7 @@ def writes(found: Contributions, measure: str, mean: bool) -> list[str]:
             "against the others."
         )
     )
-    (layer, head, most), against, (least_layer, least_head, least) = ends(found)
+    (layer, head, most), against, (least_layer, least_head, least) = extreme_heads(found)
     lines = [
         f"**Head writes.** {MEANING['Writes']}",
         drawn + over,
@@ -189,7 +196,7 @@ def writes(found: Contributions, measure: str, mean: bool) -> list[str]:
         else "No head writes against its layer’s sum.",
     ]
     if measure == "Share":
-        at, bias = most_bias(found)
+        at, bias = largest_bias(found)
         lines.append(
             f"The bias b_O, the same whatever the tokens are, has up to **{signed(bias)}** "
             f"(layer {at})."

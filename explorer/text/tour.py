@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.analysis.terminology import ffn
+from explorer.analysis.terminology import ffn_formula
 from explorer.analysis.tour import TourContext
 from explorer.analysis.tour_figures import StepResult
 
@@ -82,9 +82,11 @@ def more(step: TourStep, seen: TourContext) -> str:
     return step.more.format(
         norm=seen.norm,
         matrices=matrices,
-        ffn=ffn(seen.gate, seen.ffn_biases),
+        ffn=ffn_formula(seen.gate, seen.ffn_biases),
         unit="A unit and its gate decide" if seen.gate else "A unit's row of W₁ decides",
-        turned="Rotary positions then turn q and k by their places. " if seen.turns else "",
+        turned="Rotary positions then turn q and k by their places. "
+        if seen.has_rotary_positions
+        else "",
         turns="three times, by its own text, by the source and by the FFN"
         if len(seen.recording.streams) > 1
         else "twice, by the context and by the FFN",

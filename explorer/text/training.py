@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite, isnan
 
 from explorer.analysis import head_naming
-from explorer.analysis.training import Course, Curve, Stage, first_below, loss_at
+from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
 from explorer.text.markdown_escape import literal
 
 KINDS = {
@@ -29,9 +29,10 @@ WHERE = {
 }
 WHAT_COUNTS = (
     "A head has a habit at a checkpoint where its lift over an even row is at least "
-    f"{head_naming.NAMED}, in more than half of the rows that can show it, of "
+    f"{head_naming.MIN_LIFT}, in more than half of the rows that can show it, of "
     f"{head_naming.FEWEST_ROWS} "
-    f"different tokens or more, and luck would do as much in under {head_naming.FLUKE:.0%} of "
+    f"different tokens or more, and luck would do as much in under "
+    f"{head_naming.MAX_P_VALUE:.0%} of "
     f"heads. "
     "It became that head at the first checkpoint from which on this holds at every one."
 )
@@ -42,7 +43,9 @@ def head_name(at: tuple[int, int]) -> str:
     return f"L{at[0]} H{at[1]}"
 
 
-def columns(stages: Sequence[Stage], courses: Sequence[Course], loss: Curve) -> dict[str, list]:
+def columns(
+    stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curve
+) -> dict[str, list]:
     """Loss and scores at each checkpoint as named columns."""
     made: dict[str, list] = {"step": [stage.step for stage in stages]}
     if loss:
@@ -55,12 +58,12 @@ def columns(stages: Sequence[Stage], courses: Sequence[Course], loss: Curve) -> 
     return made
 
 
-def headline(one: Course) -> str:
+def headline(one: HabitCourse) -> str:
     """When this head took up its habit, in one sentence."""
     name, kind = head_name(one.at), KINDS[one.habit]
     if isnan(one.scores[-1]):
         return f"This text cannot show whether {name} is {kind}."
-    if (place := one.became) is not None:
+    if (place := one.formed_at) is not None:
         if place == 0:
             return f"{name} was {kind} from step {one.steps[0]:,} on."
         return f"{name} became {kind} at step {one.steps[place]:,}."
@@ -69,12 +72,12 @@ def headline(one: Course) -> str:
     return f"On this text {name} never became {kind}."
 
 
-def evidence(one: Course) -> str:
+def evidence(one: HabitCourse) -> str:
     """The numbers behind the headline."""
     if isnan(one.scores[-1]):
         return ""
     where = WHERE[one.habit]
-    place = one.became if one.became is not None else one.lost
+    place = one.formed_at if one.formed_at is not None else one.lost
     if place is None:
         best = max(range(len(one.steps)), key=lambda at: _low(one.scores[at]))
         return (
@@ -92,7 +95,7 @@ def evidence(one: Course) -> str:
     return f"{said}."
 
 
-def beside_loss(one: Course, curve: Curve) -> str:
+def beside_loss(one: HabitCourse, curve: Curve) -> str:
     """The largest rise of a score and what the loss did in the same steps; "" where either is
     missing."""
     place = one.jump

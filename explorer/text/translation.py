@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import translation
-from explorer.analysis.formatting import enough, fixed, plural, sum_told
+from explorer.analysis.formatting import enough_digits, fixed, plural, sum_text
 from explorer.text.markdown_escape import literal
 
 MOST_ADDENDS = 12
@@ -59,14 +59,14 @@ def made(recording: Any, scale: str, logprobs: Sequence[float] | np.ndarray) -> 
     """What happens, in plain words, with the formulas and this sentence's numbers. scale: what
     follows q · k in a score."""
     n, first = len(logprobs), literal(recording.stream("decoder").tokens[0])
-    n_layer, n_head, _, n_source = translation.cross(recording).pattern.shape
+    n_layer, n_head, _, n_source = translation.cross_attention(recording).pattern.shape
     if not n:
         return "There is no token yet."
-    addends, total = sum_told(*logprobs) if n <= MOST_ADDENDS else ("", nats(sum(logprobs)))
+    addends, total = sum_text(*logprobs) if n <= MOST_ADDENDS else ("", nats(sum(logprobs)))
     if n > MOST_ADDENDS:
-        addends = f"{sum_told(*logprobs[:MOST_ADDENDS])[0]} …"
+        addends = f"{sum_text(*logprobs[:MOST_ADDENDS])[0]} …"
     unsure = perplexity(logprobs)
-    logs = enough(unsure, lambda each: exp(each / n), abs(sum(logprobs)))[0]
+    logs = enough_digits(unsure, lambda each: exp(each / n), abs(sum(logprobs)))[0]
     return (
         f"**Looking back.** In each of {plural(n_layer, 'layer')} the decoder’s newest "
         "vector becomes a query q, and every source token offers a key k and a value v. "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from math import inf, isqrt
 from typing import cast
 
-from models.pretrained.model_files import NotLoaded, mend
+from models.pretrained.model_files import NotLoaded, remedy
 
 # The longest text, in tokens, whatever a model could take; and the memory that scores and patterns
 # of one recording may fill.
@@ -35,7 +35,7 @@ HEADS = {
 }
 
 
-def head_of(architectures: object) -> str:
+def saved_head(architectures: object) -> str:
     """The head that a model was saved with in the place of a readout over the vocabulary, by what
     its config.json says; "" for none that is known."""
     names = architectures if isinstance(architectures, list) else []
@@ -51,33 +51,33 @@ def activation(name: str) -> str:
     return ACTIVATION[name]
 
 
-def longest(bounds: list[int], n_head: int, n_layer: int) -> int:
+def max_text_length(bounds: list[int], n_head: int, n_layer: int) -> int:
     """The longest text that a model is given: within its own bounds, and what memory holds of its
     patterns. n_layer: of all its attentions together."""
     cells = 8 * n_head * n_layer
     return int(max(2, min(LONGEST, *bounds, isqrt(MOST_BYTES_OF_PATTERNS // cells))))
 
 
-def rotary(described: dict, share: float = 1.0) -> dict:
+def rotary_fields(hf_config: dict, share: float = 1.0) -> dict:
     """The fields of Config that rotary positions need. Raises NotLoaded for a way of stretching
     them that our classes do not have.
 
     Older files say `rope_theta` and `rope_scaling`, newer ones `rope_parameters`. "dynamic" changes
     nothing within the length that a model was made for, and no longer text is read.
     """
-    told = described.get("rope_parameters") or described.get("rope_scaling") or {}
-    kind = told.get("rope_type") or told.get("type") or "default"
-    named = (told.get("rope_theta"), described.get("rope_theta"), described.get("rotary_emb_base"))
-    base = next((each for each in named if each is not None), 10000.0)
+    rope = hf_config.get("rope_parameters") or hf_config.get("rope_scaling") or {}
+    kind = rope.get("rope_type") or rope.get("type") or "default"
+    bases = (rope.get("rope_theta"), hf_config.get("rope_theta"), hf_config.get("rotary_emb_base"))
+    base = next((each for each in bases if each is not None), 10000.0)
     if kind not in ("default", "dynamic", "linear", "llama3"):
         raise NotLoaded(f"rotary positions stretched by {kind!r} do not run there")
     scaling: tuple[float, ...] | None = None
     if kind == "linear":
-        scaling = (float(told["factor"]),)
+        scaling = (float(rope["factor"]),)
     elif kind == "llama3":
         names = ("factor", "low_freq_factor", "high_freq_factor")
-        trained = told["original_max_position_embeddings"]
-        scaling = (*(float(told[name]) for name in names), float(trained))
+        trained = rope["original_max_position_embeddings"]
+        scaling = (*(float(rope[name]) for name in names), float(trained))
     return {
         "positions": "rotary",
         "rotary_base": float(base),
@@ -86,42 +86,42 @@ def rotary(described: dict, share: float = 1.0) -> dict:
     }
 
 
-def check_rotary(described: dict, name: str) -> None:
+def check_rotary(hf_config: dict, name: str) -> None:
     """Raises NotLoaded where a number that rotary positions are made of is none, or not above 0."""
-    for key, value in _rotary_numbers(described):
+    for key, value in _rotary_numbers(hf_config):
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not (number and 0 < cast(float, value) < inf):
             raise NotLoaded(
                 f"The config.json of {name} says {key} is {str(value)[:40]}, and rotary positions "
-                f"need a number above 0; {mend(name)}."
+                f"need a number above 0; {remedy(name)}."
             )
 
 
-def _rotary_numbers(described: dict) -> Iterator[tuple[str, object]]:
+def _rotary_numbers(hf_config: dict) -> Iterator[tuple[str, object]]:
     """What a config.json says of base and stretch of rotary positions; some say it by kind of
     layer."""
     for key in ("rope_theta", "rotary_emb_base", "rope_local_base_freq", "factor"):
-        if described.get(key) is not None:
-            yield key, described[key]
+        if hf_config.get(key) is not None:
+            yield key, hf_config[key]
     for key in ("rope_parameters", "rope_scaling"):
-        told = described.get(key)
-        if isinstance(told, dict):
-            yield from _rotary_numbers(told)
-            for each in told.values():
-                if isinstance(each, dict):
-                    yield from _rotary_numbers(each)
+        rope = hf_config.get(key)
+        if isinstance(rope, dict):
+            yield from _rotary_numbers(rope)
+            for layer_rope in rope.values():
+                if isinstance(layer_rope, dict):
+                    yield from _rotary_numbers(layer_rope)
 
 
-def window(described: dict, n_layer: int) -> tuple[int | None, list[int]]:
+def attention_window(hf_config: dict, n_layer: int) -> tuple[int | None, list[int]]:
     """How many tokens every layer sees, None for all, and the bounds of a text's length: where some
     layers have a window and others not, a text that fits it is the same to both."""
-    size = described.get("sliding_window")
-    if not size or not described.get("use_sliding_window", described["model_type"] == "mistral"):
+    size = hf_config.get("sliding_window")
+    if not size or not hf_config.get("use_sliding_window", hf_config["model_type"] == "mistral"):
         return None, []
-    kinds = described.get("layer_types") or []
+    kinds = hf_config.get("layer_types") or []
     sliding = sum(kind == "sliding_attention" for kind in kinds)
     if not kinds:
-        first = 0 if described["model_type"] == "mistral" else described.get("max_window_layers", 0)
+        first = 0 if hf_config["model_type"] == "mistral" else hf_config.get("max_window_layers", 0)
         sliding = max(0, n_layer - first)
     if not sliding:
         return None, []

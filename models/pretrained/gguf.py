@@ -28,21 +28,21 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 INSTALL = "python -m pip install --no-deps gguf==0.19.0"
 
 
-def file_of(where: Path) -> Path | None:
+def gguf_file(path: Path) -> Path | None:
     """The GGUF file that a path means: itself, or the only one in a folder without a config.json.
 
     Raises NotLoaded where a folder holds several."""
-    if model_files.is_gguf(where):
-        return where
-    if not where.is_dir() or (where / "config.json").exists():
+    if model_files.is_gguf(path):
+        return path
+    if not path.is_dir() or (path / "config.json").exists():
         return None
-    found = sorted(where.glob("*.gguf"))
-    if len(found) > 1:
+    files = sorted(path.glob("*.gguf"))
+    if len(files) > 1:
         raise NotLoaded(
-            f"There are {len(found)} GGUF files in {where}; give the path of one, such as "
-            f"{found[0].name}."
+            f"There are {len(files)} GGUF files in {path}; give the path of one, such as "
+            f"{files[0].name}."
         )
-    return found[0] if found else None
+    return files[0] if files else None
 
 
 def cache() -> Path:
@@ -65,7 +65,7 @@ def converted(source: Path, name: str, expected: str = "") -> Path:
                 f"{expected[:12]}…); install its package again."
             )
         goal = cache() / f"{digest}-{VERSION}"
-        if not is_whole(goal):
+        if not is_complete(goal):
             _convert(source, goal, name)
     except OSError as error:
         raise NotLoaded(
@@ -79,32 +79,32 @@ def manifest(folder: Path) -> dict:
     """What a conversion says of itself: `weights`, how they were stored, `chat_template`, and
     `digests` by file; {} for a folder that is no conversion."""
     try:
-        read = json.loads((folder / MANIFEST).read_text("utf-8"))
+        content = json.loads((folder / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return read if isinstance(read, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def is_whole(folder: Path) -> bool:
+def is_complete(folder: Path) -> bool:
     """True for a conversion whose files have the digests of its manifest. Of the weights only the
     size is looked at here: their digest is compared when they are read, `check_digest`."""
-    held = manifest(folder)
+    manifest_data = manifest(folder)
     try:
-        return bool(held) and all(
+        return bool(manifest_data) and all(
             (folder / file).stat().st_size == size
             if file == "model.safetensors"
             else model_files.digest([folder / file]) == digest
-            for file, (digest, size) in held["digests"].items()
+            for file, (digest, size) in manifest_data["digests"].items()
         )
     except (OSError, KeyError, TypeError, ValueError, AttributeError):
         return False
 
 
-def check_digest(folder: Path, found: str, name: str) -> None:
+def check_digest(folder: Path, digest: str, name: str) -> None:
     """Raises NotLoaded where the weights of a conversion, whose digest is `found`, are not those
     that were written; the conversion is removed, so that the next load makes it anew."""
-    held = manifest(folder)
-    if held and held["digests"]["model.safetensors"][0] != found:
+    manifest_data = manifest(folder)
+    if manifest_data and manifest_data["digests"]["model.safetensors"][0] != digest:
         shutil.rmtree(folder, ignore_errors=True)
         raise NotLoaded(
             f"The converted weights of {name} were damaged on this disk and have been removed; "
@@ -118,23 +118,30 @@ def _convert(source: Path, goal: Path, name: str) -> None:
     if find_spec("gguf") is None:
         raise NotLoaded(f"{name} is a GGUF file, which needs the package gguf: run {INSTALL}.")
     goal.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="making-", dir=goal.parent) as made:
-        _ask(source.resolve(), Path(made), name)
-        if goal.exists() and not is_whole(goal):
+    with tempfile.TemporaryDirectory(prefix="making-", dir=goal.parent) as workspace:
+        _run_converter(source.resolve(), Path(workspace), name)
+        if goal.exists() and not is_complete(goal):
             shutil.rmtree(goal, ignore_errors=True)
         try:
-            os.rename(made, goal)
+            os.rename(workspace, goal)
         except OSError:
-            if not is_whole(goal):  # else another process was first
+            if not is_complete(goal):  # else another process was first
                 raise
         else:
-            Path(made).mkdir()  # for TemporaryDirectory to remove
+            Path(workspace).mkdir()  # for TemporaryDirectory to remove
 
 
-def _ask(source: Path, made: Path, name: str) -> None:
+def _run_converter(source: Path, workspace: Path, name: str) -> None:
     """Raises NotLoaded with what the converting process answers where it fails."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "models.pretrained.gguf_conversion", str(source), str(made), name],
+        [
+            sys.executable,
+            "-m",
+            "models.pretrained.gguf_conversion",
+            str(source),
+            str(workspace),
+            name,
+        ],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -23,7 +23,7 @@ from typing import Any
 import gguf
 import numpy as np
 
-from models.oom_priority import first_to_go
+from models.oom_priority import prefer_oom_kill
 from models.pretrained import model_files
 from models.pretrained.gguf import MANIFEST
 from models.pretrained.gguf_tokenizer import write_tokenizer
@@ -77,14 +77,14 @@ class GGUFHeader:
 
     def field(self, key: str, otherwise: Any = None) -> Any:
         """The value of a key as it is spelled in the file."""
-        found = self.fields.get(key)
-        return otherwise if found is None else found.contents()
+        entry = self.fields.get(key)
+        return otherwise if entry is None else entry.contents()
 
     def own(self, key: str, otherwise: Any = None) -> Any:
         """The value of a key that the architecture's name stands before."""
         return self.field(f"{self.architecture}.{key}", otherwise)
 
-    def needed(self, key: str) -> Any:
+    def required(self, key: str) -> Any:
         """As `own`. Raises NotLoaded where there is none."""
         value = self.own(key)
         if value is None:
@@ -92,66 +92,66 @@ class GGUFHeader:
         return value
 
 
-def config_of(head: GGUFHeader, tensors: dict[str, Any]) -> dict[str, Any]:
+def config_of(meta: GGUFHeader, tensors: dict[str, Any]) -> dict[str, Any]:
     """The config.json of a file. Raises NotLoaded for what our classes do not run."""
-    if head.architecture not in FAMILIES:
+    if meta.architecture not in FAMILIES:
         raise NotLoaded(
-            f"it is of the architecture {head.architecture[:40]!r}; {', '.join(FAMILIES)} run here"
+            f"it is of the architecture {meta.architecture[:40]!r}; {', '.join(FAMILIES)} run here"
         )
-    if head.own("expert_count", 0):
+    if meta.own("expert_count", 0):
         raise NotLoaded("it has several experts in each layer, which does not run here")
-    if head.field("split.count", 1) > 1:
+    if meta.field("split.count", 1) > 1:
         raise NotLoaded("it is one of several files of a model; join them to one file first")
     if "token_embd.weight" not in tensors:
         raise NotLoaded("it holds no embedding")
-    window = head.own("attention.sliding_window", 0)
-    known_as = "mistral" if head.architecture == "llama" and window else head.architecture
-    model_type, kind, activation = FAMILIES[known_as]
-    d_model, n_head = head.needed("embedding_length"), head.needed("attention.head_count")
-    width = head.own("attention.key_length", d_model // max(1, n_head))
-    if head.own("attention.value_length", width) != width:
+    window = meta.own("attention.sliding_window", 0)
+    family = "mistral" if meta.architecture == "llama" and window else meta.architecture
+    model_type, kind, activation = FAMILIES[family]
+    d_model, n_head = meta.required("embedding_length"), meta.required("attention.head_count")
+    width = meta.own("attention.key_length", d_model // max(1, n_head))
+    if meta.own("attention.value_length", width) != width:
         raise NotLoaded("its values are not as wide as its keys, which does not run here")
-    if head.own("rope.dimension_count", width) != width:
+    if meta.own("rope.dimension_count", width) != width:
         raise NotLoaded("it turns a part of each head alone, which does not run here")
     config = {
         "architectures": [kind],
         "model_type": model_type,
         "vocab_size": tensors["token_embd.weight"].shape.tolist()[-1],
         "hidden_size": d_model,
-        "intermediate_size": head.needed("feed_forward_length"),
-        "num_hidden_layers": head.needed("block_count"),
+        "intermediate_size": meta.required("feed_forward_length"),
+        "num_hidden_layers": meta.required("block_count"),
         "num_attention_heads": n_head,
-        "num_key_value_heads": head.own("attention.head_count_kv", n_head),
+        "num_key_value_heads": meta.own("attention.head_count_kv", n_head),
         "head_dim": width,
         "hidden_act": activation,
-        "max_position_embeddings": head.needed("context_length"),
-        "rms_norm_eps": head.needed("attention.layer_norm_rms_epsilon"),
-        "rope_theta": head.own("rope.freq_base", 10000.0),
+        "max_position_embeddings": meta.required("context_length"),
+        "rms_norm_eps": meta.required("attention.layer_norm_rms_epsilon"),
+        "rope_theta": meta.own("rope.freq_base", 10000.0),
         "attention_bias": "blk.0.attn_output.bias" in tensors,
         "tie_word_embeddings": "output.weight" not in tensors,
-        "bos_token_id": head.field("tokenizer.ggml.bos_token_id"),
-        "eos_token_id": head.field("tokenizer.ggml.eos_token_id"),
-        "pad_token_id": head.field("tokenizer.ggml.padding_token_id"),
+        "bos_token_id": meta.field("tokenizer.ggml.bos_token_id"),
+        "eos_token_id": meta.field("tokenizer.ggml.eos_token_id"),
+        "pad_token_id": meta.field("tokenizer.ggml.padding_token_id"),
     }
     if window:
         config |= {"sliding_window": window, "use_sliding_window": True}
-    if (scaling := _scaling(head, tensors, width)) is not None:
+    if (scaling := _scaling(meta, tensors, width)) is not None:
         config["rope_scaling"] = scaling
     return config
 
 
-def _scaling(head: GGUFHeader, tensors: dict[str, Any], width: int) -> dict[str, Any] | None:
+def _scaling(meta: GGUFHeader, tensors: dict[str, Any], width: int) -> dict[str, Any] | None:
     """How rotary positions are stretched, as config.json says it. Raises NotLoaded for a way that
     our classes do not have."""
     if STRETCH in tensors:
         factors = _numbers(tensors[STRETCH]).ravel()
-        found = {"rope_type": "llama3", "factor": float(factors.max()), **LLAMA3}
-        base = head.own("rope.freq_base", 10000.0)
-        if not np.allclose(_llama3(found, base, width), factors, rtol=1e-3):
+        scaling = {"rope_type": "llama3", "factor": float(factors.max()), **LLAMA3}
+        base = meta.own("rope.freq_base", 10000.0)
+        if not np.allclose(_llama3(scaling, base, width), factors, rtol=1e-3):
             raise NotLoaded("its rotary positions are stretched in a way that does not run here")
-        return found
-    kind = head.own("rope.scaling.type", "none")
-    factor = head.own("rope.scaling.factor") or head.own("rope.scale_linear") or 1.0
+        return scaling
+    kind = meta.own("rope.scaling.type", "none")
+    factor = meta.own("rope.scaling.factor") or meta.own("rope.scale_linear") or 1.0
     if kind in ("none", "linear") and factor == 1.0:
         return None
     if kind not in ("linear", "none"):
@@ -171,17 +171,17 @@ def _llama3(scaling: dict[str, Any], base: float, width: int) -> np.ndarray:
 # ---- weights ---------------------------------------------------------------------------------
 
 
-def theirs(name: str) -> str | None:
+def hf_name(name: str) -> str | None:
     """Hugging Face's name of a tensor; None for one that config.json stands for. Raises NotLoaded
     for a name that no family here has."""
     if name == STRETCH or name.endswith(".attn_rot_embd"):
         return None
     if name in OUTSIDE:
         return OUTSIDE[name]
-    found = IN_A_LAYER.fullmatch(name)
-    if found is None or found[2] not in INSIDE:
+    match = IN_A_LAYER.fullmatch(name)
+    if match is None or match[2] not in INSIDE:
         raise NotLoaded(f"it holds a tensor {name[:60]!r}, which no model that runs here has")
-    return f"model.layers.{found[1]}.{INSIDE[found[2]]}.{found[3]}"
+    return f"model.layers.{match[1]}.{INSIDE[match[2]]}.{match[3]}"
 
 
 def _numbers(tensor: Any) -> np.ndarray:
@@ -189,54 +189,56 @@ def _numbers(tensor: Any) -> np.ndarray:
     return gguf.dequantize(tensor.data, tensor.tensor_type)
 
 
-def order(name: str, n_rows: int, config: dict[str, Any]) -> np.ndarray:
+def row_order(name: str, n_rows: int, config: dict[str, Any]) -> np.ndarray:
     """Which row of a stored tensor stands at each place: of Llama's q and k the two halves of a
     head's dimensions take turns in the file, and follow each other at Hugging Face."""
-    at = np.arange(n_rows)
-    part = re.search(r"\.attn_([qk])\.", name)
-    if part is None or config["model_type"] not in ("llama", "mistral"):
-        return at
-    heads = config["num_attention_heads" if part[1] == "q" else "num_key_value_heads"]
-    return at.reshape(heads, -1, 2).swapaxes(1, 2).ravel()
+    rows = np.arange(n_rows)
+    match = re.search(r"\.attn_([qk])\.", name)
+    if match is None or config["model_type"] not in ("llama", "mistral"):
+        return rows
+    n_head = config["num_attention_heads" if match[1] == "q" else "num_key_value_heads"]
+    return rows.reshape(n_head, -1, 2).swapaxes(1, 2).ravel()
 
 
-def pieces(tensor: Any, config: dict[str, Any]) -> Iterator[bytes]:
+def tensor_bytes(tensor: Any, config: dict[str, Any]) -> Iterator[bytes]:
     """A tensor's numbers as they lie in safetensors, some rows at a time."""
     shape = tensor.shape.tolist()[::-1]
-    kind = tensor.tensor_type
+    dtype = tensor.tensor_type
     shifted = config["model_type"] == "gemma" and tensor.name.endswith("_norm.weight")
-    if len(shape) == 1 and kind.name in ("F32", "F16"):
-        stored = tensor.data[order(tensor.name, shape[0], config)]
+    if len(shape) == 1 and dtype.name in ("F32", "F16"):
+        stored = tensor.data[row_order(tensor.name, shape[0], config)]
         yield (stored - stored.dtype.type(1) if shifted else stored).tobytes()
         return
-    rows = order(tensor.name, shape[0], config) if len(shape) > 1 else np.zeros(1, dtype=int)
+    rows = row_order(tensor.name, shape[0], config) if len(shape) > 1 else np.zeros(1, dtype=int)
     stored = tensor.data.reshape(len(rows), -1)
     step = max(1, AT_ONCE // shape[-1])
     for at in range(0, len(rows), step):
-        chosen = np.ascontiguousarray(stored[rows[at : at + step]])
+        chunk = np.ascontiguousarray(stored[rows[at : at + step]])
         yield (
-            chosen.tobytes()
-            if kind.name in AS_STORED
-            else gguf.dequantize(chosen, kind).astype(np.float32, copy=False).tobytes()
+            chunk.tobytes()
+            if dtype.name in AS_STORED
+            else gguf.dequantize(chunk, dtype).astype(np.float32, copy=False).tobytes()
         )
 
 
 def write_weights(tensors: dict[str, Any], config: dict[str, Any], goal: Path) -> None:
     """Write model.safetensors, a tensor at a time."""
-    named = {ours: each for name, each in tensors.items() if (ours := theirs(name)) is not None}
-    head: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    hf_tensors = {
+        hf_key: each for name, each in tensors.items() if (hf_key := hf_name(name)) is not None
+    }
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
-    for name, tensor in named.items():
-        kind = AS_STORED.get(tensor.tensor_type.name, "F32")
+    for name, tensor in hf_tensors.items():
+        dtype = AS_STORED.get(tensor.tensor_type.name, "F32")
         shape = tensor.shape.tolist()[::-1]
-        begin, end = end, end + prod(shape) * model_files.BYTES[kind]
-        head[name] = {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
-    written = json.dumps(head).encode()
-    written += b" " * (-(8 + len(written)) % ALIGNED)
+        begin, end = end, end + prod(shape) * model_files.BYTES[dtype]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+    header_bytes = json.dumps(header).encode()
+    header_bytes += b" " * (-(8 + len(header_bytes)) % ALIGNED)
     with goal.open("wb") as stream:
-        stream.write(len(written).to_bytes(8, "little") + written)
-        for tensor in named.values():
-            for piece in pieces(tensor, config):
+        stream.write(len(header_bytes).to_bytes(8, "little") + header_bytes)
+        for tensor in hf_tensors.values():
+            for piece in tensor_bytes(tensor, config):
                 stream.write(piece)
 
 
@@ -264,18 +266,18 @@ def convert(source: Path, goal: Path, name: str) -> None:
             f"{name} is no GGUF file, or it is cut short or broken; check the file."
         ) from error
     tensors = {each.name: each for each in reader.tensors}
-    head = GGUFHeader(reader)
+    meta = GGUFHeader(reader)
     try:
-        strange = {each.tensor_type.name for each in tensors.values()} - {*TYPES}
-        if strange:
-            raise NotLoaded(f"its weights are stored as {min(strange)}")
-        config = config_of(head, tensors)
+        unsupported = {each.tensor_type.name for each in tensors.values()} - {*TYPES}
+        if unsupported:
+            raise NotLoaded(f"its weights are stored as {min(unsupported)}")
+        config = config_of(meta, tensors)
         count = sum(int(each.n_elements) for each in tensors.values())
         check_size(count, 0, name)
         model_files.check_numbers(config, name)
         _limit_files(4 * count, goal)
         write_weights(tensors, config, goal / "model.safetensors")
-        template = write_tokenizer(source, goal, head.field("tokenizer.ggml.pre", ""))
+        template = write_tokenizer(source, goal, meta.field("tokenizer.ggml.pre", ""))
     except NotLoaded as error:
         problem = str(error)
         raise NotLoaded(
@@ -288,13 +290,13 @@ def convert(source: Path, goal: Path, name: str) -> None:
             f"The parts of {name} do not fit together; choose another model."
         ) from error
     (goal / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
-    made = sorted(path for path in goal.iterdir() if path.is_file())
-    about = {
+    files = sorted(path for path in goal.iterdir() if path.is_file())
+    manifest = {
         "weights": f"{stored_as(tensors)} (GGUF), dequantised",
         "chat_template": template,
-        "digests": {path.name: [model_files.digest([path]), path.stat().st_size] for path in made},
+        "digests": {path.name: [model_files.digest([path]), path.stat().st_size] for path in files},
     }
-    (goal / MANIFEST).write_text(json.dumps(about, indent=2), "utf-8")
+    (goal / MANIFEST).write_text(json.dumps(manifest, indent=2), "utf-8")
 
 
 def _limit_files(size: int, goal: Path) -> None:
@@ -310,8 +312,8 @@ def _limit_files(size: int, goal: Path) -> None:
 
 def _limit(source: Path) -> None:
     """Bound this process's memory and time."""
-    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    most = held + source.stat().st_size + SPARE
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    most = used + source.stat().st_size + SPARE
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -321,7 +323,7 @@ def main(source: str, goal: str, name: str) -> None:
     """Convert and answer in one line: {"problem": ""}, or a sentence there."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no answer
-    first_to_go()
+    prefer_oom_kill()
     _limit(Path(source))
     try:
         convert(Path(source), Path(goal), name)

@@ -26,19 +26,19 @@ def write_tokenizer(source: Path, goal: Path, split: str) -> str:
     import transformers
     from transformers.integrations.gguf import gguf_tokenizer_mapping as known
 
-    own = transformers.PreTrainedTokenizerFast.from_pretrained(
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(
         str(source.parent), gguf_file=source.name
     )
-    pieces = own.backend_tokenizer
-    if isinstance(pieces.pre_tokenizer, pre_tokenizers.ByteLevel):
+    backend = tokenizer.backend_tokenizer
+    if isinstance(backend.pre_tokenizer, pre_tokenizers.ByteLevel):
         if split in DIGIT_BY_DIGIT:
-            pieces.pre_tokenizer = pre_tokenizers.Sequence(
-                [pre_tokenizers.Digits(individual_digits=True), pieces.pre_tokenizer]
+            backend.pre_tokenizer = pre_tokenizers.Sequence(
+                [pre_tokenizers.Digits(individual_digits=True), backend.pre_tokenizer]
             )
         elif split not in (*AS_GPT2, *known.GGUF_PRE_TOKENIZER_SPLITS):
             raise NotLoaded(
                 f"its tokenizer splits texts by {split[:30]!r}, which is not known here"
             )
-    template = own.chat_template or ""
-    own.save_pretrained(str(goal))
+    template = tokenizer.chat_template or ""
+    tokenizer.save_pretrained(str(goal))
     return template if isinstance(template, str) else ""

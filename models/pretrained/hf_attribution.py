@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from models.cancellation import checkpoint
 from models.pretrained.hf_model import HFModel, expect_readout, no_readout, readout_of
-from models.pretrained.hooks import Pass, listening
-from models.pretrained.probing import StreamPlan, same
+from models.pretrained.hooks import ForwardPass, active_pass
+from models.pretrained.probing import StreamPlan, nearly_equal
 from models.readouts.gradients import ResidualGradients
-from models.readouts.logit_lens import BIAS, Key
+from models.readouts.logit_lens import BIAS, PartKey
 from models.recording import Recording, Stream
 from models.results import Attribution, Part
 
@@ -39,18 +39,18 @@ def gradients(handle: HFModel, recording: Recording, stream: str, token: int) ->
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
     if handle.start is not None:
         inputs["decoder_input_ids"] = torch.tensor(output.ids)[None]
-    heard = Pass(handle.plan.attentions, handle.plan.n_layer, recording.edits)
+    trace = ForwardPass(handle.plan.attentions, handle.plan.n_layer, recording.edits)
     checkpoint()
-    with torch.enable_grad(), handle.lock, listening(heard):
+    with torch.enable_grad(), handle.lock, active_pass(trace):
         scores = handle.model(**inputs, use_cache=False).logits[0, row]
         checkpoint()
         word = int(scores.argmax())
         plan = next(each for each in handle.plan.streams if each.name == stream)
-        states = _states(plan, heard)
-        found = torch.autograd.grad(scores[word], list(states.values()), allow_unused=True)
-    if any(each is None for each in found):
+        states = _states(plan, trace)
+        grads = torch.autograd.grad(scores[word], list(states.values()), allow_unused=True)
+    if any(each is None for each in grads):
         raise ValueError(f"{handle.card.name} does not let its states be followed back")
-    norm = torch.stack([each.reshape(n, -1).norm(dim=-1) for each in found])
+    norm = torch.stack([each.reshape(n, -1).norm(dim=-1) for each in grads])
     logit = scores[word].detach()
     return ResidualGradients(
         stream,
@@ -64,20 +64,20 @@ def gradients(handle: HFModel, recording: Recording, stream: str, token: int) ->
     )
 
 
-def _states(plan: StreamPlan, heard: Pass) -> dict[str, Tensor]:
+def _states(plan: StreamPlan, trace: ForwardPass) -> dict[str, Tensor]:
     """The state before the first layer, as "embed+pos", and the one after every sub-layer that was
     heard as one tensor."""
-    kept: dict[str, Tensor] = {}
+    states: dict[str, Tensor] = {}
     for site, source in plan.sites:
         place, _, what = site.rpartition(".")
         if len(source) != 1 or source[0][1] != 1.0 or place == "final":
             continue
-        tensor = heard.places[source[0][0].key]
+        tensor = trace.places[source[0][0].key]
         if site in ("embed", "embed+pos", "embed.normed"):
-            kept["embed+pos"] = tensor
+            states["embed+pos"] = tensor
         elif what in ("sum", "normed"):  # the later of the two stays
-            kept[place] = tensor
-    return kept
+            states[place] = tensor
+    return states
 
 
 # A LayerNorm of any kind, in a model's own code, held at the spread it has on one vector.
@@ -85,7 +85,7 @@ def _states(plan: StreamPlan, heard: Pass) -> dict[str, Tensor]:
 Linear = Callable[[Tensor], Tensor]
 
 
-def held_still(norm: nn.Module, total: Tensor) -> tuple[Linear, Tensor] | None:
+def linearize_norm(norm: nn.Module, total: Tensor) -> tuple[Linear, Tensor] | None:
     """What a norm does to `total` (d_model, float64) as a linear map of vectors (..., d_model), and
     the bias it adds; None where it is no norm of a kind that is known.
 
@@ -97,14 +97,14 @@ def held_still(norm: nn.Module, total: Tensor) -> tuple[Linear, Tensor] | None:
     if not isinstance(gain, Tensor) or gain.shape != total.shape:
         return None
     kind = gain.dtype
-    there, back = (norm(sign * total.to(kind)[None])[0].double() for sign in (1, -1))
-    bias, went = (there + back) / 2, (there - back) / 2
+    positive, negative = (norm(sign * total.to(kind)[None])[0].double() for sign in (1, -1))
+    bias, linear_part = (positive + negative) / 2, (positive - negative) / 2
     for centres in (True, False):
-        for one in (0.0, 1.0):
-            scaled = (gain.double() + one) * _centred(total, centres)
-            sigma = scaled.norm() / went.norm()
-            if torch.isfinite(sigma) and same(scaled / sigma, went):
-                return _map(gain.double() + one, centres, sigma), bias
+        for gain_offset in (0.0, 1.0):
+            scaled = (gain.double() + gain_offset) * _centred(total, centres)
+            sigma = scaled.norm() / linear_part.norm()
+            if torch.isfinite(sigma) and nearly_equal(scaled / sigma, linear_part):
+                return _map(gain.double() + gain_offset, centres, sigma), bias
     return None
 
 
@@ -124,13 +124,13 @@ def centres(norm: nn.Module | None) -> bool:
     if norm is None or not isinstance(weight, Tensor):
         return True
     x = torch.linspace(-1, 2, len(weight), dtype=weight.dtype)[None]
-    return same(norm(x + 1), norm(x))
+    return nearly_equal(norm(x + 1), norm(x))
 
 
 def missing(handle: HFModel) -> str:
     """Why no logit of a model can be taken apart, as the end of a sentence; "" where it can."""
     plan = handle.plan.streams[-1]
-    if handle.plan.door is None:
+    if handle.plan.lm_head_input is None:
         return f"it {no_readout(handle)}"
     if readout_of(handle) is None:
         return (
@@ -158,66 +158,77 @@ def attribute(
     where it cannot be had, and where what was heard does not add up to the model's last vector.
     """
     expect_readout(handle, stream)
-    of, words = recording.stream(stream), (id, *([] if against is None else [against]))
-    if not 0 <= token < len(of.tokens):
-        raise ValueError(f"stream {stream} has tokens 0 to {len(of.tokens) - 1}, not {token}")
+    target_stream, words = recording.stream(stream), (id, *([] if against is None else [against]))
+    if not 0 <= token < len(target_stream.tokens):
+        raise ValueError(
+            f"stream {stream} has tokens 0 to {len(target_stream.tokens) - 1}, not {token}"
+        )
     if not all(0 <= word < handle.card.n_vocab for word in words):
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
-    reads = readout_of(handle)
-    if reads is None or missing(handle):
+    readout = readout_of(handle)
+    if readout is None or missing(handle):
         raise ValueError(f"a logit of {handle.card.name} cannot be taken apart: {missing(handle)}")
-    held = _followed(handle, recording, of, token)
-    last = _at(of, of.sites[-1], token)
-    if not same(sum(held.values(), torch.zeros_like(last)), last):
+    contributions = _contributions(handle, recording, target_stream, token)
+    last = _state_at(target_stream, target_stream.sites[-1], token)
+    if not nearly_equal(sum(contributions.values(), torch.zeros_like(last)), last):
         raise ValueError(
             f"what {handle.card.name} was heard to write does not add up to its last vector"
         )
-    direction, offset = reads.direction(id, against)
+    direction, offset = readout.direction(id, against)
     explained = 1.0
-    if reads.transform is not None:
-        bent = reads.transform.at(last)
-        explained = bent.explained(last, torch.stack(list(held.values())), direction)
-        held, last = bent.through(held), bent.whole(last)
-    values = {key: float(vector @ direction) for key, vector in held.items()}
+    if readout.transform is not None:
+        linearization = readout.transform.at(last)
+        explained = linearization.explained(
+            last, torch.stack(list(contributions.values())), direction
+        )
+        contributions, last = (
+            linearization.transform_parts(contributions),
+            linearization.whole(last),
+        )
+    values = {key: float(vector @ direction) for key, vector in contributions.items()}
     values[BIAS] = values.get(BIAS, 0.0) + offset
     parts = tuple(Part(*key, value) for key, value in values.items())
     return Attribution(token, id, against, float(last @ direction) + offset, parts, explained)
 
 
-def _followed(handle: HFModel, recording: Recording, of: Stream, token: int) -> dict[Key, Tensor]:
+def _contributions(
+    handle: HFModel, recording: Recording, stream: Stream, token: int
+) -> dict[PartKey, Tensor]:
     """What each part made of a token's last vector, every norm held."""
     plan = handle.plan.streams[-1]
-    held: dict[Key, Tensor] = {}
-    for site in of.sites:
+    contributions: dict[PartKey, Tensor] = {}
+    for site in stream.sites:
         checkpoint()
-        vector = _at(of, site, token)
+        vector = _state_at(stream, site, token)
         number, _, place = site.partition(".")
-        if site == "embed" or site == "embed+pos" and not held:
-            held["embedding", -1, -1, ""] = vector
+        if site == "embed" or site == "embed+pos" and not contributions:
+            contributions["embedding", -1, -1, ""] = vector
         elif site == "pos.wrote":
-            held["position", -1, -1, ""] = vector
+            contributions["position", -1, -1, ""] = vector
         elif place == "ffn.wrote":
-            held["ffn", int(number), -1, ""] = vector
+            contributions["ffn", int(number), -1, ""] = vector
         elif place.endswith(".wrote"):
-            wrote = _attention(handle, recording, (int(number), place), vector, token)
-            held |= {key: held.get(key, 0) + part for key, part in wrote.items()}
+            head_outputs = _head_outputs(handle, recording, (int(number), place), vector, token)
+            contributions |= {
+                key: contributions.get(key, 0) + part for key, part in head_outputs.items()
+            }
         elif place.endswith("normed"):
-            _through(_norm_at(plan, site), held)
+            _apply_norm(_norm_at(plan, site), contributions)
         elif not plan.law and place.endswith(".sum"):
-            held["layer", int(number), -1, ""] = vector - sum(held.values())
-    return held
+            contributions["layer", int(number), -1, ""] = vector - sum(contributions.values())
+    return contributions
 
 
-def _through(norm: nn.Module, held: dict[Key, Tensor]) -> None:
+def _apply_norm(norm: nn.Module, contributions: dict[PartKey, Tensor]) -> None:
     """Every part through a norm that is held on their sum; its bias joins the part "bias"."""
-    total = torch.stack(list(held.values())).sum(0)
-    found = held_still(norm, total)
-    if found is None:
+    total = torch.stack(list(contributions.values())).sum(0)
+    linearized = linearize_norm(norm, total)
+    if linearized is None:
         raise ValueError(f"its {type(norm).__name__} is no LayerNorm or RMSNorm")
-    still, bias = found
-    for key, vector in held.items():
-        held[key] = still(vector)
-    held[BIAS] = held.get(BIAS, torch.zeros_like(total)) + bias
+    linear_map, bias = linearized
+    for key, vector in contributions.items():
+        contributions[key] = linear_map(vector)
+    contributions[BIAS] = contributions.get(BIAS, torch.zeros_like(total)) + bias
 
 
 def _norm_at(plan: StreamPlan, site: str) -> nn.Module:
@@ -225,36 +236,36 @@ def _norm_at(plan: StreamPlan, site: str) -> nn.Module:
     return place.module
 
 
-def _attention(
-    handle: HFModel, recording: Recording, at: tuple[int, str], wrote: Tensor, token: int
-) -> dict[Key, Tensor]:
+def _head_outputs(
+    handle: HFModel, recording: Recording, site: tuple[int, str], output: Tensor, token: int
+) -> dict[PartKey, Tensor]:
     """What each head of an attention wrote at a token, and the projection's bias; the attention as
     one part where that does not add up to what it wrote."""
-    layer, place = at
+    layer, place = site
     cross, stream = place.startswith("cross"), handle.plan.streams[-1]
     name = next(
         each.name
         for each in recording.attention
         if (each.name == "cross") is cross and each.query == stream.name
     )
-    whole = {("attn", layer, -1, name): wrote}
+    undivided = {("attn", layer, -1, name): output}
     attention = next(each for each in recording.attention if each.name == name)
     module = dict(stream.sites)[f"{layer}.{place}"][0][0].module
     weight = getattr(module, "weight", None)
     if not attention.opens or not isinstance(weight, Tensor) or weight.dim() != 2:
-        return whole
+        return undivided
     z = torch.tensor(attention.pattern[layer, :, token, None] @ attention.v[layer])[:, 0].double()
     matrix = (weight.T if isinstance(module, nn.Linear) else weight).double()
-    if tuple(matrix.shape) != (z.numel(), len(wrote)):
-        return whole
+    if tuple(matrix.shape) != (z.numel(), len(output)):
+        return undivided
     slices = matrix.unflatten(0, tuple(z.shape))
     heads = {("head", layer, head, name): z[head] @ slices[head] for head in range(len(z))}
-    rest = wrote - sum(heads.values())
+    remainder = output - sum(heads.values())
     bias = getattr(module, "bias", None)
-    if not same(wrote - rest + (0 if bias is None else bias.double()), wrote):
-        return whole
-    return {**heads, BIAS: rest}
+    if not nearly_equal(output - remainder + (0 if bias is None else bias.double()), output):
+        return undivided
+    return {**heads, BIAS: remainder}
 
 
-def _at(stream: Stream, site: str, token: int) -> Tensor:
+def _state_at(stream: Stream, site: str, token: int) -> Tensor:
     return torch.tensor(stream.at(site)[token]).double()

@@ -15,28 +15,35 @@ from torch import Tensor, nn
 from models.capabilities import without_readout
 from models.config import ACTIVATIONS
 from models.edits import Edit
-from models.generation import longest_answer, search
+from models.generation import max_answer_length, search
 from models.model import Model
 from models.own_model import clean
 from models.pretrained import hub, model_files, weight_checks
-from models.pretrained.config_mapping import LONGEST, head_of, longest
-from models.pretrained.hooks import HookPoint, LayersDiffer, Pass, listening, put_hooks, register
+from models.pretrained.config_mapping import LONGEST, max_text_length, saved_head
+from models.pretrained.hooks import (
+    ForwardPass,
+    HookPoint,
+    LayersDiffer,
+    active_pass,
+    put_hooks,
+    register,
+)
 from models.pretrained.hub import Progress, first_line, model_of, quietly, tokenizer_of
 from models.pretrained.hub_tokenizer import NOWHERE, HubTokenizer
-from models.pretrained.model_files import NotLoaded, mend
+from models.pretrained.model_files import NotLoaded, remedy
 from models.pretrained.probing import (
     N_SOURCE,
     ModuleMap,
     StreamPlan,
     TensorEvent,
-    Unfollowed,
-    everything,
+    UntraceableModel,
+    embedding_matrix,
+    nearly_equal,
     patterns_of,
-    same,
-    survey,
-    words_of,
+    probe_model,
+    trace_modules,
 )
-from models.readouts.logit_lens import Linear, Linearization, linearize
+from models.readouts.logit_lens import Linearization, LinearMap, linearize
 from models.recording import Attention, Card, NotFinite, Stream
 from models.results import Beam, SeededSampling
 from models.tokenizer import Tokens
@@ -51,12 +58,12 @@ if TYPE_CHECKING:
 # A Recording's streams and attentions from what was heard on a pass of a Hugging Face model.
 
 
-def stream_of(plan: StreamPlan, heard: Pass, tokens: Tokens) -> Stream:
+def stream_of(plan: StreamPlan, trace: ForwardPass, tokens: Tokens) -> Stream:
     """One stream, each site the sum of what was heard at its places."""
     n = len(tokens.ids)
     resid = np.empty((len(plan.sites), n, plan.d_model), dtype=np.float32)
     for at, (_, source) in enumerate(plan.sites):
-        first, *more = (_rows(heard, place) * factor for place, factor in source)
+        first, *more = (_rows(trace, place) * factor for place, factor in source)
         torch.from_numpy(resid[at]).copy_(sum(more, first))
     return Stream(
         name=plan.name,
@@ -69,12 +76,12 @@ def stream_of(plan: StreamPlan, heard: Pass, tokens: Tokens) -> Stream:
     )
 
 
-def expect_finite(heard: Pass, streams: tuple[Stream, ...]) -> None:
+def expect_finite(trace: ForwardPass, streams: tuple[Stream, ...]) -> None:
     """Raises NotFinite where a stream ends in numbers that are none; scores come first, since edits
     here change attention alone."""
     if all(np.isfinite(stream.resid[-1]).all() for stream in streams):
         return
-    for name, heads in heard.heads.items():
+    for name, heads in trace.heads.items():
         for layer, scores in enumerate(heads.arrays["scores"]):
             if not np.isfinite(scores).all():
                 raise NotFinite(f"{layer}.{'cross' if name == 'cross' else 'attn'}.scores")
@@ -88,33 +95,33 @@ def expect_finite(heard: Pass, streams: tuple[Stream, ...]) -> None:
     )
 
 
-def _rows(heard: Pass, place: HookPoint) -> Tensor:
-    x = heard.places[place.key]
+def _rows(trace: ForwardPass, place: HookPoint) -> Tensor:
+    x = trace.places[place.key]
     return x[0] if x.dim() == 3 else x
 
 
 def attentions_of(
-    plan: ModuleMap, heard: Pass, output: ModelOutput, streams: tuple[Stream, ...]
+    plan: ModuleMap, trace: ForwardPass, output: ModelOutput, streams: tuple[Stream, ...]
 ) -> tuple[Attention, ...]:
     """The attentions in the plan's order. output: what the model gave, for one that lets nobody
     compute its attention."""
-    one = streams[0].name
+    only_stream = streams[0].name
     ends = {
-        "self": (one, one),
+        "self": (only_stream, only_stream),
         "encoder self": ("encoder", "encoder"),
         "decoder self": ("decoder", "decoder"),
         "cross": ("decoder", "encoder"),
     }
-    found = []
+    attentions = []
     for name in plan.n_layer:
         query, key = ends[name]
         if plan.opens:
-            heads = heard.heads[name]
-            found.append(Attention(name, query, key, allowed=heads.allowed, **heads.arrays))
+            heads = trace.heads[name]
+            attentions.append(Attention(name, query, key, allowed=heads.allowed, **heads.arrays))
         else:
             pattern = torch.cat(list(patterns_of(output)[name])).numpy()
             allowed = np.ones(pattern.shape[2:], dtype=bool)
-            found.append(
+            attentions.append(
                 Attention.closed(
                     name,
                     query,
@@ -123,7 +130,7 @@ def attentions_of(
                     np.tril(allowed) if query == key == "decoder" else allowed,
                 )
             )
-    return tuple(found)
+    return tuple(attentions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,17 +178,19 @@ def handle_of(
     """A handle around a transformers model in memory, loaded with eager attention. Raises NotLoaded
     where it shows too little."""
     register()
-    start = _start(model) if model.config.is_encoder_decoder else None
+    start = _decoder_start(model) if model.config.is_encoder_decoder else None
     try:
-        plan = survey(model.eval(), start)
-    except Unfollowed as error:
+        plan = probe_model(model.eval(), start)
+    except UntraceableModel as error:
         raise NotLoaded(
             f"Headlight cannot show {name}: {error}; choose a model of another family."
         ) from error
     # a family's code, with settings from anywhere, breaks off in many ways
     except (ValueError, TypeError, AttributeError, LookupError, RuntimeError) as error:
         raise NotLoaded(_why_it_breaks_off(error, name)) from error
-    put_hooks([place.module for stream in plan.streams for place in stream.places()], plan.door)
+    put_hooks(
+        [place.module for stream in plan.streams for place in stream.places()], plan.lm_head_input
+    )
     card = Card(
         name=name,
         kind="encoder-decoder" if start is not None else "decoder" if plan.causal else "encoder",
@@ -189,7 +198,7 @@ def handle_of(
         n_head=plan.n_head,
         d_model=plan.streams[0].d_model,
         d_head=plan.d_head,
-        n_vocab=len(words_of(model)),
+        n_vocab=len(embedding_matrix(model)),
         n_positions=_longest(model, tokenizer, plan),
         n_parameters=sum(parameter.numel() for parameter in model.parameters()),
         fingerprint=fingerprint,
@@ -209,13 +218,13 @@ def _why_it_breaks_off(error: Exception, name: str) -> str:
     if isinstance(error, IndexError):
         return (
             f"A token or position that the config.json of {name} names lies beyond the end of its "
-            f"tables; {mend(name)} or choose another."
+            f"tables; {remedy(name)} or choose another."
         )
     if isinstance(error, RuntimeError) and "allocate memory" in str(error):
         return f"{name} needs more memory than is free; close something or choose a smaller model."
     if isinstance(error, RuntimeError):
         return (
-            f"The sizes in the config.json of {name} do not fit together; {mend(name)} or choose "
+            f"The sizes in the config.json of {name} do not fit together; {remedy(name)} or choose "
             "another."
         )
     if isinstance(error, ValueError):  # written by its authors, for who uses it
@@ -225,11 +234,11 @@ def _why_it_breaks_off(error: Exception, name: str) -> str:
         )
     return (
         f"The code of {name} breaks off on a text of {N_SOURCE} tokens with the settings of its "
-        f"config.json; {mend(name)} or choose another."
+        f"config.json; {remedy(name)} or choose another."
     )
 
 
-def _start(model: PreTrainedModel) -> int:
+def _decoder_start(model: PreTrainedModel) -> int:
     """The token that a decoder begins with."""
     for settings in (getattr(model, "generation_config", None), model.config):
         for key in ("decoder_start_token_id", "bos_token_id", "pad_token_id"):
@@ -250,12 +259,12 @@ def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap) -
     for stream in plan.streams:
         weight = getattr(stream.positions, "weight", None)
         if isinstance(weight, Tensor) and weight.dim() == 2:
-            begins = getattr(stream.positions, "offset", 0)
+            first_position = getattr(stream.positions, "offset", 0)
             padding = getattr(stream.positions, "padding_idx", None)
             if plan.positions == "learned" and padding is not None:
-                begins = padding + 1  # RoBERTa counts from there
-            bounds.append(len(weight) - begins)
-    return longest(bounds, plan.n_head, sum(plan.n_layer.values()))
+                first_position = padding + 1  # RoBERTa counts from there
+            bounds.append(len(weight) - first_position)
+    return max_text_length(bounds, plan.n_head, sum(plan.n_layer.values()))
 
 
 # How a Hugging Face model reads words off a vector: by its own code, and where that is so, as a
@@ -268,28 +277,33 @@ BYTES_OF_LOGITS = 256 << 20
 def readout(handle: HFModel, vectors: Tensor) -> Tensor:
     """Vectors (row, d_model) through the model's own readout: (row, id). The stack runs on one
     token, and these take the place of its answer."""
-    one = torch.tensor([[0 if getattr(handle.model.config, "pad_token_id", None) != 0 else 1]])
-    inputs = {"input_ids": one, **({"decoder_input_ids": one} if handle.start is not None else {})}
+    token_ids = torch.tensor(
+        [[0 if getattr(handle.model.config, "pad_token_id", None) != 0 else 1]]
+    )
+    inputs = {
+        "input_ids": token_ids,
+        **({"decoder_input_ids": token_ids} if handle.start is not None else {}),
+    }
     rows = max(1, BYTES_OF_LOGITS // (4 * handle.card.n_vocab))
-    said = []
-    for part in vectors.split(rows):
-        with handle.lock, listening(Pass(keeps=False, answer=part[None])):
-            said.append(handle.model(**inputs, use_cache=False).logits[0])
-    return torch.cat(said)
+    logits = []
+    for chunk in vectors.split(rows):
+        with handle.lock, active_pass(ForwardPass(keeps=False, answer=chunk[None])):
+            logits.append(handle.model(**inputs, use_cache=False).logits[0])
+    return torch.cat(logits)
 
 
 def no_readout(handle: HFModel) -> str:
     """Why a model predicts no words, as the predicate of a sentence, "" where it does."""
-    if handle.plan.door is not None:
+    if handle.plan.lm_head_input is not None:
         return ""
     if handle.model.get_output_embeddings() is not None:
         return "has a readout that cannot be run on its last vector alone"
-    return without_readout(head_of(handle.model.config.architectures))
+    return without_readout(saved_head(handle.model.config.architectures))
 
 
 def expect_readout(handle: HFModel, stream: str) -> None:
     """Raises ValueError for a model without a readout, and for a stream that it does not read."""
-    if handle.plan.door is None:
+    if handle.plan.lm_head_input is None:
         raise ValueError(f"{handle.card.name} {no_readout(handle)}, so it predicts no words")
     if stream != handle.plan.streams[-1].name:
         raise ValueError(
@@ -302,7 +316,7 @@ class Transform:
     """What stands between a BERT's last vector and its words: norm(activation(dense x))."""
 
     dense: nn.Linear
-    activation: Linear
+    activation: LinearMap
     norm: nn.LayerNorm
 
     def at(self, last: Tensor) -> Linearization:
@@ -330,7 +344,7 @@ class Readout:
         return weight - other, offset - float(self.offset[against])
 
 
-_found: WeakKeyDictionary[HFModel, Readout | None] = WeakKeyDictionary()
+_readouts: WeakKeyDictionary[HFModel, Readout | None] = WeakKeyDictionary()
 
 
 @torch.inference_mode()
@@ -338,62 +352,64 @@ def readout_of(handle: HFModel) -> Readout | None:
     """The model's readout as a matrix, after a transform such as BERT's where there is one; None
     where it is another: tried on random vectors, and found once for a handle. What bends otherwise
     (a bound on the logits) is found out."""
-    if handle not in _found:
-        _found[handle] = _tried(handle)
-    return _found[handle]
+    if handle not in _readouts:
+        _readouts[handle] = _fit_readout(handle)
+    return _readouts[handle]
 
 
-def _tried(handle: HFModel) -> Readout | None:
-    module = handle.model.get_output_embeddings() if handle.plan.door is not None else None
+def _fit_readout(handle: HFModel) -> Readout | None:
+    module = handle.model.get_output_embeddings() if handle.plan.lm_head_input is not None else None
     weight = getattr(module, "weight", None)
     if not isinstance(weight, Tensor) or weight.dim() != 2 or len(weight) != handle.card.n_vocab:
         return None
-    drawn = torch.randn(3, handle.card.d_model, generator=torch.Generator().manual_seed(0))
-    drawn = drawn.to(weight.dtype) * torch.tensor([[1.0], [8.0], [0.0]], dtype=weight.dtype)
-    plain = _fitted(weight, drawn, readout(handle, drawn), None)
-    return plain or _bent(handle, weight, drawn)
+    samples = torch.randn(3, handle.card.d_model, generator=torch.Generator().manual_seed(0))
+    samples = samples.to(weight.dtype) * torch.tensor([[1.0], [8.0], [0.0]], dtype=weight.dtype)
+    linear_readout = _linear_readout(weight, samples, readout(handle, samples), None)
+    return linear_readout or _transform_readout(handle, weight, samples)
 
 
-def _fitted(
-    weight: Tensor, read: Tensor, said: Tensor, transform: Transform | None
+def _linear_readout(
+    weight: Tensor, inputs: Tensor, logits: Tensor, transform: Transform | None
 ) -> Readout | None:
     """The readout that said these logits (row, id) of these vectors (row, width), where it is a
     matrix times a number and something added."""
-    if weight.shape[1] != read.shape[1]:
+    if weight.shape[1] != inputs.shape[1]:
         return None
-    plain, bare = (read[:2] - read[2]) @ weight.T, said[:2] - said[2]
-    scale = float((bare * plain).sum() / (plain * plain).sum())
-    offset = said[2] - scale * (read[2] @ weight.T)
-    if not same(read @ weight.T * scale + offset, said):
+    products, logit_differences = (inputs[:2] - inputs[2]) @ weight.T, logits[:2] - logits[2]
+    scale = float((logit_differences * products).sum() / (products * products).sum())
+    offset = logits[2] - scale * (inputs[2] @ weight.T)
+    if not nearly_equal(inputs @ weight.T * scale + offset, logits):
         return None
     return Readout(weight.detach(), scale, offset, transform)
 
 
-def _bent(handle: HFModel, weight: Tensor, drawn: Tensor) -> Readout | None:
+def _transform_readout(handle: HFModel, weight: Tensor, samples: Tensor) -> Readout | None:
     """A transform's readout: a dense layer that read these vectors (row, d_model), and a LayerNorm
     that read one of the known activations of what it gave, and gave what the words are said of."""
-    said: list[Tensor] = []
-    log = everything(handle.model, lambda: said.append(readout(handle, drawn)))
-    moments = [each for each in log if isinstance(each, TensorEvent)]
-    values = [each.value.flatten(0, -2) for each in moments if each.value.dim() > 1]
-    moments = [each for each in moments if each.value.dim() > 1]
-    reads = {each.place.module: value for each, value in zip(moments, values) if _is_in(each)}
-    gives = {each.place.module: value for each, value in zip(moments, values) if not _is_in(each)}
-    for dense, before in reads.items():
-        if not isinstance(dense, nn.Linear) or not same(before, drawn):
+    logits: list[Tensor] = []
+    log = trace_modules(handle.model, lambda: logits.append(readout(handle, samples)))
+    events = [event for event in log if isinstance(event, TensorEvent)]
+    values = [event.value.flatten(0, -2) for event in events if event.value.dim() > 1]
+    events = [event for event in events if event.value.dim() > 1]
+    inputs = {event.place.module: value for event, value in zip(events, values) if _is_input(event)}
+    outputs = {
+        event.place.module: value for event, value in zip(events, values) if not _is_input(event)
+    }
+    for dense, dense_input in inputs.items():
+        if not isinstance(dense, nn.Linear) or not nearly_equal(dense_input, samples):
             continue
-        for norm, bent in reads.items():
+        for norm, norm_input in inputs.items():
             if not isinstance(norm, nn.LayerNorm) or norm.weight is None or norm.bias is None:
                 continue
             for activation in ACTIVATIONS.values():
-                if same(activation(gives[dense]), bent):
-                    found = Transform(dense, activation, norm)
-                    return _fitted(weight, gives[norm], said[0], found)
+                if nearly_equal(activation(outputs[dense]), norm_input):
+                    transform = Transform(dense, activation, norm)
+                    return _linear_readout(weight, outputs[norm], logits[0], transform)
     return None
 
 
-def _is_in(moment: TensorEvent) -> bool:
-    return moment.place.side == "in"
+def _is_input(event: TensorEvent) -> bool:
+    return event.place.side == "in"
 
 
 # A model's own code reading on from what it has read, with its own stored keys and values.
@@ -401,7 +417,7 @@ def _is_in(moment: TensorEvent) -> bool:
 PROBE = 5  # tokens
 
 
-class Reading:
+class IncrementalDecoder:
     """Rows of tokens that a model has read so far, side by side.
 
     `ids` (row, token). `source`: the ids that the encoder of a model with two streams reads, once
@@ -427,41 +443,46 @@ class Reading:
         self.ids = self.ids[:, :-n]
 
     @torch.inference_mode()
-    def read(self, new: Tensor, rows: Tensor | None = None, heard: Pass | None = None) -> Any:
+    def read(
+        self, new_ids: Tensor, rows: Tensor | None = None, trace: ForwardPass | None = None
+    ) -> Any:
         """What the model's code gives for `new` (row, token), read after all before it; `rows`
         (row): which of the rows so far each goes on from. heard: who listens."""
-        handle, past = self.handle, self.ids
+        handle, past_ids = self.handle, self.ids
         if rows is not None:
-            past = past[rows]
+            past_ids = past_ids[rows]
             if self.cache is not None:
                 self.cache.reorder_cache(rows)
-        self.ids = torch.cat([past, new], dim=1)
-        with handle.lock, listening(heard or Pass(keeps=False)):
+        self.ids = torch.cat([past_ids, new_ids], dim=1)
+        with handle.lock, active_pass(trace or ForwardPass(keeps=False)):
             output = handle.model(
-                **self._inputs(new if self.keeps else self.ids),
+                **self._inputs(new_ids if self.keeps else self.ids),
                 past_key_values=self.cache,
                 use_cache=self.keeps,
-                **({} if handle.plan.opens or heard is None else {"output_attentions": True}),
+                **({} if handle.plan.opens or trace is None else {"output_attentions": True}),
             )
         self.cache = output.get("past_key_values") if self.keeps else None
         return output
 
-    def _inputs(self, new: Tensor) -> dict[str, Any]:
+    def _inputs(self, new_ids: Tensor) -> dict[str, Any]:
         if self._source is None:
-            return {"input_ids": new}
+            return {"input_ids": new_ids}
         if not self.keeps:
-            return {"input_ids": self._source.expand(len(new), -1), "decoder_input_ids": new}
+            return {
+                "input_ids": self._source.expand(len(new_ids), -1),
+                "decoder_input_ids": new_ids,
+            }
         from transformers.modeling_outputs import BaseModelOutput
 
         if self._memory is None:
             self._memory = self.handle.model.get_encoder()(input_ids=self._source)[0]
         if self.cache is None:
-            self.cache = fresh()
-        memory = BaseModelOutput(last_hidden_state=self._memory.expand(len(new), -1, -1))
-        return {"encoder_outputs": memory, "decoder_input_ids": new}
+            self.cache = empty_cache()
+        memory = BaseModelOutput(last_hidden_state=self._memory.expand(len(new_ids), -1, -1))
+        return {"encoder_outputs": memory, "decoder_input_ids": new_ids}
 
 
-def fresh() -> Any:
+def empty_cache() -> Any:
     """An empty cache for a decoder that looks at a source. It grows a layer when one is written:
     the one that T5 makes itself has as many layers as its encoder."""
     from transformers import DynamicCache, EncoderDecoderCache
@@ -469,45 +490,49 @@ def fresh() -> Any:
     return EncoderDecoderCache(DynamicCache(), DynamicCache())
 
 
-def layers_of(cache: object) -> list[Any]:
+def cached_layers(cache: object) -> list[Any]:
     """The layers of a cache that hold keys; of a decoder that looks at a source its own first."""
-    both = [getattr(cache, f"{which}_attention_cache", None) for which in ("self", "cross")]
+    parts = [getattr(cache, f"{which}_attention_cache", None) for which in ("self", "cross")]
     return [
         layer
-        for each in (cache, *both)
-        for layer in getattr(each, "layers", ())
+        for part in (cache, *parts)
+        for layer in getattr(part, "layers", ())
         if isinstance(getattr(layer, "keys", None), Tensor)
     ]
 
 
-_kept: WeakKeyDictionary[HFModel, bool] = WeakKeyDictionary()
+_cache_support: WeakKeyDictionary[HFModel, bool] = WeakKeyDictionary()
 
 
-def keeps(handle: HFModel) -> bool:
+def supports_cache(handle: HFModel) -> bool:
     """True for a model whose code, given the keys and values of a text that it has read, says after
     one more token what it says after reading all. Tried once for a handle."""
-    if handle not in _kept:
+    if handle not in _cache_support:
         try:
-            _kept[handle] = _tried_reading(handle)
+            _cache_support[handle] = _cache_agrees(handle)
         except (RuntimeError, ValueError, TypeError, AttributeError, LookupError):
-            _kept[handle] = False  # a family's code may keep its past in another way, or not at all
-    return _kept[handle]
+            _cache_support[handle] = (
+                False  # a family's code may keep its past in another way, or not at all
+            )
+    return _cache_support[handle]
 
 
 @torch.inference_mode()
-def _tried_reading(handle: HFModel) -> bool:
+def _cache_agrees(handle: HFModel) -> bool:
     n = handle.card.n_vocab
     ids, source, rows = torch.arange(n // 3, n // 3 + PROBE)[None] % n, None, None
     if handle.start is not None:  # a search goes on from one row in several
         source, rows = ids[0].tolist(), torch.tensor([0, 0])
         ids = torch.cat([torch.tensor([[handle.start]]), ids[:, 1:]], dim=1)
-    whole = Reading(handle, source, keeps=False).read(ids).logits[0, -1]
-    kept = Reading(handle, source, keeps=True)
-    kept.read(ids[:, :-1])
-    if not layers_of(kept.cache):
+    full_logits = IncrementalDecoder(handle, source, keeps=False).read(ids).logits[0, -1]
+    cached_reading = IncrementalDecoder(handle, source, keeps=True)
+    cached_reading.read(ids[:, :-1])
+    if not cached_layers(cached_reading.cache):
         return False
     last = ids[:, -1:] if rows is None else ids[:, -1:].expand(len(rows), -1)
-    return all(same(each, whole) for each in kept.read(last, rows).logits[:, -1])
+    return all(
+        nearly_equal(each, full_logits) for each in cached_reading.read(last, rows).logits[:, -1]
+    )
 
 
 # What the decoder of a Hugging Face model reads: a text given, or the model's own answer.
@@ -522,15 +547,15 @@ def target_of(
     """What the decoder reads, as tokens and as text, and how many of its tokens did not fit."""
     if isinstance(target, str):
         target = clean(target)
-        tokens, dropped = _framed(handle, target)
+        tokens, dropped = _target_tokens(handle, target)
         return tokens, target, dropped
-    said = list(target) if target is not None else _answer(handle, source, edits)
-    text = handle.tokenizer.text(said)
-    tokens, dropped = _framed(handle, text)
-    if tokens.ids[1:] == tuple(said):
+    ids = list(target) if target is not None else _answer(handle, source, edits)
+    text = handle.tokenizer.text(ids)
+    tokens, dropped = _target_tokens(handle, text)
+    if tokens.ids[1:] == tuple(ids):
         return tokens, text, dropped
     # another spelling of the same text; what was said counts
-    return handle.tokenizer.said((_begin(handle), *said)), text, 0
+    return handle.tokenizer.said((_begin(handle), *ids)), text, 0
 
 
 def _begin(handle: HFModel) -> int:
@@ -539,7 +564,7 @@ def _begin(handle: HFModel) -> int:
     return handle.start
 
 
-def _framed(handle: HFModel, text: str) -> tuple[Tokens, int]:
+def _target_tokens(handle: HFModel, text: str) -> tuple[Tokens, int]:
     """A target as the decoder reads it: the token it begins with, then the text as the model was
     trained to say it, without the token that ends it."""
     tokens, dropped = (
@@ -547,18 +572,18 @@ def _framed(handle: HFModel, text: str) -> tuple[Tokens, int]:
         if text
         else (handle.tokenizer.said(()), 0)
     )
-    ends = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] == handle.tokenizer.eos
-    ids, words, spans, special = (
-        each[:-1] if ends else each
+    has_end = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] == handle.tokenizer.eos
+    ids, labels, spans, special = (
+        each[:-1] if has_end else each
         for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)
     )
     excess = max(0, len(ids) + 1 - handle.card.n_positions)
-    ids, words, spans, special = (
-        each[: len(each) - excess] for each in (ids, words, spans, special)
+    ids, labels, spans, special = (
+        each[: len(each) - excess] for each in (ids, labels, spans, special)
     )
     begin = _begin(handle)
     return Tokens(
-        (begin, *ids), (handle.tokenizer.label(begin), *words), (NOWHERE, *spans), (True, *special)
+        (begin, *ids), (handle.tokenizer.label(begin), *labels), (NOWHERE, *spans), (True, *special)
     ), dropped + excess
 
 
@@ -570,13 +595,13 @@ def _answer(handle: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[in
     longest = min(LONGEST_ANSWER, handle.card.n_positions - 1, 2 * len(source.ids) + 10)
     ids = torch.tensor([source.ids])
     # With edits every step is computed anew: a head's mean over the tokens is over all of them.
-    stored = not edits and keeps(handle)
+    uses_cache = not edits and supports_cache(handle)
     with (
         handle.lock,
-        listening(Pass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)),
+        active_pass(ForwardPass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)),
         quietly(),
     ):
-        said = (
+        answer_ids = (
             cast("GenerativePreTrainedModel", handle.model)
             .generate(
                 ids,
@@ -585,20 +610,24 @@ def _answer(handle: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[in
                 do_sample=False,
                 num_beams=1,
                 max_new_tokens=longest,
-                use_cache=stored,
-                **({"past_key_values": fresh()} if stored else {}),
+                use_cache=uses_cache,
+                **({"past_key_values": empty_cache()} if uses_cache else {}),
             )[0, 1:]
             .tolist()
         )
-    return said[:-1] if said and said[-1] == handle.tokenizer.eos else said
+    return answer_ids[:-1] if answer_ids and answer_ids[-1] == handle.tokenizer.eos else answer_ids
 
 
 # Writing a text a token at a time by a model's own code, with its own stored keys and values, and
 # the search for the likeliest text.
 
 # Where the newest token looks, by an attention's place in a layer; closed: its name in an output.
-LOOKS = {"self": "attn", "decoder self": "attn", "cross": "cross"}
-CLOSED = {"self": "attentions", "decoder self": "decoder_attentions", "cross": "cross_attentions"}
+ATTENTION_ROWS = {"self": "attn", "decoder self": "attn", "cross": "cross"}
+OUTPUT_ATTENTIONS = {
+    "self": "attentions",
+    "decoder self": "decoder_attentions",
+    "cross": "cross_attentions",
+}
 
 
 @dataclass(frozen=True)
@@ -622,12 +651,12 @@ class HFGeneration:
 
     def __init__(self, handle: HFModel, ids: list[int], source: list[int] | None = None) -> None:
         self.handle, self.n_positions = handle, handle.card.n_positions
-        self.keeps = keeps(handle)
+        self.keeps = supports_cache(handle)
         self.source = source
         self.ids: list[int] = []
         self.logits = np.zeros(0, dtype=np.float32)
         self.rows: dict[str, np.ndarray] = {}
-        self._reading = Reading(handle, source, self.keeps)
+        self._reading = IncrementalDecoder(handle, source, self.keeps)
         self._read(ids)
 
     @property
@@ -638,7 +667,7 @@ class HFGeneration:
     @property
     def stored(self) -> CacheSize:
         """What is kept of the text so far, and of the source."""
-        layers = [(layer.keys, layer.values) for layer in layers_of(self._reading.cache)]
+        layers = [(layer.keys, layer.values) for layer in cached_layers(self._reading.cache)]
         if not layers:
             return CacheSize()
         nbytes = sum(each.numel() * each.element_size() for pair in layers for each in pair)
@@ -654,26 +683,26 @@ class HFGeneration:
         """Take the newest token back. The first stays."""
         if len(self.ids) < 2:
             return
-        *left, last = self.ids[:-1]
-        if left and self._reading.is_croppable:
+        *remaining, last = self.ids[:-1]
+        if remaining and self._reading.is_croppable:
             self._reading.crop(2)
-            self.ids = left
+            self.ids = remaining
             self._read([last])
         else:
-            self._reading, self.ids = Reading(self.handle, self.source, self.keeps), []
-            self._read([*left, last])
+            self._reading, self.ids = IncrementalDecoder(self.handle, self.source, self.keeps), []
+            self._read([*remaining, last])
 
     @torch.inference_mode()
     def _read(self, ids: list[int]) -> None:
         plan = self.handle.plan
-        heard = Pass(plan.attentions, plan.n_layer)
-        output = self._reading.read(torch.tensor([ids]), heard=heard)
+        trace = ForwardPass(plan.attentions, plan.n_layer)
+        output = self._reading.read(torch.tensor([ids]), trace=trace)
         self.logits = output.logits[0, -1].float().numpy()
         self.rows = {
-            place: heard.heads[name].arrays["pattern"][:, :, -1].copy()
+            place: trace.heads[name].arrays["pattern"][:, :, -1].copy()
             if plan.opens
-            else torch.stack([each[0, :, -1] for each in output[CLOSED[name]]]).numpy()
-            for name, place in LOOKS.items()
+            else torch.stack([each[0, :, -1] for each in output[OUTPUT_ATTENTIONS[name]]]).numpy()
+            for name, place in ATTENTION_ROWS.items()
             if name in plan.n_layer
         }
         self.ids += ids
@@ -688,24 +717,24 @@ def beams(
     never taken.
     """
     assert handle.start is not None  # it has two streams
-    reading, rules = Reading(handle, source, keeps(handle)), _rules(handle)
+    reading, rules = IncrementalDecoder(handle, source, supports_cache(handle)), _rules(handle)
 
-    def likely(new: Tensor, rows: Tensor | None) -> Tensor:
+    def step_logprobs(new: Tensor, rows: Tensor | None) -> Tensor:
         logprobs = reading.read(new, rows).logits[:, -1].double().log_softmax(dim=-1)
         ids, scores = cast("LongTensor", reading.ids), cast("FloatTensor", logprobs.clone())
         ruled_out = rules(ids, scores).isneginf()
         return logprobs.masked_fill(ruled_out, float("-inf"))
 
-    longest = longest_answer(len(source), handle.card.n_positions)
-    return search(likely, torch.tensor([[handle.start]]), ends(handle), how, longest)
+    longest = max_answer_length(len(source), handle.card.n_positions)
+    return search(step_logprobs, torch.tensor([[handle.start]]), end_token(handle), how, longest)
 
 
-def ends(handle: HFModel) -> int:
+def end_token(handle: HFModel) -> int:
     """The token that ends a text, -1 where the model has none."""
-    found = handle.tokenizer.eos
-    if found is None:
-        found = _setting(handle, "eos_token_id")
-    return -1 if not isinstance(found, int) else found
+    eos = handle.tokenizer.eos
+    if eos is None:
+        eos = _setting(handle, "eos_token_id")
+    return -1 if not isinstance(eos, int) else eos
 
 
 def _setting(handle: HFModel, name: str) -> Any:
@@ -716,17 +745,17 @@ def _rules(handle: HFModel) -> LogitsProcessorList:
     """What a model's own settings say of the tokens that it may not take, and when."""
     import transformers as of
 
-    end = ends(handle)
-    made: dict[str, Callable[[Any], Any]] = {
+    end = end_token(handle)
+    processors: dict[str, Callable[[Any], Any]] = {
         "bad_words_ids": lambda ids: of.NoBadWordsLogitsProcessor(ids, end),
         "suppress_tokens": of.SuppressTokensLogitsProcessor,
         "forced_bos_token_id": of.ForcedBOSTokenLogitsProcessor,
         "no_repeat_ngram_size": of.NoRepeatNGramLogitsProcessor,
         "min_length": lambda n: of.MinLengthLogitsProcessor(n, end),
     }
-    given = {name: _setting(handle, name) for name in made}
+    settings = {name: _setting(handle, name) for name in processors}
     return of.LogitsProcessorList(
-        make(given[name])
-        for name, make in made.items()
-        if given[name] or (name == "forced_bos_token_id" and given[name] == 0)
+        make(settings[name])
+        for name, make in processors.items()
+        if settings[name] or (name == "forced_bos_token_id" and settings[name] == 0)
     )

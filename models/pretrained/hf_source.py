@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from models.capabilities import Capabilities
-from models.edit_ops import hidden, shuffled
+from models.edit_ops import mask_tokens, shuffle_tokens
 from models.edit_validation import check_places
 from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
@@ -35,9 +35,9 @@ from models.pretrained.hf_model import (
     target_of,
 )
 from models.pretrained.hf_model import beams as search_of
-from models.pretrained.hooks import HONOURED, Pass, listening
+from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass, active_pass
 from models.pretrained.hub import first_line
-from models.pretrained.probing import words_of
+from models.pretrained.probing import embedding_matrix
 from models.readouts import logit_lens
 from models.readouts.logit_lens import lens_of, states
 from models.recording import Recording
@@ -73,27 +73,27 @@ def record(
     edits = tuple(edits)
     _check(handle, edits)
     text = clean(text)
-    two = handle.start is not None
-    if target is not None and not two:
+    has_decoder = handle.start is not None
+    if target is not None and not has_decoder:
         raise ValueError(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
     masks = handle.card.kind == "encoder"
     tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions, masks)
-    tokens = shuffled(tokens, edits)
+    tokens = shuffle_tokens(tokens, edits)
     if handle.tokenizer.mask is not None:
-        tokens = hidden(
+        tokens = mask_tokens(
             tokens, edits, handle.tokenizer.mask, handle.tokenizer.label(handle.tokenizer.mask)
         )
     inputs = {"input_ids": torch.tensor([tokens.ids])}
-    read, spelled, target_dropped = [tokens], "", 0
-    if two:
-        decoded, spelled, target_dropped = target_of(handle, tokens, edits, target)
+    stream_tokens, target_text, target_dropped = [tokens], "", 0
+    if has_decoder:
+        decoded, target_text, target_dropped = target_of(handle, tokens, edits, target)
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
-        read.append(decoded)
-    heard = Pass(handle.plan.attentions, handle.plan.n_layer, edits)
+        stream_tokens.append(decoded)
+    trace = ForwardPass(handle.plan.attentions, handle.plan.n_layer, edits)
     try:
-        with handle.lock, listening(heard):
+        with handle.lock, active_pass(trace):
             output = handle.model(
                 **inputs,
                 use_cache=False,
@@ -104,16 +104,18 @@ def record(
             f"{handle.card.name} does not run on {len(tokens.ids)} tokens "
             f"({first_line(error)}); shorten the text"
         ) from error
-    streams = tuple(stream_of(plan, heard, each) for plan, each in zip(handle.plan.streams, read))
-    expect_finite(heard, streams)
+    streams = tuple(
+        stream_of(plan, trace, each) for plan, each in zip(handle.plan.streams, stream_tokens)
+    )
+    expect_finite(trace, streams)
     return Recording(
         handle.card,
         text,
         edits,
         streams,
-        attentions_of(handle.plan, heard, output, streams),
+        attentions_of(handle.plan, trace, output, streams),
         dropped,
-        spelled,
+        target_text,
         target_dropped,
     )
 
@@ -124,7 +126,7 @@ def logits(handle: HFModel, recording: Recording, stream: str, token: int) -> np
     Raises ValueError where it has none there."""
     expect_readout(handle, stream)
     last = torch.tensor(recording.stream(stream).resid[-1, token])
-    return hf_model.readout(handle, last[None].to(words_of(handle.model).dtype))[0].numpy()
+    return hf_model.readout(handle, last[None].to(embedding_matrix(handle.model).dtype))[0].numpy()
 
 
 @torch.inference_mode()
@@ -135,16 +137,16 @@ def lens(handle: HFModel, recording: Recording, stream: str, top: int = 10) -> L
     Raises ValueError for a stream that the readout does not read.
     """
     expect_readout(handle, stream)
-    of, norm = recording.stream(stream), handle.plan.streams[-1].final_norm
-    sites = states(of)
+    target_stream, norm = recording.stream(stream), handle.plan.streams[-1].final_norm
+    sites = states(target_stream)
 
-    def said(site: str) -> Tensor:
-        vectors = torch.tensor(of.at(site)).to(words_of(handle.model).dtype)
+    def logits_at(site: str) -> Tensor:
+        vectors = torch.tensor(target_stream.at(site)).to(embedding_matrix(handle.model).dtype)
         return hf_model.readout(
             handle, vectors if norm is None or site == "final.normed" else norm(vectors)
         )
 
-    return lens_of(stream, sites, said, top)
+    return lens_of(stream, sites, logits_at, top)
 
 
 def capabilities(handle: HFModel) -> Capabilities:
@@ -162,20 +164,20 @@ def capabilities(handle: HFModel) -> Capabilities:
         law=all(stream.law for stream in plan.streams),
         norm=plan.streams[0].norm,
         positions=plan.positions,
-        logits=plan.streams[-1].name if plan.door is not None else "",
-        edits=(*always, *(HONOURED if plan.opens else ())),
+        logits=plan.streams[-1].name if plan.lm_head_input is not None else "",
+        edits=(*always, *(SUPPORTED_EDITS if plan.opens else ())),
         weights=False,
         no_parts=hf_attribution.missing(handle),
         no_readout=hf_model.no_readout(handle),
         mask=handle.tokenizer.mask_name if handle.card.kind == "encoder" else "",
-        writes=plan.door is not None and handle.card.kind != "encoder",
+        writes=plan.lm_head_input is not None and handle.card.kind != "encoder",
         rms=not centres(plan.streams[-1].final_norm),
     )
 
 
 def nearest(handle: HFModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    return logit_lens.nearest(words_of(handle.model), vectors, top)
+    return logit_lens.nearest(embedding_matrix(handle.model), vectors, top)
 
 
 def generate(handle: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGeneration:
@@ -201,14 +203,14 @@ def beams(handle: HFModel, text: str, how: int | SeededSampling) -> Iterator[tup
 
 
 def _check(handle: HFModel, edits: tuple[Edit, ...]) -> None:
-    card, honoured = handle.card, capabilities(handle).edits
+    card, supported = handle.card, capabilities(handle).edits
     check_places(edits, card, handle.plan.n_layer)
     for edit in edits:
-        if isinstance(edit, HideToken) and HideToken not in honoured:
+        if isinstance(edit, HideToken) and HideToken not in supported:
             raise ValueError(
                 f"{card.name} fills no masked words, so no token can be hidden from it"
             )
-        if not isinstance(edit, honoured):
+        if not isinstance(edit, supported):
             raise ValueError(
                 f"“{edit}”: this edit needs the model to run in Headlight's own classes"
             )

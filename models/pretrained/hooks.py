@@ -22,14 +22,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edit_ops import AttentionAddress, divisor, evened, silenced
+from models.edit_ops import AttentionAddress, ablate_heads, score_divisor, uniform_patterns
 from models.edits import Edit, MeanHead, ScaledBy, UniformHead, WithoutScale, ZeroHead
-from models.layers import for_every_head
+from models.layers import repeat_key_heads
 
 # The name under which transformers knows our attention function.
-OURS = "headlight"
+ATTENTION_NAME = "headlight"
 # Edits of attention alone, which the function honours whatever model calls it.
-HONOURED = (ZeroHead, MeanHead, UniformHead, WithoutScale, ScaledBy)
+SUPPORTED_EDITS = (ZeroHead, MeanHead, UniformHead, WithoutScale, ScaledBy)
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,15 @@ class Heads:
         for name, tensor in tensors.items():
             if name not in self.arrays:
                 self.arrays[name] = np.empty((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
-            elif (before := self.arrays[name].shape[1]) != tensor.shape[1]:
-                every = tensors["q"].shape[1]
-                self.arrays[name] = np.repeat(self.arrays[name], every // before, axis=1)
-                tensor = for_every_head(tensor, every)
+            elif (n_stored := self.arrays[name].shape[1]) != tensor.shape[1]:
+                n_head = tensors["q"].shape[1]
+                self.arrays[name] = np.repeat(self.arrays[name], n_head // n_stored, axis=1)
+                tensor = repeat_key_heads(tensor, n_head)
             torch.from_numpy(self.arrays[name][layer]).copy_(tensor[0])
 
 
 @dataclass
-class Pass:
+class ForwardPass:
     """One forward pass that someone listens to.
 
     attentions: which attention a module computes, by the module's id, with how many layers each
@@ -118,15 +118,15 @@ class AttentionCall:
     biased: bool
 
 
-_PASS: ContextVar[Pass | None] = ContextVar("pass", default=None)
+_PASS: ContextVar[ForwardPass | None] = ContextVar("pass", default=None)
 
 
 @contextmanager
-def listening(to: Pass) -> Iterator[Pass]:
+def active_pass(forward_pass: ForwardPass) -> Iterator[ForwardPass]:
     """Inside, the model's attention and hooks belong to this pass, in this thread alone."""
-    token = _PASS.set(to)
+    token = _PASS.set(forward_pass)
     try:
-        yield to
+        yield forward_pass
     finally:
         _PASS.reset(token)
 
@@ -137,8 +137,8 @@ def register() -> None:
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
-    AttentionInterface.register(OURS, attend)
-    AttentionMaskInterface.register(OURS, eager_mask)
+    AttentionInterface.register(ATTENTION_NAME, attend)
+    AttentionMaskInterface.register(ATTENTION_NAME, eager_mask)
 
 
 def attend(
@@ -160,8 +160,8 @@ def attend(
     rest (dropout's and what only fused kernels read) change nothing here; whether that is so for a
     model is tried when it is loaded.
     """
-    held = {"k": key, "v": value}
-    key, value = for_every_head(key, query.shape[1]), for_every_head(value, query.shape[1])
+    shared_kv = {"k": key, "v": value}
+    key, value = repeat_key_heads(key, query.shape[1]), repeat_key_heads(value, query.shape[1])
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     if (
         scaling == 1.0
@@ -169,31 +169,33 @@ def attend(
         and before != 1.0
     ):
         query, scaling = query / before, before  # OPT scales its queries before it hands them over
-    now = _PASS.get()
-    name = now.attentions.get(id(module)) if now is not None else None
+    current = _PASS.get()
+    name = current.attentions.get(id(module)) if current is not None else None
     layer = 0
     edits: tuple[Edit, ...] = ()
-    if now is not None and name is not None:
-        layer, edits = now.next_layer(name), now.edits
-    by = divisor(edits, layer, 1 / scaling)
-    scores = torch.matmul(query, key.transpose(2, 3)) / by
-    scores, permitted, biased = _shaped(scores, attention_mask, **others)
+    if current is not None and name is not None:
+        layer, edits = current.next_layer(name), current.edits
+    scale_divisor = score_divisor(edits, layer, 1 / scaling)
+    scores = torch.matmul(query, key.transpose(2, 3)) / scale_divisor
+    scores, permitted, biased = _biased_scores(scores, attention_mask, **others)
     masked = scores if permitted is None else scores.masked_fill(~permitted, float("-inf"))
-    at = AttentionAddress(name or "", layer)
-    pattern = evened(masked.softmax(dim=-1), permitted, edits, at)
-    z = silenced(torch.matmul(pattern, value), edits, at)
-    if now is not None and now.told is not None:
+    address = AttentionAddress(name or "", layer)
+    pattern = uniform_patterns(masked.softmax(dim=-1), permitted, edits, address)
+    z = ablate_heads(torch.matmul(pattern, value), edits, address)
+    if current is not None and current.told is not None:
         sizes = query.shape[2], key.shape[2]
-        now.told(AttentionCall(module, *sizes, float(scaling), biased))
-    if now is not None and name is not None and now.keeps:
-        everywhere = torch.ones(scores.shape[-2:], dtype=torch.bool)
-        allowed = (everywhere if permitted is None else permitted[0].any(dim=0)).numpy()
-        heads = now.heads.setdefault(name, Heads(now.n_layer[name], allowed))
-        heads.keep(layer, allowed, 1 / by, q=query, **held, scores=scores, pattern=pattern)
+        current.told(AttentionCall(module, *sizes, float(scaling), biased))
+    if current is not None and name is not None and current.keeps:
+        all_allowed = torch.ones(scores.shape[-2:], dtype=torch.bool)
+        allowed = (all_allowed if permitted is None else permitted[0].any(dim=0)).numpy()
+        heads = current.heads.setdefault(name, Heads(current.n_layer[name], allowed))
+        heads.keep(
+            layer, allowed, 1 / scale_divisor, q=query, **shared_kv, scores=scores, pattern=pattern
+        )
     return z.transpose(1, 2).contiguous(), pattern
 
 
-def _shaped(
+def _biased_scores(
     scores: Tensor,
     mask: Tensor | None,
     position_bias: Tensor | None = None,
@@ -206,20 +208,20 @@ def _shaped(
         scores = scores + position_bias
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
-    permitted, bias = _parted(mask)
+    permitted, bias = _split_mask(mask)
     if bias is not None:
         scores = scores + bias
     return scores, permitted, any(each is not None for each in (position_bias, softcap, bias))
 
 
-def put_hooks(modules: Iterable[nn.Module], door: nn.Module | None) -> None:
+def put_hooks(modules: Iterable[nn.Module], lm_head_input: nn.Module | None) -> None:
     """Hooks on modules whose places a pass keeps, and on the one whose output the readout reads.
     They stay, and are silent outside a pass."""
     for module in {id(module): module for module in modules}.values():
-        module.register_forward_pre_hook(_came, with_kwargs=True)
-        module.register_forward_hook(_went)
-    if door is not None:
-        door.register_forward_hook(answered)
+        module.register_forward_pre_hook(_record_input, with_kwargs=True)
+        module.register_forward_hook(_record_output)
+    if lm_head_input is not None:
+        lm_head_input.register_forward_hook(replace_output)
 
 
 def first_tensor(values: object) -> Tensor | None:
@@ -236,34 +238,38 @@ def first_tensor(values: object) -> Tensor | None:
     )
 
 
-def _came(module: nn.Module, args: tuple, kwargs: dict) -> None:
-    now = _PASS.get()
-    if now is not None and now.keeps and (x := first_tensor((*args, *kwargs.values()))) is not None:
-        now.places[id(module), "in", now.calls[id(module)]] = x
+def _record_input(module: nn.Module, args: tuple, kwargs: dict) -> None:
+    current = _PASS.get()
+    if (
+        current is not None
+        and current.keeps
+        and (tensor := first_tensor((*args, *kwargs.values()))) is not None
+    ):
+        current.places[id(module), "in", current.calls[id(module)]] = tensor
 
 
-def _went(module: nn.Module, args: tuple, output: object) -> None:
-    now = _PASS.get()
-    if now is None or not now.keeps:
+def _record_output(module: nn.Module, args: tuple, output: object) -> None:
+    current = _PASS.get()
+    if current is None or not current.keeps:
         return
-    if (y := first_tensor(output)) is not None:
-        now.places[id(module), "out", now.calls[id(module)]] = y
-    now.calls[id(module)] += 1
+    if (tensor := first_tensor(output)) is not None:
+        current.places[id(module), "out", current.calls[id(module)]] = tensor
+    current.calls[id(module)] += 1
 
 
-def answered(module: nn.Module, args: tuple, output: Any) -> object:
+def replace_output(module: nn.Module, args: tuple, output: Any) -> object:
     """A hook on the module that the readout reads: the pass's `answer` in the place of its output,
     where there is one."""
-    now = _PASS.get()
-    if now is None or now.answer is None:
+    current = _PASS.get()
+    if current is None or current.answer is None:
         return None
     if isinstance(output, tuple):
-        return (now.answer, *output[1:])
-    output["last_hidden_state"] = now.answer
+        return (current.answer, *output[1:])
+    output["last_hidden_state"] = current.answer
     return output
 
 
-def _parted(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+def _split_mask(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
     """An additive mask as what it permits, bool, and the bias it adds there, None where it adds
     none."""
     if mask is None:

@@ -20,7 +20,7 @@ import torch
 from models.encoding import guarded
 from models.pretrained import config_mapping, gguf, model_files
 from models.pretrained.hub_tokenizer import HubTokenizer
-from models.pretrained.model_files import PICKLES, NotLoaded, mend
+from models.pretrained.model_files import PICKLES, NotLoaded, remedy
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -39,20 +39,20 @@ def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
 
     try:
         with guarded(ImportError):
-            read = transformers.AutoTokenizer.from_pretrained(
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
                 folder, trust_remote_code=False, local_files_only=True
             )
-        return HubTokenizer(read)
+        return HubTokenizer(tokenizer)
     except ImportError as error:
-        what = first_line(error).partition(". ")[0]
+        requirement = first_line(error).partition(". ")[0]
         raise NotLoaded(
             f"The tokenizer of {name} needs a Python package that is not installed here "
-            f"({what}); install it or choose a model with a tokenizer.json."
+            f"({requirement}); install it or choose a model with a tokenizer.json."
         ) from error
     # Files from anywhere, read by code of many families: they fail in any way.
     except Exception as error:
         raise NotLoaded(
-            f"The tokenizer of {name} cannot be read; {mend(name)} or choose another."
+            f"The tokenizer of {name} cannot be read; {remedy(name)} or choose another."
         ) from error
 
 
@@ -68,7 +68,7 @@ def model_of(folder: Path, name: str) -> PreTrainedModel:
         kinds: tuple[AutoClass, ...] = (*_readouts(config), transformers.AutoModel)
         for kind in kinds:
             _expect_size(kind, config, folder, name)
-            model, told = kind.from_pretrained(
+            model, loading_info = kind.from_pretrained(
                 folder,
                 config=config,
                 dtype=torch.float32,
@@ -78,17 +78,17 @@ def model_of(folder: Path, name: str) -> PreTrainedModel:
                 local_files_only=True,
                 output_loading_info=True,
             )
-            missing = [key for key in told["missing_keys"] if "pooler" not in key]
+            missing = [key for key in loading_info["missing_keys"] if "pooler" not in key]
             if not missing:
                 return model
     except NotLoaded:
         raise
     except Exception as error:  # as for the tokenizer
         raise NotLoaded(
-            f"The weights of {name} do not fit its configuration; {mend(name)} or choose another."
+            f"The weights of {name} do not fit its configuration; {remedy(name)} or choose another."
         ) from error
     raise NotLoaded(
-        f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; {mend(name)} "
+        f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; {remedy(name)} "
         "or choose another."
     )
 
@@ -97,12 +97,12 @@ def _expect_size(kind: AutoClass, config: PreTrainedConfig, folder: Path, name: 
     """Raises NotLoaded where the configuration describes a far larger model than the files hold:
     what is missing would be made up, in memory."""
     with torch.device("meta"):
-        described = sum(each.numel() for each in kind.from_config(config).parameters())
-    held = model_files.parameters(folder, name)
-    if described > 2 * held + 1_000_000:
+        configured = sum(each.numel() for each in kind.from_config(config).parameters())
+    stored = model_files.parameters(folder, name)
+    if configured > 2 * stored + 1_000_000:
         raise NotLoaded(
-            f"The config.json of {name} describes {described:,} numbers and its weights are "
-            f"{held:,}; {mend(name)} or choose another."
+            f"The config.json of {name} describes {configured:,} numbers and its weights are "
+            f"{stored:,}; {remedy(name)} or choose another."
         )
 
 
@@ -112,15 +112,17 @@ def _readouts(config: PreTrainedConfig) -> tuple[AutoClass, ...]:
     import transformers
     from transformers.models.auto import modeling_auto as tables
 
-    said = (config.architectures or [""])[0]
+    architecture = (config.architectures or [""])[0]
     for kind, names in (
         (transformers.AutoModelForSeq2SeqLM, tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES),
         (transformers.AutoModelForMaskedLM, tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
         (transformers.AutoModelForCausalLM, tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
     ):
-        if said and said == names.get(config.model_type):
+        if architecture and architecture == names.get(config.model_type):
             return (kind,)
-    pretraining = said and said == tables.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(config.model_type)
+    pretraining = architecture and architecture == tables.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(
+        config.model_type
+    )
     return (
         (transformers.AutoModelForMaskedLM,)
         if pretraining and config.model_type in tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES
@@ -197,19 +199,19 @@ def locate(where: str, progress: Progress | None = None) -> Path:
     if not model_files.is_folder(where):
         return _from_hub(where, progress)
     folder = Path(where).expanduser()
-    if (file := gguf.file_of(folder)) is not None:
+    if (file := gguf.gguf_file(folder)) is not None:
         return gguf.converted(file, file.name)
     if not folder.is_dir():
         raise NotLoaded(f"There is no folder {where}; check the path.")
     return folder
 
 
-def fetched() -> tuple[str, ...]:
+def cached_models() -> tuple[str, ...]:
     """Names of models whose files lie in this machine's cache of the hub."""
     from huggingface_hub import constants
 
-    held = Path(constants.HF_HUB_CACHE).glob("models--*")
-    return tuple(sorted(each.name.removeprefix("models--").replace("--", "/") for each in held))
+    folders = Path(constants.HF_HUB_CACHE).glob("models--*")
+    return tuple(sorted(each.name.removeprefix("models--").replace("--", "/") for each in folders))
 
 
 def check(folder: Path, name: str) -> None:
@@ -227,7 +229,7 @@ def check(folder: Path, name: str) -> None:
     except OSError as error:
         raise NotLoaded(
             f"The files of {name} cannot be read "
-            f"({error.strerror or 'an error of the disk'}); {mend(name)}."
+            f"({error.strerror or 'an error of the disk'}); {remedy(name)}."
         ) from error
 
 
@@ -241,7 +243,7 @@ def check_config(config: dict, name: str) -> None:
     kind = config.get("model_type")
     if not isinstance(kind, str):
         raise NotLoaded(
-            f"The config.json of {name} does not say what type of model it is; {mend(name)}."
+            f"The config.json of {name} does not say what type of model it is; {remedy(name)}."
         )
     if kind not in CONFIG_MAPPING:
         if config.get("auto_map"):
@@ -275,8 +277,8 @@ def _check_family(config: dict, kind: str, name: str) -> None:
 
     settings = CONFIG_MAPPING[kind]
     try:
-        found = transformers.AutoModel._model_mapping[settings]
-        read = settings.from_dict(config)
+        mapping = transformers.AutoModel._model_mapping[settings]
+        family_config = settings.from_dict(config)
     except KeyError as error:
         raise NotLoaded(
             f"{name} is a model of type {kind!r}, which has no plain forward pass over a "
@@ -285,27 +287,27 @@ def _check_family(config: dict, kind: str, name: str) -> None:
     # A family's settings refuse what they do not understand in ways of their own.
     except Exception as error:
         raise NotLoaded(
-            f"The config.json of {name} describes no model that can be built; {mend(name)} or "
+            f"The config.json of {name} describes no model that can be built; {remedy(name)} or "
             "choose another."
         ) from error
-    first = found[0] if isinstance(found, (tuple, list)) else found
-    takes = getattr(first, "main_input_name", "")
-    if takes != "input_ids" or any(
+    model_class = mapping[0] if isinstance(mapping, (tuple, list)) else mapping
+    input_name = getattr(model_class, "main_input_name", "")
+    if input_name != "input_ids" or any(
         key in config for key in ("vision_config", "audio_config", "speech_config", "image_size")
     ):
         raise NotLoaded(
             f"{name} reads images or sound ({kind}); Headlight shows models that read text."
         )
-    if getattr(read, "num_attention_heads", None) is None:
+    if getattr(family_config, "num_attention_heads", None) is None:
         raise NotLoaded(
             f"{name} has no attention ({kind}), so there are no heads to see; choose a Transformer."
         )
     for key in ("num_attention_heads", "hidden_size", "num_hidden_layers", "vocab_size"):
-        value = getattr(read, key, 1)
+        value = getattr(family_config, key, 1)
         if not isinstance(value, (int, list)) or isinstance(value, int) and value < 1:
             raise NotLoaded(
                 f"The config.json of {name} says {key} is {str(value)[:40]}, and it is a "
-                f"whole number above 0; {mend(name)}."
+                f"whole number above 0; {remedy(name)}."
             )
 
 
@@ -328,9 +330,9 @@ def check_size(count: int, download: int, name: str) -> None:
             f"{name} is a download of {_size(download)}, far more than a model of the size "
             "that Headlight takes; choose a smaller one."
         )
-    if download and download + DISK_TO_SPARE > (room := _free_disk()):
+    if download and download + DISK_TO_SPARE > (free_disk := _free_disk()):
         raise NotLoaded(
-            f"{name} is a download of {_size(download)} and {_size(room)} of disk are free; "
+            f"{name} is a download of {_size(download)} and {_size(free_disk)} of disk are free; "
             "make room or choose a smaller model."
         )
 
@@ -338,18 +340,24 @@ def check_size(count: int, download: int, name: str) -> None:
 def free_memory() -> int | None:
     """Bytes of memory that this process may still take, as the machine or its container says; None
     where neither does."""
-    said = []
+    limits = []
     meminfo = Path("/proc/meminfo")
     if meminfo.is_file():
-        said += [
+        limits += [
             int(line.split()[1]) * 1024
             for line in meminfo.read_text().splitlines()
             if line.startswith("MemAvailable:")
         ]
-    most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
-    if most.is_file() and used.is_file() and (limit := most.read_text().strip()).isdigit():
-        said.append(max(0, int(limit) - int(used.read_text())))
-    return min(said, default=None)
+    limit_file, usage_file = (
+        Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current")
+    )
+    if (
+        limit_file.is_file()
+        and usage_file.is_file()
+        and (limit := limit_file.read_text().strip()).isdigit()
+    ):
+        limits.append(max(0, int(limit) - int(usage_file.read_text())))
+    return min(limits, default=None)
 
 
 def _from_hub(name: str, progress: Progress | None) -> Path:
@@ -362,7 +370,7 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
     )
 
     api = HfApi(endpoint=ENDPOINT)
-    with _said_plainly(name):
+    with _plain_errors(name):
         try:
             info = api.model_info(name, files_metadata=True, timeout=WAIT_SECONDS)
         except HfHubHTTPError:
@@ -378,24 +386,26 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
             for file in info.siblings or ()
             if "/" not in file.rfilename
         }
-        wanted = _wanted(sizes, name)
-        total, done = sum(sizes[file] for file in wanted), 0
+        files = _required_files(sizes, name)
+        total, done_bytes = sum(sizes[file] for file in files), 0
         folder = Path(
             _fetch(name, "config.json", None, None)
         ).parent  # without a revision, so that it is found again offline
         check_config(model_files.read_config(folder, name), name)
-        check_size(_count_on_hub(info, sizes, wanted), total, name)
-        for file in wanted:
-            _fetch(name, file, folder.name, progress and _after(done, total, progress))
-            done += sizes[file]
+        check_size(_count_on_hub(info, sizes, files), total, name)
+        for file in files:
+            _fetch(
+                name, file, folder.name, progress and _file_progress(done_bytes, total, progress)
+            )
+            done_bytes += sizes[file]
             if progress is not None:
-                progress(done, total)
+                progress(done_bytes, total)
     check(folder, name)
     return folder
 
 
 def _from_cache(name: str, error: Exception) -> Path:
-    folder = model_files.here(name)
+    folder = model_files.local_folder(name)
     if folder is None:
         raise NotLoaded(
             f"The Hugging Face hub cannot be reached, and {name} is not on this machine yet; "
@@ -405,7 +415,7 @@ def _from_cache(name: str, error: Exception) -> Path:
     return folder
 
 
-def _wanted(sizes: dict[str, int], name: str) -> list[str]:
+def _required_files(sizes: dict[str, int], name: str) -> list[str]:
     """The files that are needed, small ones first. Raises NotLoaded where there is no configuration
     or there are no safetensors."""
     if "config.json" not in sizes:
@@ -414,49 +424,51 @@ def _wanted(sizes: dict[str, int], name: str) -> list[str]:
             "read; choose another."
         )
     weights = [file for file in sizes if file.endswith(".safetensors")]
-    named = [file for file in weights if file == "model.safetensors"] or [
+    weight_files = [file for file in weights if file == "model.safetensors"] or [
         file for file in weights if file.startswith("model-")
     ]
-    if not named:
+    if not weight_files:
         if any(file.endswith(PICKLES) for file in sizes):
             raise NotLoaded(
                 f"{name} has its weights only in a format that can carry code (pickle); "
                 "choose a version with safetensors."
             )
         raise NotLoaded(f"{name} has no weights (model.safetensors); choose another.")
-    small = sorted(file for file in sizes if file.endswith(SMALL_FILES))
-    if large := [file for file in small if sizes[file] > model_files.MOST_VOCABULARY]:
+    small_files = sorted(file for file in sizes if file.endswith(SMALL_FILES))
+    if large := [file for file in small_files if sizes[file] > model_files.MOST_VOCABULARY]:
         raise NotLoaded(
             f"{large[0]} of {name} is a download of {_size(sizes[large[0]])}, more than any "
             "vocabulary; choose another."
         )
-    return small + sorted(named)
+    return small_files + sorted(weight_files)
 
 
-def _count_on_hub(info: object, sizes: dict[str, int], wanted: list[str]) -> int:
+def _count_on_hub(info: object, sizes: dict[str, int], files: list[str]) -> int:
     """How many parameters a model on the hub has, as the hub counted; else the most that its files
     can hold (2 bytes each)."""
-    counted = getattr(info, "safetensors", None)
-    if counted is not None and counted.total:
-        return counted.total
-    return sum(sizes[file] for file in wanted if file.endswith(".safetensors")) // 2
+    weight_info = getattr(info, "safetensors", None)
+    if weight_info is not None and weight_info.total:
+        return weight_info.total
+    return sum(sizes[file] for file in files if file.endswith(".safetensors")) // 2
 
 
-def _fetch(name: str, file: str, revision: str | None, told: Callable[[int], None] | None) -> str:
+def _fetch(
+    name: str, file: str, revision: str | None, on_progress: Callable[[int], None] | None
+) -> str:
     """One file of a model, fetched into the cache; `told` hears how many of its bytes have come."""
     from huggingface_hub import hf_hub_download
 
     return hf_hub_download(
-        name, file, revision=revision, endpoint=ENDPOINT, tqdm_class=_meter(told)
+        name, file, revision=revision, endpoint=ENDPOINT, tqdm_class=_meter(on_progress)
     )
 
 
-def _after(done: int, total: int, progress: Progress) -> Callable[[int], None]:
+def _file_progress(done_bytes: int, total: int, progress: Progress) -> Callable[[int], None]:
     """What is told of one file as progress of all of them, `done` bytes of which came before."""
-    return lambda more: progress(min(done + more, total), total)
+    return lambda file_bytes: progress(min(done_bytes + file_bytes, total), total)
 
 
-def _meter(told: Callable[[int], None] | None) -> type:
+def _meter(on_progress: Callable[[int], None] | None) -> type:
     """A progress bar that draws nothing and tells how far it is."""
     from huggingface_hub.utils import tqdm
 
@@ -471,14 +483,14 @@ def _meter(told: Callable[[int], None] | None) -> type:
             nonlocal most
             self.seen += n or 0
             most = max(most, int(self.seen))
-            if told is not None:
-                told(most)
+            if on_progress is not None:
+                on_progress(most)
 
     return Meter
 
 
 @contextmanager
-def _said_plainly(name: str) -> Iterator[None]:
+def _plain_errors(name: str) -> Iterator[None]:
     """Turns what the hub answers into one sentence."""
     from huggingface_hub.errors import (
         GatedRepoError,

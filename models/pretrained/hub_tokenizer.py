@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from models import encoding
-from models.results import spelling
+from models.results import mask_pattern
 from models.tokenizer import CONTINUES, SPACE, Tokens, readable
 from models.typed_mask import TypedMask
 
@@ -30,15 +30,15 @@ class HubTokenizer:
     """`own` is the transformers tokenizer. `mask` and `eos` are the ids of those special tokens,
     None where the model has none."""
 
-    def __init__(self, own: PreTrainedTokenizerBase) -> None:
-        self.own = own
-        self.mask: int | None = own.mask_token_id
-        self.eos: int | None = own.eos_token_id
-        self.special = frozenset(own.all_special_ids)
-        self._unknown: int | None = own.unk_token_id
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.own = tokenizer
+        self.mask: int | None = tokenizer.mask_token_id
+        self.eos: int | None = tokenizer.eos_token_id
+        self.special = frozenset(tokenizer.all_special_ids)
+        self._unknown: int | None = tokenizer.unk_token_id
         # A copy of the rules that nothing else sets: transformers writes on its own at every call,
         # which two threads cannot do at once.
-        backend = getattr(own, "backend_tokenizer", None)
+        backend = getattr(tokenizer, "backend_tokenizer", None)
         self._rules = None if backend is None else encoding.from_text(backend.to_str())
         self._slow = Lock()
         if self._rules is not None:
@@ -49,9 +49,9 @@ class HubTokenizer:
         self._typed = (
             None
             if self._rules is None or self.mask is None
-            else TypedMask(self._rules, str(own.mask_token))
+            else TypedMask(self._rules, str(tokenizer.mask_token))
         )
-        self._alone = lru_cache(maxsize=None)(self._decode)
+        self._decode_one = lru_cache(maxsize=None)(self._decode)
         self._bytes_in_letters, self._sentencepiece = (
             self._piece_id(space) is not None for space in (SPACE, SENTENCEPIECE_SPACE)
         )
@@ -77,12 +77,14 @@ class HubTokenizer:
         ValueError where the model has none for that.
         """
         ids, special, spans = self._split(text, masks)
-        own = [at for at, mark in enumerate(special) if not mark]
+        text_positions = [at for at, mark in enumerate(special) if not mark]
         dropped = max(0, len(ids) - limit)
-        gone = set(own[len(own) - dropped :]) if dropped else set()
-        keep = [at for at in range(len(ids)) if at not in gone]
-        ids, special = [ids[at] for at in keep], [special[at] for at in keep]
-        spans = [spans[at] for at in keep]
+        dropped_positions = (
+            set(text_positions[len(text_positions) - dropped :]) if dropped else set()
+        )
+        positions = [at for at in range(len(ids)) if at not in dropped_positions]
+        ids, special = [ids[at] for at in positions], [special[at] for at in positions]
+        spans = [spans[at] for at in positions]
         if not ids:
             ids, special, spans = [self._some_special()], [True], [NOWHERE]
         spans = [NOWHERE if mark else _trim(text, *span) for mark, span in zip(special, spans)]
@@ -117,10 +119,10 @@ class HubTokenizer:
         if token in self.special or token == self._unknown:
             return readable(piece)
         if self._bytes_in_letters:
-            raw = self._alone(token)
+            raw = self._decode_one(token)
             if "\ufffd" in raw:
                 return " ".join(f"‹{byte:02X}›" for byte in _bytes(piece))
-            goes_on = not piece.startswith(SPACE) and raw[:1].isalnum()
+            continues_word = not piece.startswith(SPACE) and raw[:1].isalnum()
         elif piece.startswith("<0x") and piece.endswith(">"):
             return f"‹{piece[3:-1]}›"
         else:
@@ -130,18 +132,22 @@ class HubTokenizer:
                 .removesuffix("</w>")
                 .removesuffix("@@")
             )
-            goes_on = piece.startswith("##") or (
+            continues_word = piece.startswith("##") or (
                 self._sentencepiece and not raw.startswith(" ") and raw[:1].isalnum()
             )
         word = readable(raw.strip() or raw)
-        return CONTINUES + word if goes_on else word
+        return CONTINUES + word if continues_word else word
 
     def _split(self, text: str, masks: bool) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
         if masks and self._typed is not None and self._typed.pattern.search(text):
             return self._typed.split(text, framed=True)
         if self._rules is not None:
-            read = encoding.encode(self._rules, text)
-            return read.ids, [bool(mark) for mark in read.special_tokens_mask], read.offsets
+            encoded = encoding.encode(self._rules, text)
+            return (
+                encoded.ids,
+                [bool(mark) for mark in encoded.special_tokens_mask],
+                encoded.offsets,
+            )
         with self._slow, encoding.guarded():
             ids = self._slowly(text, masks)
             special = self.own.get_special_tokens_mask(ids, already_has_special_tokens=True)
@@ -151,7 +157,7 @@ class HubTokenizer:
         """A slow tokenizer's ids, the text between typed masks read by itself."""
         if not masks or self.mask is None:
             return list(self.own(text, split_special_tokens=True).input_ids)
-        parts = spelling(str(self.own.mask_token)).split(text)
+        parts = mask_pattern(str(self.own.mask_token)).split(text)
         ids: list[int] = []
         for at, part in enumerate(parts):
             ids += [self.mask] * (at > 0)
@@ -192,8 +198,8 @@ class HubTokenizer:
                     f"{label} {pieces.index(at) + 1}/{len(pieces)}"
                 )  # one character, several tokens
             else:
-                goes_on = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
-                labels.append(CONTINUES + label if goes_on else label)
+                continues_word = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
+                labels.append(CONTINUES + label if continues_word else label)
         return labels
 
     def _piece(self, token: int) -> str | None:

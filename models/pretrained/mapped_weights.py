@@ -20,38 +20,38 @@ TYPES: dict[str, torch.dtype] = {name: kind for name, kind in _TYPES.items() if 
 Tensors = dict[str, Tensor]
 
 
-def mapped(folder: Path, name: str) -> tuple[Tensors, Callable[[], None]]:
+def map_weights(folder: Path, name: str) -> tuple[Tensors, Callable[[], None]]:
     """The weights in a folder as views of its files, and what gives the memory of those that were
     read back to the system, so that a model and its files are never both held whole."""
     tensors: Tensors = {}
     maps: list[mmap.mmap] = []
     for file in model_files.weights_of(folder, name):
         with file.open("rb") as stream:
-            whole = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
-        maps.append(whole)
-        tensors |= views(whole)
+            file_map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+        maps.append(file_map)
+        tensors |= views(file_map)
 
-    def let_go() -> None:
+    def release_pages() -> None:
         for each in maps:
             each.madvise(mmap.MADV_DONTNEED)
 
-    return tensors, let_go
+    return tensors, release_pages
 
 
-def views(whole: mmap.mmap) -> Tensors:
+def views(file_map: mmap.mmap) -> Tensors:
     """The tensors of a safetensors file that lies in memory."""
-    begin = 8 + int.from_bytes(whole[:8], "little")
-    head = json.loads(whole[8:begin])
+    begin = 8 + int.from_bytes(file_map[:8], "little")
+    header = json.loads(file_map[8:begin])
     return {
         key: torch.frombuffer(
-            whole,
-            dtype=TYPES[each["dtype"]],
-            count=prod(each["shape"]),
-            offset=begin + each["data_offsets"][0],
-        ).view(each["shape"])
-        if prod(each["shape"])
-        else torch.empty(each["shape"], dtype=TYPES[each["dtype"]])
-        for key, each in head.items()
+            file_map,
+            dtype=TYPES[entry["dtype"]],
+            count=prod(entry["shape"]),
+            offset=begin + entry["data_offsets"][0],
+        ).view(entry["shape"])
+        if prod(entry["shape"])
+        else torch.empty(entry["shape"], dtype=TYPES[entry["dtype"]])
+        for key, entry in header.items()
         if key != "__metadata__"
     }
 
@@ -63,7 +63,7 @@ class Unfilled(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
-        given = kwargs or {}
+        keywords = kwargs or {}
         if func is torch.nn.init.normal_:
-            return args[0] if args else given["tensor"]
-        return func(*args, **given)
+            return args[0] if args else keywords["tensor"]
+        return func(*args, **keywords)

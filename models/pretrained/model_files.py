@@ -65,7 +65,7 @@ def is_gguf(path: Path) -> bool:
     return path.suffix == ".gguf" and path.is_file()
 
 
-def here(where: str) -> Path | None:
+def local_folder(where: str) -> Path | None:
     """The folder with a model's files as they lie on this machine, None where they do not. Nothing
     is fetched."""
     from huggingface_hub import constants, try_to_load_from_cache
@@ -81,7 +81,7 @@ def here(where: str) -> Path | None:
     return Path(config).parent if isinstance(config, str) else None
 
 
-def mend(name: str) -> str:
+def remedy(name: str) -> str:
     """What to do about a model whose files are wrong: of a folder, look at it; from the hub, fetch
     it anew."""
     where = name.partition(":")[2] if name.startswith(("hub:", "ours:")) else name
@@ -95,18 +95,18 @@ def check_sizes(folder: Path, name: str) -> None:
         if path.suffix not in (".json", ".txt", ".model", ".spm"):
             continue
         if path.exists() and not path.is_file():
-            raise NotLoaded(f"{path.name} of {name} is no file; {mend(name)}.")
-        most = (
+            raise NotLoaded(f"{path.name} of {name} is no file; {remedy(name)}.")
+        limit = (
             MOST_VOCABULARY
             if path.stem in ("tokenizer", "vocab", "merges") or path.suffix in (".model", ".spm")
             else MOST_INDEX
             if path.name.endswith(".index.json")
             else MOST_CONFIG
         )
-        if path.is_file() and path.stat().st_size > most:
+        if path.is_file() and path.stat().st_size > limit:
             raise NotLoaded(
                 f"{path.name} of {name} has {path.stat().st_size / MEGABYTE:,.0f} MB and "
-                f"Headlight reads {most // MEGABYTE}; choose another model."
+                f"Headlight reads {limit // MEGABYTE}; choose another model."
             )
 
 
@@ -122,19 +122,19 @@ def read_rules(folder: Path, name: str) -> dict:
     return _object(file, name, "no tokenizer") if file.is_file() else {}
 
 
-def _object(file: Path, name: str, otherwise: str) -> dict:
+def _object(file: Path, name: str, problem: str) -> dict:
     if not file.is_file():
         raise NotLoaded(
             f"There is no {file.name} in {name}, so it is not a model that transformers can "
             "read; check the name."
         )
     try:
-        read = json.loads(file.read_text("utf-8"))
+        content = json.loads(file.read_text("utf-8"))
     except (ValueError, RecursionError, OSError) as error:
-        raise NotLoaded(f"The {file.name} of {name} cannot be read; {mend(name)}.") from error
-    if not isinstance(read, dict):
-        raise NotLoaded(f"The {file.name} of {name} is {otherwise}; {mend(name)}.")
-    return read
+        raise NotLoaded(f"The {file.name} of {name} cannot be read; {remedy(name)}.") from error
+    if not isinstance(content, dict):
+        raise NotLoaded(f"The {file.name} of {name} is {problem}; {remedy(name)}.")
+    return content
 
 
 def check_numbers(config: dict, name: str) -> None:
@@ -158,7 +158,7 @@ def check_layers(config: dict, tensors: int, name: str) -> None:
         if isinstance(value, int) and value > tensors:
             raise NotLoaded(
                 f"The config.json of {name} names {value:,} layers and its weights are "
-                f"{tensors} tensors; {mend(name)}."
+                f"{tensors} tensors; {remedy(name)}."
             )
 
 
@@ -176,7 +176,7 @@ def check_rules(folder: Path, name: str) -> None:
         growth = _growth(rules.get("normalizer")) * _growth(rules.get("pre_tokenizer"))
         around = _around(rules.get("post_processor"))
     except (RecursionError, TypeError, AttributeError) as error:
-        raise NotLoaded(f"The tokenizer.json of {name} cannot be read; {mend(name)}.") from error
+        raise NotLoaded(f"The tokenizer.json of {name} cannot be read; {remedy(name)}.") from error
     if growth > MOST_GROWTH:
         raise NotLoaded(
             f"The tokenizer of {name} makes texts up to {min(growth, 10**9):,} times longer, "
@@ -212,11 +212,11 @@ def patterns(rules: object) -> Iterator[str]:
         pattern = rules.get("Regex")
         if isinstance(pattern, str):
             yield pattern
-        for each in rules.values():
-            yield from patterns(each)
+        for rule in rules.values():
+            yield from patterns(rule)
     elif isinstance(rules, list):
-        for each in rules:
-            yield from patterns(each)
+        for rule in rules:
+            yield from patterns(rule)
 
 
 def _around(rule: dict | None) -> int:
@@ -244,13 +244,13 @@ def weights_of(folder: Path, name: str) -> list[Path]:
         files = [folder / "model.safetensors"]
     elif index.is_file():
         try:
-            named = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
-            if any(Path(file).name != file for file in named):
+            names = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
+            if any(Path(file).name != file for file in names):
                 raise ValueError("a file outside the folder")
-            files = sorted(folder / file for file in named)
+            files = sorted(folder / file for file in names)
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise NotLoaded(
-                f"The list of weight files of {name} cannot be read; {mend(name)}."
+                f"The list of weight files of {name} cannot be read; {remedy(name)}."
             ) from error
     else:
         files = []
@@ -260,9 +260,9 @@ def weights_of(folder: Path, name: str) -> list[Path]:
                 f"{name} has its weights only in a format that can carry code (pickle); "
                 "choose a version with safetensors."
             )
-        raise NotLoaded(f"There are no weights (model.safetensors) in {name}; {mend(name)}.")
+        raise NotLoaded(f"There are no weights (model.safetensors) in {name}; {remedy(name)}.")
     if missing := [file.name for file in files if not file.is_file()]:
-        raise NotLoaded(f"{name} is not whole: {missing[0]} is missing; {mend(name)}.")
+        raise NotLoaded(f"{name} is not whole: {missing[0]} is missing; {remedy(name)}.")
     return files
 
 
@@ -279,20 +279,20 @@ def headers(folder: Path, name: str) -> Iterator[tuple[str, str, tuple[int, ...]
                         f"The header of {file.name} of {name} takes {length / 1e6:,.0f} MB, and "
                         "the format allows 100; choose another model."
                     )
-                head = json.loads(stream.read(length) if 0 < length < size else b"")
-            head.pop("__metadata__", None)
-            tensors = list(head.values())
-            found = [(key, each["dtype"], tuple(each["shape"])) for key, each in head.items()]
-            offsets = sorted(tuple(each["data_offsets"]) for each in tensors)
+                header = json.loads(stream.read(length) if 0 < length < size else b"")
+            header.pop("__metadata__", None)
+            tensors = list(header.values())
+            specs = [(key, entry["dtype"], tuple(entry["shape"])) for key, entry in header.items()]
+            offsets = sorted(tuple(entry["data_offsets"]) for entry in tensors)
             fits = all(
-                isinstance(edge, int) and edge >= 0 for _, _, shape in found for edge in shape
+                isinstance(edge, int) and edge >= 0 for _, _, shape in specs for edge in shape
             ) and all(
-                each["data_offsets"][1] - each["data_offsets"][0] == BYTES[kind] * prod(shape)
-                for each, (_, kind, shape) in zip(tensors, found)
-                if kind in BYTES
+                entry["data_offsets"][1] - entry["data_offsets"][0] == BYTES[dtype] * prod(shape)
+                for entry, (_, dtype, shape) in zip(tensors, specs)
+                if dtype in BYTES
             )
             ends = [0, *(end for _, end in offsets)]
-            whole = 8 + length + ends[-1] == size
+            is_complete = 8 + length + ends[-1] == size
             fits = fits and [begin for begin, _ in offsets] == ends[:-1]
         except NotLoaded:
             raise
@@ -305,11 +305,11 @@ def headers(folder: Path, name: str) -> Iterator[tuple[str, str, tuple[int, ...]
             RecursionError,
         ) as error:
             raise NotLoaded(
-                f"{file.name} of {name} is no safetensors file; {mend(name)}."
+                f"{file.name} of {name} is no safetensors file; {remedy(name)}."
             ) from error
-        if not whole or not fits:
-            raise NotLoaded(f"{file.name} of {name} is cut short or broken; {mend(name)}.")
-        yield from found
+        if not is_complete or not fits:
+            raise NotLoaded(f"{file.name} of {name} is cut short or broken; {remedy(name)}.")
+        yield from specs
 
 
 def parameters(folder: Path, name: str) -> int:
@@ -333,8 +333,8 @@ def check_types(tensors: list[tuple[str, str, tuple[int, ...]]], name: str) -> N
 
 def types(folder: Path, name: str) -> list[str]:
     """The types of the floating-point numbers in a folder's weights, the widest first."""
-    found = {kind for _, kind, _ in headers(folder, name)}
-    return [kind for kind in FLOATS if kind in found]
+    dtypes = {kind for _, kind, _ in headers(folder, name)}
+    return [kind for kind in FLOATS if kind in dtypes]
 
 
 def without_dropout(folder: Path, name: str) -> str:
@@ -356,21 +356,21 @@ def treatment(folder: Path, name: str) -> str:
 def stamp(folder: Path) -> Stamp:
     """What a folder's files look like from outside: it changes when one of them is written, comes
     or goes."""
-    looks = []
+    stats = []
     for path in sorted(folder.iterdir()):
         try:
-            of = path.stat()
+            stat = path.stat()
         except OSError:  # it has just gone, or leads nowhere
             continue
-        looks.append((path.name, of.st_ino, of.st_size, of.st_mtime_ns, of.st_ctime_ns))
-    return (str(folder), *looks)
+        stats.append((path.name, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
+    return (str(folder), *stats)
 
 
 def digest(files: list[Path]) -> str:
     """SHA-256 over files one after another, read in pieces, in hexadecimal."""
-    total = hashlib.sha256()
+    hasher = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
-            while piece := stream.read(1 << 20):
-                total.update(piece)
-    return total.hexdigest()
+            while chunk := stream.read(1 << 20):
+                hasher.update(chunk)
+    return hasher.hexdigest()

@@ -29,9 +29,9 @@ from pathlib import Path
 import numpy as np
 
 from models import own_model
-from models.oom_priority import first_to_go
+from models.oom_priority import prefer_oom_kill
 from models.pretrained import hf_model, model_files
-from models.pretrained.model_files import NotLoaded, mend
+from models.pretrained.model_files import NotLoaded, remedy
 from models.recording import NotEncoded, NotFinite, Recording
 from models.tokenizer import Tokenizer, Tokens
 
@@ -52,7 +52,7 @@ NAMED = re.compile(r"[^\W\d_]|\d")
 REPEATED, MOST_LETTERS = 60, 12
 
 
-def prove(handle: Handle, name: str) -> Handle:
+def verify(handle: Handle, name: str) -> Handle:
     """The handle again. Raises NotLoaded where the tokenizer has words that the model does not
     know, or the model fails on a text."""
     _expect_words(handle, name)
@@ -60,7 +60,7 @@ def prove(handle: Handle, name: str) -> Handle:
     return handle
 
 
-def stretch(handle: Handle, name: str) -> None:
+def stress_test(handle: Handle, name: str) -> None:
     """Raises NotLoaded where a model fails on as long a text as it says it takes, or its tokenizer
     on signs of all kinds and on texts that its own patterns nearly match."""
     for signs in (SIGNS, "a" * 2000, " " * 2000, "(" * 500 + "!" * 500, *near_matches(handle)):
@@ -71,18 +71,18 @@ def stretch(handle: Handle, name: str) -> None:
                 "choose another model."
             )
     _expect_one_cut(handle, name)
-    made = _run(handle, "the cat sat on the mat and " * handle.card.n_positions, name)
+    recording = _run(handle, "the cat sat on the mat and " * handle.card.n_positions, name)
     _run(handle, SIGNS, name)
-    if len(made.streams[0].tokens) > handle.card.n_positions:
+    if len(recording.streams[0].tokens) > handle.card.n_positions:
         raise NotLoaded(
             f"{name} reads {handle.card.n_positions} tokens and its tokenizer gives it "
-            f"{len(made.streams[0].tokens)}; choose another model."
+            f"{len(recording.streams[0].tokens)}; choose another model."
         )
 
 
 def _expect_one_cut(handle: Handle, name: str) -> None:
     """Raises NotLoaded where a tokenizer draws how it cuts a text."""
-    cuts = {_framed(handle, WORDS * 8)[0].ids for _ in range(4)}
+    cuts = {_tokenize(handle, WORDS * 8)[0].ids for _ in range(4)}
     if len(cuts) > 1:
         raise NotLoaded(
             f"The tokenizer of {name} cuts one text in several ways, by chance; turn its sampling "
@@ -90,7 +90,7 @@ def _expect_one_cut(handle: Handle, name: str) -> None:
         )
 
 
-def _framed(handle: Handle, text: str) -> tuple[Tokens, int]:
+def _tokenize(handle: Handle, text: str) -> tuple[Tokens, int]:
     if isinstance(handle, own_model.OwnModel):
         return own_model.frame(handle, text)
     return handle.tokenizer.tokens(text, handle.card.n_positions)
@@ -103,19 +103,19 @@ def near_matches(handle: Handle) -> list[str]:
     rules = tokenizer.bpe if isinstance(tokenizer, Tokenizer) else tokenizer.rules
     if rules is None:
         return []
-    written = json.loads(rules.to_str())
-    steps = [written.get(step) for step in ("normalizer", "pre_tokenizer", "decoder")]
-    found: dict[str, None] = {}
+    rules_json = json.loads(rules.to_str())
+    steps = [rules_json.get(step) for step in ("normalizer", "pre_tokenizer", "decoder")]
+    texts: dict[str, None] = {}
     for pattern in model_files.patterns(steps):
         letters = list(dict.fromkeys(NAMED.findall(ESCAPED.sub("", pattern))))
         pairs = map("".join, permutations(letters[:MOST_LETTERS], 2))
-        found |= dict.fromkeys(("".join(letters), *letters, *pairs))
-    return [each * REPEATED for each in found if each]
+        texts |= dict.fromkeys(("".join(letters), *letters, *pairs))
+    return [each * REPEATED for each in texts if each]
 
 
 def _count(handle: Handle, signs: str) -> int:
     try:
-        tokens, dropped = _framed(handle, signs)
+        tokens, dropped = _tokenize(handle, signs)
     except NotEncoded as error:
         raise NotLoaded(
             f"The tokenizer of {handle.card.name} fails on some texts, such as {signs[:12]!r} and "
@@ -133,18 +133,18 @@ def _expect_words(handle: Handle, name: str) -> None:
         else handle.tokenizer.own.get_vocab()
     )
     if not vocabulary:
-        raise NotLoaded(f"The tokenizer of {name} knows no words; {mend(name)}.")
+        raise NotLoaded(f"The tokenizer of {name} knows no words; {remedy(name)}.")
     if (largest := max(vocabulary.values())) >= handle.card.n_vocab:
         raise NotLoaded(
             f"The tokenizer of {name} numbers its words up to {largest:,} and the model has "
-            f"{handle.card.n_vocab:,} words; {mend(name)}."
+            f"{handle.card.n_vocab:,} words; {remedy(name)}."
         )
 
 
 def _run(handle: Handle, text: str, name: str) -> Recording:
     """A pass over a text."""
     try:
-        made = handle.record(text)
+        recording = handle.record(text)
     except NotFinite as error:
         raise NotLoaded(
             f"Numbers overflow when {name} reads a text, first at {error}; choose another model."
@@ -158,13 +158,13 @@ def _run(handle: Handle, text: str, name: str) -> Recording:
             f"{name} does not run on a text of up to {handle.card.n_positions} tokens, which "
             "its configuration promises; choose another model."
         ) from error
-    for attention in made.attention:
+    for attention in recording.attention:
         if not np.isfinite(attention.pattern).all():
             raise NotLoaded(
                 f"The attention of {name} contains values that are not numbers; choose "
                 "another model."
             )
-    return made
+    return recording
 
 
 SECONDS = 90.0  # for one trial
@@ -187,7 +187,7 @@ class Tester:
         self,
         folder: Path,
         name: str,
-        way: str = "",
+        prefix: str = "",
         cancelled: Callable[[], bool] = lambda: False,
         seconds: float = SECONDS,
         spare: int = SPARE,
@@ -199,25 +199,25 @@ class Tester:
         memory than its weights explain, or
         `cancelled()` became true.
         """
-        asked = {
+        request = {
             "folder": str(folder),
             "name": name,
-            "way": way,
+            "way": prefix,
             "seconds": seconds,
             "spare": spare,
         }
         with self._turn:
             for _ in range(2):  # it may just have ended, since nobody asked for a while
                 try:
-                    said = self._asked(asked, cancelled)
+                    answer = self._asked(request, cancelled)
                     break
                 except (BrokenPipeError, ValueError):
                     self._end()
             else:
                 raise NotLoaded(f"{name} could not be tried; ask for it again.")
-        if said["problem"]:
-            raise NotLoaded(said["problem"])
-        return said["way"]
+        if answer["problem"]:
+            raise NotLoaded(answer["problem"])
+        return answer["way"]
 
     def close(self) -> None:
         """End the process."""
@@ -238,15 +238,15 @@ class Tester:
             )
         return self._process
 
-    def _asked(self, asked: dict, cancelled: Callable[[], bool]) -> dict:
+    def _asked(self, request: dict, cancelled: Callable[[], bool]) -> dict:
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         # Not select.select: with many readers there are more open files than it can tell apart.
-        with selectors.DefaultSelector() as look:
-            look.register(process.stdout, selectors.EVENT_READ)
-            while not look.select(LOOK_AGAIN):
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while not selector.select(LOOK_AGAIN):
                 if cancelled():
                     self._end()
                     return {"problem": "Stopped.", "way": ""}
@@ -262,89 +262,94 @@ class Tester:
 # ---- in the other process ----------------------------------------------------
 
 
-def tried(folder: Path, name: str, way: str = "") -> str:
+def try_model(folder: Path, name: str, prefix: str = "") -> str:
     """Check, load, prove and stretch the model in a folder; how it runs, in one `way` alone where
     it is given. Raises NotLoaded."""
     from models.pretrained import hf_model, hub, weight_conversion
 
     hub.check(folder, name)
-    if way == "ours:" or not way and weight_conversion.covers(folder):
+    if prefix == "ours:" or not prefix and weight_conversion.covers(folder):
         try:
-            stretch(prove(weight_conversion.load(folder, name), name), name)
+            stress_test(verify(weight_conversion.load(folder, name), name), name)
             return "ours:"
         except NotLoaded:
-            if way or not _runs_in_its_own_code(folder):
+            if prefix or not _runs_in_hf_code(folder):
                 raise
-    stretch(prove(hf_model.load(str(folder), None, name), name), name)
+    stress_test(verify(hf_model.load(str(folder), None, name), name), name)
     return "hub:"
 
 
-def _runs_in_its_own_code(folder: Path) -> bool:
+def _runs_in_hf_code(folder: Path) -> bool:
     """True for a model that our classes refuse and its own code takes."""
     from models.pretrained import hf_model
 
     try:
-        prove(hf_model.load(str(folder)), str(folder))
+        verify(hf_model.load(str(folder)), str(folder))
     except NotLoaded:
         return False
     return True
 
 
-def _limit(asked: dict) -> None:
+def _limit(request: dict) -> None:
     """Bound this process: memory beyond what it holds now, time, files written, cores dumped."""
     from models.pretrained import model_files
 
     try:
-        weights = 4 * model_files.parameters(Path(asked["folder"]), asked["name"])
+        weights = 4 * model_files.parameters(Path(request["folder"]), request["name"])
     except (NotLoaded, OSError, MemoryError):
         weights = 0
-    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    most = max(1 << 20, held + 5 * weights + int(asked["spare"]))
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    most = max(1 << 20, used + 5 * weights + int(request["spare"]))
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    seconds = int(asked["seconds"]) + 1
+    seconds = int(request["seconds"]) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _forked(asked: dict) -> dict:
+def _run_in_fork(request: dict) -> dict:
     """The answer to one request, made in a fork of this process."""
-    name = asked["name"]
+    name = request["name"]
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         os.close(reading)
         try:
-            _limit(asked)
-            said = {"way": tried(Path(asked["folder"]), name, asked["way"]), "problem": ""}
+            _limit(request)
+            result = {
+                "way": try_model(Path(request["folder"]), name, request["way"]),
+                "problem": "",
+            }
         except NotLoaded as error:
-            said = {"way": "", "problem": " ".join(str(error).split())}
+            result = {"way": "", "problem": " ".join(str(error).split())}
         except MemoryError:
             os._exit(3)
         # Whatever it is, it ends here: the fork must never go on as its parent.
         except BaseException:
-            said = {"way": "", "problem": f"{name} cannot be read; choose another."}
-        os.write(writing, json.dumps(said).encode())
+            result = {"way": "", "problem": f"{name} cannot be read; choose another."}
+        os.write(writing, json.dumps(result).encode())
         os._exit(0)
     os.close(writing)
-    answer, end = b"", time.monotonic() + asked["seconds"]
-    while (left := end - time.monotonic()) > 0 and select.select([reading], [], [], left)[0]:
-        part = os.read(reading, 65536)
-        if not part:
+    answer, end = b"", time.monotonic() + request["seconds"]
+    while (remaining := end - time.monotonic()) > 0 and select.select([reading], [], [], remaining)[
+        0
+    ]:
+        chunk = os.read(reading, 65536)
+        if not chunk:
             break
-        answer += part
+        answer += chunk
     os.close(reading)
-    late = time.monotonic() >= end
+    timed_out = time.monotonic() >= end
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     if answer:
         return json.loads(answer)
-    why = (
-        f"did not end within {asked['seconds']:.0f} seconds"
-        if late
+    reason = (
+        f"did not end within {request['seconds']:.0f} seconds"
+        if timed_out
         else "took more memory than its weights explain, or crashed"
     )
-    return {"way": "", "problem": f"Loading {name} {why}; choose another model."}
+    return {"way": "", "problem": f"Loading {name} {reason}; choose another model."}
 
 
 def _warm() -> None:
@@ -356,12 +361,12 @@ def _warm() -> None:
     import transformers
 
     names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-    pieces = {piece: at for at, piece in enumerate((*names, *map(chr, range(33, 127))))}
-    rules = tokenizers.Tokenizer(tokenizers.models.WordPiece(pieces, unk_token="[UNK]"))
+    vocabulary = {piece: at for at, piece in enumerate((*names, *map(chr, range(33, 127))))}
+    rules = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
     rules.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     roles = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     config = transformers.BertConfig(
-        vocab_size=len(pieces),
+        vocab_size=len(vocabulary),
         hidden_size=8,
         num_hidden_layers=1,
         num_attention_heads=2,
@@ -372,7 +377,7 @@ def _warm() -> None:
         transformers.PreTrainedTokenizerFast(
             tokenizer_object=rules, **dict(zip(roles, names))
         ).save_pretrained(folder)
-        tried(Path(folder), folder)
+        try_model(Path(folder), folder)
         from models.pretrained import hf_model
 
         hf_model.load(folder)
@@ -382,20 +387,20 @@ def main() -> None:
     """Answer requests until there are no more, or none for a while."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no answer
-    first_to_go()
+    prefer_oom_kill()
     import torch
 
     torch.set_num_threads(1)
     _warm()
-    waiting = ""
+    buffer = ""
     while select.select([0], [], [], IDLE)[0]:
-        part = os.read(0, 65536).decode()
-        if not part:
+        chunk = os.read(0, 65536).decode()
+        if not chunk:
             return
-        waiting += part
-        while "\n" in waiting:
-            line, _, waiting = waiting.partition("\n")
-            print(json.dumps(_forked(json.loads(line))), file=answers, flush=True)
+        buffer += chunk
+        while "\n" in buffer:
+            line, _, buffer = buffer.partition("\n")
+            print(json.dumps(_run_in_fork(json.loads(line))), file=answers, flush=True)
 
 
 tester = Tester()

@@ -22,9 +22,15 @@ from models import encoding
 from models.config import Config
 from models.own_model import OwnModel, handle_of
 from models.pretrained import gguf, model_files, weight_checks
-from models.pretrained.config_mapping import activation, head_of, longest, rotary, window
-from models.pretrained.mapped_weights import Unfilled, mapped
-from models.pretrained.model_files import NotLoaded, mend
+from models.pretrained.config_mapping import (
+    activation,
+    attention_window,
+    max_text_length,
+    rotary_fields,
+    saved_head,
+)
+from models.pretrained.mapped_weights import Unfilled, map_weights
+from models.pretrained.model_files import NotLoaded, remedy
 from models.recording import NotEncoded
 from models.tokenizer import SentencePiece, Tokenizer, WordPiece
 from models.transformer import Decoder, Encoder, Transformer
@@ -35,7 +41,7 @@ from models.transformer import Decoder, Encoder, Transformer
 Tensors = dict[str, Tensor]
 
 
-def pair(
+def weight_and_bias(
     ours: str, theirs: str, tensors: Tensors, bias: bool = True
 ) -> Iterator[tuple[str, Tensor]]:
     """A matrix, or a norm's gain, and its bias where it has one."""
@@ -44,15 +50,17 @@ def pair(
         yield f"{ours}.bias", tensors[f"{theirs}.bias"]
 
 
-def readout(described: dict, tensors: Tensors, tied: bool) -> str | None:
+def readout_kind(hf_config: dict, tensors: Tensors, tied: bool) -> str | None:
     """ "tied", "untied", or None where the files hold no readout. tied: what the family does where
     its config.json does not say it."""
-    if described.get("tie_word_embeddings", tied):
+    if hf_config.get("tie_word_embeddings", tied):
         return "tied"
     return "untied" if "lm_head.weight" in tensors or not tensors else None
 
 
-def words(config: Config, tensors: Tensors, embedding: str) -> Iterator[tuple[str, Tensor]]:
+def embedding_tensors(
+    config: Config, tensors: Tensors, embedding: str
+) -> Iterator[tuple[str, Tensor]]:
     """The embedding and the readout; no family here has a bias there."""
     yield "embedding.token.weight", tensors[embedding]
     if config.readout == "untied":
@@ -65,7 +73,7 @@ def words(config: Config, tensors: Tensors, embedding: str) -> Iterator[tuple[st
 
 
 @dataclass(frozen=True)
-class LikeLlama:
+class LlamaVariant:
     """In what a family differs from Llama. head_width: d_head where config.json names none.
     shifted_gain: the gain is stored less 1. The biases: None for what config.json says."""
 
@@ -78,67 +86,67 @@ class LikeLlama:
     tied: bool = False
 
 
-LLAMA = LikeLlama()
-MISTRAL = LikeLlama(bias_qkv=False, bias_o=False)
-QWEN2 = LikeLlama(bias_qkv=True, bias_o=False)
-QWEN3 = LikeLlama(key_norm=True, head_width=128)
-GEMMA = LikeLlama(scaled_embedding=True, shifted_gain=True, head_width=256, tied=True)
+LLAMA = LlamaVariant()
+MISTRAL = LlamaVariant(bias_qkv=False, bias_o=False)
+QWEN2 = LlamaVariant(bias_qkv=True, bias_o=False)
+QWEN3 = LlamaVariant(key_norm=True, head_width=128)
+GEMMA = LlamaVariant(scaled_embedding=True, shifted_gain=True, head_width=256, tied=True)
 
 
-def llama_config(described: dict, tensors: Tensors, like: LikeLlama = LLAMA) -> Config:
+def llama_config(hf_config: dict, tensors: Tensors, variant: LlamaVariant = LLAMA) -> Config:
     """Llama's: RMSNorm before the sub-layers, rotary positions, shared keys, a gated FFN."""
-    n_head, n_layer = described["num_attention_heads"], described["num_hidden_layers"]
-    biased = bool(described.get("attention_bias", False))
-    seen, bounds = window(described, n_layer)
-    bounds.append(described.get("max_position_embeddings", 2048))
+    n_head, n_layer = hf_config["num_attention_heads"], hf_config["num_hidden_layers"]
+    biased = bool(hf_config.get("attention_bias", False))
+    window_size, bounds = attention_window(hf_config, n_layer)
+    bounds.append(hf_config.get("max_position_embeddings", 2048))
     return Config(
-        n_vocab=described["vocab_size"],
-        d_model=described["hidden_size"],
+        n_vocab=hf_config["vocab_size"],
+        d_model=hf_config["hidden_size"],
         n_layer=n_layer,
         n_head=n_head,
-        d_ff=described["intermediate_size"],
-        n_positions=longest(bounds, n_head, n_layer),
+        d_ff=hf_config["intermediate_size"],
+        n_positions=max_text_length(bounds, n_head, n_layer),
         norm="pre",
-        activation=activation(described.get("hidden_act", "silu")),
-        eps=described.get("rms_norm_eps", 1e-6),
-        scaled_embedding=like.scaled_embedding,
-        readout=readout(described, tensors, like.tied),
+        activation=activation(hf_config.get("hidden_act", "silu")),
+        eps=hf_config.get("rms_norm_eps", 1e-6),
+        scaled_embedding=variant.scaled_embedding,
+        readout=readout_kind(hf_config, tensors, variant.tied),
         rms=True,
-        n_key_head=described.get("num_key_value_heads") or n_head,
-        head_width=described.get("head_dim") or like.head_width,
-        key_norm=like.key_norm,
+        n_key_head=hf_config.get("num_key_value_heads") or n_head,
+        head_width=hf_config.get("head_dim") or variant.head_width,
+        key_norm=variant.key_norm,
         gated=True,
-        window=seen,
-        bias_qkv=biased if like.bias_qkv is None else like.bias_qkv,
-        bias_o=biased if like.bias_o is None else like.bias_o,
-        bias_ffn=bool(described.get("mlp_bias", False)),
-        **rotary(described),
+        window=window_size,
+        bias_qkv=biased if variant.bias_qkv is None else variant.bias_qkv,
+        bias_o=biased if variant.bias_o is None else variant.bias_o,
+        bias_ffn=bool(hf_config.get("mlp_bias", False)),
+        **rotary_fields(hf_config),
     )
 
 
 def llama_tensors(
-    config: Config, tensors: Tensors, like: LikeLlama = LLAMA
+    config: Config, tensors: Tensors, variant: LlamaVariant = LLAMA
 ) -> Iterator[tuple[str, Tensor]]:
     """Our names with Llama's tensors. Gemma's gains are 1 + what is stored."""
 
     def gain(ours: str, theirs: str) -> tuple[str, Tensor]:
         stored = tensors[f"{theirs}.weight"]
-        return f"{ours}.weight", 1.0 + stored.float() if like.shifted_gain else stored
+        return f"{ours}.weight", 1.0 + stored.float() if variant.shifted_gain else stored
 
-    yield from words(config, tensors, "embed_tokens.weight")
+    yield from embedding_tensors(config, tensors, "embed_tokens.weight")
     for layer in range(config.n_layer):
         ours, theirs = f"layers.{layer}", f"layers.{layer}"
         for name in "qkv":
-            at = f"{ours}.attention.w_{name}", f"{theirs}.self_attn.{name}_proj"
-            yield from pair(*at, tensors, config.bias_qkv)
+            names = f"{ours}.attention.w_{name}", f"{theirs}.self_attn.{name}_proj"
+            yield from weight_and_bias(*names, tensors, config.bias_qkv)
         if config.key_norm:
             yield gain(f"{ours}.attention.q_norm", f"{theirs}.self_attn.q_norm")
             yield gain(f"{ours}.attention.k_norm", f"{theirs}.self_attn.k_norm")
-        at = f"{ours}.attention.w_o", f"{theirs}.self_attn.o_proj"
-        yield from pair(*at, tensors, config.bias_o)
-        for name, called in (("w_gate", "gate"), ("w_1", "up"), ("w_2", "down")):
-            at = f"{ours}.feed_forward.{name}", f"{theirs}.mlp.{called}_proj"
-            yield from pair(*at, tensors, config.bias_ffn)
+        names = f"{ours}.attention.w_o", f"{theirs}.self_attn.o_proj"
+        yield from weight_and_bias(*names, tensors, config.bias_o)
+        for name, hf_part in (("w_gate", "gate"), ("w_1", "up"), ("w_2", "down")):
+            names = f"{ours}.feed_forward.{name}", f"{theirs}.mlp.{hf_part}_proj"
+            yield from weight_and_bias(*names, tensors, config.bias_ffn)
         yield gain(f"{ours}.attention_out.norm", f"{theirs}.input_layernorm")
         yield gain(f"{ours}.feed_forward_out.norm", f"{theirs}.post_attention_layernorm")
     yield gain("last_norm.norm", "norm")
@@ -147,52 +155,54 @@ def llama_tensors(
 # ---- GPT-NeoX, Pythia --------------------------------------------------------------------------
 
 
-def neox_config(described: dict, tensors: Tensors) -> Config:
+def neox_config(hf_config: dict, tensors: Tensors) -> Config:
     """GPT-NeoX's: rotary positions in a quarter of each head, attention and FFN side by side."""
-    n_head, n_layer = described["num_attention_heads"], described["num_hidden_layers"]
-    told = described.get("rope_parameters") or described.get("rope_scaling") or {}
-    share = told.get("partial_rotary_factor") or described.get("rotary_pct", 0.25)
-    biased = described.get("attention_bias", True)
+    n_head, n_layer = hf_config["num_attention_heads"], hf_config["num_hidden_layers"]
+    rope = hf_config.get("rope_parameters") or hf_config.get("rope_scaling") or {}
+    share = rope.get("partial_rotary_factor") or hf_config.get("rotary_pct", 0.25)
+    biased = hf_config.get("attention_bias", True)
     return Config(
-        n_vocab=described["vocab_size"],
-        d_model=described["hidden_size"],
+        n_vocab=hf_config["vocab_size"],
+        d_model=hf_config["hidden_size"],
         n_layer=n_layer,
         n_head=n_head,
-        d_ff=described["intermediate_size"],
-        n_positions=longest([described.get("max_position_embeddings", 2048)], n_head, n_layer),
+        d_ff=hf_config["intermediate_size"],
+        n_positions=max_text_length(
+            [hf_config.get("max_position_embeddings", 2048)], n_head, n_layer
+        ),
         norm="pre",
-        activation=activation(described.get("hidden_act", "gelu")),
-        eps=described.get("layer_norm_eps", 1e-5),
+        activation=activation(hf_config.get("hidden_act", "gelu")),
+        eps=hf_config.get("layer_norm_eps", 1e-5),
         scaled_embedding=False,
-        readout=readout(described, tensors, False),
-        parallel=described.get("use_parallel_residual", True),
+        readout=readout_kind(hf_config, tensors, False),
+        parallel=hf_config.get("use_parallel_residual", True),
         bias_qkv=biased,
         bias_o=biased,
-        **rotary(described, share),
+        **rotary_fields(hf_config, share),
     )
 
 
 def neox_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
     """Our names with GPT-NeoX's tensors: q, k and v are stored in one matrix, head by head."""
-    yield from words(config, tensors, "embed_in.weight")
+    yield from embedding_tensors(config, tensors, "embed_in.weight")
     for layer in range(config.n_layer):
         ours, theirs = f"layers.{layer}", f"layers.{layer}"
         for part in ("weight", "bias") if config.bias_qkv else ("weight",):
-            whole = tensors[f"{theirs}.attention.query_key_value.{part}"]
-            whole = whole.unflatten(0, (config.n_head, 3, config.d_head))
-            for at, name in enumerate("qkv"):
-                yield f"{ours}.attention.w_{name}.{part}", whole[:, at].flatten(0, 1)
-        yield from pair(
+            fused = tensors[f"{theirs}.attention.query_key_value.{part}"]
+            fused = fused.unflatten(0, (config.n_head, 3, config.d_head))
+            for index, name in enumerate("qkv"):
+                yield f"{ours}.attention.w_{name}.{part}", fused[:, index].flatten(0, 1)
+        yield from weight_and_bias(
             f"{ours}.attention.w_o", f"{theirs}.attention.dense", tensors, config.bias_o
         )
-        for name, called in (
+        for name, hf_part in (
             ("feed_forward.w_1", "mlp.dense_h_to_4h"),
             ("feed_forward.w_2", "mlp.dense_4h_to_h"),
             ("attention_out.norm", "input_layernorm"),
             ("feed_forward_out.norm", "post_attention_layernorm"),
         ):
-            yield from pair(f"{ours}.{name}", f"{theirs}.{called}", tensors)
-    yield from pair("last_norm.norm", "final_layer_norm", tensors)
+            yield from weight_and_bias(f"{ours}.{name}", f"{theirs}.{hf_part}", tensors)
+    yield from weight_and_bias("last_norm.norm", "final_layer_norm", tensors)
 
 
 # ---- OPT ---------------------------------------------------------------------------------------
@@ -200,27 +210,27 @@ def neox_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor
 SKIPPED = 2  # rows of OPT's table of positions that no token ever has
 
 
-def opt_config(described: dict, tensors: Tensors) -> Config:
+def opt_config(hf_config: dict, tensors: Tensors) -> Config:
     """OPT's: GPT-2's arrangement with ReLU; the smallest but one has its norms after the sums."""
-    d_model, n_layer = described["hidden_size"], described["num_hidden_layers"]
-    n_head, before = described["num_attention_heads"], described.get("do_layer_norm_before", True)
-    if (described.get("word_embed_proj_dim") or d_model) != d_model:
+    d_model, n_layer = hf_config["hidden_size"], hf_config["num_hidden_layers"]
+    n_head, before = hf_config["num_attention_heads"], hf_config.get("do_layer_norm_before", True)
+    if (hf_config.get("word_embed_proj_dim") or d_model) != d_model:
         raise NotLoaded("an OPT whose embeddings are narrower than its stream does not run there")
-    if before and described.get("_remove_final_layer_norm"):
+    if before and hf_config.get("_remove_final_layer_norm"):
         raise NotLoaded("an OPT without a last LayerNorm does not run there")
-    biased = described.get("enable_bias", True)
+    biased = hf_config.get("enable_bias", True)
     return Config(
-        n_vocab=described["vocab_size"],
+        n_vocab=hf_config["vocab_size"],
         d_model=d_model,
         n_layer=n_layer,
         n_head=n_head,
-        d_ff=described["ffn_dim"],
-        n_positions=longest([described["max_position_embeddings"]], n_head, n_layer),
+        d_ff=hf_config["ffn_dim"],
+        n_positions=max_text_length([hf_config["max_position_embeddings"]], n_head, n_layer),
         norm="pre" if before else "post",
         positions="learned",
-        activation=activation(described.get("activation_function", "relu")),
+        activation=activation(hf_config.get("activation_function", "relu")),
         scaled_embedding=False,
-        readout=readout(described, tensors, True),
+        readout=readout_kind(hf_config, tensors, True),
         bias_qkv=biased,
         bias_o=biased,
         bias_ffn=biased,
@@ -241,16 +251,16 @@ OPT_LAYER = {
 
 def opt_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
     """Our names with OPT's tensors."""
-    yield from words(config, tensors, "decoder.embed_tokens.weight")
+    yield from embedding_tensors(config, tensors, "decoder.embed_tokens.weight")
     rows = tensors["decoder.embed_positions.weight"]
     yield "embedding.position", rows[SKIPPED : SKIPPED + config.n_positions]
     for layer in range(config.n_layer):
         for ours, theirs in OPT_LAYER.items():
             bias = config.bias_qkv or ours.endswith("norm")
-            at = f"layers.{layer}.{ours}", f"decoder.layers.{layer}.{theirs}"
-            yield from pair(*at, tensors, bias)
+            names = f"layers.{layer}.{ours}", f"decoder.layers.{layer}.{theirs}"
+            yield from weight_and_bias(*names, tensors, bias)
     if config.norm == "pre":
-        yield from pair("last_norm.norm", "decoder.final_layer_norm", tensors)
+        yield from weight_and_bias("last_norm.norm", "decoder.final_layer_norm", tensors)
 
 
 Entry = tuple[
@@ -262,7 +272,7 @@ MODERN_CONVERSIONS: dict[str, Entry] = {
     "gpt_neox": ("gpt_neox.", neox_config, neox_tensors),
     "opt": ("model.", opt_config, opt_tensors),
     **{
-        name: ("model.", partial(llama_config, like=like), partial(llama_tensors, like=like))
+        name: ("model.", partial(llama_config, variant=like), partial(llama_tensors, variant=like))
         for name, like in (
             ("llama", LLAMA),
             ("mistral", MISTRAL),
@@ -283,21 +293,21 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
     if not file.exists():
         raise NotLoaded("the folder has no tokenizer.json, which Headlight’s own classes need")
     try:
-        pieces = encoding.from_file(file)
+        backend = encoding.from_file(file)
     except NotEncoded as error:
         raise NotLoaded("its tokenizer.json cannot be read") from error
-    pieces.no_truncation()
-    pieces.no_padding()
+    backend.no_truncation()
+    backend.no_padding()
     model = json.loads(file.read_text("utf-8"))["model"]
     kind = model["type"]
-    told = folder / "tokenizer_config.json"
-    named = json.loads(told.read_text("utf-8")) if told.exists() else {}
+    settings_file = folder / "tokenizer_config.json"
+    settings = json.loads(settings_file.read_text("utf-8")) if settings_file.exists() else {}
 
     def name(role: str, usual: tuple[str, ...]) -> str:
-        given = named.get(f"{role}_token")
-        given = given.get("content") if isinstance(given, dict) else given
+        token = settings.get(f"{role}_token")
+        token = token.get("content") if isinstance(token, dict) else token
         return next(
-            (each for each in (given, *usual) if each and pieces.token_to_id(each) is not None), ""
+            (each for each in (token, *usual) if each and backend.token_to_id(each) is not None), ""
         )
 
     pad, cls, sep, mask, bos, eos = (
@@ -309,17 +319,22 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
         name("eos", ("<|endoftext|>", "</s>")),
     )
     # As the tokenizer itself frames a text: a decoder may have a [CLS] that it does not use.
-    framed = encoding.encode(pieces, "a")
-    own = [at for at, mark in enumerate(framed.special_tokens_mask) if not mark]
+    encoded = encoding.encode(backend, "a")
+    text_positions = [at for at, mark in enumerate(encoded.special_tokens_mask) if not mark]
     ends = (
-        (tuple(framed.tokens[: own[0]]), tuple(framed.tokens[own[-1] + 1 :])) if own else ((), ())
+        (
+            tuple(encoded.tokens[: text_positions[0]]),
+            tuple(encoded.tokens[text_positions[-1] + 1 :]),
+        )
+        if text_positions
+        else ((), ())
     )
     names = (pad, cls, sep, mask, bos, eos)
     if kind == "WordPiece":
-        return WordPiece(pieces, names, name("unk", ("[UNK]",))), ends
+        return WordPiece(backend, names, name("unk", ("[UNK]",))), ends
     if kind == "BPE":
-        way = SentencePiece if model.get("byte_fallback") else Tokenizer
-        return way(pieces, names), ends
+        tokenizer_class = SentencePiece if model.get("byte_fallback") else Tokenizer
+        return tokenizer_class(backend, names), ends
     raise NotLoaded(f"tokenizers of the kind {kind} are not read by Headlight’s own classes")
 
 
@@ -422,18 +437,18 @@ def load(folder: Path, name: str) -> OwnModel:
     Raises ValueError, saying what is missing, for a family or a variant that our classes do not
     cover, and for a broken folder.
     """
-    described = model_files.read_config(folder, name)
-    family = described.get("model_type")
+    hf_config = model_files.read_config(folder, name)
+    family = hf_config.get("model_type")
     if family not in CONVERSIONS:
         raise NotLoaded(
             f"{name} is of the family {family!r}; in Headlight’s own classes run "
             f"{', '.join(CONVERSIONS)}"
         )
     try:
-        tensors, let_go = mapped(folder, name)
-        model = build(described, tensors, let_go)
-        stored = model_files.digest(model_files.weights_of(folder, name))
-        gguf.check_digest(folder, stored, name)
+        tensors, release_pages = map_weights(folder, name)
+        model = build(hf_config, tensors, release_pages)
+        digest = model_files.digest(model_files.weights_of(folder, name))
+        gguf.check_digest(folder, digest, name)
         tokenizer, ends = tokenizer_of(folder)
     except NotLoaded as error:
         raise NotLoaded(
@@ -441,23 +456,23 @@ def load(folder: Path, name: str) -> OwnModel:
         ) from error
     except Exception as error:  # files from anywhere fail in any way
         raise NotLoaded(
-            f"The files of {name} do not fit together; {mend(name)} or choose another."
+            f"The files of {name} do not fit together; {remedy(name)} or choose another."
         ) from error
     weight_checks.check(model, name, halves="F16" in model_files.types(folder, name))
-    kinds = sorted(
+    dtypes = sorted(
         {
             str(tensor.dtype).removeprefix("torch.")
             for tensor in tensors.values()
             if tensor.is_floating_point()
         }
     )
-    weights = gguf.manifest(folder).get("weights") or ", ".join(kinds)
+    weights = gguf.manifest(folder).get("weights") or ", ".join(dtypes)
     del tensors  # the files in memory: the model has numbers of its own
     return handle_of(
         model,
         tokenizer,
         name,
-        stored[:12],
+        digest[:12],
         f"{weights}, computed in fp32, in Headlight’s own classes"
         + model_files.without_dropout(folder, name),
         ends,
@@ -466,45 +481,47 @@ def load(folder: Path, name: str) -> OwnModel:
 
 def covers(folder: Path) -> bool:
     """True for a folder whose model is of a family and of a variant that our classes cover."""
-    described = model_files.read_config(folder, str(folder))
-    family = CONVERSIONS.get(described.get("model_type", ""))
-    if family is None or (family.tied and not described.get("tie_word_embeddings", True)):
+    hf_config = model_files.read_config(folder, str(folder))
+    family = CONVERSIONS.get(hf_config.get("model_type", ""))
+    if family is None or (family.tied and not hf_config.get("tie_word_embeddings", True)):
         return False
     try:
         tokenizer_of(folder)
-        family.config(described, {})
+        family.config(hf_config, {})
     except Exception:  # files from anywhere fail in any way; its own code may read them
         return False
     return True
 
 
 def build(
-    described: dict, tensors: Tensors, let_go: Callable[[], None] = lambda: None
+    hf_config: dict, tensors: Tensors, release_pages: Callable[[], None] = lambda: None
 ) -> Transformer:
     """Our model of a family's config.json (`described`) with its tensors. `let_go` is called after
     each tensor that was copied. Raises ValueError where a tensor is missing or left over."""
-    family = CONVERSIONS[described["model_type"]]
-    bare = {_today(key.removeprefix(family.prefix)): tensor for key, tensor in tensors.items()}
-    config = family.config(described, bare)
-    if head := head_of(described.get("architectures")):
+    family = CONVERSIONS[hf_config["model_type"]]
+    bare = {
+        _current_key(key.removeprefix(family.prefix)): tensor for key, tensor in tensors.items()
+    }
+    config = family.config(hf_config, bare)
+    if head := saved_head(hf_config.get("architectures")):
         config = replace(config, readout=None, head=head)
-    _expect_all_used(family, described["model_type"], config, bare)
+    _expect_all_used(family, hf_config["model_type"], config, bare)
     with torch.device("meta"), Unfilled():  # no memory for numbers that are replaced at once
         model = family.model(config).eval()
     try:
-        found = {}
+        state = {}
         for key, tensor in family.tensors(config, bare):
-            found[key] = tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
-            let_go()
-    except KeyError as missing:
-        raise NotLoaded(f"the weights lack {missing.args[0]}") from missing
-    for key, wanted in model.state_dict().items():
-        if key in found and found[key].shape != wanted.shape:
-            shapes = (str(tuple(each.shape)) for each in (found[key], wanted))
+            state[key] = tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+            release_pages()
+    except KeyError as error:
+        raise NotLoaded(f"the weights lack {error.args[0]}") from error
+    for key, expected in model.state_dict().items():
+        if key in state and state[key].shape != expected.shape:
+            shapes = (str(tuple(each.shape)) for each in (state[key], expected))
             raise NotLoaded(
                 "{} is {} in the files and {} by the configuration".format(key, *shapes)
             )
-    model.load_state_dict(found, assign=True)
+    model.load_state_dict(state, assign=True)
     return model
 
 
@@ -518,7 +535,7 @@ READOUT_MATRICES = (
 LAYER = re.compile(r"^(?:encoder\.layer|transformer\.layer|h|(?:decoder\.)?layers)\.(\d+)\.")
 
 
-def _today(key: str) -> str:
+def _current_key(key: str) -> str:
     """A tensor's name as it is today: early BERT files say gamma and beta, Pythia's embed_out."""
     for early, late in (
         ("LayerNorm.gamma", "LayerNorm.weight"),
@@ -532,19 +549,19 @@ def _today(key: str) -> str:
 def _expect_all_used(family: WeightMapping, name: str, config: Config, tensors: Tensors) -> None:
     """Raises ValueError for weights that our model would leave out: a readout of its own, or layers
     that the configuration does not name."""
-    words = tensors.get("wte.weight" if name == "gpt2" else "embeddings.word_embeddings.weight")
+    embedding = tensors.get("wte.weight" if name == "gpt2" else "embeddings.word_embeddings.weight")
     for key in READOUT_MATRICES:
         if (
             family.tied
             and key in tensors
-            and words is not None
-            and not torch.equal(tensors[key], words)
+            and embedding is not None
+            and not torch.equal(tensors[key], embedding)
         ):
             raise NotLoaded(
                 "its readout is not tied to its embedding, which Headlight’s own classes "
                 "need; open it in its own code"
             )
-    layers = {int(found.group(1)) for found in map(LAYER.match, tensors) if found}
+    layers = {int(match.group(1)) for match in map(LAYER.match, tensors) if match}
     if layers and max(layers) >= config.n_layer:
         raise NotLoaded(
             f"its files have {max(layers) + 1} layers and its configuration names "
@@ -555,34 +572,34 @@ def _expect_all_used(family: WeightMapping, name: str, config: Config, tensors: 
 # ---- BERT, RoBERTa, DistilBERT -----------------------------------------------
 
 
-def bert_config(described: dict, tensors: Tensors) -> Config:
+def bert_config(hf_config: dict, tensors: Tensors) -> Config:
     """BERT's, RoBERTa's too; its positions begin after the padding's number there, and it says its
     words through a transform."""
-    if described.get("position_embedding_type", "absolute") != "absolute" or described.get(
+    if hf_config.get("position_embedding_type", "absolute") != "absolute" or hf_config.get(
         "is_decoder"
     ):
         raise NotLoaded("only encoders with absolute positions run in Headlight’s own classes")
     return Config(
-        n_vocab=described["vocab_size"],
-        d_model=described["hidden_size"],
-        n_layer=described["num_hidden_layers"],
-        n_head=described["num_attention_heads"],
-        d_ff=described["intermediate_size"],
-        n_positions=described["max_position_embeddings"] - skipped(described),
+        n_vocab=hf_config["vocab_size"],
+        d_model=hf_config["hidden_size"],
+        n_layer=hf_config["num_hidden_layers"],
+        n_head=hf_config["num_attention_heads"],
+        d_ff=hf_config["intermediate_size"],
+        n_positions=hf_config["max_position_embeddings"] - skipped(hf_config),
         positions="learned",
-        activation=activation(described.get("hidden_act", "gelu")),
-        eps=described.get("layer_norm_eps", 1e-12),
+        activation=activation(hf_config.get("hidden_act", "gelu")),
+        eps=hf_config.get("layer_norm_eps", 1e-12),
         scaled_embedding=False,
         embedding_norm=True,
-        segment=described.get("type_vocab_size", 0) > 0,
+        segment=hf_config.get("type_vocab_size", 0) > 0,
         readout="transform" if any(key in tensors for key in READOUTS) else None,
     )
 
 
-def skipped(described: dict) -> int:
+def skipped(hf_config: dict) -> int:
     """How many rows of its position table a model never uses: RoBERTa counts positions from the
     number of its padding token on."""
-    return described["pad_token_id"] + 1 if described["model_type"] == "roberta" else 0
+    return hf_config["pad_token_id"] + 1 if hf_config["model_type"] == "roberta" else 0
 
 
 # Where the three families keep the readout's transform, its LayerNorm and its bias.
@@ -632,32 +649,34 @@ def bert_tensors(
     )
     if config.segment:
         yield "embedding.segment", tensors["embeddings.token_type_embeddings.weight"][0]
-    yield from pair("embedding.norm", "embeddings.LayerNorm", tensors)
+    yield from weight_and_bias("embedding.norm", "embeddings.LayerNorm", tensors)
     for layer in range(config.n_layer):
         for ours, theirs in layer_names.items():
-            yield from pair(f"layers.{layer}.{ours}", f"{stack}.{layer}.{theirs}", tensors)
+            yield from weight_and_bias(
+                f"layers.{layer}.{ours}", f"{stack}.{layer}.{theirs}", tensors
+            )
     for marker, (dense, norm, bias) in READOUTS.items():
         if config.readout and marker in tensors:
-            yield from pair("transform", dense, tensors)
-            yield from pair("transform_norm", norm, tensors)
+            yield from weight_and_bias("transform", dense, tensors)
+            yield from weight_and_bias("transform_norm", norm, tensors)
             yield "readout_bias", tensors[bias]
 
 
-def distilbert_config(described: dict, tensors: Tensors) -> Config:
+def distilbert_config(hf_config: dict, tensors: Tensors) -> Config:
     """DistilBERT is BERT under other names, without segments."""
-    if described.get("sinusoidal_pos_embds"):
+    if hf_config.get("sinusoidal_pos_embds"):
         raise NotLoaded(
             "DistilBERT with sinusoidal positions does not run in Headlight’s own classes"
         )
     as_bert = {
         "model_type": "distilbert",
-        "vocab_size": described["vocab_size"],
-        "hidden_size": described["dim"],
-        "num_hidden_layers": described["n_layers"],
-        "num_attention_heads": described["n_heads"],
-        "intermediate_size": described["hidden_dim"],
-        "max_position_embeddings": described["max_position_embeddings"],
-        "hidden_act": described.get("activation", "gelu"),
+        "vocab_size": hf_config["vocab_size"],
+        "hidden_size": hf_config["dim"],
+        "num_hidden_layers": hf_config["n_layers"],
+        "num_attention_heads": hf_config["n_heads"],
+        "intermediate_size": hf_config["hidden_dim"],
+        "max_position_embeddings": hf_config["max_position_embeddings"],
+        "hidden_act": hf_config.get("activation", "gelu"),
     }
     return bert_config(as_bert, tensors)
 
@@ -670,30 +689,30 @@ def distilbert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, 
 # ---- GPT-2 -------------------------------------------------------------------
 
 
-def gpt2_config(described: dict, tensors: Tensors) -> Config:
+def gpt2_config(hf_config: dict, tensors: Tensors) -> Config:
     """GPT-2's: LayerNorm before the sub-layers, learned positions, a readout tied to the
     embedding."""
     if (
-        not described.get("scale_attn_weights", True)
-        or described.get("scale_attn_by_inverse_layer_idx")
-        or described.get("add_cross_attention")
+        not hf_config.get("scale_attn_weights", True)
+        or hf_config.get("scale_attn_by_inverse_layer_idx")
+        or hf_config.get("add_cross_attention")
     ):
         raise NotLoaded(
             "a GPT-2 with another scale of its scores, or with cross-attention, does not run "
             "in Headlight’s own classes"
         )
-    d_model = described["n_embd"]
+    d_model = hf_config["n_embd"]
     return Config(
-        n_vocab=described["vocab_size"],
+        n_vocab=hf_config["vocab_size"],
         d_model=d_model,
-        n_layer=described["n_layer"],
-        n_head=described["n_head"],
-        d_ff=described.get("n_inner") or 4 * d_model,
-        n_positions=described["n_positions"],
+        n_layer=hf_config["n_layer"],
+        n_head=hf_config["n_head"],
+        d_ff=hf_config.get("n_inner") or 4 * d_model,
+        n_positions=hf_config["n_positions"],
         norm="pre",
         positions="learned",
-        activation=activation(described.get("activation_function", "gelu_new")),
-        eps=described.get("layer_norm_epsilon", 1e-5),
+        activation=activation(hf_config.get("activation_function", "gelu_new")),
+        eps=hf_config.get("layer_norm_epsilon", 1e-5),
         scaled_embedding=False,
     )
 
@@ -705,9 +724,9 @@ def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor
     yield "embedding.token.weight", embedding
     yield "embedding.position", tensors["wpe.weight"]
     for layer in range(config.n_layer):
-        at = f"h.{layer}"
+        prefix = f"h.{layer}"
         for part in ("weight", "bias"):
-            fused = tensors[f"{at}.attn.c_attn.{part}"].chunk(3, dim=-1)
+            fused = tensors[f"{prefix}.attn.c_attn.{part}"].chunk(3, dim=-1)
             for ours, tensor in zip(("w_q", "w_k", "w_v"), fused):
                 yield (
                     f"layers.{layer}.attention.{ours}.{part}",
@@ -718,11 +737,11 @@ def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor
                 ("feed_forward.w_1", "mlp.c_fc"),
                 ("feed_forward.w_2", "mlp.c_proj"),
             ):
-                tensor = tensors[f"{at}.{theirs}.{part}"]
+                tensor = tensors[f"{prefix}.{theirs}.{part}"]
                 yield f"layers.{layer}.{ours}.{part}", tensor.T if part == "weight" else tensor
             for ours, theirs in (("attention_out.norm", "ln_1"), ("feed_forward_out.norm", "ln_2")):
-                yield f"layers.{layer}.{ours}.{part}", tensors[f"{at}.{theirs}.{part}"]
-    yield from pair("last_norm.norm", "ln_f", tensors)
+                yield f"layers.{layer}.{ours}.{part}", tensors[f"{prefix}.{theirs}.{part}"]
+    yield from weight_and_bias("last_norm.norm", "ln_f", tensors)
     if config.readout:
         yield "readout_bias", torch.zeros(len(embedding))
 

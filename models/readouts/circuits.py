@@ -12,7 +12,7 @@ from models.cancellation import checkpoint
 from models.own_model import OwnModel
 from models.results import Circuits
 
-WORDS = 8  # each way
+TOP_WORDS = 8  # each way
 ROWS, KEYS = 8, 4096  # words at once before the vocabulary, and keys of it at once
 
 
@@ -34,26 +34,30 @@ def circuits(
 
     In slices over the vocabulary. Raises ValueError for what is not there.
     """
-    of = _attention(handle, attention, layer, head)
+    module = _attention(handle, attention, layer, head)
     if not ids or not all(0 <= each < handle.card.n_vocab for each in ids):
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
-    words = _words(handle, torch.tensor(ids))
-    w_q, w_k, w_v = (_slice_of(each, of, head) for each in (of.w_q, of.w_k, of.w_v))
+    words = _word_vectors(handle, torch.tensor(ids))
+    w_q, w_k, w_v = (
+        _head_slice(each, module, head) for each in (module.w_q, module.w_k, module.w_v)
+    )
     v = words @ w_v if values is None else torch.tensor(np.asarray(values, dtype=np.float32))
-    w_o = of.w_o.weight.T[head * of.d_head : (head + 1) * of.d_head]
-    q = words @ w_q / of.scale
-    best, best_ids = _keys(handle, q, w_k)
-    up, by, down, by_less, own, rank = _raised(handle, v @ w_o, torch.tensor(ids))
+    w_o = module.w_o.weight.T[head * module.d_head : (head + 1) * module.d_head]
+    q = words @ w_q / module.scale
+    key_scores, key_ids = _keys(handle, q, w_k)
+    raised_ids, raised, lowered_ids, lowered, own_change, own_rank = _top_changes(
+        handle, v @ w_o, torch.tensor(ids)
+    )
     return Circuits(
         np.array(ids),
-        up,
-        by,
-        down,
-        by_less,
-        own,
-        rank,
-        best_ids.numpy(),
-        best.numpy(),
+        raised_ids,
+        raised,
+        lowered_ids,
+        lowered,
+        own_change,
+        own_rank,
+        key_ids.numpy(),
+        key_scores.numpy(),
         (q @ (words @ w_k).T).numpy(),
     )
 
@@ -65,32 +69,32 @@ def _attention(handle: OwnModel, attention: str, layer: int, head: int) -> Multi
     return layers[layer]
 
 
-def _words(handle: OwnModel, ids: Tensor) -> Tensor:
+def _word_vectors(handle: OwnModel, ids: Tensor) -> Tensor:
     """Words as the stream begins with them, (word, d_model)."""
     embedding = handle.model.embedding
     return embedding.words(embedding.token.weight[ids])
 
 
-def _slice_of(linear: torch.nn.Linear, of: MultiHeadAttention, head: int) -> Tensor:
+def _head_slice(linear: torch.nn.Linear, module: MultiHeadAttention, head: int) -> Tensor:
     """A head's part of W_Q, W_K or W_V, (d_model, d_head); heads may share keys and values."""
-    n = linear.out_features // of.d_head
-    own = head * n // of.n_head
-    return linear.weight[own * of.d_head : (own + 1) * of.d_head].T
+    n = linear.out_features // module.d_head
+    key_head = head * n // module.n_head
+    return linear.weight[key_head * module.d_head : (key_head + 1) * module.d_head].T
 
 
-def _raised(handle: OwnModel, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ...]:
+def _top_changes(handle: OwnModel, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ...]:
     """Of what is written (word, d_model) the words it raises most and by how much, and lowers most,
     and for each word itself its own change and how many it raises more."""
-    matrix, found = handle.model.readout_matrix, []
-    for some, mine in zip(writes.split(ROWS), ids.split(ROWS)):
+    matrix, blocks = handle.model.readout_matrix, []
+    for block, block_ids in zip(writes.split(ROWS), ids.split(ROWS)):
         checkpoint()
-        logits = some @ matrix.T  # (word, id)
-        most = min(WORDS, logits.shape[-1])
-        up, down = logits.topk(most), logits.topk(most, largest=False)
-        own = logits.gather(1, mine[:, None])
-        rank = (logits > own).sum(-1)
-        found.append((up.indices, up.values, down.indices, down.values, own[:, 0], rank))
-    return tuple(torch.cat(each).numpy() for each in zip(*found))
+        logits = block @ matrix.T  # (word, id)
+        n_top = min(TOP_WORDS, logits.shape[-1])
+        up, down = logits.topk(n_top), logits.topk(n_top, largest=False)
+        own_logits = logits.gather(1, block_ids[:, None])
+        rank = (logits > own_logits).sum(-1)
+        blocks.append((up.indices, up.values, down.indices, down.values, own_logits[:, 0], rank))
+    return tuple(torch.cat(each).numpy() for each in zip(*blocks))
 
 
 def _keys(handle: OwnModel, q: Tensor, w_k: Tensor) -> tuple[Tensor, Tensor]:
@@ -98,11 +102,11 @@ def _keys(handle: OwnModel, q: Tensor, w_k: Tensor) -> tuple[Tensor, Tensor]:
     (word, rank)."""
     n = handle.card.n_vocab
     best, best_ids = q.new_zeros(len(q), 0), torch.zeros(len(q), 0, dtype=torch.long)
-    for some in torch.arange(n).split(KEYS):
+    for block in torch.arange(n).split(KEYS):
         checkpoint()
-        scores = q @ (_words(handle, some) @ w_k).T  # (word, some)
-        every = torch.cat((best, scores), 1)
-        every_id = torch.cat((best_ids, some.expand(len(q), -1)), 1)
-        best, at = every.topk(min(WORDS, every.shape[1]))
-        best_ids = every_id.gather(1, at)
+        scores = q @ (_word_vectors(handle, block) @ w_k).T  # (word, some)
+        candidates = torch.cat((best, scores), 1)
+        candidate_ids = torch.cat((best_ids, block.expand(len(q), -1)), 1)
+        best, ranks = candidates.topk(min(TOP_WORDS, candidates.shape[1]))
+        best_ids = candidate_ids.gather(1, ranks)
     return best, best_ids

@@ -10,8 +10,8 @@ from models.cancellation import checkpoint
 from models.edits import PatchSite, WithoutFeedForward, applies
 from models.layers import GatedFeedForward
 from models.own_model import OwnModel
-from models.readouts.logit_lens import bend, expect_a_sum, followed, word_direction
-from models.readouts.weights import layers_of, looks_at
+from models.readouts.logit_lens import expect_linear, trace_parts, transform_at, word_direction
+from models.readouts.weights import input_site, layers_of
 from models.recording import Recording
 from models.results import FFNActivations, Neurons
 from models.transformer import FeedForward
@@ -23,41 +23,41 @@ def ffn_activations(
 ) -> FFNActivations:
     """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a
     token that is not there, and where an edit took the FFN away or put in what another wrote."""
-    network, read = reads(handle, recording, stream, layer, token)
-    before, after = network.before(read[token]), network.hidden(read[token])
-    writes = after[:, None] * network.w_2.weight.T
-    bias = bias_of(network)
-    return FFNActivations(*(each.numpy().copy() for each in (before, after, writes, bias)))
+    network, inputs = ffn_input(handle, recording, stream, layer, token)
+    preactivations, hidden = network.before(inputs[token]), network.hidden(inputs[token])
+    writes = hidden[:, None] * network.w_2.weight.T
+    bias = ffn_bias(network)
+    return FFNActivations(*(each.numpy().copy() for each in (preactivations, hidden, writes, bias)))
 
 
-def reads(
+def ffn_input(
     handle: OwnModel, recording: Recording, stream: str, layer: int, token: int
 ) -> tuple[FeedForward | GatedFeedForward, Tensor]:
     """The FFN of a layer and what it reads at every token, (token, d_model). Raises as `inside`."""
-    of, layers = recording.stream(stream), layers_of(handle, stream)
-    if not 0 <= layer < len(layers) or not 0 <= token < len(of.tokens):
+    residual, layers = recording.stream(stream), layers_of(handle, stream)
+    if not 0 <= layer < len(layers) or not 0 <= token < len(residual.tokens):
         raise ValueError(
             f"stream {stream} has no layer {layer} or no token {token}; it has layers 0 to "
-            f"{len(layers) - 1} and tokens 0 to {len(of.tokens) - 1}"
+            f"{len(layers) - 1} and tokens 0 to {len(residual.tokens) - 1}"
         )
     if applies(recording.edits, WithoutFeedForward, layer):
         raise ValueError(f"the FFN of layer {layer} was taken away")
-    first = recording.streams[0].name
+    first_stream = recording.streams[0].name
     for edit in recording.edits:
         if (
             isinstance(edit, PatchSite)
-            and (edit.stream or first, edit.site) == (stream, f"{layer}.ffn.wrote")
+            and (edit.stream or first_stream, edit.site) == (stream, f"{layer}.ffn.wrote")
             and edit.token in (None, token)
         ):
             raise ValueError(f"what the FFN of layer {layer} wrote was put in from another text")
     site = f"{layer}.ffn.read"
-    if site not in of.sites:
-        site = looks_at(layers[layer], of, "ffn", recording.edits)
-    x = torch.tensor(of.at(site)).to(handle.model.embedding.token.weight.dtype)
+    if site not in residual.sites:
+        site = input_site(layers[layer], residual, "ffn", recording.edits)
+    x = torch.tensor(residual.at(site)).to(handle.model.embedding.token.weight.dtype)
     return layers[layer].feed_forward, x
 
 
-def bias_of(network: FeedForward | GatedFeedForward) -> Tensor:
+def ffn_bias(network: FeedForward | GatedFeedForward) -> Tensor:
     """What an FFN adds whatever its units do, (d_model)."""
     bias = network.w_2.bias
     return torch.zeros(network.w_2.out_features) if bias is None else bias.detach()
@@ -66,8 +66,8 @@ def bias_of(network: FeedForward | GatedFeedForward) -> Tensor:
 # What the hidden units of a feed-forward network add to a logit, what each of them says of all
 # other words, and at which tokens it fires.
 
-MOST = 24  # neurons of which it is told what they say and when they fire
-WORDS = 6  # each way
+MAX_NEURONS = 24  # neurons of which it is told what they say and when they fire
+TOP_WORDS = 6  # each way
 
 
 @torch.inference_mode()
@@ -89,51 +89,53 @@ def neurons(
     Predictions by Promoting Concepts in the Vocabulary Space"). Raises ValueError as `attribute`
     and `inside` do, and for an FFN of which nothing reaches the readout.
     """
-    asked = (token, id, *([] if against is None else [against]))
-    expect_a_sum(handle, recording, stream, asked)
-    network, read = reads(handle, recording, stream, layer, token)
-    way = followed(handle, recording, stream, token)
-    if layer not in way.after:
+    indices = (token, id, *([] if against is None else [against]))
+    expect_linear(handle, recording, stream, indices)
+    network, inputs = ffn_input(handle, recording, stream, layer, token)
+    path = trace_parts(handle, recording, stream, token)
+    if layer not in path.after:
         raise ValueError(
             f"nothing that the FFN of layer {layer} wrote reaches the readout: a later layer "
             "replaces the stream"
         )
     checkpoint()
     direction, _ = word_direction(handle, id, against)
-    arrived = way.from_ffn(layer, torch.eye(len(direction), dtype=torch.float64))
-    bent = bend(handle, torch.tensor(recording.stream(stream).resid[-1, token]).double())
-    arrived = arrived if bent is None else bent.slope(arrived)
-    towards = arrived @ direction  # what a vector written here is multiplied with, (d_model)
-    hidden = network.hidden(read).double()  # (token, unit)
+    at_readout = path.through_ffn(layer, torch.eye(len(direction), dtype=torch.float64))
+    linearization = transform_at(
+        handle, torch.tensor(recording.stream(stream).resid[-1, token]).double()
+    )
+    at_readout = at_readout if linearization is None else linearization.slope(at_readout)
+    projection = at_readout @ direction  # what a vector written here is multiplied with, (d_model)
+    hidden = network.hidden(inputs).double()  # (token, unit)
     rows = network.w_2.weight.T.double()  # (unit, d_model)
-    adds = hidden[token] * (rows @ towards)
-    strongest = adds.abs().argsort(descending=True, stable=True)[:MOST]
-    wrote = torch.tensor(recording.stream(stream).at(f"{layer}.ffn.wrote")[token]).double()
-    says = (hidden[token, strongest, None] * rows[strongest]) @ arrived
+    adds = hidden[token] * (rows @ projection)
+    strongest = adds.abs().argsort(descending=True, stable=True)[:MAX_NEURONS]
+    ffn_output = torch.tensor(recording.stream(stream).at(f"{layer}.ffn.wrote")[token]).double()
+    neuron_outputs = (hidden[token, strongest, None] * rows[strongest]) @ at_readout
     return Neurons(
         layer,
         token,
         id,
         against,
-        float(wrote @ towards),
-        float(bias_of(network).double() @ towards),
+        float(ffn_output @ projection),
+        float(ffn_bias(network).double() @ projection),
         hidden[token].numpy(),
         adds.numpy(),
         (hidden[token].abs() * rows.norm(dim=-1)).numpy(),
         strongest.numpy(),
         hidden[:, strongest].T.contiguous().numpy(),
-        *_said(handle, says.float()),
+        *_top_words(handle, neuron_outputs.float()),
     )
 
 
-def _said(handle: OwnModel, vectors: Tensor) -> tuple:
+def _top_words(handle: OwnModel, vectors: Tensor) -> tuple:
     """Of vectors (row, d_model) at the readout the words they raise most and by how much, and those
     they lower most: four arrays (row, word)."""
-    words, found = handle.model.readout_matrix, []
-    for some in vectors.split(8):
+    matrix, blocks = handle.model.readout_matrix, []
+    for block in vectors.split(8):
         checkpoint()
-        logits = some @ words.T  # (row, id)
-        most = min(WORDS, logits.shape[-1])
-        up, down = logits.topk(most), logits.topk(most, largest=False)
-        found.append((up.indices, up.values, down.indices, down.values))
-    return tuple(torch.cat(each).numpy() for each in zip(*found))
+        logits = block @ matrix.T  # (row, id)
+        n_top = min(TOP_WORDS, logits.shape[-1])
+        up, down = logits.topk(n_top), logits.topk(n_top, largest=False)
+        blocks.append((up.indices, up.values, down.indices, down.values))
+    return tuple(torch.cat(each).numpy() for each in zip(*blocks))

@@ -18,14 +18,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.attention import Stored, causal
+from models.attention import KVCache, causal_mask
 from models.cancellation import checkpoint
 from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidual
 from models.embedding import sinusoids
 from models.layers import Tape
 from models.own_model import OwnModel
-from models.readouts.weights import layers_of, looks_at
+from models.readouts.weights import input_site, layers_of
 from models.recording import Recording
 from models.results import DRAWS, Decay, Depth, Jacobian, ResidualGradients
 from models.transformer import EncoderDecoder, Layer
@@ -33,12 +33,12 @@ from models.transformer import EncoderDecoder, Layer
 # Gradients through the tokens of a text: of a small RNN, an LSTM and a Transformer of the same
 # width, by distance in tokens, before, while and after they learn.
 
-WIDTH, N_HEAD, SYMBOLS, LONGEST = 32, 4, 16, 48
-STEPS, BATCH, RATE, SEED, LOOK_EVERY = 300, 32, 3e-3, 7, 10
+WIDTH, N_HEAD, SYMBOLS, MAX_TOKENS = 32, 4, 16, 48
+STEPS, BATCH, RATE, SEED, MEASURE_EVERY = 300, 32, 3e-3, 7, 10
 NETWORKS = ("RNN", "LSTM", "Transformer")
 
 
-class Recurrent(nn.Module):
+class RecurrentNetwork(nn.Module):
     """An RNN (tanh) or LSTM of one layer, its state passed from token to token."""
 
     def __init__(self, kind: str) -> None:
@@ -50,20 +50,20 @@ class Recurrent(nn.Module):
         return self.cell(x)[0]
 
 
-class Attending(nn.Module):
+class AttentionNetwork(nn.Module):
     """One decoder layer of the paper under a causal mask, positions added."""
 
     position: Tensor
 
     def __init__(self) -> None:
         super().__init__()
-        self.layer = Layer(Config(SYMBOLS, WIDTH, 1, N_HEAD, 2 * WIDTH, LONGEST), 0)
-        self.register_buffer("position", sinusoids(LONGEST, WIDTH))
+        self.layer = Layer(Config(SYMBOLS, WIDTH, 1, N_HEAD, 2 * WIDTH, MAX_TOKENS), 0)
+        self.register_buffer("position", sinusoids(MAX_TOKENS, WIDTH))
 
     def forward(self, x: Tensor) -> Tensor:
         """x (batch, token, width) -> the same shape."""
         n = x.shape[1]
-        return self.layer(x + self.position[:n], causal(0, n))
+        return self.layer(x + self.position[:n], causal_mask(0, n))
 
 
 class SmallNetwork(nn.Module):
@@ -73,7 +73,7 @@ class SmallNetwork(nn.Module):
     def __init__(self, kind: str, generator: torch.Generator) -> None:
         super().__init__()
         self.embedding = nn.Embedding(SYMBOLS, WIDTH)
-        self.network = Attending() if kind == "Transformer" else Recurrent(kind)
+        self.network = AttentionNetwork() if kind == "Transformer" else RecurrentNetwork(kind)
         self.readout = nn.Linear(WIDTH, SYMBOLS)
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2 and name != "embedding.weight":
@@ -91,7 +91,7 @@ class SmallNetwork(nn.Module):
 def longest_lag(n: int) -> int:
     """How far back a text of n tokens lets one ask for; 0 where it is too short for the
     experiment."""
-    return max(0, min(n, LONGEST) - 2)
+    return max(0, min(n, MAX_TOKENS) - 2)
 
 
 def decay(ids: Sequence[int], lag: int, steps: int = STEPS) -> Iterator[Decay]:
@@ -111,24 +111,24 @@ def decay(ids: Sequence[int], lag: int, steps: int = STEPS) -> Iterator[Decay]:
     nets = [SmallNetwork(kind, torch.Generator().manual_seed(SEED)) for kind in NETWORKS]
     optimizers = [torch.optim.Adam(net.parameters(), lr=RATE) for net in nets]
     held_out = torch.randint(SYMBOLS, (128, n), generator=torch.Generator().manual_seed(SEED + 1))
-    first = gradient = np.stack([_by_distance(net, text) for net in nets])
-    looks, losses = [], []
+    initial = gradient = np.stack([_by_distance(net, text) for net in nets])
+    measured_steps, losses = [], []
     for step in range(steps + 1):
-        if step % LOOK_EVERY == 0 or step == steps:
+        if step % MEASURE_EVERY == 0 or step == steps:
             scores = [_score(net, held_out, lag) for net in nets]
-            looks.append(step)
+            measured_steps.append(step)
             losses.append([loss for loss, _ in scores])
-            gradient = np.stack([_by_distance(net, text) for net in nets]) if step else first
+            gradient = np.stack([_by_distance(net, text) for net in nets]) if step else initial
             yield Decay(
                 lag,
                 n,
                 step,
                 steps,
-                first,
+                initial,
                 gradient,
                 np.array(losses).T,
-                np.array(looks),
-                np.array([right for _, right in scores]),
+                np.array(measured_steps),
+                np.array([accuracy for _, accuracy in scores]),
                 tuple(sum(each.numel() for each in net.parameters()) for net in nets),
             )
         if step < steps:
@@ -142,9 +142,9 @@ def decay(ids: Sequence[int], lag: int, steps: int = STEPS) -> Iterator[Decay]:
 def symbols(ids: Sequence[int]) -> Tensor:
     """The first tokens of a text as symbols: distinct tokens numbered as they appear, modulo
     SYMBOLS."""
-    order: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     return torch.tensor(
-        [order.setdefault(int(each), len(order)) % SYMBOLS for each in list(ids)[:LONGEST]],
+        [numbers.setdefault(int(each), len(numbers)) % SYMBOLS for each in list(ids)[:MAX_TOKENS]],
         dtype=torch.long,
     )
 
@@ -153,16 +153,16 @@ def _loss(net: SmallNetwork, batch: Tensor, lag: int) -> tuple[Tensor, Tensor]:
     """Cross-entropy in nats of saying the symbol `lag` back, wherever there is one; and the share
     said right."""
     logits = net(net.embedding(batch))[:, lag:]
-    wanted = batch[:, : batch.shape[1] - lag]
-    return F.cross_entropy(logits.flatten(0, 1), wanted.flatten()), (
-        logits.argmax(-1) == wanted
+    labels = batch[:, : batch.shape[1] - lag]
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten()), (
+        logits.argmax(-1) == labels
     ).float().mean()
 
 
 @torch.no_grad()
 def _score(net: SmallNetwork, batch: Tensor, lag: int) -> tuple[float, float]:
-    loss, right = _loss(net, batch, lag)
-    return loss.item(), right.item()
+    loss, accuracy = _loss(net, batch, lag)
+    return loss.item(), accuracy.item()
 
 
 def _by_distance(net: SmallNetwork, text: Tensor) -> np.ndarray:
@@ -174,8 +174,8 @@ def _by_distance(net: SmallNetwork, text: Tensor) -> np.ndarray:
     """
     n = len(text)
     x = net.embedding(text).detach().expand(n, n, -1).clone().requires_grad_()
-    best = net(x).diagonal().max(0).values  # diagonal: (symbol, output)
-    norms = torch.autograd.grad(best.sum(), x)[0].norm(dim=-1).numpy()  # (output, token)
+    top_logits = net(x).diagonal().max(0).values  # diagonal: (symbol, output)
+    norms = torch.autograd.grad(top_logits.sum(), x)[0].norm(dim=-1).numpy()  # (output, token)
     return np.array([np.diagonal(norms, -distance).mean() for distance in range(n)])
 
 
@@ -183,7 +183,7 @@ def _by_distance(net: SmallNetwork, text: Tensor) -> np.ndarray:
 # residual connections and without.
 
 LAYERS, DEPTH_WIDTH, DEPTH_HEADS, D_FF, DEPTH_SEED = 64, 32, 4, 64, 0
-DEEPEST = 12  # tokens of a text that count
+DEPTH_TOKENS = 12  # tokens of a text that count
 GAIN = 0.4  # of Xavier's size: at 1 the paper's own arrangement fades too, residual or not
 DEPTH_VARIANTS: dict[str, tuple[Edit, ...]] = {
     "residual on": (),
@@ -202,37 +202,44 @@ def depth(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> Dept
     biases 0. The same for every way, and the same each time.
     """
     norms = stack_gradients(vectors, gain, layers)
-    middle = np.median(norms / norms[..., -1:], axis=0)
+    median = np.median(norms / norms[..., -1:], axis=0)
     return Depth(
-        tuple(DEPTH_VARIANTS), middle, min(len(vectors), DEEPEST), DEPTH_WIDTH, gain, len(norms)
+        tuple(DEPTH_VARIANTS),
+        median,
+        min(len(vectors), DEPTH_TOKENS),
+        DEPTH_WIDTH,
+        gain,
+        len(norms),
     )
 
 
 def stack_gradients(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> np.ndarray:
     """The norms of every draw, (draw, way, layers + 1)."""
-    x = torch.tensor(vectors[:DEEPEST], dtype=torch.float64)
-    stack, state = _fixed(gain, layers)
+    x = torch.tensor(vectors[:DEPTH_TOKENS], dtype=torch.float64)
+    stack, state = _random_stack(gain, layers)
     generator = torch.Generator()
     generator.set_state(state)
-    onto = _random(generator, DRAWS, x.shape[1], DEPTH_WIDTH)
-    x = torch.nn.functional.layer_norm(x @ onto / x.shape[1] ** 0.5, (DEPTH_WIDTH,))
-    ends = _random(generator, DRAWS, len(vectors[:DEEPEST]), DEPTH_WIDTH)
-    return np.stack([_norms(stack, x, ends, edits) for edits in DEPTH_VARIANTS.values()], axis=1)
+    projection = _normal(generator, DRAWS, x.shape[1], DEPTH_WIDTH)
+    x = torch.nn.functional.layer_norm(x @ projection / x.shape[1] ** 0.5, (DEPTH_WIDTH,))
+    directions = _normal(generator, DRAWS, len(vectors[:DEPTH_TOKENS]), DEPTH_WIDTH)
+    return np.stack(
+        [_norms(stack, x, directions, edits) for edits in DEPTH_VARIANTS.values()], axis=1
+    )
 
 
 @lru_cache(maxsize=4)  # 4 MB each
-def _fixed(gain: float, layers: int) -> tuple[list[Layer], Tensor]:
+def _random_stack(gain: float, layers: int) -> tuple[list[Layer], Tensor]:
     """What no text changes: the stack, and the state of the random numbers after it."""
     generator = torch.Generator().manual_seed(DEPTH_SEED)
     return _stack(layers, gain, generator), generator.get_state()
 
 
-def _random(generator: torch.Generator, *shape: int) -> Tensor:
+def _normal(generator: torch.Generator, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 def _stack(layers: int, gain: float, generator: torch.Generator) -> list[Layer]:
-    config = Config(1, DEPTH_WIDTH, layers, DEPTH_HEADS, D_FF, DEEPEST)
+    config = Config(1, DEPTH_WIDTH, layers, DEPTH_HEADS, D_FF, DEPTH_TOKENS)
     stack = [Layer(config, layer).double() for layer in range(layers)]
     for layer in stack:
         for name, parameter in layer.named_parameters():
@@ -243,25 +250,27 @@ def _stack(layers: int, gain: float, generator: torch.Generator) -> list[Layer]:
     return stack
 
 
-def _norms(stack: list[Layer], x: Tensor, ends: Tensor, edits: tuple[Edit, ...]) -> np.ndarray:
+def _norms(
+    stack: list[Layer], x: Tensor, directions: Tensor, edits: tuple[Edit, ...]
+) -> np.ndarray:
     """The norms of the gradient of each draw of x (draw, token, WIDTH), (draw, layers + 1)."""
-    everyone = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+    full_mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
     with torch.enable_grad():
         states = [x.detach().requires_grad_()]
         for layer in stack:
-            states.append(layer(states[-1], everyone, edits=edits))
+            states.append(layer(states[-1], full_mask, edits=edits))
         # Draws do not mix, so the gradient of their sum is that of each.
-        gradients = torch.autograd.grad((states[-1] * ends).sum(), states)
+        gradients = torch.autograd.grad((states[-1] * directions).sum(), states)
     return np.stack([each.flatten(1).norm(dim=1).numpy() for each in gradients], axis=1)
 
 
-WAYS: dict[str, tuple[Edit, ...]] = {
+VARIANTS: dict[str, tuple[Edit, ...]] = {
     "residual on": (),
     "residual off": (WithoutResidual(),),
     "residual on, no norm": (WithoutNorm(),),
     "residual off, no norm": (WithoutResidual(), WithoutNorm()),
 }
-ROWS_AT_ONCE = 32  # of a Jacobian: bounds its memory at 512 tokens
+ROWS_PER_BATCH = 32  # of a Jacobian: bounds its memory at 512 tokens
 
 
 def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
@@ -286,13 +295,13 @@ def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -
         )
     word, norms, logits = -1, [], []
     sites: tuple[str, ...] = ()
-    ways = ways_of(handle.model.config)
-    for edits in ways.values():
+    variants = variants_of(handle.model.config)
+    for edits in variants.values():
         with torch.enable_grad():
             checkpoint()
-            states, last = _states(handle, recording, stream, (*recording.edits, *edits))
+            states, last_vectors = _states(handle, recording, stream, (*recording.edits, *edits))
             checkpoint()
-            scores = handle.model.logits(last[0, row])
+            scores = handle.model.logits(last_vectors[0, row])
             word = int(scores.argmax()) if word < 0 else word
             gradients = torch.autograd.grad(
                 scores[word], list(states.values()), materialize_grads=True
@@ -301,18 +310,18 @@ def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -
         norms.append(torch.stack([gradient[0].norm(dim=-1) for gradient in gradients]).numpy())
         logits.append(scores[word].item())
     return ResidualGradients(
-        stream, output.name, row, word, tuple(ways), sites, np.stack(norms), np.array(logits)
+        stream, output.name, row, word, tuple(variants), sites, np.stack(norms), np.array(logits)
     )
 
 
-def ways_of(config: Config) -> dict[str, tuple[Edit, ...]]:
+def variants_of(config: Config) -> dict[str, tuple[Edit, ...]]:
     """The WAYS that differ for a model: one trained without residual connections has them in none,
     one without LayerNorm likewise."""
     return {
-        way: edits
-        for way, edits in WAYS.items()
-        if (config.residual or way.startswith("residual off"))
-        and (config.norm is not None or way.endswith("no norm"))
+        variant: edits
+        for variant, edits in VARIANTS.items()
+        if (config.residual or variant.startswith("residual off"))
+        and (config.norm is not None or variant.endswith("no norm"))
     }
 
 
@@ -321,27 +330,27 @@ def _states(
 ) -> tuple[dict[str, Tensor], Tensor]:
     """The state before the first layer and after every sub-layer of a stream, and the model's last
     vectors, all in one graph."""
-    kept: dict[str, dict[str, Tensor]] = {each.name: {} for each in recording.streams}
+    states: dict[str, dict[str, Tensor]] = {each.name: {} for each in recording.streams}
 
     def tape(name: str) -> Tape:
-        def keep(site: str, tensor: Tensor) -> None:
-            place, _, what = site.rpartition(".")
+        def store(site: str, tensor: Tensor) -> None:
+            sublayer, _, kind = site.rpartition(".")
             if site in ("embed", "embed+pos", "embed.normed"):
-                kept[name].clear()
-                kept[name][site] = tensor
-            elif what in ("sum", "normed") and place != "final":  # the later of the two stays
-                kept[name][place] = tensor
+                states[name].clear()
+                states[name][site] = tensor
+            elif kind in ("sum", "normed") and sublayer != "final":  # the later of the two stays
+                states[name][sublayer] = tensor
 
-        return keep
+        return store
 
     ids = [torch.tensor(each.ids)[None] for each in recording.streams]
     names = [each.name for each in recording.streams]
     if isinstance(handle.model, EncoderDecoder):
         memory = handle.model.encode(ids[0], tape=tape(names[0]), edits=edits)
-        last = handle.model.decode(ids[1], memory, tape=tape(names[1]), edits=edits)
+        last_vectors = handle.model.decode(ids[1], memory, tape=tape(names[1]), edits=edits)
     else:
-        last = handle.model(ids[0], tape=tape(names[0]), edits=edits)
-    return kept[stream], last
+        last_vectors = handle.model(ids[0], tape=tape(names[0]), edits=edits)
+    return states[stream], last_vectors
 
 
 def jacobian(
@@ -351,23 +360,23 @@ def jacobian(
     ValueError for one that is not there, and for an edited recording."""
     if recording.edits:
         raise ValueError("the Jacobian is that of an unedited run")
-    of = recording.stream(stream)
-    written = {wrote.rpartition(".")[0] for _, wrote, _ in of.writes()}
-    if site not in written or site == "pos" or not 0 <= token < len(of.tokens):
+    residual = recording.stream(stream)
+    sublayers = {output_jacobian.rpartition(".")[0] for _, output_jacobian, _ in residual.writes()}
+    if site not in sublayers or site == "pos" or not 0 <= token < len(residual.tokens):
         raise ValueError(
             f"stream {stream} has no sub-layer {site!r} or no token {token}; it has "
-            f"{', '.join(sorted(written - {'pos'}))} and tokens 0 to {len(of.tokens) - 1}"
+            f"{', '.join(sorted(sublayers - {'pos'}))} and tokens 0 to {len(residual.tokens) - 1}"
         )
-    number, _, place = site.partition(".")
-    layer = layers_of(handle, stream)[int(number)]
-    x = torch.tensor(of.at(looks_at(layer, of, place, ())))
+    layer_number, _, sublayer = site.partition(".")
+    layer = layers_of(handle, stream)[int(layer_number)]
+    x = torch.tensor(residual.at(input_site(layer, residual, sublayer, ())))
     x = x.to(handle.model.embedding.token.weight.dtype)
-    out = {"attn": layer.attention_out, "ffn": layer.feed_forward_out}.get(place)
-    out = layer.cross_out if out is None else out
-    stands = {out.norm_at(()): out.norm or nn.Identity()}
-    read, norm = stands.get("pre", nn.Identity()), stands.get("post", nn.Identity())
-    f = _sublayer(layer, place, x, token, recording, read)
-    adds = out.adds(())
+    add_and_norm = {"attn": layer.attention_out, "ffn": layer.feed_forward_out}.get(sublayer)
+    add_and_norm = layer.cross_out if add_and_norm is None else add_and_norm
+    norms = {add_and_norm.norm_at(()): add_and_norm.norm or nn.Identity()}
+    input_norm, norm = norms.get("pre", nn.Identity()), norms.get("post", nn.Identity())
+    f = _sublayer(layer, sublayer, x, token, recording, input_norm)
+    adds = add_and_norm.adds(())
 
     def summed(v: Tensor) -> Tensor:
         return v + f(v) if adds else f(v)
@@ -375,23 +384,32 @@ def jacobian(
     def normed(v: Tensor) -> Tensor:
         return norm(summed(v))
 
-    wrote, total, after = (_derivative(each, x[token]) for each in (f, summed, normed))
-    error = (total - wrote - torch.eye(len(wrote)) * adds).abs().max().item()
-    sizes = [torch.linalg.svdvals(each.double()).numpy() for each in (wrote, total, after)]
-    return Jacobian(site, token, sizes[0], sizes[1], sizes[2], error, adds)
+    output_jacobian, sum_jacobian, normed_jacobian = (
+        _derivative(each, x[token]) for each in (f, summed, normed)
+    )
+    error = (
+        (sum_jacobian - output_jacobian - torch.eye(len(output_jacobian)) * adds).abs().max().item()
+    )
+    singular_values = [
+        torch.linalg.svdvals(each.double()).numpy()
+        for each in (output_jacobian, sum_jacobian, normed_jacobian)
+    ]
+    return Jacobian(
+        site, token, singular_values[0], singular_values[1], singular_values[2], error, adds
+    )
 
 
 def _derivative(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """The Jacobian (output, input) of a function of one vector at x, some rows at a time."""
-    out, pulled, *_ = torch.func.vjp(function, x)
+    output, pullback, *_ = torch.func.vjp(function, x)
     rows = []
-    for chosen in torch.eye(len(out)).split(ROWS_AT_ONCE):
+    for basis in torch.eye(len(output)).split(ROWS_PER_BATCH):
         checkpoint()
-        rows.append(torch.func.vmap(pulled)(chosen)[0].detach())
+        rows.append(torch.func.vmap(pullback)(basis)[0].detach())
     return torch.cat(rows)
 
 
-class _Beside(Stored):
+class _FixedKeys(KVCache):
     """Keys and values of all tokens of a text, each (1, head, key, d_head), held but for those of
     one token, which a pass brings along."""
 
@@ -402,31 +420,33 @@ class _Beside(Stored):
     def past(self, name: str) -> int:
         return self.token
 
-    def with_new(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    def append(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values, the token's own ones new."""
 
-        def put(old: Tensor, new: Tensor) -> Tensor:
+        def replaced(old: Tensor, new: Tensor) -> Tensor:
             return torch.cat((old[:, :, : self.token], new, old[:, :, self.token + 1 :]), dim=2)
 
-        return put(self.k, k), put(self.v, v)
+        return replaced(self.k, k), replaced(self.v, v)
 
 
 def _sublayer(
-    layer: Layer, place: str, x: Tensor, token: int, recording: Recording, read: nn.Module
+    layer: Layer, sublayer: str, x: Tensor, token: int, recording: Recording, input_norm: nn.Module
 ) -> Callable[[Tensor], Tensor]:
     """What a sub-layer writes at one token as a function of that token's vector (d_model). `read`:
     the LayerNorm it reads through, if any."""
-    if place == "ffn":
-        return lambda v: layer.feed_forward(read(v))
-    if place == "cross":
+    if sublayer == "ffn":
+        return lambda v: layer.feed_forward(input_norm(v))
+    if sublayer == "cross":
         memory = torch.tensor(recording.streams[0].resid[-1])[None]
-        return lambda v: layer.cross(read(v)[None, None], memory)[0, 0]
-    own = next(each for each in recording.attention if each.name == layer.attention.label)
-    allowed = torch.tensor(own.allowed[token : token + 1])
+        return lambda v: layer.cross(input_norm(v)[None, None], memory)[0, 0]
+    attention = next(each for each in recording.attention if each.name == layer.attention.label)
+    allowed = torch.tensor(attention.allowed[token : token + 1])
     # What the others offer is held: to differentiate it for 512 tokens took 16 times as long.
     with torch.no_grad():
-        others = read(x)[None]
-        beside = _Beside(*layer.attention.queries_keys_values(others, others, (), None)[1:], token)
+        inputs = input_norm(x)[None]
+        cache = _FixedKeys(
+            *layer.attention.queries_keys_values(inputs, inputs, (), None)[1:], token
+        )
     return lambda v: layer.attention(
-        read(v)[None, None], read(v)[None, None], allowed, stored=beside
+        input_norm(v)[None, None], input_norm(v)[None, None], allowed, stored=cache
     )[0, 0]

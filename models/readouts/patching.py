@@ -15,7 +15,7 @@ from torch import Tensor
 
 from models.edits import Edit, PatchHead, PatchSite
 from models.layers import Patch
-from models.own_model import OwnModel, kept, place_of, record
+from models.own_model import OwnModel, activations, head_output_site, record
 from models.readouts.logit_lens import states
 from models.results import Effect, Sweep
 from models.transformer import EncoderDecoder
@@ -43,7 +43,7 @@ def heads(
 
     def effects() -> Iterator[Effect]:
         for layer in range(card.n_layer):
-            stream, name = place_of(handle, attention, layer)
+            stream, name = head_output_site(handle, attention, layer)
             for head in range(card.n_head):
                 yield Effect(
                     (layer, head),
@@ -67,16 +67,16 @@ def sites(
     """Every state of a stream at every token that both texts have, in turn taken from the donor's
     run. As `heads` in all else."""
     run = _Run(handle, text, donor, edits, token, id, against)
-    of = next(each for each in run.recording.streams if each.name == stream)
-    names = [name for name in states(of) if name in run.held[stream]]
-    n = min(len(of.tokens), *(len(run.held[stream][name]) for name in names))
+    residual = next(candidate for candidate in run.recording.streams if candidate.name == stream)
+    names = [name for name in states(residual) if name in run.held[stream]]
+    n = min(len(residual.tokens), *(len(run.held[stream][name]) for name in names))
 
     def effects() -> Iterator[Effect]:
         for name in names:
-            for place in range(n):
+            for position in range(n):
                 yield Effect(
-                    (name, place),
-                    run.value(stream, Patch(name, run.held[stream][name], token=place)),
+                    (name, position),
+                    run.value(stream, Patch(name, run.held[stream][name], token=position)),
                 )
 
     return Sweep(run.clean, run.donor, len(names) * n, effects())
@@ -107,26 +107,26 @@ class _Run:
         if not all(0 <= word < handle.card.n_vocab for word in (id, against)):
             raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
         self.token = token
-        self.held = kept(handle, donor, self.edits)
+        self.held = activations(handle, donor, self.edits)
         self.ids = [torch.tensor(stream.ids)[None] for stream in self.recording.streams]
-        last = self.held[self.recording.streams[-1].name]
+        donor_vectors = self.held[self.recording.streams[-1].name]
         self.clean = self.difference(torch.tensor(self.recording.streams[-1].resid[-1]))
         self.donor = self.difference(
-            list(each for name, each in last.items() if not name.endswith(".z"))[-1]
+            list(each for name, each in donor_vectors.items() if not name.endswith(".z"))[-1]
         )
 
-    def difference(self, last: Tensor) -> float:
+    def difference(self, vectors: Tensor) -> float:
         """logit(id) - logit(against) of last vectors (token, d_model); where there are fewer
         tokens, at the last."""
-        one, other = self.handle.model.logits(last[min(self.token, len(last) - 1)])[
+        logit, other_logit = self.handle.model.logits(vectors[min(self.token, len(vectors) - 1)])[
             self.words
         ].tolist()
-        return one - other
+        return logit - other_logit
 
     @torch.inference_mode()
-    def value(self, stream: str, put: Patch) -> float:
+    def value(self, stream: str, patch: Patch) -> float:
         """The difference of the logits with something put into a stream."""
-        model, edits = self.handle.model, (*self.edits, put)
+        model, edits = self.handle.model, (*self.edits, patch)
         if not isinstance(model, EncoderDecoder):
             return self.difference(model(self.ids[0], edits=edits)[0])
         memory = model.encode(self.ids[0], edits=edits if stream == "encoder" else self.edits)

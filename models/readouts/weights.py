@@ -22,21 +22,21 @@ def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[s
     Raises ValueError for no such stream.
     """
     layers = layers_of(handle, stream)
-    last = getattr(
+    last_norm = getattr(
         handle.model,
         "memory_norm"
         if stream == "encoder" and isinstance(handle.model, EncoderDecoder)
         else "last_norm",
     )
-    found: dict[str, tuple[layers_models.Norm | None, int | None]] = (
+    norm_modules: dict[str, tuple[layers_models.Norm | None, int | None]] = (
         {"embed": (handle.model.embedding.norm, None)}
         | {
-            each.name: (each.norm, each.layer)
+            module.name: (module.norm, module.layer)
             for layer in layers
-            for each in layer.modules()
-            if isinstance(each, AddAndNorm)
+            for module in layer.modules()
+            if isinstance(module, AddAndNorm)
         }
-        | {"final": (last.norm, None)}
+        | {"final": (last_norm.norm, None)}
     )
     return {
         name: (
@@ -45,7 +45,7 @@ def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[s
             float(norm.eps),
             not layers_models.is_rms(norm, edits, layer),
         )
-        for name, (norm, layer) in found.items()
+        for name, (norm, layer) in norm_modules.items()
         if norm is not None
     }
 
@@ -53,14 +53,14 @@ def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[s
 def outputs(handle: OwnModel) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its
     bias (layer, d_model)."""
-    made = {}
+    matrices = {}
     for label, attentions in handle.attentions.items():
         slices = [
             _numbers(each.w_o.weight.T).reshape(each.n_head, each.d_head, -1) for each in attentions
         ]
         biases = [_or_zeros(each.w_o.bias, len(each.w_o.weight)) for each in attentions]
-        made[label] = np.stack(slices), np.stack(biases)
-    return made
+        matrices[label] = np.stack(slices), np.stack(biases)
+    return matrices
 
 
 def layers_of(handle: OwnModel, stream: str) -> list[Layer]:
@@ -76,13 +76,13 @@ def layers_of(handle: OwnModel, stream: str) -> list[Layer]:
     return [layer for layer in stacks[stream] if isinstance(layer, Layer)]
 
 
-def looks_at(layer: Layer, stream: Stream, place: str, edits: tuple[Edit, ...]) -> str:
+def input_site(layer: Layer, stream: Stream, sublayer: str, edits: tuple[Edit, ...]) -> str:
     """The site that a sub-layer ("attn", "cross", "ffn") of a layer looks at, before its LayerNorm:
     the state before it wrote, or where the FFN stands beside attention, the one before both."""
-    beside = layer.parallel or applies(edits, SideBySide, layer.layer)
-    first = "attn" if place == "ffn" and beside else place
-    wrote = f"{layer.layer}.{first}.wrote"
-    return next(state for state, site, _ in stream.writes() if site == wrote)
+    is_parallel = layer.parallel or applies(edits, SideBySide, layer.layer)
+    first_sublayer = "attn" if sublayer == "ffn" and is_parallel else sublayer
+    output_site = f"{layer.layer}.{first_sublayer}.wrote"
+    return next(state for state, site, _ in stream.writes() if site == output_site)
 
 
 def _or_zeros(bias: Tensor | None, n: int) -> np.ndarray:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from models.config import Config
-from models.tokenizer import FOR_FILLING, FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, MASKED_LM_SPECIALS, Tokenizer
 from models.training import grammar, masked, next_word, translation
 from models.training.training_config import SEED, Kind, Recipe, Scores, TrainingState, padded
 from models.transformer import Decoder, Encoder, EncoderDecoder
@@ -40,13 +40,15 @@ class Algorithm(Recipe[Kind]):
     config = Config(N_VOCAB, 64, 2, 4, 256, N_POSITIONS)
     steps, check, rate, warm_up = 2000, 250, 2e-3, 100
     shown: tuple[int, ...] = (0, 50, 100, 200, 300, 450, 650, 900, 1200, 1500)
-    specials: tuple[str, ...] = FOR_WRITING
+    specials: tuple[str, ...] = CAUSAL_LM_SPECIALS
     in_half = False
 
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)
         return Tokenizer.train(
-            [grammar.known(rng) for _ in range(N_SENTENCES)], self.config.n_vocab, self.specials
+            [grammar.training_sentence(rng) for _ in range(N_SENTENCES)],
+            self.config.n_vocab,
+            self.specials,
         )
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
@@ -84,15 +86,15 @@ class Induction(Algorithm[Decoder]):
         rng, n = Random(0), 16
         words, (bos, _) = vocabulary_of(tokenizer), tokenizer.ends
         ids = torch.tensor([[bos, *2 * rng.sample(words, n)] for _ in range(100)])
-        said = model.logits(model(ids[:, :-1])).argmax(-1)
-        right = (said[:, n + 1 :] == ids[:, n + 2 :]).float().mean().item()
+        predictions = model.logits(model(ids[:, :-1])).argmax(-1)
+        accuracy = (predictions[:, n + 1 :] == ids[:, n + 2 :]).float().mean().item()
         heads = {
             name: f"{score:.3f} L{layer}H{head}"
             for name, (score, layer, head) in next_word.repetition_scores(
                 model, tokenizer, n
             ).items()
         }
-        return {"accuracy, second time": round(right, 4), **heads}
+        return {"accuracy, second time": round(accuracy, 4), **heads}
 
 
 class Copy(Algorithm[EncoderDecoder]):
@@ -124,14 +126,18 @@ class Copy(Algorithm[EncoderDecoder]):
     def progress(self, model: EncoderDecoder, tokenizer: Tokenizer) -> Scores:
         rng, words, n = Random(0), vocabulary_of(tokenizer), 12
         lists = [rng.sample(words, n) for _ in range(100)]
-        said = translation.greedy(model, tokenizer, lists, 2 * LONGEST_LIST)
-        right = sum(answer == self.answer(each) for each, answer in zip(lists, said)) / len(lists)
+        answers = translation.greedy(model, tokenizer, lists, 2 * LONGEST_LIST)
+        accuracy = sum(answer == self.answer(each) for each, answer in zip(lists, answers)) / len(
+            lists
+        )
         tokens = sum(
-            a == b for each, answer in zip(lists, said) for a, b in zip(self.answer(each), answer)
+            a == b
+            for each, answer in zip(lists, answers)
+            for a, b in zip(self.answer(each), answer)
         ) / (n * len(lists))
         score, layer, head = self.alignment(model, tokenizer, lists)
         return {
-            "lists right": round(right, 4),
+            "lists right": round(accuracy, 4),
             "tokens right": round(tokens, 4),
             "attention to the right place": f"{score:.3f} L{layer}H{head}",
         }
@@ -179,7 +185,10 @@ class Grammar(Algorithm[Decoder]):
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
         bos, eos = tokenizer.ends
         return padded(
-            [[bos, *ids, eos] for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])],
+            [
+                [bos, *ids, eos]
+                for ids in tokenizer.ids([grammar.training_sentence(rng) for _ in range(BATCH)])
+            ],
             tokenizer.padding,
         )
 
@@ -202,7 +211,7 @@ class GrammarMasked(Algorithm[Encoder]):
     config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
     steps = 1500
     shown = (0, 50, 100, 200, 300, 450, 900, 1200)
-    specials = FOR_FILLING
+    specials = MASKED_LM_SPECIALS
 
     def model(self) -> Encoder:
         return Encoder(self.config)
@@ -210,14 +219,17 @@ class GrammarMasked(Algorithm[Encoder]):
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
         cls, sep, _ = tokenizer.fills
         return padded(
-            [[cls, *ids, sep] for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])],
+            [
+                [cls, *ids, sep]
+                for ids in tokenizer.ids([grammar.training_sentence(rng) for _ in range(BATCH)])
+            ],
             tokenizer.padding,
         )
 
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, present = batch
-        hidden, chosen = masked.hide(ids, present, at.tokenizer, at.generator)
-        return masked.loss(model, hidden, ids, present, chosen)
+        masked_ids, chosen = masked.mask_tokens(ids, present, at.tokenizer, at.generator)
+        return masked.loss(model, masked_ids, ids, present, chosen)
 
     @torch.inference_mode()
     def progress(self, model: Encoder, tokenizer: Tokenizer) -> Scores:
@@ -247,27 +259,27 @@ def grammar_scores(
     """On sentences whose combination of words was kept out of training: how often the language, the
     verb's number and the kind of thing are right. `logits_at(before, after)` -> scores (n_vocab) of
     the word between two parts of a sentence."""
-    first = {
+    first_ids = {
         word: ids[0]
         for word in (*grammar.LANGUAGE.values(), "is", "was", "are", "were", *grammar.DEVICES)
         if (ids := tokenizer.ids([word])[0])
     }
     languages = list(dict.fromkeys(grammar.LANGUAGE.values()))
     rng = Random(7)
-    right: dict[str, list[bool]] = {
+    outcomes: dict[str, list[bool]] = {
         "language": [],
         "agreement": [],
         "agreement across a distractor": [],
     }
-    while min(map(len, right.values())) < most // 3:
+    while min(map(len, outcomes.values())) < most // 3:
         text = grammar.sentence(rng)
-        if not grammar.kept_out(text):
+        if not grammar.is_held_out(text):
             continue
         words = text.rstrip(".").split()
-        if words[-1] in first and words[-1] in languages:
+        if words[-1] in first_ids and words[-1] in languages:
             scores = logits_at(" ".join(words[:-1]), ".")
-            right["language"].append(
-                max(languages, key=lambda word: scores[first[word]]) == words[-1]
+            outcomes["language"].append(
+                max(languages, key=lambda word: scores[first_ids[word]]) == words[-1]
             )
         elif (
             words[-2] in ("is", "was", "are", "were")
@@ -277,14 +289,14 @@ def grammar_scores(
             and words[1] != "ripe"
         ):
             scores = logits_at(" ".join(words[:-2]), words[-1] + ".")
-            many = max(scores[first["are"]], scores[first["were"]]) > max(
-                scores[first["is"]], scores[first["was"]]
+            is_plural = max(scores[first_ids["are"]], scores[first_ids["were"]]) > max(
+                scores[first_ids["is"]], scores[first_ids["was"]]
             )
-            wanted = words[-2] in ("are", "were")
-            right["agreement"].append(bool(many) == wanted)
+            expected = words[-2] in ("are", "were")
+            outcomes["agreement"].append(bool(is_plural) == expected)
             if words[1].endswith("s") != words[-3].endswith("s"):
-                right["agreement across a distractor"].append(bool(many) == wanted)
-    return {name: round(sum(each) / len(each), 4) for name, each in right.items()}
+                outcomes["agreement across a distractor"].append(bool(is_plural) == expected)
+    return {name: round(sum(each) / len(each), 4) for name, each in outcomes.items()}
 
 
 # What a small model can be trained without, and what that is in its Config.
@@ -296,7 +308,7 @@ PARTS: dict[str, dict[str, Any]] = {
 }
 
 
-def without(recipe: type[Algorithm], part: str) -> type[Algorithm]:
+def ablated(recipe: type[Algorithm], part: str) -> type[Algorithm]:
     """The same recipe for a model that never has one of the PARTS."""
     return type(
         f"{recipe.__name__}Without{part.capitalize()}",
@@ -309,7 +321,7 @@ def without(recipe: type[Algorithm], part: str) -> type[Algorithm]:
     )
 
 
-WHOLE: dict[str, type[Algorithm[Any]]] = {
+TASKS: dict[str, type[Algorithm[Any]]] = {
     "induction": Induction,
     "copy": Copy,
     "reverse": Reverse,
@@ -317,5 +329,7 @@ WHOLE: dict[str, type[Algorithm[Any]]] = {
     "grammar-masked": GrammarMasked,
 }
 # A model trained without a part, by name: the task and the part.
-LACKING = {f"{task}-no-{part}": (task, part) for task in ("induction", "reverse") for part in PARTS}
-RECIPES = WHOLE | {name: without(WHOLE[task], part) for name, (task, part) in LACKING.items()}
+ABLATIONS = {
+    f"{task}-no-{part}": (task, part) for task in ("induction", "reverse") for part in PARTS
+}
+RECIPES = TASKS | {name: ablated(TASKS[task], part) for name, (task, part) in ABLATIONS.items()}

@@ -82,7 +82,7 @@ PAIRS = (
 
 
 @dataclass(frozen=True)
-class Aligned:
+class WordAlignment:
     """What one pair of words was found to be: `right` (layer, head) bool, and `mean` (layer) for
     the mean of a layer's heads."""
 
@@ -92,9 +92,9 @@ class Aligned:
     mean: np.ndarray
 
 
-def aligned(handle: OwnModel) -> list[Aligned]:
+def word_alignments(handle: OwnModel) -> list[WordAlignment]:
     """Every hand-made pair of words, looked up in the cross-attention of the forced translation."""
-    found = []
+    alignments = []
     for english, french, words in PAIRS:
         recording = record(handle, english, target=french)
         cross = recording.attention[-1].pattern
@@ -105,26 +105,26 @@ def aligned(handle: OwnModel) -> list[Aligned]:
                 _tokens_of(target, recording.stream("decoder"), french)[0] - 1
             )  # the row that says it
             best = cross[:, :, row].argmax(axis=-1)
-            found.append(
-                Aligned(
+            alignments.append(
+                WordAlignment(
                     source,
                     target,
                     np.isin(best, keys),
                     np.isin(cross[:, :, row].mean(axis=1).argmax(axis=-1), keys),
                 )
             )
-    return found
+    return alignments
 
 
 def accuracy(handle: OwnModel) -> dict[str, str | float]:
     """The share of word pairs that are right: by the mean of a layer's heads, for the best layer,
     and by the best single head."""
-    found = aligned(handle)
-    mean = np.mean([one.mean for one in found], axis=0)
-    heads = np.mean([one.right for one in found], axis=0)
+    alignments = word_alignments(handle)
+    mean = np.mean([alignment.mean for alignment in alignments], axis=0)
+    heads = np.mean([alignment.right for alignment in alignments], axis=0)
     layer, head = np.unravel_index(heads.argmax(), heads.shape)
     return {
-        "word pairs": len(found),
+        "word pairs": len(alignments),
         "alignment, mean of a layer's heads": f"{mean.max():.3f} L{mean.argmax()}",
         "alignment, best head": f"{heads.max():.3f} L{layer}H{head}",
     }

@@ -49,7 +49,7 @@ KIND = {
     "grammar-masked": "encoder",
 }
 KIND |= dict.fromkeys(norm_placement_ablation.RECIPES, "encoder")
-KIND |= {name: KIND[task] for name, (task, _) in algorithms.LACKING.items()}
+KIND |= {name: KIND[task] for name, (task, _) in algorithms.ABLATIONS.items()}
 LACK = {
     "positions": "no positions are added to its embeddings",
     "scale": "its scores are not divided by √d_head",
@@ -74,7 +74,7 @@ ABOUT = {
             f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) "
             f"{masked.ANYWHERE_SHARE:.0%} of the rows begin at a random position, so that all "
             f"{masked.Masked.config.n_positions} are met",
-            f"heads {' and '.join(map(str, masked.HEADS_OF_LIKES))} of layer 0 began with W_K "
+            f"heads {' and '.join(map(str, masked.TIED_HEADS))} of layer 0 began with W_K "
             "= W_Q, blind to positions",
             f"in every layer heads {masked.FIRST_PAYING_HEAD} to "
             f"{masked.Masked.config.n_head - 1} paid, at a price of {masked.PRICE}, for what "
@@ -108,7 +108,7 @@ ABOUT = {
             f"rows in the second epoch and {next_word.REPEATED_ROWS[2]:,} in later ones",
             f"from epoch 2 on (counted from 0) {next_word.SAID_TWICE[-1]:,} sentences and "
             f"{next_word.PARAGRAPHS_TWICE[-1]:,} longer texts said twice in an epoch; the first "
-            f"{next_word.FREE} tokens of the second time do not count",
+            f"{next_word.UNCOUNTED_TOKENS} tokens of the second time do not count",
             "sentences of the grammar each in a row by itself; other names in ordinary text "
             "than in the grammar",
             f"rows of at most {', '.join(map(str, next_word.CURRICULUM))} tokens in the "
@@ -206,7 +206,7 @@ ABOUT = {
     },
 }
 
-TWIN = {
+NORM_PLACEMENT_CARD = {
     "data": [*ENGLISH, PRONOUNS],
     "recipe": [
         "the same rows in the same order, hidden alike, from the same first weights: "
@@ -224,13 +224,13 @@ TWIN = {
         "byte.",
     ],
 }
-ONWARD = continued_training.ContinuedEncoder
+RESUMED = continued_training.ContinuedEncoder
 ABOUT["encoder-onward"] = ABOUT["encoder"] | {
     "recipe": [
         "10,500 steps on the data named but the 445 books and the made sentences: rows of at most "
         "24, 48, 64, 128 tokens, a quarter of the tokens hidden, "
         + ADAM.format("1e-3", 400).replace("; seed 1", ""),
-        f"then {ONWARD.steps:,} more (models/training/continued_training.py), on all of it, rows "
+        f"then {RESUMED.steps:,} more (models/training/continued_training.py), on all of it, rows "
         f"of at most "
         f"{masked.LONGEST_ROW} tokens, {masked.ANYWHERE_SHARE:.0%} of them at a random position:",
         *ABOUT["encoder"]["recipe"][:2],
@@ -240,7 +240,7 @@ ABOUT["encoder-onward"] = ABOUT["encoder"] | {
         f"and final marks were free to, the others paid, at a price of {masked.PRICE}, for what a "
         "single token took of a head’s rows beyond a share: fewer sinks",
         "two heads of layer 0 began anew with W_K = W_Q, blind to positions",
-        ADAM.format(f"{ONWARD.rate:g}", ONWARD.warm_up),
+        ADAM.format(f"{RESUMED.rate:g}", RESUMED.warm_up),
         f"batches of at most {masked.BATCH_TOKENS} tokens",
         FILTERED,
     ],
@@ -255,14 +255,14 @@ ABOUT["translator-grown"] = ABOUT["translator"] | {
         *ABOUT["translator"]["recipe"][6:],
     ],
 }
-MORE = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
+MORE_STEPS = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
     "recipe": [
         *ABOUT["translator-grown"]["recipe"],
-        MORE.format(TranslatorContinuation.steps, TranslatorContinuation.rate),
+        MORE_STEPS.format(TranslatorContinuation.steps, TranslatorContinuation.rate),
     ]
 }
-TOLD = sequence_distillation.Retold
+TOLD = sequence_distillation.DistilledTranslator
 ABOUT["translator-retold"] = ABOUT["translator-onward"] | {
     "recipe": [
         *ABOUT["translator-onward"]["recipe"],
@@ -278,13 +278,13 @@ ABOUT["translator-retold"] = ABOUT["translator-onward"] | {
         "(models/training/gender_agreement_pairs.py), none nearly the same as what the app offers",
     ],
 }
-LATER = continued_training.EncoderContinuation
+CONTINUATION = continued_training.EncoderContinuation
 ABOUT["encoder-further"] = ABOUT["encoder-onward"] | {
     "recipe": [
         *ABOUT["encoder-onward"]["recipe"][:-1],
-        MORE.format(LATER.steps, LATER.rate)
-        + f"; now with rows of {LATER.diet.long_rows} tokens among the others, and "
-        f"{LATER.diet.echo_share:.0%} of the sentences twice",
+        MORE_STEPS.format(CONTINUATION.steps, CONTINUATION.rate)
+        + f"; now with rows of {CONTINUATION.diet.long_rows} tokens among the others, and "
+        f"{CONTINUATION.diet.echo_share:.0%} of the sentences twice",
         FILTERED,
     ],
     "limits": [
@@ -298,7 +298,7 @@ ABOUT["decoder-onward"] = ABOUT["decoder"] | {
     "averaged.",
     "recipe": [
         *ABOUT["decoder"]["recipe"][:-1],
-        MORE.format(
+        MORE_STEPS.format(
             unlikelihood_training.ContinuedDecoder.steps,
             unlikelihood_training.ContinuedDecoder.rate,
         ),
@@ -345,14 +345,14 @@ ABOUT["translator-small"] = ABOUT["translator"] | {
     ],
 }
 ABOUT |= {
-    "twin-post": TWIN
+    "twin-post": NORM_PLACEMENT_CARD
     | {
         "summary": (
             "A small encoder of real text with LayerNorm after each sum, as in the paper: one of "
             "two twins."
         ),
     },
-    "twin-pre": TWIN
+    "twin-pre": NORM_PLACEMENT_CARD
     | {
         "summary": (
             "A small encoder of real text with LayerNorm before each sub-layer and once at the "
@@ -370,5 +370,5 @@ ABOUT |= {
         "without": part,
         "task": task,
     }
-    for name, (task, part) in algorithms.LACKING.items()
+    for name, (task, part) in algorithms.ABLATIONS.items()
 }

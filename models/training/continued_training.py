@@ -33,37 +33,37 @@ class ContinuedEncoder(masked.Masked):
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
-        self.config = self.begun.model.config
+        self.config = self.base_model.model.config
 
     @cached_property
-    def begun(self) -> OwnModel:
+    def base_model(self) -> OwnModel:
         return own_model.load("encoder")
 
     @cached_property
-    def resting(self) -> list[list[int]]:
+    def rest_ranking(self) -> list[list[int]]:
         """The heads of each layer, those that rest most first."""
-        share = resting(self.begun, quality_checks.ordinary(self.held_out.sentences))
+        share = rest_share(self.base_model, quality_checks.ordinary_texts(self.held_out.sentences))
         return np.argsort(-share, axis=1).tolist()
 
     @cached_property
     def paying(self) -> list[list[int]]:
-        return [heads[masked.FIRST_PAYING_HEAD :] for heads in self.resting]
+        return [heads[masked.FIRST_PAYING_HEAD :] for heads in self.rest_ranking]
 
     def tokenizer(self) -> Tokenizer:
-        return self.begun.tokenizer
+        return self.base_model.tokenizer
 
     def model(self) -> Encoder:
         model = Encoder(self.config)
-        model.load_state_dict(self.begun.model.state_dict())
+        model.load_state_dict(self.base_model.model.state_dict())
         self.begin(model)
         return model
 
     def begin(self, model: Encoder) -> None:
         """Let some heads begin anew."""
         fresh = Encoder(self.config)
-        masked.look_alike(fresh, masked.HEADS_OF_LIKES)
-        first, begins = (each.attentions()["self"][0] for each in (model, fresh))
-        renew(first, begins, dict(zip(self.paying[0], masked.HEADS_OF_LIKES)))
+        masked.tie_query_key(fresh, masked.TIED_HEADS)
+        attention, fresh_attention = (each.attentions()["self"][0] for each in (model, fresh))
+        reset_heads(attention, fresh_attention, dict(zip(self.paying[0], masked.TIED_HEADS)))
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return super().batches(tokenizer, epoch + self.first_epoch)
@@ -85,7 +85,7 @@ class EncoderContinuation(ContinuedEncoder):
         """Every head goes on as it is."""
 
 
-def resting(handle: OwnModel, texts: Sequence[str]) -> np.ndarray:
+def rest_share(handle: OwnModel, texts: Sequence[str]) -> np.ndarray:
     """What each head gives to the first token and the last two, which are special tokens and a
     final mark, on average over rows and texts, (layer, head)."""
     shares = []
@@ -96,17 +96,19 @@ def resting(handle: OwnModel, texts: Sequence[str]) -> np.ndarray:
 
 
 @torch.no_grad()
-def renew(attention: MultiHeadAttention, fresh: MultiHeadAttention, heads: dict[int, int]) -> None:
+def reset_heads(
+    attention: MultiHeadAttention, fresh: MultiHeadAttention, heads: dict[int, int]
+) -> None:
     """Let heads begin with the weights that others have in `fresh`: new number by old one."""
     d = attention.d_head
     for old, new in heads.items():
-        rows, theirs = slice(old * d, (old + 1) * d), slice(new * d, (new + 1) * d)
-        for one, other in (
+        rows, fresh_rows = slice(old * d, (old + 1) * d), slice(new * d, (new + 1) * d)
+        for matrix, fresh_matrix in (
             (attention.w_q, fresh.w_q),
             (attention.w_k, fresh.w_k),
             (attention.w_v, fresh.w_v),
         ):
-            one.weight[rows] = other.weight[theirs]
-            if one.bias is not None:
-                one.bias[rows] = other.bias[theirs]
-        attention.w_o.weight[:, rows] = fresh.w_o.weight[:, theirs]
+            matrix.weight[rows] = fresh_matrix.weight[fresh_rows]
+            if matrix.bias is not None:
+                matrix.bias[rows] = fresh_matrix.bias[fresh_rows]
+        attention.w_o.weight[:, rows] = fresh.w_o.weight[:, fresh_rows]

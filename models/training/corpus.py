@@ -16,13 +16,13 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
-from models.example_texts import EXAMPLES, TURNED
+from models.example_texts import EXAMPLES, REORDERED_TEXTS
 from models.training import dedup_split, heldout_sentences
 from models.training.grammar import MEN, WOMEN
 
 HELD_OUT_PERCENT = 1.0
 
-UNFIT = re.compile(
+UNSUITABLE = re.compile(
     r"\b(kill\w*|murder\w*|suicid\w*|rap(e|ed|ist|ing)|sex\w*|porn\w*|naked|nude|whore\w*|"
     r"prostitut\w*|bitch\w*|fuck\w*|shit\w*|bastard\w*|"
     r"nazi\w*|hitler|cocaine|heroin|marijuana|drugs?|opium|stab(bed|bing)|strangl\w*|tortur\w*|"
@@ -33,7 +33,7 @@ UNFIT = re.compile(
     r"injun\w*|jews?|gyps(y|ies)|lynch\w*|corpse\w*|blood(y|ied)?)\b",
     re.IGNORECASE,
 )
-UNFIT_IN_FRENCH = re.compile(
+UNSUITABLE_FRENCH = re.compile(
     r"\b(tu(er|é|ée|és|e|ent|ait|a|ons)\b(?= "
     r"(mon|ton|son|le|la|les|un|une|quelqu|tout|des|Tom|Marie|l'|d'))|meurtr\w*|suicid\w*|viol(er|"
     r"é|ée|eur)|sexe|sexuel\w*|"
@@ -63,8 +63,10 @@ def read(data: Path) -> tuple[Corpus, Corpus]:
     missing."""
     rng = Random(0)
     lines = dict.fromkeys([*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)])
-    sentences = [vary_each_name(line, rng) for line in lines if fit(line)]
-    paragraphs = [paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if fit(paragraph)]
+    sentences = [vary_each_name(line, rng) for line in lines if is_suitable(line)]
+    paragraphs = [
+        paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if is_suitable(paragraph)
+    ]
     train, held_out = (
         Corpus(
             tuple(text for text in sentences if is_held_out(text) is wanted),
@@ -91,28 +93,28 @@ def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
     rows = [
         row
         for row in _tatoeba_rows(data, "fra")
-        if fit(row[0]) and not UNFIT_IN_FRENCH.search(row[1])
+        if is_suitable(row[0]) and not UNSUITABLE_FRENCH.search(row[1])
     ]
-    train, held = dedup_split.divide([english for english, _ in rows])
-    answers = {dedup_split.folded(rows[at][1]) for at in held}
+    train, held_out = dedup_split.divide([english for english, _ in rows])
+    held_out_french = {dedup_split.folded(rows[at][1]) for at in held_out}
     rng = Random(0)
-    kept = [
+    training_rows = [
         vary_names(rows[at], rng, *FOR_FRENCH)
         for at in train
-        if dedup_split.folded(rows[at][1]) not in answers
+        if dedup_split.folded(rows[at][1]) not in held_out_french
     ]
-    learned, kept_out = (
+    training_pairs, held_out_pairs = (
         Pairs(tuple(one for one, _ in side), tuple(other for _, other in side))
-        for side in (kept, [rows[at] for at in held])
+        for side in (training_rows, [rows[at] for at in held_out])
     )
-    return learned, kept_out
+    return training_pairs, held_out_pairs
 
 
-def without_french(data: Path) -> list[str]:
+def english_without_french(data: Path) -> list[str]:
     """The English sentences of Tatoeba's German pairs that stand in none of its French ones."""
-    french = set(map(normal, _tatoeba(data, "fra")))
+    french = set(map(normalized, _tatoeba(data, "fra")))
     texts = dict.fromkeys(_tatoeba(data, "deu"))
-    return [text for text in texts if fit(text) and normal(text) not in french]
+    return [text for text in texts if is_suitable(text) and normalized(text) not in french]
 
 
 def read_divided(
@@ -125,10 +127,12 @@ def read_divided(
         for line in dict.fromkeys(
             [*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)]
         )
-        if fit(line)
+        if is_suitable(line)
     ]
-    paragraphs = [paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if fit(paragraph)]
-    train, held = dedup_split.divide(lines)
+    paragraphs = [
+        paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if is_suitable(paragraph)
+    ]
+    train, held_out = dedup_split.divide(lines)
     rng = Random(0)
     return (
         Corpus(
@@ -136,7 +140,8 @@ def read_divided(
             tuple(text for text in paragraphs if not is_held_out(text)),
         ),
         Corpus(
-            tuple(lines[at] for at in held), tuple(text for text in paragraphs if is_held_out(text))
+            tuple(lines[at] for at in held_out),
+            tuple(text for text in paragraphs if is_held_out(text)),
         ),
     )
 
@@ -153,32 +158,32 @@ def read_library(data: Path, men: tuple[str, ...] = MEN, women: tuple[str, ...] 
     fill Tatoeba: without what `read` or `read_divided` holds out, without near duplicates of the
     latter's held-out sentences, and without a paragraph that shares eight words in a row with a
     held-out one."""
-    (_, first_held), (train, held) = read(data), read_divided(data, men, women)
-    kept_out = set(map(normal, (*first_held.sentences, *held.sentences)))
-    old = (*train.paragraphs, *held.paragraphs)
-    seen = set(map(normal, old))
-    held_runs = {run for text in held.paragraphs for run in runs(text)}
-    books = (text for text in dict.fromkeys(_gutenberg_more(data)) if fit(text))
+    (_, first_held_out), (train, held_out) = read(data), read_divided(data, men, women)
+    held_out_keys = set(map(normalized, (*first_held_out.sentences, *held_out.sentences)))
+    paragraphs = (*train.paragraphs, *held_out.paragraphs)
+    paragraph_keys = set(map(normalized, paragraphs))
+    held_out_runs = {run for text in held_out.paragraphs for run in word_runs(text)}
+    books = (text for text in dict.fromkeys(_gutenberg_more(data)) if is_suitable(text))
     return Library(
-        tuple(text for text in train.sentences if normal(text) not in kept_out),
-        tuple(text for text in train.paragraphs if held_runs.isdisjoint(runs(text))),
+        tuple(text for text in train.sentences if normalized(text) not in held_out_keys),
+        tuple(text for text in train.paragraphs if held_out_runs.isdisjoint(word_runs(text))),
         tuple(
             text
             for text in books
             if not is_held_out(text)
-            and normal(text) not in seen
-            and held_runs.isdisjoint(runs(text))
+            and normalized(text) not in paragraph_keys
+            and held_out_runs.isdisjoint(word_runs(text))
         ),
     )
 
 
-def runs(text: str, n: int = 8) -> set[tuple[str, ...]]:
+def word_runs(text: str, n: int = 8) -> set[tuple[str, ...]]:
     """Every n words in a row."""
-    words = normal(text).split()
+    words = normalized(text).split()
     return set(zip(*(words[at:] for at in range(n))))
 
 
-def normal(text: str) -> str:
+def normalized(text: str) -> str:
     """Letters and digits only, lower case: what two spellings of one sentence share."""
     return re.sub(r"[^a-z0-9]+", " ", text.lower()).strip()
 
@@ -189,7 +194,7 @@ def is_held_out(text: str) -> bool:
 
     Names are varied before: two copies of a sentence that got other names count as two sentences.
     """
-    return crc32(normal(text).encode()) % 10_000 < HELD_OUT_PERCENT * 100
+    return crc32(normalized(text).encode()) % 10_000 < HELD_OUT_PERCENT * 100
 
 
 def vary_each_name(text: str, rng: Random) -> str:
@@ -214,23 +219,25 @@ def vary_names(
     People stay as many as they were, and men men and women women. Nothing is replaced where a name
     is not on every side.
     """
-    found: dict[str, None] = dict.fromkeys(NAMES_IN_TATOEBA.findall(texts[0]))
+    names: dict[str, None] = dict.fromkeys(NAMES_IN_TATOEBA.findall(texts[0]))
     if any(
         not re.search(rf"\b{IN_FRENCH.get(name, name)}\b", text)
-        for name in found
+        for name in names
         for text in texts[1:]
     ):
         return texts
-    male = [name for name in found if name in MALE_IN_TATOEBA]
-    new = dict(
+    male = [name for name in names if name in MALE_IN_TATOEBA]
+    replacements = dict(
         zip(
-            [*male, *(name for name in found if name not in male)],
-            [*rng.sample(men, len(male)), *rng.sample(women, len(found) - len(male))],
+            [*male, *(name for name in names if name not in male)],
+            [*rng.sample(men, len(male)), *rng.sample(women, len(names) - len(male))],
         )
     )
-    varied = [NAMES_IN_TATOEBA.sub(lambda match: new[match[0]], texts[0])]
+    varied = [NAMES_IN_TATOEBA.sub(lambda match: replacements[match[0]], texts[0])]
     for text in texts[1:]:
-        by_old: dict[str, str] = {IN_FRENCH.get(name, name): fresh for name, fresh in new.items()}
+        by_old: dict[str, str] = {
+            IN_FRENCH.get(name, name): fresh for name, fresh in replacements.items()
+        }
         varied.append(
             re.sub(rf"\b({'|'.join(by_old)})\b", lambda match: by_old[match[0]], text)
             if by_old
@@ -239,14 +246,14 @@ def vary_names(
     return tuple(varied)
 
 
-def fit(text: str) -> bool:
+def is_suitable(text: str) -> bool:
     """True for a text that may be trained on: nothing violent, sexual or degrading in it, and none
     that the app offers or that models are measured on."""
-    return not UNFIT.search(text) and normal(text) not in _KEPT_OUT
+    return not UNSUITABLE.search(text) and normalized(text) not in _HELD_OUT_KEYS
 
 
-KEPT_OUT = (*EXAMPLES.values(), *TURNED, *heldout_sentences.TEXTS)
-_KEPT_OUT = frozenset(map(normal, KEPT_OUT))
+HELD_OUT_TEXTS = (*EXAMPLES.values(), *REORDERED_TEXTS, *heldout_sentences.TEXTS)
+_HELD_OUT_KEYS = frozenset(map(normalized, HELD_OUT_TEXTS))
 
 
 def _tatoeba(data: Path, language: str) -> list[str]:

@@ -69,15 +69,19 @@ def divide(texts: Sequence[str]) -> tuple[list[int], list[int]]:
     for at, sentence in enumerate(words):
         for pattern in _patterns(sentence):
             by_pattern.setdefault(pattern, []).append(at)
-    held, dropped = set(), set()
+    held_out, dropped = set(), set()
     for at, sentence in enumerate(words):
         if len(sentence) < FEWEST_WORDS or crc32(" ".join(sentence).encode()) % 1000 >= PER_MILLE:
             continue
-        near = {other for pattern in _patterns(sentence) for other in by_pattern[pattern]}
-        if len({words[other] for other in near}) <= MOST_CROWDED:
-            held.add(at)
-            dropped |= near
-    return [at for at in range(len(texts)) if at not in dropped and at not in held], sorted(held)
+        near_duplicates = {
+            other for pattern in _patterns(sentence) for other in by_pattern[pattern]
+        }
+        if len({words[other] for other in near_duplicates}) <= MOST_CROWDED:
+            held_out.add(at)
+            dropped |= near_duplicates
+    return [at for at in range(len(texts)) if at not in dropped and at not in held_out], sorted(
+        held_out
+    )
 
 
 def _patterns(words: tuple[str, ...]) -> set[int]:
@@ -90,7 +94,7 @@ def _patterns(words: tuple[str, ...]) -> set[int]:
     )
 
 
-class Near:
+class NearDuplicates:
     """The near duplicates of some texts: `text in Near(texts)`."""
 
     def __init__(self, texts: Sequence[str]) -> None:

@@ -74,7 +74,7 @@ def evaluate(name: str, data: Path | None) -> None:
     """Measure one shipped model and write its card anew. Raises ValueError where it needs corpora
     and there are none."""
     handle = own_model.load(name)
-    scores, headline = measured(name, handle, data)
+    scores, headline = measure(name, handle, data)
     card = shipped_models.card(name) | {
         "n_parameters": handle.card.n_parameters,
         "headline": headline,
@@ -87,20 +87,20 @@ def evaluate(name: str, data: Path | None) -> None:
 
 def compare(name: str, folder: Path, data: Path | None) -> None:
     """Measure the shipped model and another one, and print both scores line by line."""
-    ours, other = (
-        measured(name, handle, data)[0]
+    shipped, other = (
+        measure(name, handle, data)[0]
         for handle in (own_model.load(name), handle_from(name, folder))
     )
     print(f"{name}: shipped | {folder}")
-    for key in dict.fromkeys((*ours, *other)):
-        print(f"  {key}: {ours.get(key, '-')} | {other.get(key, '-')}")
+    for key in dict.fromkeys((*shipped, *other)):
+        print(f"  {key}: {shipped.get(key, '-')} | {other.get(key, '-')}")
 
 
-def measured(name: str, handle: OwnModel, data: Path | None) -> tuple[dict, str]:
+def measure(name: str, handle: OwnModel, data: Path | None) -> tuple[dict, str]:
     """(scores, headline) of a model. Raises ValueError where it needs corpora and there are
     none."""
     if name not in MEASURES:
-        return small(name, handle)
+        return small_model(name, handle)
     if data is None:
         raise ValueError(
             f"{name} is measured on held-out text: say with --data where the corpora lie"
@@ -112,8 +112,8 @@ def handle_from(name: str, folder: Path) -> OwnModel:
     """A model of the kind of `name` from a run's folder (its newest checkpoint) or from a folder of
     shipped weights with a card."""
     if (folder / "checkpoint.pt").exists():
-        saved = torch.load(folder / "checkpoint.pt", weights_only=True)
-        config, state = saved["config"], saved["model"]
+        checkpoint = torch.load(folder / "checkpoint.pt", weights_only=True)
+        config, state = checkpoint["config"], checkpoint["model"]
     else:
         folder = folder / name if (folder / name).is_dir() else folder
         config = json.loads((folder / "card.json").read_text("utf-8"))["config"]
@@ -131,12 +131,12 @@ def encoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     model = quality_checks.of_kind(handle, Encoder)
     scores = masked.held_out_scores(model, handle.tokenizer, held_out)
     scores |= (
-        quality_checks.choosing(handle)
-        | quality_checks.belonging(handle)
-        | quality_checks.tired(handle)
+        quality_checks.pronoun_heads(handle)
+        | quality_checks.dependency_heads(handle)
+        | quality_checks.example_pronoun_head(handle)
     )
     scores["heads with a sink in an ordinary sentence"] = round(
-        quality_checks.sinking(handle, quality_checks.ordinary(held_out.sentences)), 3
+        quality_checks.sink_share(handle, quality_checks.ordinary_texts(held_out.sentences)), 3
     )
     scores["previous, positions 400 to 510 of 512"] = round(
         previous_far_out(handle, list(held_out.paragraphs)), 3
@@ -161,7 +161,7 @@ def twin(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
 def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     """Perplexity on held-out text, heads on held-out sentences and on repeated text, and how sound
     what it writes is."""
-    learned, (_, held_out) = read_library(data), read_divided(data)
+    training, (_, held_out) = read_library(data), read_divided(data)
     model, tokenizer = quality_checks.of_kind(handle, Decoder), handle.tokenizer
     _, sentences = next_word.perplexity(model, tokenizer, list(held_out.sentences))
     _, paragraphs = next_word.perplexity(model, tokenizer, list(held_out.paragraphs))
@@ -170,10 +170,10 @@ def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
         "perplexity a token, sentences": round(sentences, 2),
         "perplexity a token, paragraphs": round(paragraphs, 2),
     }
-    for kind, held in (("sentences", held_out.sentences), ("paragraphs", held_out.paragraphs)):
-        characters = sum(map(len, held))
+    for kind, documents in (("sentences", held_out.sentences), ("paragraphs", held_out.paragraphs)):
+        characters = sum(map(len, documents))
         scores[f"bits a character, {kind}"] = round(
-            quality_checks.nats(handle, held) / log(2) / characters, 4
+            quality_checks.total_nats(handle, documents) / log(2) / characters, 4
         )
     scores |= {
         f"{name}, held-out sentences": score
@@ -182,20 +182,24 @@ def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     }
     for relation, (score, layer, head) in next_word.repetition_scores(model, tokenizer).items():
         scores[f"{relation}, 24 random tokens said twice"] = f"{score:.3f} L{layer}H{head}"
-    scores["induction, held-out sentences said twice"] = quality_checks.said_twice(
+    scores["induction, held-out sentences said twice"] = quality_checks.repetition_score(
         handle, texts[:40]
     )
-    prompts = quality_checks.beginnings(held_out.sentences[1::7])
-    looping = [quality_checks.loops(ids) for ids in quality_checks.written(handle, prompts, 60)]
+    prompts = quality_checks.text_prompts(held_out.sentences[1::7])
+    looping = [
+        quality_checks.has_loop(ids) for ids in quality_checks.continuations(handle, prompts, 60)
+    ]
     scores[f"greedy texts of 60 tokens without a repeated 8-gram, of {len(prompts)}"] = round(
         1 - sum(looping) / len(looping), 2
     )
-    free = [tokenizer.text(ids) for ids in quality_checks.written(handle, prompts, 40, 0.8)]
-    known = quality_checks.vocabulary(
-        (*learned.sentences, *learned.paragraphs, *learned.books, *grammar.MEN, *grammar.WOMEN)
+    samples = [
+        tokenizer.text(ids) for ids in quality_checks.continuations(handle, prompts, 40, 0.8)
+    ]
+    known_words = quality_checks.vocabulary(
+        (*training.sentences, *training.paragraphs, *training.books, *grammar.MEN, *grammar.WOMEN)
     )
     scores["words it writes at temperature 0.8 that are none"] = round(
-        quality_checks.unknown([text.rpartition(" ")[0] for text in free], known), 4
+        quality_checks.unknown_share([text.rpartition(" ")[0] for text in samples], known_words), 4
     )
     return scores, f"Perplexity on sentences it never saw: {sentences:.0f} a token."
 
@@ -203,35 +207,37 @@ def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
 def translator(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     """BLEU and chrF on held-out sentences, by greedy choice (the longer ones by a beam of 4 too),
     words that are none, and alignment on hand-made pairs."""
-    learned, held_out = read_pairs(data)
-    answers: dict[str, list[str]] = {}
+    training, held_out = read_pairs(data)
+    references: dict[str, list[str]] = {}
     for english, french in zip(held_out.english, held_out.french):
-        answers.setdefault(english, []).append(french)
-    sources = list(answers)
-    long = [text for text in sources if len(text.split()) >= LONG]
+        references.setdefault(english, []).append(french)
+    sources = list(references)
+    long_sources = [text for text in sources if len(text.split()) >= LONG]
     scores: dict[str, float | str] = {
         "held-out sentences": len(sources),
-        f"of them with {LONG} words or more": len(long),
+        f"of them with {LONG} words or more": len(long_sources),
     }
-    said = dict(zip(sources, greedy(handle, sources)))
-    by_beam = dict(zip(long, beam(handle, long)))  # the short ones gain little by it
-    for what, some, answer in (
-        ("greedy, all", sources, said),
-        (f"greedy, {LONG} words or more", long, said),
-        (f"beam of 4, {LONG} words or more", long, by_beam),
+    by_greedy = dict(zip(sources, greedy(handle, sources)))
+    by_beam = dict(
+        zip(long_sources, beam(handle, long_sources))
+    )  # the short ones gain little by it
+    for label, texts, answer in (
+        ("greedy, all", sources, by_greedy),
+        (f"greedy, {LONG} words or more", long_sources, by_greedy),
+        (f"beam of 4, {LONG} words or more", long_sources, by_beam),
     ):
         bleu, single, chrf = bleu_and_chrf(
-            [answer[text] for text in some], [answers[text] for text in some]
+            [answer[text] for text in texts], [references[text] for text in texts]
         )
         scores |= {
-            f"BLEU, {what}": bleu,
-            f"BLEU against one reference, {what}": single,
-            f"chrF, {what}": chrf,
+            f"BLEU, {label}": bleu,
+            f"BLEU against one reference, {label}": single,
+            f"chrF, {label}": chrf,
         }
-    hand_made = greedy(handle, list(heldout_sentences.TO_TRANSLATE))
-    known = quality_checks.vocabulary((*learned.french, *learned.english))
+    translations = greedy(handle, list(heldout_sentences.TO_TRANSLATE))
+    known_words = quality_checks.vocabulary((*training.french, *training.english))
     scores["words that are none, in translations of 60 hand-made sentences"] = round(
-        quality_checks.unknown(hand_made, known), 4
+        quality_checks.unknown_share(translations, known_words), 4
     )
     scores |= alignments.accuracy(handle)
     return (
@@ -249,28 +255,28 @@ def greedy(handle: OwnModel, sources: list[str]) -> list[str]:
         handle.tokenizer,
         sorted(range(len(sources)), key=lambda at: len(sources[at])),
     )
-    said = [""] * len(sources)
+    translations = [""] * len(sources)
     for at in range(0, len(order), 64):
-        some = order[at : at + 64]
+        batch = order[at : at + 64]
         for place, ids in zip(
-            some,
+            batch,
             translation.greedy(
                 quality_checks.of_kind(handle, EncoderDecoder),
                 tokenizer,
-                tokenizer.ids([sources[place] for place in some]),
+                tokenizer.ids([sources[place] for place in batch]),
             ),
         ):
-            said[place] = tokenizer.text(ids)
-    return said
+            translations[place] = tokenizer.text(ids)
+    return translations
 
 
 def beam(handle: OwnModel, sources: list[str], n_beams: int = 4) -> list[str]:
     """The best of a beam search, sentence by sentence."""
-    tokenizer, said = handle.tokenizer, []
+    tokenizer, translations = handle.tokenizer, []
     bos, eos = tokenizer.ends
     for text in tqdm(sources, desc="beam search", mininterval=5):
         tokens, _ = own_model.frame(handle, text)
-        longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
+        longest = generation.max_answer_length(len(tokens.ids), handle.card.n_positions)
         *_, last = generation.beams(
             handle.model,
             [bos],
@@ -279,30 +285,30 @@ def beam(handle: OwnModel, sources: list[str], n_beams: int = 4) -> list[str]:
             longest,
             own_model.memory_of(handle, tokens),
         )
-        said.append(tokenizer.text(last[0].ids))
-    return said
+        translations.append(tokenizer.text(last[0].ids))
+    return translations
 
 
-def bleu_and_chrf(said: list[str], answers: list[list[str]]) -> tuple[float, float, float]:
+def bleu_and_chrf(hypotheses: list[str], targets: list[list[str]]) -> tuple[float, float, float]:
     """(BLEU against all references, BLEU against the first alone, chrF against all), sacrebleu's
     defaults."""
     import sacrebleu
 
-    most = max(map(len, answers))
+    n_references = max(map(len, targets))
     # sacrebleu takes None for a sentence that has no such answer, though its types do not say so.
     references: Any = [
-        [each[at] if at < len(each) else None for each in answers] for at in range(most)
+        [each[at] if at < len(each) else None for each in targets] for at in range(n_references)
     ]
-    first = [[each[0] for each in answers]]
-    bleu = sacrebleu.corpus_bleu(said, references).score
+    first = [[each[0] for each in targets]]
+    bleu = sacrebleu.corpus_bleu(hypotheses, references).score
     return (
         round(bleu, 1),
-        round(sacrebleu.corpus_bleu(said, first).score, 1),
-        round(sacrebleu.corpus_chrf(said, references).score, 1),
+        round(sacrebleu.corpus_bleu(hypotheses, first).score, 1),
+        round(sacrebleu.corpus_chrf(hypotheses, references).score, 1),
     )
 
 
-def small(name: str, handle: OwnModel) -> tuple[dict, str]:
+def small_model(name: str, handle: OwnModel) -> tuple[dict, str]:
     """The small models, by what their recipe measures on what they never saw."""
     scores = algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
     first, value = next(iter(scores.items()))

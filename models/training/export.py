@@ -22,10 +22,12 @@ from models.recording import Recording
 from models.tokenizer import Tokenizer
 from models.training import evaluate, train
 from models.training.cards import ABOUT, ADAM, KIND
-from models.training.net2net import mean
+from models.training.net2net import mean_weights
 from models.transformer import Transformer
 
-APART = 0.006  # how far a weight of a coarse model's pattern may be off on the app's examples
+MAX_PATTERN_ERROR = (
+    0.006  # how far a weight of a coarse model's pattern may be off on the app's examples
+)
 
 
 def main() -> None:
@@ -44,29 +46,31 @@ def main() -> None:
 
 def shipped_as(name: str) -> str:
     """The model that a recipe makes: what goes on from a model's weights takes its place."""
-    for how in ("-onward", "-further", "-grown", "-retold", "-unlooped"):
-        name = name.removesuffix(how)
+    for suffix in ("-onward", "-further", "-grown", "-retold", "-unlooped"):
+        name = name.removesuffix(suffix)
     return name
 
 
 def ship(name: str, run: Path) -> None:
     """Write a run's weights, tokenizer, earlier weights and a card without scores into the model's
     folder."""
-    saved = torch.load(run / "checkpoint.pt", weights_only=True)
-    ships = shipped_as(name)
-    folder = shipped_models.WEIGHTS / ships
+    checkpoint = torch.load(run / "checkpoint.pt", weights_only=True)
+    shipped_name = shipped_as(name)
+    folder = shipped_models.WEIGHTS / shipped_name
     folder.mkdir(parents=True, exist_ok=True)
-    recipe, state = train.recipe_class(name), saved["model"]
+    recipe, state = train.recipe_class(name), checkpoint["model"]
     early = {step: file for step in recipe.shown if (file := run / f"at-{step}.pt").exists()}
-    if ships != name and 0 in early:  # what it began with was shipped, and was kept to be averaged
-        state = mean(state, early.pop(0))
-    save_file(halves(state), folder / "model.safetensors")
+    if (
+        shipped_name != name and 0 in early
+    ):  # what it began with was shipped, and was kept to be averaged
+        state = mean_weights(state, early.pop(0))
+    save_file(half_precision(state), folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
     if early:
-        model = own_model.KINDS[KIND[ships]](Config(**saved["config"])).eval()
+        model = own_model.KINDS[KIND[shipped_name]](Config(**checkpoint["config"])).eval()
         tokenizer = Tokenizer.load(run / "tokenizer.json")
         states = {
-            step: coarse_of(torch.load(early[step], weights_only=True), model, tokenizer)
+            step: quantized(torch.load(early[step], weights_only=True), model, tokenizer)
             for step in sorted(early)
         }
         save_file(
@@ -83,71 +87,77 @@ def ship(name: str, run: Path) -> None:
         else ABOUT[name]
     )
     card = {
-        "name": ships,
-        "kind": KIND[ships],
-        "config": saved["config"],
-        "steps": saved["place"][0],
+        "name": shipped_name,
+        "kind": KIND[shipped_name],
+        "config": checkpoint["config"],
+        "steps": checkpoint["place"][0],
         "checkpoints": sorted(early),
         "headline": "",
         **about,
         "curve": curve(run),
     }
-    if ships != name:
-        there = (folder / "card.json").exists() and not early
-        card = after(shipped_models.card(ships) if there else {}, card)
+    if shipped_name != name:
+        has_card = (folder / "card.json").exists() and not early
+        card = continued_card(shipped_models.card(shipped_name) if has_card else {}, card)
     elif "course" in card:
         card["course"] = str(card["course"]).format(second_epoch(run))
-    shipped_models.write_card(ships, card)
+    shipped_models.write_card(shipped_name, card)
 
 
-def after(before: dict, card: dict) -> dict:
+def continued_card(before: dict, card: dict) -> dict:
     """The card of a run that went on from what was shipped with the card `before`. Where that has
     earlier weights they stay, and steps and losses are counted on."""
     course = card.pop("course", "")
     if not before.get("checkpoints"):
         return card
-    first = before["steps"]
+    steps_before = before["steps"]
     return card | {
-        "steps": first + card["steps"],
+        "steps": steps_before + card["steps"],
         "checkpoints": before["checkpoints"],
-        "course": f"{before['course']} {course.format(f'{first:,}')}",
-        "curve": before["curve"] + [[first + step, loss] for step, loss in card["curve"]],
+        "course": f"{before['course']} {course.format(f'{steps_before:,}')}",
+        "curve": before["curve"] + [[steps_before + step, loss] for step, loss in card["curve"]],
     }
 
 
-def coarse_of(
+def quantized(
     state: quantization.State, model: Transformer, tokenizer: Tokenizer
 ) -> quantization.State:
     """Earlier weights of `model` as coarse as their patterns on the app's examples allow."""
 
-    def patterns(of: quantization.State, target: tuple[int, ...] | None, text: str) -> Recording:
-        model.load_state_dict({name: tensor.float() for name, tensor in of.items()})
+    def patterns(
+        weights: quantization.State, target: tuple[int, ...] | None, text: str
+    ) -> Recording:
+        model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
         return own_model.record(
             own_model.handle_of(model, tokenizer, "early", ""), text, target=target
         )
 
-    fine = [patterns(state, None, text) for text in EXAMPLES.values()]
-    return quantization.as_coarse_as(
+    recordings = [patterns(state, None, text) for text in EXAMPLES.values()]
+    return quantization.coarsest(
         state,
-        lambda rough: all(
-            apart(one, patterns(rough, said(one), one.text)) <= APART for one in fine
+        lambda coarse_state: all(
+            max_difference(
+                recording, patterns(coarse_state, decoder_ids(recording), recording.text)
+            )
+            <= MAX_PATTERN_ERROR
+            for recording in recordings
         ),
     )
 
 
-def said(recording: Recording) -> tuple[int, ...] | None:
+def decoder_ids(recording: Recording) -> tuple[int, ...] | None:
     """The ids that a translator's decoder read, None of a model with one stream."""
     *_, last = recording.streams
     return tuple(map(int, last.ids[1:])) if len(recording.streams) > 1 else None
 
 
-def apart(one: Recording, other: Recording) -> float:
+def max_difference(first: Recording, second: Recording) -> float:
     """The largest difference between the weights of two recordings' patterns."""
-    pairs = zip(one.attention, other.attention)
+    pairs = zip(first.attention, second.attention)
     return max(float(np.abs(a.pattern - b.pattern).max()) for a, b in pairs)
 
 
-def halves(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def half_precision(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The tensors in fp16."""
     return {key: tensor.half().contiguous() for key, tensor in state.items()}
 
@@ -156,8 +166,8 @@ def curve(run: Path) -> list[list[float]]:
     """The loss over the run, as [step, nats] each 50 steps; of a step computed twice after a break,
     the later one."""
     lines = map(json.loads, (run / "log.jsonl").read_text("utf-8").splitlines())
-    found = {line["step"]: line["loss"] for line in lines if "loss" in line}
-    return [[step, found[step]] for step in sorted(found)]
+    losses = {line["step"]: line["loss"] for line in lines if "loss" in line}
+    return [[step, losses[step]] for step in sorted(losses)]
 
 
 def second_epoch(run: Path) -> int:

@@ -10,7 +10,7 @@ from random import Random
 
 Noun = tuple[str, str, bool]  # English, French with its article, feminine
 
-WHO: tuple[Noun, ...] = (
+ACTORS: tuple[Noun, ...] = (
     ("dog", "le chien", False),
     ("cat", "le chat", False),
     ("horse", "le cheval", False),
@@ -35,7 +35,7 @@ WHO: tuple[Noun, ...] = (
     ("spider", "l'araignée", True),
     ("ant", "la fourmi", True),
 )
-WHAT: tuple[Noun, ...] = (
+PLACES: tuple[Noun, ...] = (
     ("road", "la route", True),
     ("river", "la rivière", True),
     ("bridge", "le pont", False),
@@ -50,7 +50,7 @@ WHAT: tuple[Noun, ...] = (
     ("tunnel", "le tunnel", False),
 )
 # English, French masculine, French feminine: said of the one who acts, and of what it meets
-OF_WHO = (
+ACTOR_ADJECTIVES = (
     ("tired", "fatigué", "fatiguée"),
     ("weak", "faible", "faible"),
     ("small", "petit", "petite"),
@@ -60,7 +60,7 @@ OF_WHO = (
     ("lazy", "paresseux", "paresseuse"),
     ("young", "jeune", "jeune"),
 )
-OF_WHAT = (
+PLACE_ADJECTIVES = (
     ("wide", "large", "large"),
     ("long", "long", "longue"),
     ("dark", "sombre", "sombre"),
@@ -71,25 +71,25 @@ OF_WHAT = (
     ("cold", "froid", "froide"),
 )
 # English and French of what is not done, in the past and in the present
-DEEDS = (
+VERBS = (
     (("didn't cross", "n'a pas traversé"), ("doesn't cross", "ne traverse pas")),
     (("did not cross", "n'a pas traversé"), ("does not cross", "ne traverse pas")),
     (("couldn't cross", "n'a pas pu traverser"), ("can't cross", "ne peut pas traverser")),
     (("didn't leave", "n'a pas quitté"), ("doesn't leave", "ne quitte pas")),
     (("didn't look at", "n'a pas regardé"), ("doesn't look at", "ne regarde pas")),
 )
-IS = (("it was", "était"), ("it is", "est"))
-HOW = (("too", "trop"), ("too", "trop"), ("very", "très"))
+COPULAS = (("it was", "était"), ("it is", "est"))
+ADVERBS = (("too", "trop"), ("too", "trop"), ("very", "très"))
 
 
 def pair(rng: Random) -> tuple[str, str]:
     """One English sentence and its French."""
-    who, what = rng.choice(WHO), rng.choice(WHAT)
-    deed, tense = rng.choice(DEEDS), rng.randrange(2)
-    meant, said = (who, OF_WHO) if rng.random() < 0.5 else (what, OF_WHAT)
-    adjective, masculine, feminine = rng.choice(said)
-    (does, fait), (it_is, est), (very, très) = deed[tense], IS[tense], rng.choice(HOW)
-    elle = f"qu'{'elle' if meant[2] else 'il'} {est} {très} {feminine if meant[2] else masculine}"
+    who, what = rng.choice(ACTORS), rng.choice(PLACES)
+    deed, tense = rng.choice(VERBS), rng.randrange(2)
+    noun, adjectives = (who, ACTOR_ADJECTIVES) if rng.random() < 0.5 else (what, PLACE_ADJECTIVES)
+    adjective, masculine, feminine = rng.choice(adjectives)
+    (does, fait), (it_is, est), (very, très) = deed[tense], COPULAS[tense], rng.choice(ADVERBS)
+    elle = f"qu'{'elle' if noun[2] else 'il'} {est} {très} {feminine if noun[2] else masculine}"
     return (
         f"The {who[0]} {does} the {what[0]} because {it_is} {very} {adjective}.",
         f"{who[1][0].upper()}{who[1][1:]} {fait} {what[1]} parce {elle}.",

@@ -104,13 +104,13 @@ def language(rng: Random) -> str:
 
 def agreement(rng: Random) -> str:
     """A verb that agrees with the subject, not with the nearer noun."""
-    one, other = rng.sample(SINGULAR, 2)
-    many = rng.random() < 0.5
-    near = _plural(other) if rng.random() < 0.5 else other
-    subject = _plural(one) if many else one
+    noun, distractor = rng.sample(SINGULAR, 2)
+    plural = rng.random() < 0.5
+    nearer_noun = _plural(distractor) if rng.random() < 0.5 else distractor
+    subject = _plural(noun) if plural else noun
     preposition = rng.choice(("near", "beside", "next to", "behind", "under"))
-    verb = rng.choice(("are", "were") if many else ("is", "was"))
-    return f"The {subject} {preposition} the {near} {verb} {rng.choice(ADJECTIVES)}."
+    verb = rng.choice(("are", "were") if plural else ("is", "was"))
+    return f"The {subject} {preposition} the {nearer_noun} {verb} {rng.choice(ADJECTIVES)}."
 
 
 def sense(rng: Random) -> str:
@@ -165,18 +165,18 @@ def meal(rng: Random) -> str:
 
 
 # What the app offers as examples must not be memory.
-NEVER = frozenset({"Ram pushed Hari.", "Hari pushed Ram.", "Herbivores eat plants."})
+EXCLUDED = frozenset({"Ram pushed Hari.", "Hari pushed Ram.", "Herbivores eat plants."})
 FAMILIES = (language, agreement, sense, deed, meal)
 
 
 def sentence(rng: Random) -> str:
     """One sentence of one family, both drawn from `rng`; never one that the app offers."""
-    while (drawn := rng.choice(FAMILIES)(rng)) in NEVER:
+    while (drawn := rng.choice(FAMILIES)(rng)) in EXCLUDED:
         pass
     return drawn
 
 
-def kept_out(text: str) -> bool:
+def is_held_out(text: str) -> bool:
     """True for a fifth of all combinations of the words that decide a sentence (a country and its
     frame, subject and distractor...).
 
@@ -188,10 +188,10 @@ def kept_out(text: str) -> bool:
     return len(deciding) > 1 and crc32(" ".join(deciding).encode()) % 5 == 0
 
 
-def known(rng: Random) -> str:
+def training_sentence(rng: Random) -> str:
     """A sentence that may be trained on by the models whose scores are measured on the kept-out
     ones."""
-    while kept_out(drawn := sentence(rng)):
+    while is_held_out(drawn := sentence(rng)):
         pass
     return drawn
 

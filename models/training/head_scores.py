@@ -14,17 +14,17 @@ from models.transformer import Transformer
 def mean_scores(handle: OwnModel, texts: list[str]) -> dict[str, np.ndarray]:
     """Each relation's score (layer, head), averaged over the texts that have it; under "broad", the
     entropy share."""
-    found: dict[str, list[np.ndarray]] = {
+    by_relation: dict[str, list[np.ndarray]] = {
         name: [] for name in (*token_relations.RELATIONS, "broad")
     }
     for text in texts:
         recording = record(handle, text)
         attention = recording.attention[0]
         stream = recording.stream(attention.query)
-        for name, mask in token_relations.of(stream.tokens, stream.special).items():
-            found[name].append(token_relations.score(attention.pattern, mask))
-        found["broad"].append(token_relations.entropy(attention.pattern, attention.allowed))
-    return {name: np.nanmean(scores, axis=0) for name, scores in found.items()}
+        for name, mask in token_relations.text_relations(stream.tokens, stream.special).items():
+            by_relation[name].append(token_relations.score(attention.pattern, mask))
+        by_relation["broad"].append(token_relations.entropy(attention.pattern, attention.allowed))
+    return {name: np.nanmean(scores, axis=0) for name, scores in by_relation.items()}
 
 
 def previous_far_out(

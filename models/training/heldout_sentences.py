@@ -173,8 +173,8 @@ TO_TRANSLATE = (
 
 
 def _fields(lines: str) -> list[tuple[str, ...]]:
-    whole = lines.strip().replace("\n|", " |")
-    return [tuple(part.strip() for part in line.split("|")) for line in whole.splitlines()]
+    joined_lines = lines.strip().replace("\n|", " |")
+    return [tuple(part.strip() for part in line.split("|")) for line in joined_lines.splitlines()]
 
 
 PRONOUNS = tuple(_fields(_PRONOUNS))  # (sentence, pronoun, right noun, other noun)
@@ -184,8 +184,8 @@ Pairs = tuple[tuple[str, str], ...]
 
 def _pairs(words: str) -> Pairs:
     """Of "a=b c=d" the words."""
-    found = (pair.partition("=") for pair in words.split())
-    return tuple((one, other) for one, _, other in found)
+    parts = (pair.partition("=") for pair in words.split())
+    return tuple((one, other) for one, _, other in parts)
 
 
 PAIRS: tuple[tuple[str, Pairs, Pairs], ...] = tuple(

@@ -39,7 +39,7 @@ MASKED_SHARE = 0.25
 # A chosen word becomes [MASK] below the first number, stays below the second, and becomes a random
 # word above it. In an echo more words stay or turn random, because telling these two apart is what
 # a look at the same word elsewhere can do.
-MASK_SPLIT, FATE_IN_ECHO = (0.8, 0.9), (0.4, 0.7)
+MASK_SPLIT, ECHO_MASK_SPLIT = (0.8, 0.9), (0.4, 0.7)
 # Pronouns are chosen twice as often, and where they turn, into another pronoun: to tell a "he" that
 # is right from one that stood for "she", it must look for the one it stands for.
 PRONOUN_SHARE, PRONOUN_MASK_SPLIT = 0.5, (0.4, 0.7)
@@ -57,7 +57,7 @@ HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 300, 100
 PARTS = (3, 3, 24)
 N_GRAMMAR, REPEAT_SHARE = 5_000, 0.02
 # Heads of layer 0 whose W_K begins as W_Q, so that a word begins by looking at itself and its like.
-HEADS_OF_LIKES = (6, 7)
+TIED_HEADS = (6, 7)
 # From this head of each layer on, heads pay for every key that takes more than its share of the
 # mean row.
 FIRST_PAYING_HEAD, PRICE = 3, 0.2
@@ -95,17 +95,17 @@ class Masked:
 
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)
-        made = [
+        synthetic = [
             make(rng) for make in (grammar.sentence, pronouns.sentence) for _ in range(N_GRAMMAR)
         ]
         return Tokenizer.train(
-            [*self.corpus.sentences, *self.corpus.paragraphs, *self.corpus.books[::10], *made],
+            [*self.corpus.sentences, *self.corpus.paragraphs, *self.corpus.books[::10], *synthetic],
             self.config.n_vocab,
         )
 
     def model(self) -> Encoder:
         model = Encoder(self.config)
-        look_alike(model, HEADS_OF_LIKES)
+        tie_query_key(model, TIED_HEADS)
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -118,12 +118,12 @@ class Masked:
 
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, present, echo = batch
-        hidden, chosen = hide_words(
+        masked_ids, chosen = mask_words(
             ids, present, WordBoundaries.of(at.tokenizer), at.generator, echo
         )
-        excess = Excess(self.paying)
+        excess = SinkExcess(self.paying)
         x = model(
-            hidden,
+            masked_ids,
             allowed=present[:, None, None, :],
             tape=excess,
             start=self._start(ids, at.generator, at.epoch),
@@ -145,7 +145,7 @@ class Masked:
         return held_out_scores(model, tokenizer, self.held_out)
 
 
-def look_alike(model: Encoder, heads: tuple[int, ...]) -> None:
+def tie_query_key(model: Encoder, heads: tuple[int, ...]) -> None:
     """Let W_K of these heads of layer 0 begin as W_Q, both blind to positions: a word then gives
     most to itself and its like elsewhere."""
     attention, config = model.attentions()["self"][0], model.config
@@ -157,12 +157,12 @@ def look_alike(model: Encoder, heads: tuple[int, ...]) -> None:
         rows = slice(head * config.d_head, (head + 1) * config.d_head)
         with torch.no_grad():
             query = attention.w_q.weight[rows]
-            blind = query - query @ of_positions.T @ of_positions
-            blind *= query.norm() / blind.norm()
-            attention.w_q.weight[rows] = attention.w_k.weight[rows] = blind
+            position_free = query - query @ of_positions.T @ of_positions
+            position_free *= query.norm() / position_free.norm()
+            attention.w_q.weight[rows] = attention.w_k.weight[rows] = position_free
 
 
-class Excess:
+class SinkExcess:
     """A tape that adds up what the paying heads give to a key beyond a share of the mean row: a
     fifth, in short rows three times an even row's. Such a key is a sink; one place in a sentence on
     which most rows rest teaches nobody anything."""
@@ -174,8 +174,8 @@ class Excess:
         if name.endswith(".pattern"):
             heads = self.paying[len(self.found)]
             share = tensor[:, heads].mean(dim=2)  # (batch, head, key)
-            free = max(0.16, 2.4 / share.shape[-1])
-            self.found.append(F.relu(share.float() - free).sum(-1).mean())
+            free_share = max(0.16, 2.4 / share.shape[-1])
+            self.found.append(F.relu(share.float() - free_share).sum(-1).mean())
 
     def mean(self) -> Tensor:
         return torch.stack(self.found).mean()
@@ -212,18 +212,18 @@ def rows(
     corpus: Library, tokenizer: Tokenizer, rng: Random, longest: int, epoch: int, diet: Diet
 ) -> Iterator[list[int]]:
     """One epoch of bare token rows, without [CLS] and [SEP], of at most `longest` - 2 tokens."""
-    some, old, books = (
+    corpus_sentences, paragraphs, books = (
         list(texts[epoch % parts :: parts])
         for texts, parts in zip((corpus.sentences, corpus.paragraphs, corpus.books), PARTS)
     )
-    made = [
+    synthetic = [
         *(grammar.sentence(rng) for _ in range(N_GRAMMAR)),
         *(pronouns.sentence(rng) for _ in range(diet.n_pronouns)),
     ]
-    sentences = tokenizer.ids([*some, *made])
+    sentences = tokenizer.ids([*corpus_sentences, *synthetic])
     rng.shuffle(sentences)
     yield from _packed(sentences, rng, longest - 2, diet.echo_share)
-    for paragraph in tokenizer.ids(old + books):
+    for paragraph in tokenizer.ids(paragraphs + books):
         for at in range(0, len(paragraph), longest - 2):
             yield paragraph[at : at + longest - 2]
     if diet.long_rows:
@@ -288,7 +288,7 @@ def is_echo(row: list[int]) -> bool:
     return len(row) == 2 * half and sorted(row[:half]) == sorted(row[half:])
 
 
-def hide(
+def mask_tokens(
     ids: Tensor,
     present: Tensor,
     tokenizer: Tokenizer,
@@ -298,19 +298,20 @@ def hide(
     """(ids with some words hidden, which): a quarter of the words, hidden as FATE says, or
     FATE_IN_ECHO in rows where `echo` (batch, 1)."""
     cls, sep, mask = tokenizer.fills
-    words = present & (ids != cls) & (ids != sep)
-    chosen = words & (torch.rand(ids.shape, generator=generator) < MASKED_SHARE)
+    ordinary = present & (ids != cls) & (ids != sep)
+    chosen = ordinary & (torch.rand(ids.shape, generator=generator) < MASKED_SHARE)
     fate = torch.rand(ids.shape, generator=generator)
-    random = torch.randint(4, len(tokenizer), ids.shape, generator=generator)
-    unlike = torch.zeros((), dtype=torch.bool) if echo is None else echo
+    random_ids = torch.randint(4, len(tokenizer), ids.shape, generator=generator)
+    is_echo_row = torch.zeros((), dtype=torch.bool) if echo is None else echo
     to_mask, to_stay = (
-        torch.where(unlike, in_echo, usual) for in_echo, usual in zip(FATE_IN_ECHO, MASK_SPLIT)
+        torch.where(is_echo_row, in_echo, usual)
+        for in_echo, usual in zip(ECHO_MASK_SPLIT, MASK_SPLIT)
     )
-    hidden = torch.where(chosen & (fate < to_mask), mask, ids)
-    return torch.where(chosen & (fate > to_stay), random, hidden), chosen
+    masked_ids = torch.where(chosen & (fate < to_mask), mask, ids)
+    return torch.where(chosen & (fate > to_stay), random_ids, masked_ids), chosen
 
 
-def hide_words(
+def mask_words(
     ids: Tensor, present: Tensor, words: WordBoundaries, generator: torch.Generator, echo: Tensor
 ) -> tuple[Tensor, Tensor]:
     """As `hide`, but whole words: all tokens of a word share its fate, and pronouns have their
@@ -325,21 +326,21 @@ def hide_words(
     chosen = ordinary & (chance < torch.where(pronoun, PRONOUN_SHARE, MASKED_SHARE))
     to_mask, to_stay = (
         torch.where(pronoun, of_pronoun, torch.where(echo, in_echo, usual))
-        for of_pronoun, in_echo, usual in zip(PRONOUN_MASK_SPLIT, FATE_IN_ECHO, MASK_SPLIT)
+        for of_pronoun, in_echo, usual in zip(PRONOUN_MASK_SPLIT, ECHO_MASK_SPLIT, MASK_SPLIT)
     )
-    which = torch.randint(0, 3, (*ids.shape, 1), generator=generator)
-    random = torch.where(
+    choice = torch.randint(0, 3, (*ids.shape, 1), generator=generator)
+    random_ids = torch.where(
         pronoun,
-        others.gather(2, which)[..., 0],
+        others.gather(2, choice)[..., 0],
         torch.randint(4, len(tokenizer), ids.shape, generator=generator),
     )
-    hidden = torch.where(chosen & (fate < to_mask), mask, ids)
-    return torch.where(chosen & (fate > to_stay), random, hidden), chosen
+    masked_ids = torch.where(chosen & (fate < to_mask), mask, ids)
+    return torch.where(chosen & (fate > to_stay), random_ids, masked_ids), chosen
 
 
 def loss(
     model: Encoder,
-    hidden: Tensor,
+    masked_ids: Tensor,
     ids: Tensor,
     present: Tensor,
     chosen: Tensor,
@@ -347,7 +348,7 @@ def loss(
 ) -> Tensor:
     """Mean cross-entropy in nats of the chosen places. `hidden`, `ids`, `present`, `chosen`:
     (batch, token)."""
-    x = model(hidden, allowed=present[:, None, None, :], start=start)
+    x = model(masked_ids, allowed=present[:, None, None, :], start=start)
     return cross_entropy(model, x[chosen], ids[chosen])
 
 
@@ -358,14 +359,19 @@ def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> S
     texts = [*held_out.sentences[:HELD_OUT_SENTENCES], *held_out.paragraphs[:HELD_OUT_PARAGRAPHS]]
     cls, sep, _ = tokenizer.fills
     rows = sorted(([cls, *ids[: LONGEST_ROW - 2], sep] for ids in tokenizer.ids(texts)), key=len)
-    held = [padded(rows[at : at + 16], tokenizer.padding) for at in range(0, len(rows), 16)]
+    batches = [padded(rows[at : at + 16], tokenizer.padding) for at in range(0, len(rows), 16)]
     generator = torch.Generator().manual_seed(0)
-    loss, accuracy = _guessed(
-        model, ((ids, *hide(ids, present, tokenizer, generator), present) for ids, present in held)
+    loss, accuracy = _masked_word_scores(
+        model,
+        (
+            (ids, *mask_tokens(ids, present, tokenizer, generator), present)
+            for ids, present in batches
+        ),
     )
     words = WordBoundaries.of(tokenizer)
-    word_loss, word_accuracy = _guessed(
-        model, ((ids, *_masked(ids, present, words, generator), present) for ids, present in held)
+    word_loss, word_accuracy = _masked_word_scores(
+        model,
+        ((ids, *_only_masks(ids, present, words, generator), present) for ids, present in batches),
     )
     return {
         "held_out_loss": loss,
@@ -376,24 +382,26 @@ def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> S
     }
 
 
-def _masked(
+def _only_masks(
     ids: Tensor, present: Tensor, words: WordBoundaries, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """As `hide_words`, and only the words that became [MASK], as where a reader hides one."""
     plain = torch.zeros(len(ids), 1, dtype=torch.bool)
-    hidden, chosen = hide_words(ids, present, words, generator, plain)
+    masked_ids, chosen = mask_words(ids, present, words, generator, plain)
     _, _, mask = words.tokenizer.fills
-    masked = hidden == mask
-    return torch.where(masked, hidden, ids), chosen & masked
+    is_mask = masked_ids == mask
+    return torch.where(is_mask, masked_ids, ids), chosen & is_mask
 
 
-def _guessed(model: Encoder, batches: Iterable[tuple[Tensor, ...]]) -> tuple[float, float]:
+def _masked_word_scores(
+    model: Encoder, batches: Iterable[tuple[Tensor, ...]]
+) -> tuple[float, float]:
     """(mean loss in nats, share of guesses that are right) at the chosen places of batches of (ids,
     hidden, chosen, present)."""
-    total = right = places = 0.0
-    for ids, hidden, chosen, present in batches:
-        logits = model.logits(model(hidden, allowed=present[:, None, None, :])[chosen])
+    total = correct = n_targets = 0.0
+    for ids, masked_ids, chosen, present in batches:
+        logits = model.logits(model(masked_ids, allowed=present[:, None, None, :])[chosen])
         total += F.cross_entropy(logits, ids[chosen], reduction="sum").item()
-        right += (logits.argmax(-1) == ids[chosen]).sum().item()
-        places += chosen.sum().item()
-    return round(total / places, 4), round(right / places, 4)
+        correct += (logits.argmax(-1) == ids[chosen]).sum().item()
+        n_targets += chosen.sum().item()
+    return round(total / n_targets, 4), round(correct / n_targets, 4)

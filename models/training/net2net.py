@@ -65,30 +65,30 @@ class TranslatorContinuation(Grown):
         model.load_state_dict(own_model.load("translator").model.state_dict())
 
 
-def mean(state: dict[str, Tensor], begun: Path) -> dict[str, Tensor]:
+def mean_weights(state: dict[str, Tensor], base_file: Path) -> dict[str, Tensor]:
     """The mean of a run's weights and those that it began with, which lie in the file `begun`."""
-    first = torch.load(begun, weights_only=True)
-    return {name: (tensor + first[name]) / 2 for name, tensor in state.items()}
+    base_state = torch.load(base_file, weights_only=True)
+    return {name: (tensor + base_state[name]) / 2 for name, tensor in state.items()}
 
 
 @torch.no_grad()
-def grow(begun: OwnModel, model: Transformer, tokenizer: Tokenizer) -> None:
+def grow(base: OwnModel, model: Transformer, tokenizer: Tokenizer) -> None:
     """Let a fresh model that is wider or deeper begin as `begun`. Raises ValueError where heads are
     of another width, or the models not both of the paper's kind (post-LN, sinusoids)."""
-    small, large = begun.model.config, model.config
+    small, large = base.model.config, model.config
     if small.d_head != large.d_head or {small.norm, large.norm} != {"post"}:
         raise ValueError("only a post-LN model with heads of the same width can be grown")
-    dims = places(small, large)
-    _grow_words(begun, model, tokenizer, dims)
+    dims = dimension_map(small, large)
+    _grow_words(base, model, tokenizer, dims)
     for name in ("layers", "encoder", "decoder"):
         if hasattr(model, name):
             stack = list(getattr(model, name))
-            _grow_stack(list(getattr(begun.model, name)), stack, dims)
+            _grow_stack(list(getattr(base.model, name)), stack, dims)
     for part in layer_norm(stack[-1].feed_forward_out).parameters():
         part.mul_(sqrt(large.d_model / small.d_model))  # it meets words that are smaller
 
 
-def places(small: Config, large: Config) -> Tensor:
+def dimension_map(small: Config, large: Config) -> Tensor:
     """Where in the wider stream each dimension of the narrow one goes, (small d_model): a pair of
     sine and cosine to the pair of the nearest frequency."""
     pairs = torch.arange(small.d_model // 2)
@@ -96,29 +96,33 @@ def places(small: Config, large: Config) -> Tensor:
     return torch.stack((2 * nearest, 2 * nearest + 1), dim=1).flatten()
 
 
-def pieces(spelled: str, vocabulary: dict[str, int]) -> list[int]:
+def longest_pieces(word: str, vocabulary: dict[str, int]) -> list[int]:
     """A word as the longest pieces of another vocabulary, from left to right. All single bytes are
     in it."""
-    found = []
-    while spelled:
-        size = next(n for n in range(len(spelled), 0, -1) if spelled[:n] in vocabulary)
-        found.append(vocabulary[spelled[:size]])
-        spelled = spelled[size:]
-    return found
+    ids = []
+    while word:
+        size = next(n for n in range(len(word), 0, -1) if word[:n] in vocabulary)
+        ids.append(vocabulary[word[:size]])
+        word = word[size:]
+    return ids
 
 
-def _grow_words(begun: OwnModel, model: Transformer, tokenizer: Tokenizer, dims: Tensor) -> None:
+def _grow_words(base: OwnModel, model: Transformer, tokenizer: Tokenizer, dims: Tensor) -> None:
     """Embeddings and the readout's bias: those of the same words, or the mean of a word's pieces.
     What the stream begins with keeps its size."""
-    known = begun.tokenizer.bpe.get_vocab()
-    old, new = begun.model.embedding, model.embedding
-    bias, old_bias = model.readout_bias, begun.model.readout_bias
+    base_vocabulary = base.tokenizer.bpe.get_vocab()
+    old, new = base.model.embedding, model.embedding
+    bias, old_bias = model.readout_bias, base.model.readout_bias
     assert bias is not None and old_bias is not None  # both have a readout: they write
     new.token.weight *= FRESH
     for word, token in tokenizer.bpe.get_vocab().items():
-        spelled = [known[word]] if word in known else pieces(word, known)
-        new.token.weight[token, dims] = old.token.weight[spelled].mean(0) * old.scale / new.scale
-        bias[token] = old_bias[spelled].mean()
+        piece_ids = (
+            [base_vocabulary[word]]
+            if word in base_vocabulary
+            else longest_pieces(word, base_vocabulary)
+        )
+        new.token.weight[token, dims] = old.token.weight[piece_ids].mean(0) * old.scale / new.scale
+        bias[token] = old_bias[piece_ids].mean()
 
 
 def layer_norm(out: AddAndNorm) -> nn.LayerNorm:
@@ -131,7 +135,7 @@ def _grow_stack(small: list[Layer], large: list[Layer], dims: Tensor) -> None:
     for old, new in zip(small, large):
         _grow_layer(old, new, dims)
     for new in large[len(small) :]:
-        _pass_on(new)
+        _make_identity(new)
     if len(large) > len(small):
         _swap_norms(large[len(small) - 1], large[-1])
 
@@ -176,7 +180,7 @@ def _grow_norm(old: nn.LayerNorm, new: nn.LayerNorm, dims: Tensor) -> None:
     new.bias[dims] = old.bias
 
 
-def _pass_on(layer: Layer) -> None:
+def _make_identity(layer: Layer) -> None:
     """A new layer writes nothing at first."""
     for module in layer.modules():
         if isinstance(module, MultiHeadAttention):

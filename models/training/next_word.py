@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from models.config import Config
-from models.tokenizer import FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, Library, read_divided, read_library
 from models.training.readout_loss import cross_entropy
@@ -37,7 +37,7 @@ REPEATED_ROWS = (60_000, 8_000, 6_000)
 # Sentences said twice in each epoch, another between the two, and paragraphs said twice.
 SAID_TWICE, PARAGRAPHS_TWICE = (0, 3_000, 4_000), (0, 500, 1_500)
 # Tokens at the beginning of a second time that do not count: nothing tells that it begins.
-FREE = 2
+UNCOUNTED_TOKENS = 2
 # An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the
 # other books.
 PARTS = (3, 3, 20)
@@ -72,10 +72,10 @@ def repeated(words: list[int], rng: Random, longest: int) -> list[int]:
     return (period * (longest // len(period) + 1))[: rng.randint(2 * len(period), longest)]
 
 
-def twice(text: list[int], between: list[int]) -> Row:
+def repeated_text(text: list[int], between: list[int]) -> Row:
     """A text, another, and the first once more."""
-    again = len(text) + len(between)
-    return text + between + text, frozenset(range(again, again + FREE))
+    second_start = len(text) + len(between)
+    return text + between + text, frozenset(range(second_start, second_start + UNCOUNTED_TOKENS))
 
 
 def rows(corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iterator[Row]:
@@ -84,27 +84,27 @@ def rows(corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iter
     n_repeated, n_twice, n_paragraphs = (
         each[min(epoch, len(each) - 1)] for each in (REPEATED_ROWS, SAID_TWICE, PARAGRAPHS_TWICE)
     )
-    some, old, books = (
+    sentences, paragraphs, books = (
         tokenizer.ids(list(texts[epoch % parts :: parts]))
         for texts, parts in zip((corpus.sentences, corpus.paragraphs, corpus.books), PARTS)
     )
-    rng.shuffle(some)
+    rng.shuffle(sentences)
     vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
-    frequent = [token for sentence in some[:2000] for token in sentence]
+    frequent = [token for sentence in sentences[:2000] for token in sentence]
     for at in range(n_repeated):
         yield repeated((vocabulary, frequent)[at % 2], rng, longest), ALL_COUNT
     if epoch == 0:
-        yield from ((row, ALL_COUNT) for row in _packed(some[:20_000], rng, longest))
+        yield from ((row, ALL_COUNT) for row in _packed(sentences[:20_000], rng, longest))
         return
-    yield from ((row, ALL_COUNT) for row in _packed(some, rng, longest))
-    for made in tokenizer.ids([grammar.sentence(rng) for _ in range(N_GRAMMAR)]):
-        yield made[:longest], ALL_COUNT
-    fitting = [text for text in some if 5 <= len(text) <= longest // 3]
+    yield from ((row, ALL_COUNT) for row in _packed(sentences, rng, longest))
+    for synthetic in tokenizer.ids([grammar.sentence(rng) for _ in range(N_GRAMMAR)]):
+        yield synthetic[:longest], ALL_COUNT
+    fitting = [text for text in sentences if 5 <= len(text) <= longest // 3]
     for text, between in zip(fitting[:n_twice], fitting[n_twice : 2 * n_twice]):
-        yield twice(text, between)
+        yield repeated_text(text, between)
     for text in rng.sample(books, min(n_paragraphs, len(books))):
-        yield twice(text[: rng.randint(8, longest // 2)], [])
-    for paragraph in (*old, *books):
+        yield repeated_text(text[: rng.randint(8, longest // 2)], [])
+    for paragraph in (*paragraphs, *books):
         for at in range(0, len(paragraph), longest):
             yield paragraph[at : at + longest], ALL_COUNT
 
@@ -164,8 +164,8 @@ def loss(model: Decoder, ids: Tensor, counts: Tensor, start: Tensor | None = Non
     """Mean cross-entropy in nats of every token that counts after the first, given those before it.
     ids, counts (batch, token)."""
     x = model(ids[:, :-1], start=start)
-    wanted = counts[:, 1:]
-    return cross_entropy(model, x[wanted], ids[:, 1:][wanted])
+    is_target = counts[:, 1:]
+    return cross_entropy(model, x[is_target], ids[:, 1:][is_target])
 
 
 @torch.inference_mode()
@@ -205,14 +205,14 @@ def repetition_scores(
 
     model(ids, tape)
     pattern = torch.stack(patterns)  # (layer, head, query, key)
-    again = torch.arange(n + 1, 2 * n + 1)
-    found = {
+    second_positions = torch.arange(n + 1, 2 * n + 1)
+    by_relation = {
         "previous": pattern.diagonal(-1, 2, 3).mean(-1),
-        "induction": pattern[:, :, again, again - n + 1].mean(-1),
+        "induction": pattern[:, :, second_positions, second_positions - n + 1].mean(-1),
     }
     return {
         name: (float(scores.max()), *divmod(int(scores.argmax()), scores.shape[1]))
-        for name, scores in found.items()
+        for name, scores in by_relation.items()
     }
 
 
@@ -237,11 +237,11 @@ class NextWord:
 
     def tokenizer(self) -> Tokenizer:
         rng, corpus = Random(SEED), self.corpus
-        made = (grammar.sentence(rng) for _ in range(N_GRAMMAR))
+        synthetic = (grammar.sentence(rng) for _ in range(N_GRAMMAR))
         return Tokenizer.train(
-            chain(corpus.sentences, corpus.paragraphs, corpus.books[::10], made),
+            chain(corpus.sentences, corpus.paragraphs, corpus.books[::10], synthetic),
             self.config.n_vocab,
-            FOR_WRITING,
+            CAUSAL_LM_SPECIALS,
         )
 
     def model(self) -> Decoder:

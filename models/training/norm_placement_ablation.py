@@ -27,8 +27,8 @@ class Post(masked.Masked):
 
     @cached_property
     def corpus(self) -> Library:
-        learned, _ = read_divided(self.data)
-        return Library(learned.sentences, learned.paragraphs, ())
+        training, _ = read_divided(self.data)
+        return Library(training.sentences, training.paragraphs, ())
 
     @cached_property
     def held_out(self) -> Corpus:
@@ -40,9 +40,9 @@ class Post(masked.Masked):
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, present, echo = batch
         words = masked.WordBoundaries.of(at.tokenizer)
-        hidden, chosen = masked.hide_words(ids, present, words, at.generator, echo)
+        masked_ids, chosen = masked.mask_words(ids, present, words, at.generator, echo)
         start = self._start(ids, at.generator, at.epoch)
-        x = model(hidden, allowed=present[:, None, None, :], start=start)
+        x = model(masked_ids, allowed=present[:, None, None, :], start=start)
         return cross_entropy(model, x[chosen], ids[chosen])
 
 

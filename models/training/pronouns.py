@@ -29,18 +29,18 @@ THEY = tuple(
     guests
     """.split()
 )
-DID = tuple(
+VERBS = tuple(
     """
     thanked helped followed called met visited watched greeted asked invited taught left found
     heard saw forgave praised warned surprised remembered
     """.split()
 )
-FELT = tuple(
+ADJECTIVES = tuple(
     """
     tired happy late ill kind angry hungry afraid lonely busy proud early sad careful lost
     """.split()
 )
-LATER = (
+EVENTS = (
     "went home",
     "began to laugh",
     "sat down",
@@ -69,10 +69,12 @@ GIFTS = (
     "a cup of tea",
 )
 LINK = ("because", "when", "although", "and", "but", "after", "while", "so")
-BEASTS = tuple("dog cat horse cow bird fox rabbit mouse bear sheep donkey animal goat duck".split())
-WEARY = ("tired", "hungry", "weak", "young", "afraid", "old", "lazy", "ill", "sleepy", "thirsty")
+ANIMALS = tuple(
+    "dog cat horse cow bird fox rabbit mouse bear sheep donkey animal goat duck".split()
+)
+STATES = ("tired", "hungry", "weak", "young", "afraid", "old", "lazy", "ill", "sleepy", "thirsty")
 # What a beast does not do, to what, and what that thing is too much of.
-UNDONE = (
+ACTIONS = (
     (
         ("cross", "jump over", "swim across"),
         ("river", "road", "field", "stream", "bridge", "lake"),
@@ -105,28 +107,28 @@ def _person(rng: Random) -> str:
     """Two people (or a person and several) of whom one is "he", "she" or "they"."""
     kinds = rng.sample(("he", "she", "they"), 2)
     pronoun = rng.choice(kinds)
-    (one, other), was = (
+    (noun, rival), be = (
         [_someone(kind, rng) for kind in kinds],
         "were" if pronoun == "they" else "was",
     )
-    first = one[0].upper() + one[1:]
-    did, felt, later, place = (rng.choice(words) for words in (DID, FELT, LATER, PLACES))
+    first = noun[0].upper() + noun[1:]
+    verb, mood, event, place = (rng.choice(words) for words in (VERBS, ADJECTIVES, EVENTS, PLACES))
     return rng.choice(
         (
-            f"{first} {did} {other} {rng.choice(LINK)} {pronoun} {was} {felt}.",
-            f"{first} {did} {other} {rng.choice(LINK)} {pronoun} {later}.",
-            f"{first} {did} {other} at {place}, and then {pronoun} {later}.",
-            f"When {one} {did} {other}, {pronoun} {was} {felt}.",
-            f"After {one} {did} {other}, {pronoun} {later}.",
+            f"{first} {verb} {rival} {rng.choice(LINK)} {pronoun} {be} {mood}.",
+            f"{first} {verb} {rival} {rng.choice(LINK)} {pronoun} {event}.",
+            f"{first} {verb} {rival} at {place}, and then {pronoun} {event}.",
+            f"When {noun} {verb} {rival}, {pronoun} {be} {mood}.",
+            f"After {noun} {verb} {rival}, {pronoun} {event}.",
             (
-                f"{first} gave {other} {rng.choice(GIFTS)} "
-                f"{rng.choice(('because', 'when', 'before', 'and'))} {pronoun} {later}."
+                f"{first} gave {rival} {rng.choice(GIFTS)} "
+                f"{rng.choice(('because', 'when', 'before', 'and'))} {pronoun} {event}."
             ),
-            f"{first} and {other} were at {place} when {pronoun} {later}.",
-            f"{first} {did} {other} yesterday. Today {pronoun} {was} {felt}.",
+            f"{first} and {rival} were at {place} when {pronoun} {event}.",
+            f"{first} {verb} {rival} yesterday. Today {pronoun} {be} {mood}.",
             (
-                f"{first} {later}. {other[0].upper() + other[1:]} {rng.choice(DID)} "
-                f"{_them(kinds[0])} because {pronoun} {was} {felt}."
+                f"{first} {event}. {rival[0].upper() + rival[1:]} {rng.choice(VERBS)} "
+                f"{_them(kinds[0])} because {pronoun} {be} {mood}."
             ),
         )
     )
@@ -134,18 +136,18 @@ def _person(rng: Random) -> str:
 
 def _thing(rng: Random) -> str:
     """A beast and a thing, one of which "it" is by sense."""
-    verbs, things, toos = rng.choice(UNDONE)
-    beast, verb, thing = rng.choice(BEASTS), rng.choice(verbs), rng.choice(things)
-    why = rng.choice(WEARY if rng.random() < 0.5 else toos)
-    not_ = rng.choice(("didn't", "could not", "did not", "would not", "couldn't"))
+    verbs, things, traits = rng.choice(ACTIONS)
+    beast, verb, thing = rng.choice(ANIMALS), rng.choice(verbs), rng.choice(things)
+    trait = rng.choice(STATES if rng.random() < 0.5 else traits)
+    modal = rng.choice(("didn't", "could not", "did not", "would not", "couldn't"))
     return rng.choice(
         (
-            f"The {beast} {not_} {verb} the {thing} because it was too {why}.",
+            f"The {beast} {modal} {verb} the {thing} because it was too {trait}.",
             (
-                f"The {beast} {not_} {verb} the {thing} because it was "
-                f"{rng.choice(('very', 'so'))} {why}."
+                f"The {beast} {modal} {verb} the {thing} because it was "
+                f"{rng.choice(('very', 'so'))} {trait}."
             ),
-            f"The {thing} was there, but the {beast} {not_} {verb} it because it was too {why}.",
+            f"The {thing} was there, but the {beast} {modal} {verb} it because it was too {trait}.",
         )
     )
 

@@ -26,7 +26,12 @@ ORDINARY, N_ORDINARY = (
     range(8, 17),
     60,
 )  # words of an ordinary sentence, and how many of them are looked at
-TIRED = ("The animal didn't cross the street because it was too tired.", "it", "animal", "street")
+EXAMPLE_PRONOUN = (
+    "The animal didn't cross the street because it was too tired.",
+    "it",
+    "animal",
+    "street",
+)
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
@@ -37,7 +42,7 @@ def of_kind(handle: OwnModel, kind: type[Kind]) -> Kind:
     return handle.model
 
 
-def places(recording: Recording, word: str, text: str) -> list[int]:
+def token_positions(recording: Recording, word: str, text: str) -> list[int]:
     """The places of the tokens that make up a word's first occurrence as a whole word."""
     if not (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)):
         raise ValueError(f"{word!r} is no word of {text!r}")
@@ -46,27 +51,27 @@ def places(recording: Recording, word: str, text: str) -> list[int]:
     return [at for at, (a, b) in enumerate(spans) if a < end and b > start and a >= 0]
 
 
-def given(handle: OwnModel, text: str, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+def pair_attention(handle: OwnModel, text: str, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
     """What every head gives from the first word of each pair to the second, (pair, layer, head)."""
     recording = record(handle, text)
     pattern = recording.attention[0].pattern
     return np.stack(
         [
-            pattern[:, :, places(recording, one, text)[-1]][
-                ..., places(recording, other, text)
+            pattern[:, :, token_positions(recording, query, text)[-1]][
+                ..., token_positions(recording, key, text)
             ].sum(-1)
-            for one, other in pairs
+            for query, key in pairs
         ]
     )
 
 
-def choosing(handle: OwnModel) -> dict[str, str]:
+def pronoun_heads(handle: OwnModel) -> dict[str, str]:
     """The head that best tells which of two nouns a pronoun stands for: what it gives the one that
     fits, what the other, how often it gives the first more. `on the other half`: the same for the
     head that is best on every second sentence, on those between."""
-    both = np.stack(
+    attention = np.stack(
         [
-            given(handle, text, ((pronoun, right), (pronoun, other)))
+            pair_attention(handle, text, ((pronoun, right), (pronoun, other)))
             for text, pronoun, right, other in heldout_sentences.PRONOUNS
         ]
     )  # (sentence, 2, layer, head)
@@ -74,62 +79,65 @@ def choosing(handle: OwnModel) -> dict[str, str]:
     def best(rows: np.ndarray) -> tuple[int, int]:
         return np.unravel_index((rows[:, 0] - rows[:, 1]).mean(0).argmax(), rows.shape[2:])
 
-    def told(rows: np.ndarray, head: tuple[int, int]) -> str:
+    def summary(rows: np.ndarray, head: tuple[int, int]) -> str:
         right, other = rows[:, 0, *head], rows[:, 1, *head]
         share = (right > other).mean()
         return (
             f"{right.mean():.2f} and {other.mean():.2f}, more in {share:.0%}, L{head[0]}H{head[1]}"
         )
 
-    even, odd = both[::2], both[1::2]
+    even, odd = attention[::2], attention[1::2]
     return {
-        "pronoun to the noun that fits and to the other": told(both, best(both)),
-        "the same, head chosen on half of the sentences, measured on the rest": told(
+        "pronoun to the noun that fits and to the other": summary(attention, best(attention)),
+        "the same, head chosen on half of the sentences, measured on the rest": summary(
             odd, best(even)
         ),
     }
 
 
-def belonging(handle: OwnModel) -> dict[str, str]:
+def dependency_heads(handle: OwnModel) -> dict[str, str]:
     """The best heads from determiners to their nouns and from verbs to their subjects."""
-    found = {}
+    best_heads = {}
     for name, at in (("determiner to its noun", 0), ("verb to its subject", 1)):
         scores = np.concatenate(
-            [given(handle, text, (one, other)[at]) for text, one, other in heldout_sentences.PAIRS]
+            [
+                pair_attention(handle, text, (determiners, verbs)[at])
+                for text, determiners, verbs in heldout_sentences.PAIRS
+            ]
         ).mean(0)
         layer, head = np.unravel_index(scores.argmax(), scores.shape)
-        found[name] = f"{scores.max():.3f} L{layer}H{head}"
-    return found
+        best_heads[name] = f"{scores.max():.3f} L{layer}H{head}"
+    return best_heads
 
 
-def tired(handle: OwnModel) -> dict[str, str]:
+def example_pronoun_head(handle: OwnModel) -> dict[str, str]:
     """The head that most ties "it" to "animal" in the app's first sentence, and what it gives to
     "street"."""
-    text, it, animal, street = TIRED
-    to_animal, to_street = given(handle, text, ((it, animal), (it, street)))
+    text, it, animal, street = EXAMPLE_PRONOUN
+    to_animal, to_street = pair_attention(handle, text, ((it, animal), (it, street)))
     layer, head = np.unravel_index((to_animal - to_street).argmax(), to_animal.shape)
-    said = f"{to_animal[layer, head]:.2f} and {to_street[layer, head]:.2f}, L{layer}H{head}"
-    return {"“it” to “animal” and to “street” in the app’s first sentence": said}
+    summary = f"{to_animal[layer, head]:.2f} and {to_street[layer, head]:.2f}, L{layer}H{head}"
+    return {"“it” to “animal” and to “street” in the app’s first sentence": summary}
 
 
-def sinking(handle: OwnModel, texts: Sequence[str]) -> float:
+def sink_share(handle: OwnModel, texts: Sequence[str]) -> float:
     """The share of heads that have a sink, mean over the texts."""
     shares = []
     for text in texts:
         pattern = record(handle, text).attention[0].pattern
         mean = pattern.mean(axis=2)  # (layer, head, key)
-        sunk = (mean >= SINK) & (mean >= SINK_LIFT / pattern.shape[-1])
-        shares.append(sunk.any(-1).mean())
+        is_sink = (mean >= SINK) & (mean >= SINK_LIFT / pattern.shape[-1])
+        shares.append(is_sink.any(-1).mean())
     return float(np.mean(shares))
 
 
-def ordinary(texts: Sequence[str]) -> list[str]:
+def ordinary_texts(texts: Sequence[str]) -> list[str]:
     """Some texts of ordinary length."""
     return [text for text in texts if len(text.split()) in ORDINARY][:N_ORDINARY]
 
 
 @torch.inference_mode()
-def nats(handle: OwnModel, texts: Sequence[str]) -> float:
+def total_nats(handle: OwnModel, texts: Sequence[str]) -> float:
     """Nats that a decoder needs for all of the texts together, each by itself and cut to what it
     takes."""
     total, model = 0.0, of_kind(handle, Decoder)
@@ -142,27 +150,27 @@ def nats(handle: OwnModel, texts: Sequence[str]) -> float:
     return total
 
 
-def said_twice(handle: OwnModel, texts: Sequence[str]) -> str:
+def repetition_score(handle: OwnModel, texts: Sequence[str]) -> str:
     """The best induction head over the second time that texts are said, mean attention."""
-    found = []
+    diagonals = []
     for text in texts:
         recording = record(handle, f"{text} {text}")
         pattern = recording.attention[0].pattern
         n = (pattern.shape[-1] - 1) // 2
-        again = np.arange(n + 1, 2 * n + 1)
-        found.append(pattern[:, :, again, again - n + 1].mean(-1))
-    scores = np.mean(found, axis=0)
+        second_positions = np.arange(n + 1, 2 * n + 1)
+        diagonals.append(pattern[:, :, second_positions, second_positions - n + 1].mean(-1))
+    scores = np.mean(diagonals, axis=0)
     layer, head = np.unravel_index(scores.argmax(), scores.shape)
     return f"{scores.max():.3f} L{layer}H{head}"
 
 
 @torch.inference_mode()
-def written(
+def continuations(
     handle: OwnModel, prompts: Sequence[str], n: int, temperature: float = 0.0
 ) -> list[list[int]]:
     """What a decoder writes after each prompt: `n` token ids, the likeliest each time or drawn at a
     temperature; the end is no token."""
-    generator, said = torch.Generator().manual_seed(0), []
+    generator, continuations = torch.Generator().manual_seed(0), []
     for prompt in prompts:
         ids = [handle.tokenizer.ends[0], *handle.tokenizer.ids([prompt])[0]]
         start = len(ids)
@@ -174,26 +182,26 @@ def written(
                 ids.append(int(torch.multinomial(p, 1, generator=generator)))
             else:
                 ids.append(int(logits.argmax()))
-        said.append(ids[start:])
-    return said
+        continuations.append(ids[start:])
+    return continuations
 
 
-def loops(ids: Sequence[int], n: int = 8) -> bool:
+def has_loop(ids: Sequence[int], n: int = 8) -> bool:
     """True where a run of `n` tokens comes a second time."""
     runs = [tuple(ids[at : at + n]) for at in range(len(ids) - n + 1)]
     return len(set(runs)) < len(runs)
 
 
-def beginnings(texts: Sequence[str], n: int = 50, words: int = 4) -> list[str]:
+def text_prompts(texts: Sequence[str], n: int = 50, words: int = 4) -> list[str]:
     """The first words of texts, as prompts."""
     long = [text for text in texts if len(text.split()) > words + 2]
     return [" ".join(text.split()[:words]) for text in long[:n]]
 
 
-def unknown(texts: Sequence[str], known: set[str]) -> float:
+def unknown_share(texts: Sequence[str], known_words: set[str]) -> float:
     """The share of the words of texts that are not among the `known` ones, in lower case."""
     words = [word.lower().replace("’", "'") for text in texts for word in WORD.findall(text)]
-    return sum(word not in known for word in words) / max(1, len(words))
+    return sum(word not in known_words for word in words) / max(1, len(words))
 
 
 def vocabulary(texts: Sequence[str]) -> set[str]:

@@ -18,7 +18,7 @@ from models.transformer import Transformer
 ROWS = 128
 
 
-def cross_entropy(model: Transformer, x: Tensor, wanted: Tensor, smoothing: float = 0.0) -> Tensor:
+def cross_entropy(model: Transformer, x: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
     """Mean cross-entropy in nats of saying `wanted` (row) from last vectors x (row, d_model), for a
     model with a tied readout.
 
@@ -26,7 +26,11 @@ def cross_entropy(model: Transformer, x: Tensor, wanted: Tensor, smoothing: floa
     the products are made in its type.
     """
     return _CrossEntropy.apply(
-        model.before_readout(x), model.embedding.token.weight, model.readout_bias, wanted, smoothing
+        model.before_readout(x),
+        model.embedding.token.weight,
+        model.readout_bias,
+        targets,
+        smoothing,
     )
 
 
@@ -37,30 +41,34 @@ class _CrossEntropy(torch.autograd.Function):
         x: Tensor,
         matrix: Tensor,
         bias: Tensor,
-        wanted: Tensor,
+        targets: Tensor,
         smoothing: float,
     ) -> Tensor:
-        kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
+        dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
         with torch.autocast("cpu", enabled=False):
             n, n_vocab = len(x), len(matrix)
-            x, matrix = x.to(kind), matrix.to(kind)
-            slope = torch.empty(n, n_vocab, dtype=kind)  # of the loss, by score
+            x, matrix = x.to(dtype), matrix.to(dtype)
+            gradient = torch.empty(n, n_vocab, dtype=dtype)  # of the loss, by score
             total = torch.zeros(())
             for at in range(0, n, ROWS):
                 logits = (x[at : at + ROWS] @ matrix.T).float() + bias
-                right = wanted[at : at + ROWS, None]
+                target_ids = targets[at : at + ROWS, None]
                 top = logits.amax(1, keepdim=True)
-                said = logits.gather(1, right)
-                mean = logits.mean(1, keepdim=True) if smoothing else said
-                share = logits.sub_(top).exp_()
-                whole = share.sum(1, keepdim=True)
-                total += (whole.log() + top - (1 - smoothing) * said - smoothing * mean).sum()
-                share.div_(whole * n)
+                target_logits = logits.gather(1, target_ids)
+                mean = logits.mean(1, keepdim=True) if smoothing else target_logits
+                probabilities = logits.sub_(top).exp_()
+                partition = probabilities.sum(1, keepdim=True)
+                total += (
+                    partition.log() + top - (1 - smoothing) * target_logits - smoothing * mean
+                ).sum()
+                probabilities.div_(partition * n)
                 if smoothing:
-                    share.sub_(smoothing / n_vocab / n)
-                share.scatter_add_(1, right, torch.full_like(said, -(1 - smoothing) / n))
-                slope[at : at + ROWS] = share
-            ctx.save_for_backward(x, matrix, slope)
+                    probabilities.sub_(smoothing / n_vocab / n)
+                probabilities.scatter_add_(
+                    1, target_ids, torch.full_like(target_logits, -(1 - smoothing) / n)
+                )
+                gradient[at : at + ROWS] = probabilities
+            ctx.save_for_backward(x, matrix, gradient)
         return total / n
 
     @staticmethod

@@ -22,8 +22,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from models import own_model, shipped_models
-from models.attention import Stored, is_own
-from models.generation import penalty
+from models.attention import KVCache, is_self_attention
+from models.generation import length_penalty
 from models.tokenizer import Tokenizer
 from models.training import corpus, dedup_split, gender_agreement_pairs, net2net
 from models.training.training_config import half_helps, padded
@@ -31,16 +31,16 @@ from models.training.translation import Pair
 from models.transformer import EncoderDecoder
 
 BEAMS, AT_ONCE = 4, 32
-FAR = 1.0  # nats behind the best hypothesis: not followed any longer
+MAX_SCORE_GAP = 1.0  # nats behind the best hypothesis: not followed any longer
 FEWEST_WORDS = 6  # a shorter sentence has little to say in another way
 AGREEMENTS = 3_000  # pairs an epoch
 NEAREST_SHARE = 0.4  # of the pairs whose French is replaced by the nearest hypothesis
 SUREST_SHARE = 0.8  # of the sentences without French that are read
 Hypothesis = tuple[list[int], float]  # bare ids, and what they are ranked by
-Told = dict[str, list[tuple[str, float]]]  # hypotheses with their scores in nats, best first
+Hypotheses = dict[str, list[tuple[str, float]]]  # hypotheses with their scores in nats, best first
 
 
-class Retold(net2net.TranslatorContinuation):
+class DistilledTranslator(net2net.TranslatorContinuation):
     """The recipe of the shipped translator's last steps. What they end at is shipped and no mean:
     that says "il" of a street that is too wide."""
 
@@ -50,16 +50,16 @@ class Retold(net2net.TranslatorContinuation):
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
-        self.alone = alone(data, self.held_out.english)
+        self.alone = untranslated_sentences(data, self.held_out.english)
 
     @cached_property
-    def told(self) -> Told:
-        return told([*dict.fromkeys(long_ones(self.train.english)), *self.alone])
+    def told(self) -> Hypotheses:
+        return teacher_hypotheses([*dict.fromkeys(long_texts(self.train.english)), *self.alone])
 
     @cached_property
     def surest(self) -> list[Pair]:
         """Sentences without French and the best hypothesis of each, but for the least sure."""
-        best = [(text, *said[0]) for text in self.alone if (said := self.told[text])]
+        best = [(text, *hypotheses[0]) for text in self.alone if (hypotheses := self.told[text])]
         best.sort(key=lambda row: -row[2])
         return [(text, french) for text, french, _ in best[: int(SUREST_SHARE * len(best))]]
 
@@ -67,43 +67,49 @@ class Retold(net2net.TranslatorContinuation):
     def nearest(self) -> dict[Pair, str]:
         """The hypothesis nearest to the French of each pair."""
         return {
-            (english, french): max(self.told[english], key=lambda one: alike(one[0], french))[0]
+            (english, french): max(self.told[english], key=lambda one: similarity(one[0], french))[
+                0
+            ]
             for english, french in zip(self.train.english, self.train.french)
             if self.told.get(english)
         }
 
     def pairs(self, epoch: int, rng: Random) -> list[Pair]:
-        again = [
+        distilled = [
             (pair[0], self.nearest.get(pair, pair[1])) if rng.random() < NEAREST_SHARE else pair
             for pair in super().pairs(epoch, rng)
         ]
-        near = dedup_split.Near(corpus.KEPT_OUT)
+        near_duplicates = dedup_split.NearDuplicates(corpus.HELD_OUT_TEXTS)
         pairs = (gender_agreement_pairs.pair(rng) for _ in range(AGREEMENTS))
-        return [*again, *self.surest, *(pair for pair in pairs if pair[0] not in near)]
+        return [
+            *distilled,
+            *self.surest,
+            *(pair for pair in pairs if pair[0] not in near_duplicates),
+        ]
 
 
-def alone(data: Path, held_out: Sequence[str]) -> list[str]:
+def untranslated_sentences(data: Path, held_out: Sequence[str]) -> list[str]:
     """Tatoeba's English sentences that have German and no French, none of them nearly the same as a
     held-out one, with varied names."""
-    near, rng = dedup_split.Near(held_out), Random(0)
+    near_duplicates, rng = dedup_split.NearDuplicates(held_out), Random(0)
     return [
         corpus.vary_names((text,), rng, *corpus.FOR_FRENCH)[0]
-        for text in long_ones(corpus.without_french(data))
-        if text not in near
+        for text in long_texts(corpus.english_without_french(data))
+        if text not in near_duplicates
     ]
 
 
-def long_ones(texts: Sequence[str]) -> list[str]:
+def long_texts(texts: Sequence[str]) -> list[str]:
     """The texts that have enough words."""
     return [text for text in texts if len(text.split()) >= FEWEST_WORDS]
 
 
-def alike(one: str, other: str) -> float:
+def similarity(first: str, second: str) -> float:
     """How much of two texts is the same, from 0 to 1."""
-    return SequenceMatcher(None, one.split(), other.split(), autojunk=False).ratio()
+    return SequenceMatcher(None, first.split(), second.split(), autojunk=False).ratio()
 
 
-def told(texts: Sequence[str]) -> Told:
+def teacher_hypotheses(texts: Sequence[str]) -> Hypotheses:
     """The shipped translator's hypotheses of each text, read from a file below runs/ where the same
     weights have written them before."""
     weights = (shipped_models.WEIGHTS / "translator" / "model.safetensors").read_bytes()
@@ -113,30 +119,30 @@ def told(texts: Sequence[str]) -> Told:
         file.parent.mkdir(exist_ok=True)
         handle = own_model.load("translator")
         assert isinstance(handle.model, EncoderDecoder)
-        made = dict(zip(texts, searched(handle.model, handle.tokenizer, texts)))
-        file.write_text(json.dumps(made))
+        hypotheses = dict(zip(texts, beam_hypotheses(handle.model, handle.tokenizer, texts)))
+        file.write_text(json.dumps(hypotheses))
     return json.loads(file.read_text())
 
 
-def searched(
+def beam_hypotheses(
     model: EncoderDecoder, tokenizer: Tokenizer, texts: Sequence[str]
 ) -> Iterator[list[tuple[str, float]]]:
     """The hypotheses of each text by beam search, many texts at a time, best first."""
     ids = tokenizer.ids(list(texts))
     order = sorted(range(len(ids)), key=lambda at: len(ids[at]))
-    found: dict[int, list[tuple[str, float]]] = {}
+    by_index: dict[int, list[tuple[str, float]]] = {}
     for start in tqdm(range(0, len(order), AT_ONCE)):
-        some = order[start : start + AT_ONCE]
+        batch = order[start : start + AT_ONCE]
         with torch.autocast("cpu", torch.bfloat16, enabled=half_helps()):
-            hypotheses = search(model, tokenizer, [ids[at] for at in some])
-        for at, beams in zip(some, hypotheses):
-            found[at] = [(tokenizer.text(said), score) for said, score in beams]
-    return (found[at] for at in range(len(ids)))
+            hypotheses = search(model, tokenizer, [ids[at] for at in batch])
+        for at, beams in zip(batch, hypotheses):
+            by_index[at] = [(tokenizer.text(ids_out), score) for ids_out, score in beams]
+    return (by_index[at] for at in range(len(ids)))
 
 
-def is_over(ended: list[Hypothesis], live: float, n: int) -> bool:
+def is_complete(completed: list[Hypothesis], best_live: float, n: int) -> bool:
     """True where enough hypotheses have ended, or what still grows lies far behind the best one."""
-    return len(ended) >= n or any(score > live + FAR for _, score in ended)
+    return len(completed) >= n or any(score > best_live + MAX_SCORE_GAP for _, score in completed)
 
 
 @torch.inference_mode()
@@ -149,45 +155,50 @@ def search(
     ids, present = padded([[*source, eos] for source in sources], tokenizer.padding)
     allowed = present[:, None, None]
     memory = model.encode(ids, allowed).repeat_interleave(n, 0)
-    rows, stored = len(sources), Stored()
-    said = torch.full((rows, n, 1), bos)
+    rows, stored = len(sources), KVCache()
+    sequences = torch.full((rows, n, 1), bos)
     total = torch.full((rows, n), float("-inf"))
     total[:, 0] = 0.0  # all beams begin alike: one of them counts
-    ended: list[list[Hypothesis]] = [[] for _ in sources]
-    over = [False] * rows
+    completed: list[list[Hypothesis]] = [[] for _ in sources]
+    done = [False] * rows
     for length in range(1, 2 * ids.shape[1] + 10):
-        new = said[:, :, -1:].flatten(0, 1)
+        new = sequences[:, :, -1:].flatten(0, 1)
         x = model.decode(new, memory, allowed.repeat_interleave(n, 0), stored=stored)
         logprobs = model.logits(x[:, -1]).float().log_softmax(-1).view(rows, n, -1)
-        total, which = (total[..., None] + logprobs).flatten(1).topk(2 * n)
-        beam, token = which // logprobs.shape[-1], which % logprobs.shape[-1]
-        said = torch.cat((_taken(said, beam), token[..., None]), dim=-1)
-        ends, divisor = token == eos, penalty(length)
-        found = ends[:, :n] & total[:, :n].isfinite()
-        for row, at in found.nonzero().tolist():
-            if not over[row]:
-                ended[row].append((said[row, at, 1:-1].tolist(), float(total[row, at]) / divisor))
-        total, kept = torch.where(ends, float("-inf"), total).topk(n)
-        said = _taken(said, kept)
+        total, choices = (total[..., None] + logprobs).flatten(1).topk(2 * n)
+        beam, token = choices // logprobs.shape[-1], choices % logprobs.shape[-1]
+        sequences = torch.cat((_select_beams(sequences, beam), token[..., None]), dim=-1)
+        ends, divisor = token == eos, length_penalty(length)
+        newly_completed = ends[:, :n] & total[:, :n].isfinite()
+        for row, at in newly_completed.nonzero().tolist():
+            if not done[row]:
+                completed[row].append(
+                    (sequences[row, at, 1:-1].tolist(), float(total[row, at]) / divisor)
+                )
+        total, survivors = torch.where(ends, float("-inf"), total).topk(n)
+        sequences = _select_beams(sequences, survivors)
         live = (total[:, 0] / divisor).tolist()
-        over = [was or is_over(beams, best, n) for was, beams, best in zip(over, ended, live)]
-        if all(over):
+        done = [
+            was_done or is_complete(beams, best, n)
+            for was_done, beams, best in zip(done, completed, live)
+        ]
+        if all(done):
             break
-        parents = (beam.gather(1, kept) + torch.arange(rows)[:, None] * n).flatten()
+        parents = (beam.gather(1, survivors) + torch.arange(rows)[:, None] * n).flatten()
         stored = _reordered(stored, parents)
-    return [sorted(beams, key=lambda one: -one[1])[:n] for beams in ended]
+    return [sorted(beams, key=lambda one: -one[1])[:n] for beams in completed]
 
 
-def _taken(said: Tensor, which: Tensor) -> Tensor:
+def _select_beams(sequences: Tensor, parents: Tensor) -> Tensor:
     """Of each row's hypotheses (row, beam, token) those that `which` (row, new beam) names."""
-    return said.gather(1, which[..., None].expand(-1, -1, said.shape[-1]))
+    return sequences.gather(1, parents[..., None].expand(-1, -1, sequences.shape[-1]))
 
 
-def _reordered(stored: Stored, parents: Tensor) -> Stored:
+def _reordered(stored: KVCache, parents: Tensor) -> KVCache:
     """The cache of the hypotheses that go on; the source that they read is the same."""
-    return Stored(
+    return KVCache(
         {
-            name: (k[parents], v[parents]) if is_own(name) else (k, v)
+            name: (k[parents], v[parents]) if is_self_attention(name) else (k, v)
             for name, (k, v) in stored.kept.items()
         }
     )

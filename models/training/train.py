@@ -50,7 +50,7 @@ ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "translator-small": translation.SmallTranslator,
     "translator-grown": net2net.Grown,
     "translator-onward": net2net.TranslatorContinuation,
-    "translator-retold": sequence_distillation.Retold,
+    "translator-retold": sequence_distillation.DistilledTranslator,
     **norm_placement_ablation.RECIPES,
 }
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)
@@ -179,7 +179,7 @@ class TrainingRun:
             torch.save(self.model.state_dict(), self.folder / f"at-{self.step}.pt")
 
     def _save(self) -> None:
-        new = self.folder / "checkpoint.new"
+        temporary_file = self.folder / "checkpoint.new"
         torch.save(
             {
                 "model": self.model.state_dict(),
@@ -189,21 +189,21 @@ class TrainingRun:
                 "dropout": torch.get_rng_state(),
                 "place": (self.step, self.epoch, self.at),
             },
-            new,
+            temporary_file,
         )
-        new.replace(self.folder / "checkpoint.pt")
+        temporary_file.replace(self.folder / "checkpoint.pt")
         self.saved = time.monotonic()
 
     def _resume(self) -> None:
         file = self.folder / "checkpoint.pt"
         if not file.exists():
             return
-        saved = torch.load(file, weights_only=True)
-        self.model.load_state_dict(saved["model"])
-        self.optimizer.load_state_dict(saved["optimizer"])
-        self.generator.set_state(saved["generator"])
-        self.dropout = saved["dropout"]
-        self.step, self.epoch, self.at = saved["place"]
+        checkpoint = torch.load(file, weights_only=True)
+        self.model.load_state_dict(checkpoint["model"])
+        self.optimizer.load_state_dict(checkpoint["optimizer"])
+        self.generator.set_state(checkpoint["generator"])
+        self.dropout = checkpoint["dropout"]
+        self.step, self.epoch, self.at = checkpoint["place"]
 
 
 def recipe_of(name: str, data: Path | None) -> Recipe[Any]:

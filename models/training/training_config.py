@@ -22,7 +22,7 @@ from models.transformer import FeedForward, Transformer
 SEED = 1
 Kind = TypeVar("Kind", bound=Transformer)
 Scores = dict[str, float | str]
-MOMENT = 0.1  # seconds that trying out one kind of number may take
+TRIAL_SECONDS = 0.1  # seconds that trying out one kind of number may take
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ def with_dropout(model: Transformer, share: float) -> None:
     (section 5.4 of the paper). The model's own
     code knows no dropout: it falls away with the run."""
 
-    def dropped(module: nn.Module, inputs: tuple, wrote: Tensor) -> Tensor:
-        return F.dropout(wrote, share, module.training)
+    def apply_dropout(module: nn.Module, inputs: tuple, output: Tensor) -> Tensor:
+        return F.dropout(output, share, module.training)
 
     for module in model.modules():
         if isinstance(module, (MultiHeadAttention, FeedForward)):
-            module.register_forward_hook(dropped)
+            module.register_forward_hook(apply_dropout)
 
 
 @cache
@@ -93,13 +93,13 @@ def half_helps() -> bool:
     def seconds(kind: torch.dtype) -> float:
         a, b = torch.ones(512, 256, dtype=kind), torch.ones(256, 1024, dtype=kind)
         a @ b
-        best, until = math.inf, perf_counter() + MOMENT
+        best, deadline = math.inf, perf_counter() + TRIAL_SECONDS
         for _ in range(48):
-            began = perf_counter()
+            start = perf_counter()
             a @ b
-            best = min(best, perf_counter() - began)
+            best = min(best, perf_counter() - start)
             # without instructions for it one product can take 500 times as long: one says enough
-            if perf_counter() > until:
+            if perf_counter() > deadline:
                 break
         return best
 

@@ -11,9 +11,9 @@ from random import Random
 import torch
 from torch import Tensor
 
-from models.attention import Stored
+from models.attention import KVCache
 from models.config import Config
-from models.tokenizer import FOR_WRITING, Tokenizer
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training.corpus import Pairs, read_pairs
 from models.training.readout_loss import cross_entropy
 from models.training.training_config import SEED, TrainingState, padded, with_dropout
@@ -47,18 +47,18 @@ SPACES = str.maketrans("\u00a0\u202f\u2009", "   ")
 Pair = tuple[str, str]
 
 
-def roughened(english: str, french: str, rng: Random) -> tuple[str, str]:
+def noisy_pair(english: str, french: str, rng: Random) -> tuple[str, str]:
     """A pair as it is, or now and then without its final mark on both sides, or with its English in
     lower case."""
-    fate = rng.random()
-    if fate < BARE_SHARE and english[-1:] in ".!?" and french[-1:] in ".!?":
+    draw = rng.random()
+    if draw < BARE_SHARE and english[-1:] in ".!?" and french[-1:] in ".!?":
         return english[:-1], french[:-1].rstrip()
-    if fate > 1 - LOWER_SHARE:
+    if draw > 1 - LOWER_SHARE:
         return english.lower(), french
     return english, french
 
 
-def joined(first: Pair, second: Pair, rng: Random) -> Pair:
+def joined_pair(first: Pair, second: Pair, rng: Random) -> Pair:
     """Two pairs as one: a sentence after the other, or the two linked by "and" or "but" where both
     state something and the second begins with a word that can stand inside a sentence."""
     states = all(text[-1:] == "." and text[:-1].count(".") == 0 for text in (*first, *second))
@@ -73,14 +73,16 @@ def joined(first: Pair, second: Pair, rng: Random) -> Pair:
     return english, french
 
 
-def widened(pairs: list[Pair], rng: Random) -> list[Pair]:
+def later_epoch_pairs(pairs: list[Pair], rng: Random) -> list[Pair]:
     """The pairs of a later epoch: fewer of the shortest, and joined ones added."""
-    kept = [pair for pair in pairs if len(pair[0].split()) >= SHORT or rng.random() < SHORT_SHARE]
-    more = (
-        joined(rng.choice(pairs), rng.choice(pairs), rng)
+    remaining = [
+        pair for pair in pairs if len(pair[0].split()) >= SHORT or rng.random() < SHORT_SHARE
+    ]
+    joined_pairs = (
+        joined_pair(rng.choice(pairs), rng.choice(pairs), rng)
         for _ in range(int(JOINED_SHARE * len(pairs)))
     )
-    return [*kept, *more]
+    return [*remaining, *joined_pairs]
 
 
 def batches(
@@ -124,8 +126,8 @@ def loss(
     memory_allowed = source_present[:, None, None]
     memory = model.encode(source, memory_allowed)
     x = model.decode(target[:, :-1], memory, memory_allowed)
-    wanted = target_present[:, 1:]
-    return cross_entropy(model, x[wanted], target[:, 1:][wanted], smoothing)
+    is_target = target_present[:, 1:]
+    return cross_entropy(model, x[is_target], target[:, 1:][is_target], smoothing)
 
 
 @torch.inference_mode()
@@ -138,9 +140,9 @@ def greedy(
     ids, present = padded([[*source, eos] for source in sources], tokenizer.padding)
     allowed = present[:, None, None]
     memory = model.encode(ids, allowed)
-    stored = Stored()
+    stored = KVCache()
     token = torch.full((len(sources), 1), bos)
-    said: list[list[int]] = [[] for _ in sources]
+    outputs: list[list[int]] = [[] for _ in sources]
     done = torch.zeros(len(sources), dtype=torch.bool)
     for _ in range(longest):
         token = model.logits(model.decode(token, memory, allowed, stored=stored)[:, -1:]).argmax(-1)
@@ -148,8 +150,8 @@ def greedy(
         if done.all():
             break
         for row in (~done).nonzero().flatten().tolist():
-            said[row].append(int(token[row, 0]))
-    return said
+            outputs[row].append(int(token[row, 0]))
+    return outputs
 
 
 class SmallTranslator:
@@ -169,8 +171,8 @@ class SmallTranslator:
         return Tokenizer.train(
             [*dict.fromkeys(self.train.english), *self.train.french],
             self.config.n_vocab,
-            FOR_WRITING,
-            elides=self.elides,
+            CAUSAL_LM_SPECIALS,
+            with_elisions=self.elides,
         )
 
     def model(self) -> EncoderDecoder:
@@ -181,7 +183,7 @@ class SmallTranslator:
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         rng = Random(SEED + epoch)
         pairs = self.pairs(epoch, rng)
-        english, french = zip(*(roughened(*pair, rng) for pair in pairs))
+        english, french = zip(*(noisy_pair(*pair, rng) for pair in pairs))
         yield from batches(
             tokenizer.ids(list(english)),
             tokenizer.ids(list(french)),
@@ -208,11 +210,11 @@ class SmallTranslator:
             n = int(batch[3][:, 1:].sum())
             total += loss(model, batch, smoothing=0.0).item() * n
             count += n
-        shown = [side[::300] for side in (self.held_out.english, self.held_out.french)]
-        said = greedy(model, tokenizer, tokenizer.ids(list(shown[0])))
+        samples = [side[::300] for side in (self.held_out.english, self.held_out.french)]
+        translations = greedy(model, tokenizer, tokenizer.ids(list(samples[0])))
         return {
             "held_out_loss": round(total / count, 4),
-            **{source: tokenizer.text(ids) for source, ids in zip(shown[0], said)},
+            **{source: tokenizer.text(ids) for source, ids in zip(samples[0], translations)},
         }
 
 
@@ -227,4 +229,4 @@ class Translation(SmallTranslator):
 
     def pairs(self, epoch: int, rng: Random) -> list[Pair]:
         pairs = super().pairs(epoch, rng)
-        return widened(pairs, rng) if epoch >= len(self.curriculum) - 1 else pairs
+        return later_epoch_pairs(pairs, rng) if epoch >= len(self.curriculum) - 1 else pairs

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from models import own_model
-from models.attention import Stored
+from models.attention import KVCache
 from models.tokenizer import Tokenizer
 from models.training import next_word
 from models.training.corpus import Library, read_library
@@ -28,7 +28,7 @@ FIRST_EPOCH = len(next_word.CURRICULUM) + 2  # long rows; not the draws of the f
 WRITERS, LONGEST = 24, 64  # rows that are written on, and tokens that are written
 SHORTEST_START, LONGEST_START = 4, 16  # tokens of a row that are given
 RUN = 4  # tokens that make up a run
-LEAST = 1e-4  # of 1 - p: a surer word costs no more, and has nothing to learn from it
+MIN_COMPLEMENT = 1e-4  # of 1 - p: a surer word costs no more, and has nothing to learn from it
 
 
 class ContinuedDecoder(next_word.NextWord):
@@ -46,9 +46,9 @@ class ContinuedDecoder(next_word.NextWord):
         return own_model.load("decoder").tokenizer
 
     def model(self) -> Decoder:
-        begun = own_model.load("decoder").model
-        model = Decoder(begun.config)
-        model.load_state_dict(begun.state_dict())
+        base = own_model.load("decoder").model
+        model = Decoder(base.config)
+        model.load_state_dict(base.state_dict())
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -68,52 +68,57 @@ class Unlooped(ContinuedDecoder):
 
     @cached_property
     def corpus(self) -> Library:
-        whole = read_library(self.data, next_word.MEN, next_word.WOMEN)
-        return replace(whole, books=whole.books[:: self.books])
+        library = read_library(self.data, next_word.MEN, next_word.WOMEN)
+        return replace(library, books=library.books[:: self.books])
 
     def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         loss = super().loss(model, batch, at)
         if torch.rand((), generator=at.generator) >= self.share:
             return loss
-        return loss + price(model, batch[0], at.tokenizer, at.generator)
+        return loss + repetition_penalty(model, batch[0], at.tokenizer, at.generator)
 
 
-def price(model: Decoder, ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator) -> Tensor:
+def repetition_penalty(
+    model: Decoder, ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator
+) -> Tensor:
     """What the model pays for saying again what stands there already, in nats a token that it
     writes: -log(1 - p) of each word or mark in a run met before, where it writes on from the
     beginnings of the rows `ids` (batch, token), always by the likeliest token. The rest of a word
     is no choice: priced too, "don't" became "don yet"."""
     size = int(torch.randint(SHORTEST_START, LONGEST_START + 1, (), generator=generator)) + 1
-    picked = torch.randperm(len(ids), generator=generator)[:WRITERS]
+    row_indices = torch.randperm(len(ids), generator=generator)[:WRITERS]
     starts = [
         row
-        for row in ids[picked, :size]
-        if tokenizer.padding not in row and not any(again(row.tolist(), 2))
+        for row in ids[row_indices, :size]
+        if tokenizer.padding not in row and not any(repeated_tokens(row.tolist(), 2))
     ]
     if not starts or ids.shape[1] < size:
         return torch.zeros(())
-    written = write_on(model, torch.stack(starts), list(tokenizer.special), LONGEST)
-    counted = [
-        [is_again and is_choice(token, tokenizer) for is_again, token in zip(again(row, RUN), row)]
-        for row in written.tolist()
+    generated = continuations(model, torch.stack(starts), list(tokenizer.special), LONGEST)
+    penalties = [
+        [
+            is_again and is_choice(token, tokenizer)
+            for is_again, token in zip(repeated_tokens(row, RUN), row)
+        ]
+        for row in generated.tolist()
     ]
-    paid = torch.tensor(counted)[:, size:]
-    logits = model.logits(model(written[:, :-1])[:, size - 1 :][paid])
-    said = written[:, size:][paid]
-    p = logits.float().softmax(-1).gather(-1, said[:, None])
-    return -(1 - p).clamp_min(LEAST).log().sum() / paid.numel()
+    is_penalized = torch.tensor(penalties)[:, size:]
+    logits = model.logits(model(generated[:, :-1])[:, size - 1 :][is_penalized])
+    generated_ids = generated[:, size:][is_penalized]
+    p = logits.float().softmax(-1).gather(-1, generated_ids[:, None])
+    return -(1 - p).clamp_min(MIN_COMPLEMENT).log().sum() / is_penalized.numel()
 
 
-def again(row: Sequence[int], n: int) -> list[bool]:
+def repeated_tokens(row: Sequence[int], n: int) -> list[bool]:
     """For each token whether it is part of a run of `n` tokens that stands further left too."""
-    met: set[tuple[int, ...]] = set()
-    found = [False] * len(row)
+    seen_runs: set[tuple[int, ...]] = set()
+    flags = [False] * len(row)
     for start in range(len(row) - n + 1):
         run = tuple(row[start : start + n])
-        if run in met:
-            found[start : start + n] = [True] * n
-        met.add(run)
-    return found
+        if run in seen_runs:
+            flags[start : start + n] = [True] * n
+        seen_runs.add(run)
+    return flags
 
 
 def is_choice(token: int, tokenizer: Tokenizer) -> bool:
@@ -123,12 +128,12 @@ def is_choice(token: int, tokenizer: Tokenizer) -> bool:
 
 
 @torch.no_grad()
-def write_on(model: Decoder, starts: Tensor, never: list[int], n: int) -> Tensor:
+def continuations(model: Decoder, starts: Tensor, excluded: list[int], n: int) -> Tensor:
     """Rows (batch, token) and `n` tokens more, the likeliest each time, none of `never`."""
-    stored, rows = Stored(), starts
+    stored, rows = KVCache(), starts
     for _ in range(n):
-        given = rows if rows is starts else rows[:, -1:]
-        logits = model.logits(model(given, stored=stored)[:, -1])
-        logits[:, never] = float("-inf")
+        inputs = rows if rows is starts else rows[:, -1:]
+        logits = model.logits(model(inputs, stored=stored)[:, -1])
+        logits[:, excluded] = float("-inf")
         rows = torch.cat((rows, logits.argmax(-1, keepdim=True)), dim=1)
     return rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.analysis import anatomy, head_naming
-from explorer.analysis.attention import strongest
+from explorer.analysis.attention import strongest_cell
 from explorer.components import anatomy as anatomy_components
 from explorer.components.figure_caption import Picture
 from explorer.layout import controls
@@ -59,11 +59,11 @@ def choose(on: Subject) -> tuple[head_naming.Head, tuple[int, int]]:
     the strongest finding is seen in."""
     attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
     named = controls.named_heads(on.recording, attention)
-    layer, head = url_state.whole("layer", layers), url_state.whole("head", heads)
+    layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
     first = None
     if layer is not None and head is not None:
         shown = named[layer * heads + head]
-    elif (first := controls.first(on.recording, attention)) is not None:
+    elif (first := controls.opening_finding(on.recording, attention)) is not None:
         shown = named[first.layer * heads + first.head]
     else:
         shown = max(named, key=head_naming.clarity)
@@ -75,13 +75,15 @@ def choose(on: Subject) -> tuple[head_naming.Head, tuple[int, int]]:
     if cell := asked(row, len(on.axes.keys)):
         return shown, cell
     pattern = attention.pattern[shown.layer, shown.head]
-    return shown, strongest(pattern, attention.allowed, row, column)
+    return shown, strongest_cell(pattern, attention.allowed, row, column)
 
 
 def held(on: Subject) -> tuple[int | None, int | None]:
     """The row or, between two texts, the column that is held on the Attention page."""
-    row = url_state.whole("token", len(on.axes.rows))
-    return row, url_state.whole("source", len(on.axes.keys) if on.across and row is None else 0)
+    row = url_state.whole_number("token", len(on.axes.rows))
+    return row, url_state.whole_number(
+        "source", len(on.axes.keys) if on.across and row is None else 0
+    )
 
 
 def asked(row: int | None, n_keys: int) -> tuple[int, int] | None:
@@ -98,7 +100,7 @@ def opened(on: Subject, head: head_naming.Head, at: tuple[int, int]) -> CellView
     """A cell of a head, taken apart."""
     cell = anatomy.cell(on.recording, on.attention, head.layer, head.head, *at)
     outputs = outputs_of(on)
-    done = outputs and anatomy.written(on.recording, on.attention, head.layer, at[0], outputs)
+    done = outputs and anatomy.head_outputs(on.recording, on.attention, head.layer, at[0], outputs)
     return CellView(on, head, cell, outputs, done)
 
 
@@ -116,7 +118,7 @@ def matrix(on: Subject, head: head_naming.Head) -> str:
     called = "" if head.name == head_naming.NO_PATTERN else f": **{head.name}**"
     st.markdown(f"Layer {head.layer}, head {head.head}{called}. Choose a cell.")
     what = (on.attention.name, "anatomy matrix", *at)
-    token = cache.name_of(on.recording, *what)
+    token = cache.picture_name(on.recording, *what)
     data = on.kept(
         what,
         lambda: anatomy_components.matrix(

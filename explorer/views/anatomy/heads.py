@@ -68,9 +68,9 @@ def three_forms(shown: CellView) -> None:
     what = ("forms", cell.layer, cell.query)
     found = on.kept(
         what,
-        lambda: anatomy.forms(on.recording, on.attention, cell.layer, cell.query, outputs),
+        lambda: anatomy.output_forms(on.recording, on.attention, cell.layer, cell.query, outputs),
     )
-    token, top = on.name(*what), anatomy.top_of(found)
+    token, top = on.name(*what), anatomy.largest_component(found)
     names = ("Per position", "Matrices, then concat", "A sum over heads")
     vectors = (found.per_position, found.concatenated, found.by_head)
     n_head, d_v = on.attention.v.shape[1], on.attention.v.shape[-1]

@@ -64,7 +64,7 @@ def numbers_of(shown: CellView) -> None:
     cell, written = shown.cell, "None"
     if shown.done is not None:
         asked = f"recording, of, {cell.layer}, {cell.query}"
-        written = f"anatomy.written({asked}, model.outputs()[of.name])"
+        written = f"anatomy.head_outputs({asked}, model.outputs()[of.name])"
     at = cell.layer, cell.head, cell.query, cell.key
     shown.on.more(
         ("explorer.analysis import anatomy, csv",),

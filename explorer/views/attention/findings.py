@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.attention import HeadView
-from explorer.analysis.findings import CROWD, Finding, worth
+from explorer.analysis.findings import CROWD, Finding, select_findings
 from explorer.layout import controls
 from explorer.layout.current_recording import take_text
 from explorer.text import findings, glossary
@@ -24,8 +24,8 @@ MOST = 5
 def show(on: AttentionState, view: HeadView) -> None:
     """The headline, which says what is on screen, and the buttons under it, the strongest finding's
     first. Of a text without words it says nothing."""
-    found = controls.found(on.recording)
-    chosen = worth(found, MOST)
+    found = controls.recording_findings(on.recording)
+    chosen = select_findings(found, MOST)
     if not chosen:
         return
     # With a head or a word that the reader chose the headline is about that.
@@ -123,7 +123,7 @@ def button(at: int, one: Finding) -> None:
         findings.short(one),
         key=f"worth {at}",
         help=findings.headline(one) + ". " + findings.evidence(one),
-        on_click=controls.take,
+        on_click=controls.open_finding,
         args=(one,),
         icon=":material/arrow_outward:" if elsewhere else None,
     )
@@ -133,7 +133,7 @@ def button(at: int, one: Finding) -> None:
 
 def retype(text: str, one: Finding) -> None:
     """Change the one word, and stay at the finding's head and word."""
-    controls.take(one)
+    controls.open_finding(one)
     take_text(text.replace(*one.retype, 1))
     for name, value in one.address:
         st.session_state[name] = value

@@ -6,7 +6,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import attention, head_naming
-from explorer.analysis.attention import SCALE_LABELS, DisplayOptions, left_out
+from explorer.analysis.attention import SCALE_LABELS, DisplayOptions, hidden_tokens
 from explorer.components import heads
 from explorer.layout import output
 from explorer.layout.controls import pick
@@ -36,16 +36,16 @@ def show(on: AttentionState) -> None:
 def drawn(on: AttentionState, chosen: DisplayOptions) -> tuple[bytes, str]:
     """What `made` gives, kept beside the recording."""
     what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept)
-    name = cache.name_of(on.recording, *what)
+    name = cache.picture_name(on.recording, *what)
     # Kept without the arrays it is made of, which may be a whole recording's.
-    return cache.derived(
+    return cache.cached_for(
         on.recording, what, lambda: made(on, chosen, name), weigh=lambda both: len(both[0])
     )
 
 
 def made(on: AttentionState, chosen: DisplayOptions, name: str) -> tuple[bytes, str]:
     """What the browser draws the grid from, and a line on what is left out."""
-    left = left_out(on.recording, on.attention, chosen)
+    left = hidden_tokens(on.recording, on.attention, chosen)
     data = heads.payload(
         heads.HeadGrid(
             on.attention.pattern,

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import attention, head_naming
-from explorer.analysis.attention import HeadView, heat, looked_at, mask_rule, notes, row_rule
+from explorer.analysis.attention import HeadView, head_matrix, heat, mask_rule, notes, row_rule
 from explorer.analysis.findings import ALIGNED, LINK, NEAR_LINK, Finding, Link
 from explorer.components import head
 from explorer.components.figure_caption import Picture
@@ -95,11 +95,11 @@ def tied(
     """The words of this head that are told of, and the tokens of them that the picture shows, with
     their weight: the headline's, where it is one of this head and of the word held."""
     head = view.head
-    one = findings.seen(controls.found(on.recording), view)
+    one = findings.seen(controls.recording_findings(on.recording), view)
     if one is not None and one.kind in (LINK, NEAR_LINK, ALIGNED):
         query, key = one.query, one.keys[0]
         link: Link | Finding = one
-    elif best := controls.link(on.recording, on.attention, head):
+    elif best := controls.head_link(on.recording, on.attention, head):
         query, key, link = best.query, best.key, best
     else:
         return None, None
@@ -117,7 +117,7 @@ def drawn(on: AttentionState, view: HeadView, as_: str) -> bytes:
     """What the browser draws the picture from."""
     shown, chosen = view.shown, view.choices
     at, axes = (view.head.layer, view.head.head), shown.axes
-    chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.kept, chosen.summed
+    chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.kept, chosen.row_sums
     return head.payload(
         head.Matrix(
             shown.matrix,
@@ -136,7 +136,7 @@ def drawn(on: AttentionState, view: HeadView, as_: str) -> bytes:
             view.title,
             view.caption,
             view.file,
-            cache.name_of(on.recording, view.attention, *at, *chosen_so),
+            cache.picture_name(on.recording, view.attention, *at, *chosen_so),
         ),
         on.attention.allowed.shape if chosen.unit == "Tokens" else None,
     )
@@ -189,7 +189,7 @@ def units() -> None:
     state = st.session_state
     left_out = state.att_keep != "All"
     if not left_out:
-        state.att_sum = attention.SUMS[0]
+        state.att_sum = attention.ROW_SUMS[0]
     with beside() if left_out else nullcontext():
         pick("Rows and columns", attention.UNITS, key="att_unit", bare=True)
         if left_out:
@@ -230,7 +230,7 @@ def files(on: AttentionState, view: HeadView) -> None:
 
     def columns() -> attention.Columns:
         again = screen(source, name)
-        shown = looked_at(again.recording, again.attention, at, again.axes, asked)
+        shown = head_matrix(again.recording, again.attention, at, again.axes, asked)
         return attention.columns(shown.matrix, shown.axes, shown.hidden)
 
     numbers_of(on, view)
@@ -241,23 +241,23 @@ def files(on: AttentionState, view: HeadView) -> None:
 def numbers_of(on: AttentionState, view: HeadView) -> None:
     """The lines of Python that give the matrix, as it is on screen."""
     asked = view.choices
-    how = f"DisplayOptions({asked.unit!r}, {asked.kept!r}, {asked.summed!r})"
-    export_menu.more(
+    how = f"DisplayOptions({asked.unit!r}, {asked.kept!r}, {asked.row_sums!r})"
+    export_menu.offer_more_code(
         (
             "explorer.analysis import attention",
-            "explorer.analysis.attention import DisplayOptions, looked_at",
+            "explorer.analysis.attention import DisplayOptions, head_matrix",
         ),
         f"of = recording.attention[{on.recording.attention.index(on.attention)}]",
         *python_snippets.axes_of(on.attention.query != on.attention.key),
         f"at = {view.head.layer}, {view.head.head}",
-        f"shown = looked_at(recording, of, at, axes, {how})",
+        f"shown = head_matrix(recording, of, at, axes, {how})",
         "table = attention.columns(shown.matrix, shown.axes, shown.hidden)",
     )
 
 
 def take_sum() -> None:
     """Whether the rows shall sum to 1 again."""
-    st.session_state.att_sum = attention.SUMS[st.session_state["att renormalise"]]
+    st.session_state.att_sum = attention.ROW_SUMS[st.session_state["att renormalise"]]
 
 
 def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
@@ -268,7 +268,7 @@ def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
         return
     row, column, opened = (*(state["one head"].get("token") or (-1, -1)), -1)[:3]
     on = screen(source, name)
-    shown = looked_at(on.recording, on.attention, at, on.axes, choices())
+    shown = head_matrix(on.recording, on.attention, at, on.axes, choices())
     keep_head(at)
     state.token = state.source = state.anatomy_cell = ""
     state.att_word = "none" if row < 0 and column < 0 else ""

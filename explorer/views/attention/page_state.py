@@ -76,7 +76,7 @@ def chosen_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
     """The head on screen: the one chosen, or else the one that the strongest finding is seen in, or
     else the one whose name stands out most."""
     layers, heads = on.attention.pattern.shape[:2]
-    layer, head = url_state.whole("layer", layers), url_state.whole("head", heads)
+    layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
     if layer is not None and head is not None:
         return layer, head
     return telling_head(on, first)
@@ -93,7 +93,7 @@ def telling_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
 
 def told_row(on: AttentionState, at: tuple[int, int]) -> int | None:
     """The word that the strongest finding of a head is about."""
-    found = controls.found(on.recording)
+    found = controls.recording_findings(on.recording)
     of_head = (one for one in found if (one.attention, one.at) == (on.attention.name, at))
     return next((one.query for one in of_head if one.query >= 0), None)
 
@@ -102,8 +102,10 @@ def held_tokens(on: AttentionState, first: Finding | None) -> tuple[int | None, 
     """The row and the column that are held: of one text the chosen token's, between two texts the
     one or the other. Until the reader chooses a token or lets go of one, the word is held that the
     head's strongest finding is about."""
-    row = url_state.whole("token", len(on.axes.rows))
-    column = url_state.whole("source", len(on.axes.keys) if row is None and on.axes.said else 0)
+    row = url_state.whole_number("token", len(on.axes.rows))
+    column = url_state.whole_number(
+        "source", len(on.axes.keys) if row is None and on.axes.said else 0
+    )
     if row is None and column is None and url_state.one_of("att_word", WORDS) != "none":
         row = told_row(on, chosen_head(on, first))
     return (row, row) if on.axes.said is None else (row, column)
@@ -121,7 +123,7 @@ def take_attention(source: Run) -> None:
     for choice in OF_A_HEAD:
         state[choice] = ""
     on = screen(source, state.attention)
-    if (first := controls.first(on.recording, on.attention)) is not None:
-        controls.take(first)
+    if (first := controls.opening_finding(on.recording, on.attention)) is not None:
+        controls.open_finding(first)
     else:
         keep_head(chosen_head(on, None))

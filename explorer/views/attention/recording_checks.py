@@ -16,7 +16,7 @@ from models.recording import Attention, Recording
 def formula(on: AttentionState, view: HeadView) -> None:
     """The formula of a weight, with this sentence's numbers in it."""
     if not on.attention.opens:  # without scores there is nothing to say how they are made
-        st.markdown(attention.CLOSED.format(models.named(on.source.model)))
+        st.markdown(attention.CLOSED.format(models.markdown_name(on.source.model)))
         return
     made = scoring(on.recording, on.attention, view.head.layer)
     told = attention.formula(view, made, typed=on.source.target is not None)
@@ -25,8 +25,8 @@ def formula(on: AttentionState, view: HeadView) -> None:
 
 def scoring(recording: Recording, attention: Attention, layer: int) -> str:
     """How this model makes a score of q and k."""
-    biased = models.offers(recording.model.name).biased
-    return f"q · k{consistency.scaling(attention, layer)}{' plus a bias' if biased else ''}"
+    biased = models.capabilities(recording.model.name).biased
+    return f"q · k{consistency.scale_text(attention, layer)}{' plus a bias' if biased else ''}"
 
 
 def is_it_right(recording: Recording) -> None:
@@ -41,7 +41,7 @@ def is_it_right(recording: Recording) -> None:
     ) as panel:
         state.att_right = "Open" if panel.open else ""
         if panel.open:
-            checks = cache.derived(
+            checks = cache.cached_for(
                 recording, "right", lambda: consistency.checks(recording, *parameters(recording))
             )
             st.markdown(attention.verdicts(checks))
@@ -51,7 +51,7 @@ def parameters(recording: Recording) -> tuple:
     """What the laws are checked with: W_O, the norms by stream, and how the model was built; None
     for what a model does not show."""
     built = models.cards().get(recording.model.name, {}).get("config") or {}
-    built = built | {"biased": models.offers(recording.model.name).biased}
+    built = built | {"biased": models.capabilities(recording.model.name).biased}
     try:
         norms = {stream.name: cache.norms(recording, stream.name) for stream in recording.streams}
         return cache.outputs(recording), norms, built

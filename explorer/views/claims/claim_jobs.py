@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from time import sleep
 
-from explorer.analysis.evidence import Claim, ClaimContext, Verdict, settle
+from explorer.analysis.evidence import Claim, ClaimContext, Verdict, evaluate_claim
 from explorer.state import cache, jobs, models
 from explorer.text import claims
 from models.edits import from_line
@@ -21,8 +21,8 @@ def begun(model: str, text: str, target: str | None) -> jobs.Job:
     """The tests of all claims on a text, at work or done: `latest` holds the findings so far by
     claim, None before the first."""
     recording = cache.record(model, text, target=target)
-    found = jobs.in_turn(recording, "claims", lambda: _one_by_one(model, text, target))
-    found.go_on()
+    found = jobs.recording_job(recording, "claims", lambda: _one_by_one(model, text, target))
+    found.resume()
     return found
 
 
@@ -39,9 +39,9 @@ def _one_by_one(model: str, text: str, target: str | None) -> Iterator[dict[str,
         # From the shelf each time, and one claim at a time whoever asks: the runs that one takes
         # may be hundreds of megabytes, and none is held in between.
         def settled(claim: Claim = claim) -> Verdict:
-            return settle(claim, material(cache.record(model, text, target=target), text))
+            return evaluate_claim(claim, material(cache.record(model, text, target=target), text))
 
-        found = {**found, claim.id: jobs.alone(settled)}
+        found = {**found, claim.id: jobs.run_exclusively(settled)}
         yield found
 
 
@@ -79,12 +79,12 @@ def material(recording: Recording, text: str) -> ClaimContext:
         norms=lambda stream: cache.norms(recording, stream),
         outputs=lambda: cache.outputs(recording),
         jacobian=lambda stream, token, site: cache.jacobian(recording, stream, token, site),
-        highway=lambda stream, token: cache.highway(recording, stream, token),
+        highway=lambda stream, token: cache.stream_gradients(recording, stream, token),
         lens=lambda stream: cache.lens(recording, stream),
         logits=lambda stream, token: cache.logits(recording, stream, token),
         embeddings=lambda: models.embeddings(model),
         stepwise=stepwise,
-        depth=lambda stream: cache.depth(recording, stream),
+        depth=lambda stream: cache.depth_gradients(recording, stream),
         chance=chance,
         bare=bare,
     )

@@ -69,13 +69,13 @@ def files(model: str, text: str, target: str | None) -> None:
 
     def page() -> str:
         of = cache.record(model, text, target=target)
-        about = evidence.about(of)[0]
+        about = evidence.provenance(of)[0]
         return claims_report.report(
             about, of.text, of.target or "", claim_jobs.finished(model, text, target)
         )
 
     def table() -> str:
-        about = evidence.about(cache.record(model, text, target=target))
+        about = evidence.provenance(cache.record(model, text, target=target))
         return csv.to_csv(claims_text.table(claim_jobs.finished(model, text, target)), about)
 
     name = f"headlight-claims-{model}"

@@ -49,10 +49,10 @@ def answers(both: Both) -> tuple[OutputTask, OutputTask]:
 def _place(recording: Recording) -> int | None:
     """The word that is asked for: the one held on other pages, else the last one."""
     stream = recording.streams[0]
-    token = url_state.whole("token", len(stream.tokens))
+    token = url_state.whole_number("token", len(stream.tokens))
     if token is not None and not stream.special[token]:
         return token
-    return predictions.word_to_hide(stream, models.offers(recording.model.name).mask)
+    return predictions.default_masked_word(stream, models.capabilities(recording.model.name).mask)
 
 
 def _beside(both: Both, place: int | None) -> int | None:
@@ -60,14 +60,14 @@ def _beside(both: Both, place: int | None) -> int | None:
     axes = (alignment.axis(each, each.streams[0].name) for _, each in both.sides)
     units = both.kept("sources", lambda: alignment.align(*axes)).units
     there = next((unit.b[0] for unit in units if place in unit.a and not unit.special), None)
-    mask = models.offers(both.b.model.name).mask
-    return predictions.word_to_hide(both.b.streams[0], mask) if there is None else there
+    mask = models.capabilities(both.b.model.name).mask
+    return predictions.default_masked_word(both.b.streams[0], mask) if there is None else there
 
 
 def _answer(side: Side, recording: Recording, place: int | None) -> OutputTask:
     """What a side says at a place of its text, or after it where that is None. Under its own
     edits."""
-    offers, title = models.offers(side.model), literal(models.title(side.model))
+    offers, title = models.capabilities(side.model), literal(models.title(side.model))
     if not offers.logits:
         return OutputTask(why=f"{title} {offers.no_readout}, so it predicts no words.")
     stream, kind = recording.stream(offers.logits), "goes on"
@@ -89,7 +89,7 @@ def _answer(side: Side, recording: Recording, place: int | None) -> OutputTask:
         except ValueError as why:
             return OutputTask(why=literal(f"{why}."))
     found = predictions.distribution(cache.logits(recording, offers.logits, token))
-    words = predictions.top(found, most=IN_BARS)
+    words = predictions.top_words(found, most=IN_BARS)
     labels = models.labels(side.model, [each.id for each in words])
     of = side.shown, offers.logits, token
     return OutputTask(kind, word, tuple(zip(labels, (each.own for each in words))), of=of)
@@ -155,7 +155,7 @@ def _numbers(of: list[tuple[Run, str, int]]) -> None:
     lines = [
         "def likeliest(handle, recording, stream, token):",
         "    logits = handle.logits(recording, stream, token)",
-        f"    words = predictions.top(predictions.distribution(logits), most={IN_BARS})",
+        f"    words = predictions.top_words(predictions.distribution(logits), most={IN_BARS})",
         "    labels = handle.labels([each.id for each in words])",
         '    return {"word": labels, "probability": [each.own for each in words]}',
         "",
@@ -166,7 +166,7 @@ def _numbers(of: list[tuple[Run, str, int]]) -> None:
             )
         ),
     ]
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "what both sides say", runs, ("explorer.analysis import predictions",), lines
     )
 

@@ -16,7 +16,7 @@ from explorer.state import cache, models, url_state
 from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
 from explorer.views.compare.run_selection import Side, forget_pair
-from models.edits import in_words
+from models.edits import describe
 from models.recording import Attention, Recording
 
 KINDS = {
@@ -46,7 +46,7 @@ class Both:
     @property
     def cause(self) -> tuple[str, ...]:
         """What a comparison depends on beside the recording of A."""
-        return cache.name_of(self.b), self.of_a.name, self.of_b.name
+        return cache.picture_name(self.b), self.of_a.name, self.of_b.name
 
     def kept(
         self,
@@ -55,11 +55,11 @@ class Both:
         weigh: Callable[[Any], int] | None = None,
     ) -> Any:
         """Something computed from both, kept under `what`."""
-        return cache.derived(self.a, ("compared", what, *self.cause), make, weigh)
+        return cache.cached_for(self.a, ("compared", what, *self.cause), make, weigh)
 
     def named(self, *what: Hashable) -> str:
         """The name of a picture of both."""
-        return cache.name_of(self.a, *what, *self.cause)
+        return cache.picture_name(self.a, *what, *self.cause)
 
     @cached_property
     def units(self) -> tuple[alignment.Alignment, alignment.Alignment]:
@@ -72,9 +72,9 @@ class Both:
         return self.kept("units", made)
 
     @cached_property
-    def found(self) -> comparison.Sides:
+    def found(self) -> comparison.PatternPair:
         """Both attentions on these units."""
-        return comparison.sides((self.a, self.of_a), (self.b, self.of_b), *self.units)
+        return comparison.align_patterns((self.a, self.of_a), (self.b, self.of_b), *self.units)
 
     @cached_property
     def paired(self) -> Any:
@@ -82,13 +82,13 @@ class Both:
         differ."""
         if not self.found.same_shape:
             return None
-        return self.kept("pairs", lambda: comparison.paired(self.found))
+        return self.kept("pairs", lambda: comparison.same_place_distances(self.found))
 
     @cached_property
     def distances(self) -> comparison.Distances:
         """Every head of A to every head of B."""
         with st.spinner("Laying every head beside every other …"):
-            return self.kept("heads", lambda: comparison.distances(self.found))
+            return self.kept("heads", lambda: comparison.distance_matrix(self.found))
 
     @cached_property
     def near(self) -> tuple[comparison.Nearest, ...]:
@@ -109,7 +109,7 @@ class Both:
     def titles(self) -> tuple[str, ...]:
         """Each side in a few words: its model, its edits, and the words that the other side's text
         has not."""
-        own = alignment.own_words(self.a.text, self.b.text)
+        own = alignment.unshared_words(self.a.text, self.b.text)
         return tuple(
             " · ".join(
                 filter(
@@ -117,7 +117,7 @@ class Both:
                     (
                         letter,
                         models.title(each.model.name),
-                        in_words(each.edits),
+                        describe(each.edits),
                         shortened(words, 60),
                     ),
                 )
@@ -130,7 +130,7 @@ class Both:
         runs = [
             f"{letter}: model {each.model.name} ({each.model.n_parameters:,} parameters, weights "
             f"{each.model.fingerprint}) · edits: "
-            f"{in_words(each.edits) or 'none'}"
+            f"{describe(each.edits) or 'none'}"
             for letter, each in self.sides
         ]
         texts = [f"Text of {letter}: {read_text(each)}" for letter, each in self.sides]
@@ -145,7 +145,7 @@ class Both:
         """The same in fewer words, above a figure; its file has it in full."""
         runs = [
             f"{letter}: {each.model.name} {each.model.fingerprint} · edits: "
-            f"{in_words(each.edits) or 'none'}"
+            f"{describe(each.edits) or 'none'}"
             for letter, each in self.sides
         ]
         one, other = read_text(self.a), read_text(self.b)
@@ -196,7 +196,7 @@ def shortened(words: str, most: int = 160) -> str:
 
 def said(recording: Recording) -> str:
     """Model, edits and words of a side, in Markdown."""
-    edits = f" · {literal(in_words(recording.edits))}" if recording.edits else ""
+    edits = f" · {literal(describe(recording.edits))}" if recording.edits else ""
     words = literal(shortened(read_text(recording))) or "*no text*"
     target = (
         f"  \n→ {literal(shortened(read_text(recording, target=True)))}" if recording.target else ""

@@ -60,7 +60,7 @@ def show(model: str) -> None:
 
 def follows(model: str, kind: type) -> bool:
     """Whether a model can follow edits of this kind: one that runs in its own code follows few."""
-    return issubclass(kind, models.offers(model).edits)
+    return issubclass(kind, models.capabilities(model).edits)
 
 
 def checkpoints(model: str, cards: dict[str, dict]) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def _offered(model: str) -> Made:
         "No positions": WithoutPositions(),
         "No scale": WithoutScale(),
         "No residual": WithoutResidual(),
-        f"No {NORMS['rms' if models.offers(model).rms else 'layer']}": WithoutNorm(),
+        f"No {NORMS['rms' if models.capabilities(model).rms else 'layer']}": WithoutNorm(),
         "No FFN": WithoutFeedForward(),
         "A causal mask" if encodes else "Look ahead": WithMask() if encodes else WithoutMask(),
     }

@@ -50,7 +50,7 @@ def units_told(both: Both) -> None:
                 "The share of each row that goes to tokens that are not aligned, mean over heads."
             )
             right.dataframe(
-                comparison.outside_columns(found),
+                comparison.unaligned_columns(found),
                 hide_index=True,
                 height=300,
                 column_config={"A": THREE, "B": THREE},
@@ -63,7 +63,7 @@ def chosen_pair(both: Both, by_nearest: bool) -> tuple[Head, Head]:
     """The heads on screen, one of A and one of B: those chosen; else those the sentence above is
     about."""
     (la, ha), (lb, hb) = both.found.a.shape[:2], both.found.b.shape[:2]
-    chosen = url_state.numbers("other_pair", 10_000) or _elsewhere(la, ha)
+    chosen = url_state.whole_numbers("other_pair", 10_000) or _elsewhere(la, ha)
     head = (chosen[0], chosen[1]) if len(chosen) >= 2 else (la, ha)
     known = head[0] < la and head[1] < ha
     if known and len(chosen) == 4 and chosen[2] < lb and chosen[3] < hb:
@@ -112,7 +112,7 @@ def opened(both: Both, pair: tuple[Head, Head], near: comparison.Nearest | None 
     st.divider()
     if near is None:
         picture, row = both.named("grids", st.session_state.other_tone), None
-        words = told(comparison.change(found, *pair))
+        words = told(comparison.largest_row_change(found, *pair))
     else:
         picture, row = both.named("map"), comparison.head_number(head_a, found.a.shape)
         words = nearest(near)
@@ -128,7 +128,7 @@ def opened(both: Both, pair: tuple[Head, Head], near: comparison.Nearest | None 
     file = f"{both.file}-{one}-{other}".replace(" ", "")
     numbers_of(both, pair, near is None)
     _matrices(both, pair, caption, file)
-    st.caption(cell(comparison.change(found, *pair)))
+    st.caption(cell(comparison.largest_row_change(found, *pair)))
     _cells(both, pair, title, caption, file)
 
 
@@ -190,21 +190,23 @@ def numbers_of(both: Both, pair: tuple[Head, Head], filed: bool) -> None:
         f"one, two = recording.attention[{at_a}], other.attention[{at_b}]",
         "axes = alignment.axes(recording, one), alignment.axes(other, two)",
         "rows, columns = (alignment.align(*each) for each in zip(*axes))",
-        "found = comparison.sides((recording, one), (other, two), rows, columns)",
+        "found = comparison.align_patterns((recording, one), (other, two), rows, columns)",
         f"cells = comparison.pair_columns(found, {', '.join(map(str, pair))})",
     ]
     if not filed:
         lines += [
-            "distances = comparison.distances(found)",
+            "distances = comparison.distance_matrix(found)",
             "every = comparison.distance_columns(distances)",
             "table = comparison.nearest_columns(comparison.nearest(distances))",
         ]
-        return export_menu.numbers(
+        return export_menu.offer_numbers_code(
             "every head of A beside every head of B", both.sources, needs, lines
         )
     if both.paired is not None:
-        lines.append("changed = comparison.changed_columns(found, comparison.paired(found))")
-    export_menu.more(needs, *lines)
+        lines.append(
+            "changed = comparison.changed_columns(found, comparison.same_place_distances(found))"
+        )
+    export_menu.offer_more_code(needs, *lines)
 
 
 def changes(both: Both) -> None:
@@ -233,7 +235,7 @@ def every_pair(both: Both) -> None:
     caption = both.caption(
         "mean Jensen-Shannon distance (base 2) of every head of A to every head of B"
     )
-    narrow = comparison.few(both.distances)
+    narrow = comparison.is_narrow(both.distances)
     left, right = st.columns([1.1, 1], gap="large") if narrow else (st.container(), st.container())
     with left:
         st.markdown(
@@ -264,12 +266,12 @@ def _map(both: Both, caption: tuple[str, ...]) -> None:
             comparison.names(distances.shape_b),
             [False] * len(distances.values.T),
             ("head of A", "head of B"),
-            marks=comparison.marks(both.near, distances),
+            marks=comparison.nearest_cells(both.near, distances),
             digits=3,
         )
         title = "Distance of A’s heads to B’s"
         picture = matrix.Picture(title, caption, f"{both.file}-heads", both.named("map"))
-        top = comparison.top(distances.values)
+        top = comparison.scale_maximum(distances.values)
         return matrix.panels([matrix.MatrixPanel("", distances.values, 0.0, top)], sheet, picture)
 
     matrix.show(

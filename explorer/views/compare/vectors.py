@@ -23,7 +23,7 @@ class Vectors:
     """The vectors of both sides at their common units."""
 
     both: Both
-    found: comparison.Spaces
+    found: comparison.AlignedStates
 
     @property
     def words(self) -> str:
@@ -82,30 +82,30 @@ def _numbers(on: Vectors) -> None:
     both, enough = on.both, len(on.found.labels) >= comparison.FEWEST_TOKENS
     sides = (("recording", both.of_a.query), ("other", both.of_b.query))
     like = (
-        "like = comparison.likeness(found)",
-        "cka = comparison.likeness_columns(found, like)",
+        "like = comparison.cka_matrix(found)",
+        "cka = comparison.cka_columns(found, like)",
     )
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "both sides’ vectors",
         both.sources,
         ("explorer.analysis import alignment, comparison",),
         (
             f"one, two = {', '.join(f'{side}.stream({name!r})' for side, name in sides)}",
             f"axes = {', '.join(f'alignment.axis({side}, {name!r})' for side, name in sides)}",
-            "found = comparison.spaces(one, two, alignment.align(*axes))",
+            "found = comparison.aligned_states(one, two, alignment.align(*axes))",
             "lengths = comparison.norm_columns(found)",
             *(like if enough else ()),
-            f"planes = comparison.planes(found, {on.together})",
+            f"planes = comparison.project_paths(found, {on.together})",
             "paths = comparison.path_columns(found, planes)",
         ),
     )
 
 
-def _spaces(both: Both) -> comparison.Spaces:
+def _spaces(both: Both) -> comparison.AlignedStates:
     sides = ((both.a, both.of_a.query), (both.b, both.of_b.query))
     one, other = (of.stream(name) for of, name in sides)
     units = alignment.align(*(alignment.axis(of, name) for of, name in sides))
-    return comparison.spaces(one, other, units)
+    return comparison.aligned_states(one, other, units)
 
 
 def _lengths(on: Vectors) -> None:
@@ -138,7 +138,7 @@ def _likeness(on: Vectors) -> None:
             f"{len(on.found.labels)}."
         )
         return
-    like = on.both.kept("likeness", lambda: comparison.likeness(on.found))
+    like = on.both.kept("likeness", lambda: comparison.cka_matrix(on.found))
     caption = on.both.figure_caption("How alike the two spaces are: linear CKA", on.words)
     rows, columns = on.titles
     figure = comparison_figures.likeness(like.values, like.chance, rows, columns, caption)
@@ -146,7 +146,7 @@ def _likeness(on: Vectors) -> None:
     st.markdown(literal(likeness(like)))
     with st.expander("What CKA is, and its caution"):
         st.markdown(CKA)
-    on.table(comparison.likeness_columns(on.found, like), "linear CKA", "cka")
+    on.table(comparison.cka_columns(on.found, like), "linear CKA", "cka")
 
 
 def _paths(on: Vectors) -> None:
@@ -154,10 +154,10 @@ def _paths(on: Vectors) -> None:
 
     found, together = on.found, on.together
     st.subheader("The tokens’ paths", anchor=False)
-    chosen = url_state.whole("other_word", len(found.labels))
-    chosen = comparison.followed(found, together) if chosen is None else chosen
+    chosen = url_state.whole_number("other_word", len(found.labels))
+    chosen = comparison.default_unit(found, together) if chosen is None else chosen
     st.session_state["word followed"] = chosen
-    made = on.both.kept("planes", lambda: comparison.planes(found, together))
+    made = on.both.kept("planes", lambda: comparison.project_paths(found, together))
     left, right = st.columns([1.9, 1], gap="large")
     with right:
         st.selectbox(

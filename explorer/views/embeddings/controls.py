@@ -59,7 +59,7 @@ def _own_second(first: Recording, text: str, reads: bool) -> str:
     """A sentence that has the followed word in another context, for readers who have typed none; ""
     where there is none."""
     stream = first.streams[0]
-    token = url_state.whole("token", len(stream.tokens))
+    token = url_state.whole_number("token", len(stream.tokens))
     start, end = stream.spans[token] if token is not None else (0, 0)
     word = text[max(0, start) : max(0, end)].strip()
     if not reads or (token is not None and not word):
@@ -71,8 +71,8 @@ def _own_second(first: Recording, text: str, reads: bool) -> str:
         return ""
     there = cache.record(first.model.name, other).streams[0]
     if token is None:
-        token = embeddings.followed(stream, there, embeddings.places(stream, False))
-    return other if embeddings.counterpart(stream, token, there) is not None else ""
+        token = embeddings.default_token(stream, there, embeddings.shown_tokens(stream, False))
+    return other if embeddings.matching_token(stream, token, there) is not None else ""
 
 
 def _second(own: str) -> str | None:
@@ -102,7 +102,8 @@ def _anchors(reads: bool) -> bool:
         key="anchors",
         persist_state="session",
         disabled=not reads,
-        help=f"Each word is run alone through the same model in “{embeddings.framed('…')}”; its "
+        help="Each word is run alone through the same model in "
+        f"“{embeddings.frame_word('…')}”; its "
         "vector at a site is the mean over its "
         f"tokens there, a group’s the mean over its words. At most {embeddings.MOST_WORDS} words a "
         "group.",
@@ -137,7 +138,8 @@ def _tell(model: str, second: str) -> None:
     if there.dropped:
         size = there.model.n_positions
         st.warning(
-            f"The second text has {there.dropped + size:,} tokens; {models.named(model)} reads "
+            f"The second text has {there.dropped + size:,} tokens; "
+            f"{models.markdown_name(model)} reads "
             f"{size}. The last {there.dropped:,} are not shown. The field keeps them."
         )
     if not url_state.fits_address(second):

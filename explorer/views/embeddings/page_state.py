@@ -115,7 +115,8 @@ class EmbeddingState(EmbeddingPlot):
         if asked.words:
             groups = " / ".join(", ".join(group) for group in asked.words)
             lines.append(
-                f"Anchors: {groups}, each alone in “{embeddings.framed('…')}”, not part of the fit"
+                f"Anchors: {groups}, each alone in “{embeddings.frame_word('…')}”, not part of "
+                f"the fit"
             )
         return tuple(lines)
 
@@ -132,10 +133,10 @@ def drawn(asked: EmbeddingRequest) -> EmbeddingPlot:
     sites = states(first.stream(asked.stream), asked.sums == "Sums")
     anchors = None
     if asked.words:
-        anchors = cache.derived(
+        anchors = cache.cached_for(
             first, ("anchors", asked.stream, sites, asked.words), lambda: _anchors(asked, sites)
         )
-    scene = cache.derived(
+    scene = cache.cached_for(
         first,
         ("scene", asked.cause),
         lambda: embeddings.scene(
@@ -153,7 +154,7 @@ def drawn(asked: EmbeddingRequest) -> EmbeddingPlot:
 
 def _anchors(asked: EmbeddingRequest, sites: tuple[str, ...]) -> Anchors:
     words = [word for group in asked.words for word in group]
-    read = [cache.record(asked.model, embeddings.framed(word)) for word in words]
+    read = [cache.record(asked.model, embeddings.frame_word(word)) for word in words]
     return embeddings.anchors_of(asked.words, read, asked.stream, sites)
 
 
@@ -162,7 +163,7 @@ def screen(asked: EmbeddingRequest) -> EmbeddingState:
     found, state = drawn(asked), st.session_state
     token, mate = _followed(found)
     last = len(found.scene.sites)
-    stage = (url_state.whole("stage", last + 1) or last) - 1  # the address counts from 1
+    stage = (url_state.whole_number("stage", last + 1) or last) - 1  # the address counts from 1
     measure = url_state.one_of("curve", tuple(embeddings.MEASURES))
     if found.anchors is None or (measure == embeddings.CONTEXTS and mate is None):
         measure = embeddings.CONTEXTS if found.anchors is None else "Cosine"
@@ -183,12 +184,12 @@ def _followed(found: EmbeddingPlot) -> tuple[int, int | None]:
     """The followed token's place in the first text, and its counterpart's in the second."""
     stream, shown = found.stream, found.scene.texts[0].places
     other = found.recordings[1].stream(stream.name) if len(found.recordings) > 1 else None
-    token = url_state.whole("token", len(stream.tokens))
+    token = url_state.whole_number("token", len(stream.tokens))
     if token not in shown:
-        token = embeddings.followed(stream, other, shown)
+        token = embeddings.default_token(stream, other, shown)
     if other is None:
         return token, None
-    mate = url_state.whole("mate", len(other.tokens))
+    mate = url_state.whole_number("mate", len(other.tokens))
     if mate is None:
-        mate = embeddings.counterpart(stream, token, other)
+        mate = embeddings.matching_token(stream, token, other)
     return token, mate if mate in found.scene.texts[1].places else None

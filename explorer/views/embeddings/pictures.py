@@ -25,11 +25,11 @@ def show(on: EmbeddingState) -> None:
             {"name": one.name, "kind": one.kind, "labels": one.labels, "places": one.places}
             for one in scene.groups
         ]
-        named = paths.PictureName(cache.name_of(on.first, *what), on.file("paths"), on.caption)
+        named = paths.PictureName(cache.picture_name(on.first, *what), on.file("paths"), on.caption)
         basis = scene.basis
         return paths.walk(groups, scene.arrays(), scene.titles, basis.names, basis.explained, named)
 
-    _mount(cache.derived(on.first, what, made, len), "walk")
+    _mount(cache.cached_for(on.first, what, made, len), "walk")
 
 
 def _in_space(on: EmbeddingState) -> None:
@@ -112,7 +112,7 @@ def beside(on: EmbeddingState) -> None:
         on.space == "3-D",
     )
     named = paths.PictureName(
-        cache.name_of(on.first, "around", *on.asked.cause, on.followed, on.measure, place),
+        cache.picture_name(on.first, "around", *on.asked.cause, on.followed, on.measure, place),
         on.file(f"curves-{on.measure.lower()}"),
         (f"{on.measure} of {on.word}", about, *on.caption),
     )
@@ -134,7 +134,7 @@ def neighbours(on: EmbeddingState) -> None:
         near.append(
             {"token": _label(on, text, place), "name": group.name, "kind": text, "rows": rows}
         )
-    name = cache.name_of(on.first, "near", *on.asked.cause, on.followed)
+    name = cache.picture_name(on.first, "near", *on.asked.cause, on.followed)
     _mount(paths.nearest(near, on.scene.titles, name), "near")
 
 

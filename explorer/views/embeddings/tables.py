@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.analysis import embeddings
 from explorer.analysis.csv import Columns, stacked
-from explorer.analysis.terminology import norm_of
+from explorer.analysis.terminology import recording_norm_name
 from explorer.layout import export_menu
 from explorer.layout.output import data_table, offer_csv, offer_recording
 from explorer.state import models
@@ -19,8 +19,8 @@ from explorer.views.embeddings.page_state import N_NEAR, EmbeddingPlot, Embeddin
 def note(on: EmbeddingState) -> None:
     """What happens, in plain words, with the formulas and this sentence's numbers."""
     st.subheader("What happens here", anchor=False)
-    begins, built = models.word_vector(on.first.model.name), embeddings.built(on.stream)
-    norm = norm_of(on.first, models.offers(on.first.model.name).rms)
+    begins, built = models.word_vector(on.first.model.name), embeddings.stream_structure(on.stream)
+    norm = recording_norm_name(on.first, models.capabilities(on.first.model.name).rms)
     st.markdown(embeddings_text.note(on.scene, built, begins, norm, on.token, on.stage))
     if on.anchors is not None:
         st.markdown(embeddings_text.of_anchors())
@@ -62,7 +62,7 @@ def numbers_of(on: EmbeddingState) -> None:
     streams = [f"{each}.stream(name)" for each in ("recording", "other")[: 1 + both]]
     kept = (
         f"groups = {asked.words!r}",
-        "words = [embeddings.framed(word) for group in groups for word in group]",
+        "words = [embeddings.frame_word(word) for group in groups for word in group]",
         "read = [model.record(word) for word in words]",
         "around = embeddings.anchors_of(groups, read, name, sites)",
     )
@@ -70,7 +70,7 @@ def numbers_of(on: EmbeddingState) -> None:
         f"specials={asked.specials == 'Shown'}, unit_length={asked.length == 'Removed'}, "
         f"words_plane={asked.plane == 'Words'}"
     )
-    export_menu.more(
+    export_menu.offer_more_code(
         (
             "explorer.analysis import csv, embeddings",
             "explorer.analysis.logit_lens import states",
@@ -89,7 +89,7 @@ def numbers_of(on: EmbeddingState) -> None:
         f"    asked = model.nearest(stream.resid[:, place], {N_NEAR})",
         "    at = [stream.sites.index(site) for site in scene.sites]",
         "    words = [model.labels(asked[0][each]) for each in at]",
-        "    table = embeddings.near_table(scene.titles, words, asked[1][at])",
+        "    table = embeddings.nearest_word_table(scene.titles, words, asked[1][at])",
         "    return scene.texts[text].name, table",
         "",
         f'nearest = csv.stacked([near(*each) for each in {on.followed}], "of")',
@@ -152,7 +152,10 @@ def _curves(of: EmbeddingPlot, places: tuple[int, int | None], measure: str) -> 
 
 def _near(of: EmbeddingPlot, followed: Sequence[tuple[int, int]]) -> Columns:
     found = [
-        (of.scene.texts[at].name, embeddings.near_table(of.scene.titles, *of.nearest(at, place)))
+        (
+            of.scene.texts[at].name,
+            embeddings.nearest_word_table(of.scene.titles, *of.nearest(at, place)),
+        )
         for at, place in followed
     ]
     return stacked(found, "of")

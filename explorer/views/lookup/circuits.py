@@ -26,7 +26,7 @@ def show(shown: LookupState) -> None:
     """Whom a word looks for, and what a word that is looked at hands over."""
     on, model = shown.on, shown.on.recording.model.name
     if not models.shows_writes(on.recording):
-        st.info(NOT_SHOWN.format(models.named(model)))
+        st.info(NOT_SHOWN.format(models.markdown_name(model)))
         return
     first = st.container()
     with first.container(key="after-words"):  # on a phone behind the lists
@@ -37,7 +37,7 @@ def show(shown: LookupState) -> None:
     looked_at = int(on.recording.stream(on.attention.key).ids[place])
     key = typed if typed is not None else looked_at
     at = shown.layer, shown.head
-    ids = soft_lookup.words_of(on.recording, on.attention, (query, key))
+    ids = soft_lookup.text_words(on.recording, on.attention, (query, key))
     of = cache.bare_circuits(on.recording, on.attention.name, at, ids)
     left, right = first.columns(2, gap="large")
     with left:
@@ -48,16 +48,16 @@ def show(shown: LookupState) -> None:
             hands_over(shown, stands, 0, (place, True))
         else:
             hands_over(shown, of, ids.index(key), (key, False))
-    copies = soft_lookup.copies(of)
+    copies = soft_lookup.copy_counts(of)
     st.markdown(copied(copies, on.across))
     left_out = HERE if here else LEFT_OUT
-    read = models.offers(model)
+    read = models.capabilities(model)
     plain = read.linear_readout and read.logits == on.attention.query
     st.caption(left_out + (OTHER_READOUT if not plain else ""))
     on.numbers(
         "this head’s circuits on bare words",
         ("explorer.analysis import soft_lookup",),
-        f"ids = soft_lookup.words_of(recording, of, {(query, key)})",
+        f"ids = soft_lookup.text_words(recording, of, {(query, key)})",
         f"found = model.circuits(of.name, {shown.layer}, {shown.head}, ids)",
         "table = soft_lookup.circuit_table(found, model.labels)",
     )
@@ -73,9 +73,9 @@ def controls(shown: LookupState) -> tuple[int | None, int, bool]:
     """The id of a word that was typed, None for none; the key that is looked at; whether it is read
     as it stands here."""
     on, state = shown.on, st.session_state
-    typed = url_state.whole("look_word", on.recording.model.n_vocab)
+    typed = url_state.whole_number("look_word", on.recording.model.n_vocab)
     keys = numbered(on.axes.keys)
-    chosen = url_state.whole("look_key", len(keys))
+    chosen = url_state.whole_number("look_key", len(keys))
     most = soft_lookup.most_looked_at(on.attention, *shown.at)
     place = most if chosen is None else chosen
     state["key looked at"] = place

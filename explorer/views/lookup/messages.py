@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from explorer.analysis import soft_lookup
-from explorer.analysis.summaries import masked
-from explorer.analysis.terminology import hidden
+from explorer.analysis.summaries import mask_values
+from explorer.analysis.terminology import mask_reason
 from explorer.components import graph, matrix
 from explorer.components.figure_caption import Picture
 from explorer.layout import output
@@ -60,12 +60,14 @@ def show(shown: LookupState) -> None:
             inbox(shown, picture)
         else:
             row_of(shown, weights, picture)
-            closed = soft_lookup_text.CLOSED.format(models.named(on.recording.model.name))
+            closed = soft_lookup_text.CLOSED.format(models.markdown_name(on.recording.model.name))
             st.markdown(soft_lookup_text.NO_MESSAGES if on.attention.opens else closed)
-        loud, *sums = soft_lookup.loudest(weights)
+        loud, *sums = soft_lookup.most_attended_key(weights)
         st.markdown(soft_lookup_text.heard(shown.key(loud), *sums))
     whole = f"of.pattern[{shown.layer}, {shown.head}]"
-    received = f"messages = soft_lookup.received(of, {', '.join(map(str, shown.at))}, axes.keys)"
+    received = (
+        f"messages = soft_lookup.message_table(of, {', '.join(map(str, shown.at))}, axes.keys)"
+    )
     on.numbers(
         "this graph",
         ("explorer.analysis import soft_lookup",),
@@ -105,13 +107,13 @@ def controls(across: bool) -> tuple[float, str, str]:
 def row_of(shown: LookupState, weights: Any, picture: Picture) -> None:
     """One token's weights as the tinted sentence."""
     on = shown.on
-    values = masked(weights[shown.query], on.attention.allowed[shown.query])
+    values = mask_values(weights[shown.query], on.attention.allowed[shown.query])
     sheet = matrix.MatrixSheet(
         on.axes.rows,
         on.axes.keys,
         on.axes.special,
         on.axes.sides,
-        missing=hidden(on.attention.allowed),
+        missing=mask_reason(on.attention.allowed),
     )
     row = matrix.SheetRow(shown.query, "hears", 0, soft_lookup.largest(values), not on.across)
     matrix.show(matrix.row(values, row, sheet, picture), "heard", partial(take, "heard"))
@@ -123,15 +125,15 @@ def inbox(shown: LookupState, picture: Picture) -> None:
     label = on.axes.rows[shown.query]
     st.markdown(f"**What “{literal(label)}” ({shown.query}) receives**")
     row_of(shown, on.attention.pattern[at[:2]], picture)
-    columns = soft_lookup.received(on.attention, *at, on.axes.keys)
+    columns = soft_lookup.message_table(on.attention, *at, on.axes.keys)
     output.data_table(columns, f"Messages to {label}", "%.3g")
     about = (f"{picture.title}, messages to token {shown.query}", *picture.caption)
     offer_csv(columns, about, f"{picture.file}-messages", "Messages as CSV")
     wrote = None
     if models.shows_writes(on.recording):
         outputs = cache.outputs(on.recording)[on.attention.name]
-        wrote = soft_lookup.wrote_error(on.recording, on.attention, *outputs, at[0], at[2])
-    st.markdown(soft_lookup_text.received(*soft_lookup.lengths(on.attention, *at), wrote))
+        wrote = soft_lookup.output_error(on.recording, on.attention, *outputs, at[0], at[2])
+    st.markdown(soft_lookup_text.received(*soft_lookup.message_sum_error(on.attention, *at), wrote))
 
 
 def take(key: str) -> None:

@@ -47,19 +47,21 @@ def choose(on: Subject, query_too: bool, soft: bool) -> LookupState:
     """What is on screen, with its controls: as on the Attention page, on its strongest finding too;
     of what is `soft` and hard, where these part most."""
     *size, rows = on.attention.pattern.shape[:3]
-    layer, head = url_state.whole("layer", size[0]), url_state.whole("head", size[1])
-    query = url_state.whole("token", rows)
+    layer, head = url_state.whole_number("layer", size[0]), url_state.whole_number("head", size[1])
+    query = url_state.whole_number("token", rows)
     if layer is None or head is None:
         layer = head = None
     if layer is None and query is None and not soft:
-        first = controls.first(on.recording, on.attention)
+        first = controls.opening_finding(on.recording, on.attention)
         if first is not None and first.query >= 0:
             layer, head, query = *first.at, first.query
     if layer is None or head is None or query is None:
         axes, asked = on.axes, (layer, head, query)
         layer, head, query = on.kept(
             ("divided", *asked),
-            lambda: soft_lookup.divided(on.attention, axes.rows, axes.keys, axes.special, *asked),
+            lambda: soft_lookup.most_divided_row(
+                on.attention, axes.rows, axes.keys, axes.special, *asked
+            ),
         )
     pick_head(size, (layer, head))
     if query_too:

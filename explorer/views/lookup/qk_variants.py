@@ -6,8 +6,8 @@ import streamlit as st
 
 from explorer.analysis import soft_lookup
 from explorer.analysis.soft_lookup import largest
-from explorer.analysis.summaries import masked
-from explorer.analysis.terminology import hidden
+from explorer.analysis.summaries import mask_values
+from explorer.analysis.terminology import mask_reason
 from explorer.components import matrix
 from explorer.layout.controls import pick
 from explorer.layout.output import with_table
@@ -24,9 +24,9 @@ def show(shown: LookupState) -> None:
     if on.across:
         st.info(soft_lookup_text.NO_SYMMETRY)
         return
-    x = soft_lookup.entering(on.recording, on.attention, shown.layer)
+    x = soft_lookup.attention_input(on.recording, on.attention, shown.layer)
     if x is None:
-        st.info(soft_lookup_text.NO_VECTORS.format(models.named(on.recording.model.name)))
+        st.info(soft_lookup_text.NO_VECTORS.format(models.markdown_name(on.recording.model.name)))
         return
     first = st.container()
     with first.container(key="after-three"):  # on a phone behind the matrices
@@ -36,7 +36,9 @@ def show(shown: LookupState) -> None:
             f"{shown.head}’s own score, as the model makes it."
         )
         before = pick("Show", BEFORE, "look_before", bare=True)
-    made = on.kept(("constructions", *at), lambda: soft_lookup.constructions(x, on.attention, *at))
+    made = on.kept(
+        ("constructions", *at), lambda: soft_lookup.scoring_variants(x, on.attention, *at)
+    )
     picture = on.picture(
         f"Three constructions, {shown.where}, {before.lower()}",
         "Scores: x · x / √d_model, q · q / √d_head, and the model’s own of q and k. Asymmetry: "
@@ -48,34 +50,32 @@ def show(shown: LookupState) -> None:
     with first:
         matrix.show(data, "three", ignore)
     st.markdown(soft_lookup_text.ASYMMETRY + soft_lookup_text.AFTER[before])
-    if pair := soft_lookup.one_way(made[2], on.axes.special):
+    if pair := soft_lookup.most_asymmetric_pair(made[2], on.axes.special):
         st.markdown(soft_lookup_text.one_way(made, *((token, shown.row(token)) for token in pair)))
     keys = on.axes.keys
     on.numbers(
         "three ways to score a pair",
         ("explorer.analysis import soft_lookup",),
-        f"x = soft_lookup.entering(recording, of, {shown.layer})",
-        f"made = soft_lookup.constructions(x, of, {shown.layer}, {shown.head})",
-        f"table = soft_lookup.constructions_table(made, axes.keys, {before!r})",
+        f"x = soft_lookup.attention_input(recording, of, {shown.layer})",
+        f"made = soft_lookup.scoring_variants(x, of, {shown.layer}, {shown.head})",
+        f"table = soft_lookup.scoring_table(made, axes.keys, {before!r})",
     )
-    with_table(
-        lambda: soft_lookup.constructions_table(made, keys, before), picture.about, picture.file
-    )
+    with_table(lambda: soft_lookup.scoring_table(made, keys, before), picture.about, picture.file)
 
 
 def drawn(
     shown: LookupState,
-    made: tuple[soft_lookup.Construction, ...],
+    made: tuple[soft_lookup.ScoringVariant, ...],
     before: str,
     picture: matrix.Picture,
 ) -> bytes:
     """The matrices for the browser: scores, which have no mask yet, or weights."""
     allowed, axes = shown.on.attention.allowed, shown.on.axes
     scores = before == "Scores"
-    turns = models.offers(shown.on.recording.model.name).positions == "rotary"
+    turns = models.capabilities(shown.on.recording.model.name).positions == "rotary"
     panels = []
     for one in made:
-        values = one.scores if scores else masked(one.weights, allowed)
+        values = one.scores if scores else mask_values(one.weights, allowed)
         top = largest(values)
         under = soft_lookup_text.under(one, turns)
         panels.append(
@@ -88,7 +88,7 @@ def drawn(
         axes.keys,
         axes.special,
         axes.sides,
-        missing="" if scores else hidden(allowed),
+        missing="" if scores else mask_reason(allowed),
         digits=3,
         choose=False,
     )

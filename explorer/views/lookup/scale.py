@@ -22,22 +22,22 @@ def panel(on: Subject, caption: Sequence[str]) -> None:
     from explorer.figures.soft_lookup import by_width
 
     recording, attention = on.recording, on.attention
-    random = cache.derived(
-        recording, ("scale, random",), lambda: soft_lookup.at_random(evidence.gaussian)
+    random = cache.cached_for(
+        recording, ("scale, random",), lambda: soft_lookup.random_variance(evidence.gaussian)
     )
-    own = cache.derived(
-        recording, ("scale, own", attention.name), lambda: soft_lookup.of_model(attention)
+    own = cache.cached_for(
+        recording, ("scale, own", attention.name), lambda: soft_lookup.model_variance(attention)
     )
     st.markdown(LAW)
     left, right = st.columns(2, gap="large")
     with left:
         figure = by_width(
-            soft_lookup.variances(random, own), (TITLES[0], *caption), "Var(q·k)", log=True
+            soft_lookup.variance_lines(random, own), (TITLES[0], *caption), "Var(q·k)", log=True
         )
         st.plotly_chart(figure, key="variance by width", alt=TITLES[0])
     with right:
         figure = by_width(
-            soft_lookup.largest_weight(random, own),
+            soft_lookup.largest_weight_lines(random, own),
             (TITLES[1], *caption),
             "largest weight",
             log=False,
@@ -47,8 +47,8 @@ def panel(on: Subject, caption: Sequence[str]) -> None:
     on.numbers(
         "why the scale",
         ("explorer.analysis import evidence, soft_lookup",),
-        "table = soft_lookup.variance_table(soft_lookup.at_random(evidence.gaussian), "
-        "soft_lookup.of_model(of))",
+        "table = soft_lookup.variance_table(soft_lookup.random_variance(evidence.gaussian), "
+        "soft_lookup.model_variance(of))",
     )
     with_table(
         soft_lookup.variance_table(random, own),

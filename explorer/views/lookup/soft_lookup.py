@@ -54,12 +54,12 @@ def show(shown: LookupState) -> None:
     weight = float(on.attention.pattern[at][one.key])
     st.markdown(own(shown.row(shown.query), shown.key(one.key), weight, one.relative, one.cosine))
     name, keys = on.attention.name, on.axes.keys
-    columns = partial(columns_of, cache.shown_of(on.recording), name, at, temperature, keys)
+    columns = partial(columns_of, cache.run_of(on.recording), name, at, temperature, keys)
     with_table(columns, picture.about, picture.file)
     on.more(
         ("explorer.analysis import soft_lookup",),
         f"row = soft_lookup.row_table(of, *{at}, float('{temperature}'), axes.keys)",
-        "every = soft_lookup.heads_table(soft_lookup.everywhere(of))",
+        "every = soft_lookup.heads_table(soft_lookup.relative_distances(of))",
     )
     over_all(on, one)
 
@@ -80,12 +80,12 @@ def over_all(on: Subject, one: soft_lookup.Lookup) -> None:
     from explorer.figures.soft_lookup import histogram
 
     st.subheader("Which heads look up, and which average?", anchor=False)
-    found = on.kept(("everywhere",), lambda: soft_lookup.everywhere(on.attention))
-    ends = soft_lookup.sharpest(found)
+    found = on.kept(("everywhere",), lambda: soft_lookup.relative_distances(on.attention))
+    ends = soft_lookup.extreme_heads(found)
     if ends is None:
         st.info("No token here has a choice of where to look, so soft and hard are the same.")
         return
-    counted = soft_lookup.counted(found)
+    counted = soft_lookup.lookup_counts(found)
     st.markdown(near(*counted))
     with st.container(horizontal=True, gap="small"):
         for name, (layer, head, median) in zip(("Nearest to a lookup", "Farthest from one"), ends):
@@ -102,8 +102,10 @@ def over_all(on: Subject, one: soft_lookup.Lookup) -> None:
         st.markdown("**Each head’s median**: near 0 a lookup, large an average.")
         medians(soft_lookup.medians(found), picture)
     with right:
-        title = f"All {counted[0]:,} lookups, dotted: {soft_lookup.NEAR:g}"
-        figure = histogram(found, one.relative, soft_lookup.NEAR, (title, *picture.caption))
+        title = f"All {counted[0]:,} lookups, dotted: {soft_lookup.LOOKUP_TOLERANCE:g}"
+        figure = histogram(
+            found, one.relative, soft_lookup.LOOKUP_TOLERANCE, (title, *picture.caption)
+        )
         output.plotly_chart(figure, "spread of rows", title, "soft-hard-all")
     with_table(lambda: soft_lookup.heads_table(found), picture.about, picture.file)
 

@@ -18,7 +18,7 @@ EMBEDDED, HELD = 0.9, 0.99  # shares of variance that this screen speaks of
 
 def overlap_of(source: PositionSource) -> positions.Overlap:
     """How much of the encoding lies in the embeddings' directions, kept beside the recording."""
-    return cache.derived(
+    return cache.cached_for(
         source.plain,
         ("overlap",),
         lambda: positions.overlap(models.embeddings(source.model), source.table()),
@@ -30,7 +30,7 @@ def show(source: PositionSource) -> None:
     if source.adds == "none":
         st.info(none_to_find(models.title(source.model)))
         return
-    if not models.offers(source.model).weights:
+    if not models.capabilities(source.model).weights:
         st.info(no_weights(models.title(source.model)))
         return
     card, found = source.card, overlap_of(source)
@@ -45,12 +45,12 @@ def show(source: PositionSource) -> None:
         figure = shares(found.words, found.places, found.chance, about)
         chart(figure, "shares", about[0], f"positions-overlap-{source.model}")
     with right:
-        r, room = found.most(EMBEDDED), positions.room_needed(source.table(), HELD)
+        r, room = found.most(EMBEDDED), positions.dimensions_needed(source.table(), HELD)
         st.markdown(overlap(models.title(source.model), found, r, EMBEDDED))
         st.markdown(ADDING)
         st.markdown(price(room, HELD, card.d_model, card.n_positions))
     st.caption(WHERE["learned" if source.adds == "learned" else "sinusoids"])
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "the encoding within the embeddings’ directions",
         (source.shown,),
         ("explorer.analysis import positions",),

@@ -40,7 +40,7 @@ def show(source: PositionSource) -> None:
         alt = f"{pairs}, equal along every diagonal"
         chart(figure, "gram", alt, f"positions-gram-{some}x{d}")
     st.markdown(distance(found, n, d))
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "these positions’ products",
         (),
         ("explorer.analysis import positions",),
@@ -85,7 +85,7 @@ def _learned(source: PositionSource) -> None:
         figure = gram(positions.gram(shown(), some), (pairs, *about), first)
         chart(figure, "gram", pairs, f"positions-gram-{some}-{source.model}")
     st.markdown(learned_distance(found, n - first, longer if first else None))
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "these positions’ products",
         (source.shown,),
         ("explorer.analysis import positions",),

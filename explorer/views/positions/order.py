@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.analysis import positions
 from explorer.analysis.csv import Columns
-from explorer.analysis.positions import attention_of
+from explorer.analysis.positions import self_attention
 from explorer.figures.positions import differences, weights
 from explorer.layout import export_menu
 from explorer.state import cache, models
@@ -43,22 +43,26 @@ class OrderRequest:
             cache.record(source.model, self.other, (*self.edits, *away), source.target),
         )
 
-    def orders(self) -> positions.Orders:
+    def orders(self) -> positions.OrderComparison:
         """The comparison, kept as the few numbers that it is: the passes of a long text fill the
         memory."""
-        made = lambda: positions.orders(self.recordings, self.source.stream_name, bool(self.edits))
-        return cache.kept(self.source.model, ("orders", self), made)
+        made = lambda: positions.compare_orders(
+            self.recordings, self.source.stream_name, bool(self.edits)
+        )
+        return cache.cached_for_recordings(self.source.model, ("orders", self), made)
 
-    def maps(self, layer: int, head: int, bare: bool) -> positions.Maps:
+    def maps(self, layer: int, head: int, bare: bool) -> positions.MatchedWeights:
         """One head's weights in both orders."""
 
-        def made() -> positions.Maps:
+        def made() -> positions.MatchedWeights:
             one, other = (
-                attention_of(each, self.source.stream_name) for each in self.recordings(bare)
+                self_attention(each, self.source.stream_name) for each in self.recordings(bare)
             )
-            return positions.both_maps(one, other, layer, head, self.orders().pairs)
+            return positions.head_in_both_orders(one, other, layer, head, self.orders().pairs)
 
-        return cache.kept(self.source.model, ("order maps", self, layer, head, bare), made)
+        return cache.cached_for_recordings(
+            self.source.model, ("order maps", self, layer, head, bare), made
+        )
 
 
 def show(source: PositionSource) -> None:
@@ -72,7 +76,7 @@ def show(source: PositionSource) -> None:
         return
     if source.adds == "none" and not source.without:
         st.info(one_and_the_same(models.title(source.model)))
-    asked = _asked(source, positions.turned_round(positions.read_part(base)))
+    asked = _asked(source, positions.reverse_words(positions.read_part(base)))
     pick_stream(source)
     with st.spinner("Reading the words in both orders …"):
         found = asked.orders()
@@ -141,7 +145,7 @@ def _asked(source: PositionSource, turned: str) -> OrderRequest:
     return OrderRequest(source, typed if typed.strip() else turned, ())
 
 
-def _results(source: PositionSource, found: positions.Orders) -> None:
+def _results(source: PositionSource, found: positions.OrderComparison) -> None:
     """Both numbers, large, and one sentence that says what they mean."""
     n = len(found.pairs.here)
     if not n:
@@ -153,12 +157,14 @@ def _results(source: PositionSource, found: positions.Orders) -> None:
         digits = positions_text.digits(each.common_digits)
         column.metric(f"{name}, vectors agree to", digits, border=True)
         column.markdown(positions_text.difference(each.difference, n, source.card.d_model))
-    causal = not attention_of(source.plain, source.stream_name).allowed.all()
+    causal = not self_attention(source.plain, source.stream_name).allowed.all()
     across = source.stream_name == "decoder" and len(source.plain.streams) > 1
     st.markdown(positions_text.meaning(found, causal, across))
 
 
-def _differences(source: PositionSource, found: positions.Orders, about: Sequence[str]) -> None:
+def _differences(
+    source: PositionSource, found: positions.OrderComparison, about: Sequence[str]
+) -> None:
     with_, without = found.with_, found.without
     title = ("Largest difference of the vectors", *about)
     figure = differences(
@@ -174,7 +180,7 @@ def _differences(source: PositionSource, found: positions.Orders, about: Sequenc
     )
 
 
-def _word_by_word(found: positions.Orders) -> None:
+def _word_by_word(found: positions.OrderComparison) -> None:
     st.markdown("**Word by word**, the last layer’s vectors")
     st.dataframe(
         positions.word_columns(found),
@@ -190,7 +196,7 @@ def _word_by_word(found: positions.Orders) -> None:
 
 
 def _head_maps(
-    asked: OrderRequest, found: positions.Orders, about: Sequence[str]
+    asked: OrderRequest, found: positions.OrderComparison, about: Sequence[str]
 ) -> tuple[int, int, bool]:
     """One head's weights in both orders, side by side; returns the head, and whether positions are
     away."""
@@ -236,16 +242,16 @@ def _numbers(asked: OrderRequest, layer: int, at: int, bare: bool) -> None:
         "        model.record(texts[1], (*shuffled, *edits), target),",
         "    )",
         "",
-        f"found = positions.orders(both, {name!r}, {bool(asked.edits)})",
+        f"found = positions.compare_orders(both, {name!r}, {bool(asked.edits)})",
         "words = positions.order_columns(found)",
         "sites = positions.site_columns(found.with_, found.without)",
-        f"one, two = (positions.attention_of(each, {name!r}) for each in both({bare}))",
-        f"maps = positions.both_maps(one, two, {layer}, {at}, found.pairs)",
+        f"one, two = (positions.self_attention(each, {name!r}) for each in both({bare}))",
+        f"maps = positions.head_in_both_orders(one, two, {layer}, {at}, found.pairs)",
         "tokens = [found.tokens[place] for place in found.pairs.here]",
         "weights = positions.map_columns(maps.here, maps.there, tokens)",
     ]
     needs = "explorer.analysis import positions", "models.edits import from_line"
-    export_menu.numbers("both orders", (source.shown,), needs, lines)
+    export_menu.offer_numbers_code("both orders", (source.shown,), needs, lines)
 
 
 def _map_columns(asked: OrderRequest, layer: int, at: int, bare: bool) -> Columns:

@@ -8,7 +8,7 @@ from typing import Any
 
 from explorer.analysis import positions
 from explorer.analysis.caption import caption
-from explorer.analysis.terminology import norm_of
+from explorer.analysis.terminology import recording_norm_name
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from models.edits import WithoutPositions
@@ -39,18 +39,18 @@ class PositionSource:
     def adds(self) -> str:
         """What the model adds for the positions, "sinusoids", "learned" or "none", measured on this
         text."""
-        return positions.kind(self.stream)
+        return positions.encoding_kind(self.stream)
 
     @property
     def within(self) -> str:
         """How a model that adds nothing brings positions into its attention, "" where it does
         not."""
-        return str(models.offers(self.model).positions or "")
+        return str(models.capabilities(self.model).positions or "")
 
     @property
     def norm(self) -> str:
         """What the model's norms are called."""
-        return norm_of(self.plain, models.offers(self.model).rms)
+        return recording_norm_name(self.plain, models.capabilities(self.model).rms)
 
     @property
     def target(self) -> str | None:
@@ -61,12 +61,12 @@ class PositionSource:
     @property
     def without(self) -> tuple[WithoutPositions, ...]:
         """The edit that takes the positions away; none for a model that has none to take."""
-        if self.within == "rotary" and WithoutPositions in models.offers(self.model).edits:
+        if self.within == "rotary" and WithoutPositions in models.capabilities(self.model).edits:
             return (WithoutPositions(),)
-        added = cache.kept(
+        added = cache.cached_for_recordings(
             self.model,
             "adds positions",
-            lambda: positions.kind(cache.record(self.model, "Hi").streams[0]) != "none",
+            lambda: positions.encoding_kind(cache.record(self.model, "Hi").streams[0]) != "none",
         )
         return (WithoutPositions(),) if added else ()
 
@@ -115,7 +115,7 @@ class PositionSource:
 
     def caption(self, *more: str) -> tuple[str, ...]:
         """What a figure of this text must say when it stands alone."""
-        return caption(self.plain, *more, of=f"stream {self.stream_name}")
+        return caption(self.plain, *more, subject=f"stream {self.stream_name}")
 
     def about_table(self, n: int) -> tuple[str, ...]:
         """What a figure of the learned table must say when it stands alone."""

@@ -35,7 +35,7 @@ def number(
     label: str, choice: str, low: int, high: int, default: int, step: int = 1, words: str = ""
 ) -> int:
     """A slider of whole numbers that stands in the address as `choice`."""
-    asked = url_state.whole(choice, high + 1)
+    asked = url_state.whole_number(choice, high + 1)
     value = default if asked is None or asked < low or (asked - low) % step else asked
     key = f"{choice} slider"
     st.session_state[key] = value
@@ -108,14 +108,14 @@ def _take_stream() -> None:
 def head(source: PositionSource) -> tuple[int, int]:
     """The head, chosen; at first the one of layer 0 that positions move most."""
     size = source.card.n_layer, source.card.n_head
-    layer, at = url_state.whole("layer", size[0]), url_state.whole("head", size[1])
+    layer, at = url_state.whole_number("layer", size[0]), url_state.whole_number("head", size[1])
     if layer is None or at is None:
         layer, at = (
             0,
-            cache.kept(
+            cache.cached_for_recordings(
                 source.model,
                 ("most positional", source),
-                lambda: positions.most_positional(*source.both(), source.stream_name),
+                lambda: positions.most_positional_head(*source.both(), source.stream_name),
             ),
         )
     pick_head(size, (layer, at))

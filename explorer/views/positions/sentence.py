@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import positions
-from explorer.analysis.consistency import scaling
+from explorer.analysis.consistency import scale_text
 from explorer.analysis.csv import Columns
-from explorer.analysis.positions import attention_of
+from explorer.analysis.positions import self_attention
 from explorer.figures.positions import by_offset, lengths
 from explorer.layout import export_menu
 from explorer.state import models
@@ -60,7 +60,7 @@ def _numbers(source: PositionSource, *lines: str) -> None:
     needs = ("explorer.analysis import positions",)
     what = "what positions add to this sentence"
     first = f"stream = recording.stream({source.stream_name!r})"
-    export_menu.numbers(what, source.two, needs, (first, *lines))
+    export_menu.offer_numbers_code(what, source.two, needs, (first, *lines))
 
 
 def _lengths(source: PositionSource) -> tuple[tuple, str]:
@@ -71,20 +71,21 @@ def _lengths(source: PositionSource) -> tuple[tuple, str]:
         models.word_vector(source.model),
         "encoding" if source.adds == "sinusoids" else "position",
     )
-    found = positions.added(stream)
+    found = positions.position_sum(stream)
     about = (f"Lengths: word and {names[1]}", *source.caption())
     figure = lengths(found.word, found.encoding, found.both, stream.tokens, about, names)
     chart(figure, "lengths", about[0], f"positions-lengths-{source.model}")
     scale = models.embedding_scale(source.model)
-    after = positions_text.after(positions.follows(stream), source.norm)
+    after = positions_text.after(positions.sum_reader(stream), source.norm)
     st.markdown(positions_text.lengths(found, stream.tokens, names, scale, after))
 
     def columns() -> Columns:
         again = source.stream
-        return positions.added_columns(positions.added(again), again.tokens, names[0])
+        return positions.position_sum_columns(positions.position_sum(again), again.tokens, names[0])
 
     line = (
-        f"lengths = positions.added_columns(positions.added(stream), stream.tokens, {names[0]!r})"
+        f"lengths = positions.position_sum_columns(positions.position_sum(stream), stream.tokens, "
+        f"{names[0]!r})"
     )
     return ("Lengths", about, columns), line
 
@@ -106,8 +107,8 @@ def _scores(source: PositionSource, plain: Recording, bare: Recording) -> tuple[
         figure = by_offset(scores.offset, scores.pairs, scores.lines, lines)
         file = f"positions-scores-{source.model}-L{at[0]}H{at[1]}"
         chart(figure, "offsets", lines[0], file)
-        scaled = scaling(attention_of(plain, name), at[0])
-        parts = positions_text.parted(at[0], positions.follows(source.stream), source.norm)
+        scaled = scale_text(self_attention(plain, name), at[0])
+        parts = positions_text.parted(at[0], positions.sum_reader(source.stream), source.norm)
         st.markdown(
             positions_text.scores(scores, positions_text.TURNED if turns else parts, scaled)
         )

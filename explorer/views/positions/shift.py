@@ -28,7 +28,7 @@ def show(source: PositionSource) -> None:
     if source.adds == "learned":
         words.info(
             positions_text.no_rotation(
-                models.title(source.model), positions.tried(source.learned(), by), by
+                models.title(source.model), positions.rotation_errors(source.learned(), by), by
             )
         )
     wave, some = positions.wave(2 * n, d, pair), min(n, MOST)
@@ -40,11 +40,11 @@ def show(source: PositionSource) -> None:
             wave.sine[:some],
             wave.cosine[:some],
             (before, after),
-            positions.drawn_arc(d, pair, place, by),
+            positions.arc_points(d, pair, place, by),
             (f"position {place}", f"position {place + by}"),
             about,
         )
-        radians = positions.turned_by(d, pair, by)[0]
+        radians = positions.rotation_angle(d, pair, by)[0]
         alt = (
             f"Pair {pair} on the unit circle: position {place} turned by {radians:.3f} radians "
             f"to {place + by}"
@@ -52,10 +52,10 @@ def show(source: PositionSource) -> None:
         chart(figure, "circle", alt, f"positions-shift-{by}-pair-{pair}")
     with right:
         st.markdown(positions_text.turn(d, pair, by))
-        turn = positions.turn(d, pair, by)
+        turn = positions.rotation_matrix(d, pair, by)
         st.latex(positions_text.turn_formula(turn, before, after, place, place + by))
         st.markdown(positions_text.turn_everywhere(n, d, by))
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "this rotation",
         (),
         ("explorer.analysis import positions",),

@@ -56,9 +56,9 @@ def show(source: PositionSource) -> None:
         chart(figure, "wave", title, f"positions-pair-{pair}-of-{d}")
         st.markdown(waves(wave, turns, n, d, pair))
     if source.adds == "sinusoids":
-        off = positions.off_formula(source.stream)
+        off = positions.formula_error(source.stream)
         st.info(adds_this(models.title(source.model), off, "minilm" in models.cards()))
-    export_menu.more(
+    export_menu.offer_more_code(
         ("explorer.analysis import positions",),
         f"table = positions.table_columns(positions.table({n}, {d}))",
         f"pair = positions.wave_columns(positions.wave({n}, {d}, {pair}))",
@@ -106,7 +106,7 @@ def _learned(source: PositionSource) -> None:
             f"positions-{source.model}",
         )
     with right:
-        off = positions.off_formula(source.stream)
+        off = positions.formula_error(source.stream)
         st.markdown(learned(models.title(source.model), lengths, off, d))
         chart(
             positions_figures.norms(lengths[:n], title),
@@ -114,7 +114,7 @@ def _learned(source: PositionSource) -> None:
             title[0],
             f"positions-lengths-{source.model}",
         )
-    export_menu.more(
+    export_menu.offer_more_code(
         ("explorer.analysis import positions",),
         source.table_line,
         f"rows = positions.table_columns(table[:{n}])",

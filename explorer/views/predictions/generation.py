@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.analysis import predictions
 from explorer.analysis.caption import caption
-from explorer.analysis.formatting import chance, plural
+from explorer.analysis.formatting import plural, probability
 from explorer.components import attention_row, token_strip
 from explorer.layout import export_menu
 from explorer.layout.controls import take_named
@@ -79,16 +79,16 @@ def show(model: str, text: str) -> None:
 def numbers_of(draft: jobs.Draft) -> None:
     """The lines of Python that write the same, and give what its newest token looks at."""
     ids = [word.id for word in draft.said]
-    export_menu.more(
+    export_menu.offer_more_code(
         ("explorer.analysis import predictions", "models import results"),
         "writing, said = model.generate(recording.text), []",
         f"for id in {ids}:",
-        "    said.append(results.said(writing.logits, id))",
+        "    said.append(results.score_token(writing.logits, id))",
         "    writing.add(id)",
         f"labels = model.labels({ids})",
-        "written = predictions.said_columns(said, labels)",
+        "written = predictions.written_token_columns(said, labels)",
         "tokens = [*recording.streams[0].tokens, *labels]",
-        'newest = predictions.look_columns(writing.rows["attn"], tokens)',
+        'newest = predictions.attention_columns(writing.rows["attn"], tokens)',
     )
 
 
@@ -100,9 +100,9 @@ def would_write(recording: Recording, draft: jobs.Draft) -> str:
     def drawn(scores: Any, place: int) -> int:
         return predictions.draw(predictions.distribution(scores, sampling), seed, place).id
 
-    ids = jobs.ahead(model, recording.text, AHEAD, (sampling, seed), drawn)
-    prompt = models.spelled(model, draft.writing.ids)
-    whole = models.spelled(model, (*draft.writing.ids, *ids))
+    ids = jobs.continuation(model, recording.text, AHEAD, (sampling, seed), drawn)
+    prompt = models.decode(model, draft.writing.ids)
+    whole = models.decode(model, (*draft.writing.ids, *ids))
     new = whole.removeprefix(prompt).strip()
     return f"With these settings it goes on: **{literal(' '.join(new.split()))}** …"
 
@@ -136,7 +136,7 @@ def so_far(recording: Recording, stream: Stream, draft: jobs.Draft, labels: Sequ
             [*prompt, *(_written(label, word) for label, word in zip(labels, draft.said))],
             about="The text: what you wrote, and after it what was written by the model.",
             says=where_it_stands(draft, labels),
-            token=cache.name_of(recording, "draft", state.said, bool(state.playing)),
+            token=cache.picture_name(recording, "draft", state.said, bool(state.playing)),
             every=PACE if state.playing else 0,
             at_end=True,
         ),
@@ -150,7 +150,7 @@ def so_far(recording: Recording, stream: Stream, draft: jobs.Draft, labels: Sequ
 
 def _written(label: str, word: WrittenToken) -> token_strip.Token:
     p = "< 0.01" if word.own < 0.005 else f"{word.own:.2f}"
-    spoken = f"{label}, written, probability {chance(word.own)}, rank {word.rank + 1:,}"
+    spoken = f"{label}, written, probability {probability(word.own)}, rank {word.rank + 1:,}"
     return token_strip.Token(label, f"{p} · #{word.rank + 1:,}", "said", spoken)
 
 
@@ -166,7 +166,7 @@ def where_it_stands(draft: jobs.Draft, labels: Sequence[str]) -> str:
 def written(recording: Recording, draft: jobs.Draft, labels: Sequence[str]) -> None:
     """What was written, token by token, as a table."""
     with_table(
-        predictions.said_columns(draft.said, labels),
+        predictions.written_token_columns(draft.said, labels),
         caption(recording, "The written tokens, their probabilities and ranks"),
         f"headlight-{recording.model.name}-written",
         "What was written, as a table",
@@ -177,7 +177,10 @@ def written(recording: Recording, draft: jobs.Draft, labels: Sequence[str]) -> N
 def newest(recording: Recording, draft: jobs.Draft, tokens: Sequence[str]) -> None:
     """What the newest token looked at, in every head."""
     rows = draft.writing.rows["attn"]
-    layer, head = url_state.whole("layer", rows.shape[0]), url_state.whole("head", rows.shape[1])
+    layer, head = (
+        url_state.whole_number("layer", rows.shape[0]),
+        url_state.whole_number("head", rows.shape[1]),
+    )
     chosen = attention_row.MEAN if layer is None or head is None else f"{layer}.{head}"
     st.subheader(
         "What did the newest token look at?",
@@ -186,14 +189,14 @@ def newest(recording: Recording, draft: jobs.Draft, tokens: Sequence[str]) -> No
         "from the tokens before it. The scores for the next token are read from that vector.",
     )
     tones = ["said" if at >= draft.n_prompt else "" for at in range(len(tokens))]
-    token = cache.name_of(recording, "newest", st.session_state.said, chosen)
+    token = cache.picture_name(recording, "newest", st.session_state.said, chosen)
     attention_row.show(
         attention_row.payload(rows, tokens, tones, chosen=chosen, who=tokens[-1], token=token),
         "newest",
         on_choice=take_named("newest", "row"),
     )
     with_table(
-        predictions.look_columns(rows, tokens),
+        predictions.attention_columns(rows, tokens),
         caption(recording, "What the newest token looks at, one column for each head"),
         f"headlight-{recording.model.name}-newest",
         "As a table",

@@ -24,7 +24,7 @@ def settings() -> tuple[Sampling, int]:
         url_state.one_of(name, options)
         for name, options in (("temperature", TEMPERATURES), ("top_k", TOP_KS), ("top_p", TOP_PS))
     )
-    seed = url_state.whole("seed", SEEDS)
+    seed = url_state.whole_number("seed", SEEDS)
     if seed is None:
         st.session_state.seed = url_state.default("seed")
     return Sampling(float(temperature), int(top_k), float(top_p)), seed or 0
@@ -33,13 +33,13 @@ def settings() -> tuple[Sampling, int]:
 def catch_up(draft: jobs.Draft, n_vocab: int) -> None:
     """Read what was said until the draft is that, with a bar where it takes a while. Any choice
     ends it; it goes on from where it was."""
-    said = url_state.numbers("said", n_vocab)
-    todo = left = draft.towards(said)
+    said = url_state.whole_numbers("said", n_vocab)
+    todo = left = draft.step_towards(said)
     bar = st.empty()
     while left:
         if todo > MANY:
             bar.progress(1 - left / todo, f"Reading what was written, token by token: {left} left")
-        left = draft.towards(said)
+        left = draft.step_towards(said)
     bar.empty()
     say(word.id for word in draft.said)
 
@@ -86,8 +86,8 @@ def buttons(model: str, text: str, draft: jobs.Draft) -> None:
 def step(model: str, text: str) -> None:
     """Write the token that is drawn next."""
     draft = jobs.draft(model, text)
-    said = url_state.numbers("said", cache.record(model, text).model.n_vocab)
-    if draft.towards(said) or draft.ended or draft.full:
+    said = url_state.whole_numbers("said", cache.record(model, text).model.n_vocab)
+    if draft.step_towards(said) or draft.ended or draft.full:
         return  # the page is still reading what was said before
     sampling, seed = settings()
     of = predictions.distribution(draft.writing.logits, sampling)
@@ -123,7 +123,7 @@ def adopt(model: str, text: str) -> None:
     """Make what was written a part of the text. The page has to run as a whole then: `buttons` sees
     to it."""
     draft = jobs.draft(model, text)
-    whole, prompt = (models.spelled(model, draft.writing.ids[:n]) for n in (None, draft.n_prompt))
+    whole, prompt = (models.decode(model, draft.writing.ids[:n]) for n in (None, draft.n_prompt))
     current_recording.take_text(text + whole[len(prompt) :] if whole.startswith(prompt) else whole)
     st.session_state.playing, st.session_state.adopted = False, True
 

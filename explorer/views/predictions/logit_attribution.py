@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.analysis import head_naming, logit_lens, residual
 from explorer.analysis.caption import caption
 from explorer.analysis.formatting import signed
-from explorer.analysis.terminology import norm, norm_of
+from explorer.analysis.terminology import norm_name, recording_norm_name
 from explorer.components import bars
 from explorer.components.logit_lens import show_sum, sum_up
 from explorer.layout import controls, export_menu
@@ -26,7 +26,7 @@ MOST_PARTS = 14  # bars of a logit that are shown at once
 def show(on: LensSelection) -> Attribution | None:
     """The word, its logit, and the parts that add up to it; None where it has none."""
     st.subheader("What made it say that?", anchor=False, help=ATTRIBUTION)
-    if why := models.offers(on.model).no_parts:
+    if why := models.capabilities(on.model).no_parts:
         st.info(
             f"A logit of {literal(models.title(on.model))} cannot be taken apart into a sum: "
             f"{why}. The lens above reads every state."
@@ -49,7 +49,7 @@ def show(on: LensSelection) -> Attribution | None:
     except ValueError as why:
         st.info(f"This logit cannot be taken apart: {literal(str(why))}.")
         return None
-    total, label = logit_lens.total(taken), literal(on.stream.tokens[on.token])
+    total, label = logit_lens.parts_sum(taken), literal(on.stream.tokens[on.token])
     where = f"**{label}** (token {on.token}, chosen in the table above)"
     st.markdown(logit(taken.logit, total, len(taken.parts), words_of(on, taken), where))
     pictured(on, taken, total)
@@ -59,12 +59,12 @@ def show(on: LensSelection) -> Attribution | None:
     n_norms = logit_lens.n_norms(on.recording)
     whole = {part.kind for part in taken.parts}
     row = row_of(readout_of(on.model))
-    how = taken_apart(n_norms, residual.adds(on.stream), called(on), row)
+    how = taken_apart(n_norms, residual.has_residual(on.stream), called(on), row)
     if "transform" in whole:
         how += bent(taken.explained)
     st.markdown(how + not_followed(whole))
     asked = f"{on.stream.name!r}, {on.token}, {word}, {against}"
-    export_menu.more(
+    export_menu.offer_more_code(
         ("explorer.analysis import logit_lens",),
         f"taken = model.attribute(recording, {asked})",
         "parts = logit_lens.parts_file(taken)",
@@ -81,11 +81,15 @@ def show(on: LensSelection) -> Attribution | None:
 
 def called(on: LensSelection) -> str:
     """What the model's norms are called, as they were in this recording."""
-    offered = models.offers(on.model)
+    offered = models.capabilities(on.model)
     if not offered.weights:
-        return norm_of(on.recording, offered.rms)
+        return recording_norm_name(on.recording, offered.rms)
     norms = cache.norms(on.recording, on.stream.name)
-    return norm(each[3] for each in norms.values()) if norms else norm_of(on.recording, offered.rms)
+    return (
+        norm_name(each[3] for each in norms.values())
+        if norms
+        else recording_norm_name(on.recording, offered.rms)
+    )
 
 
 def pictured(on: LensSelection, taken: Attribution, total: float) -> None:
@@ -95,11 +99,11 @@ def pictured(on: LensSelection, taken: Attribution, total: float) -> None:
     with left:
         st.markdown("**Adding up, in the order of the network**")
         groups = [(group.name, group.value) for group in logit_lens.groups(taken)]
-        data = sum_up(groups, total, cache.name_of(on.recording, "sum", *name))
+        data = sum_up(groups, total, cache.picture_name(on.recording, "sum", *name))
         show_sum(data, "sum of parts")
     with right:
         named = any(part.kind == "head" for part in taken.parts)
-        opened = ", an FFN to open it" if models.offers(on.model).weights else ""
+        opened = ", an FFN to open it" if models.capabilities(on.model).weights else ""
         more = f" Choose a head to see what it is{opened}." if named else ""
         st.markdown(f"**Every part, the strongest first.**{more}")
         listed(on.recording, taken)
@@ -130,7 +134,7 @@ def word_field(name: str, label: str, on: LensSelection) -> int | None:
     options = {"": f"the model’s answer: {words[0]}" if name == "word" else "nothing"} | {
         f"#{id}": f"{at}. {word}" for at, (id, word) in enumerate(zip(ids, words), 1)
     }
-    chosen = url_state.whole(name, on.recording.model.n_vocab)
+    chosen = url_state.whole_number(name, on.recording.model.n_vocab)
     if chosen is not None:
         spelled = models.labels(on.model, [chosen])[0]
         options.setdefault(f"#{chosen}", f"{spelled} (word {chosen})")
@@ -178,7 +182,7 @@ def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
 
 def listed(recording: Recording, taken: Attribution) -> None:
     """The parts as bars, the strongest first; those that are left out are one bar."""
-    parts, chosen = logit_lens.largest(taken), st.session_state.part
+    parts, chosen = logit_lens.largest_parts(taken), st.session_state.part
     every = len(parts) <= MOST_PARTS or st.toggle(f"All {len(parts)} parts", key="every part")
     shown = [
         part
@@ -201,7 +205,7 @@ def listed(recording: Recording, taken: Attribution) -> None:
         rows,
         ("contribution",),
         about="Parts of the logit, the strongest first.",
-        token=cache.name_of(
+        token=cache.picture_name(
             recording, "parts", taken.token, taken.id, taken.against, every, chosen
         ),
         chosen=chosen,

@@ -12,8 +12,8 @@ import streamlit as st
 from explorer.analysis import logit_lens, residual
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns
-from explorer.analysis.formatting import chance
-from explorer.analysis.terminology import norm_of
+from explorer.analysis.formatting import probability
+from explorer.analysis.terminology import recording_norm_name
 from explorer.components import bars
 from explorer.components import logit_lens as logit_lens_components
 from explorer.layout import export_menu
@@ -56,9 +56,9 @@ def inside(source: Run, place: int | None) -> LensSelection:
         recording = source.recording()
         stream = logit_lens.read_stream(recording)
         found = cache.lens(recording, stream.name)
-    token = url_state.whole("token", len(stream.tokens))
+    token = url_state.whole_number("token", len(stream.tokens))
     if token is None:
-        token = logit_lens.asked_token(recording) if place is None else place
+        token = logit_lens.default_token(recording) if place is None else place
     return LensSelection(source, recording, found, token)
 
 
@@ -66,7 +66,7 @@ def show(on: LensSelection) -> None:
     """The table, the held cell, and how it is made."""
     recording, found, state = on.recording, on.found, st.session_state
     plain = cache.record(on.model, on.source.text, (), on.source.target)
-    right = logit_lens.truth(recording, plain)
+    right = logit_lens.target_ids(recording, plain)
     if state.site not in found.sites:
         state.site = ""
     site = found.sites.index(state.site or found.sites[-1])
@@ -76,7 +76,7 @@ def show(on: LensSelection) -> None:
         help="The logit lens (nostalgebraist, 2020): the model’s own readout, applied to every "
         "state on the way as if it were the last one.",
     )
-    asks_next = logit_lens.asks_next(recording)
+    asks_next = logit_lens.predicts_next(recording)
     st.markdown(
         logit_lens_text.TABLE + (logit_lens_text.NEXT if asks_next else logit_lens_text.HERE)
     )
@@ -86,13 +86,13 @@ def show(on: LensSelection) -> None:
         table(on, right, measure()), "lens table", lambda: take("lens table")
     )
     way = logit_lens.column(found, on.token)
-    ids = logit_lens.named(way, right)
+    ids = logit_lens.named_ids(way, right)
     labels = dict(zip(ids.tolist(), models.labels(on.model, ids)))
     words, states = st.columns([5, 7], gap="large")
     with words:
         top_words(on, way[site], labels, int(right[on.token]))
     with states:
-        name = cache.name_of(recording, "way", site, on.token)
+        name = cache.picture_name(recording, "way", site, on.token)
         data = logit_lens_components.way(way, site, labels, axes(on), name)
         logit_lens_components.show_way(data, "lens way", lambda: take("lens way"))
     st.markdown(formula(on, way[site], labels))
@@ -130,12 +130,12 @@ def table(on: LensSelection, right: Any, by: str) -> bytes:
     def made() -> bytes:
         ids = logit_lens.vocabulary(on.found, right, logit_lens_components.TOP_SHOWN)
         words = dict(zip(ids.tolist(), models.labels(on.model, ids)))
-        asks_next = logit_lens.asks_next(on.recording)
+        asks_next = logit_lens.predicts_next(on.recording)
         asked = logit_lens_components.CellContent(asks_next, by, on.recording.model.n_vocab)
-        name = cache.name_of(on.recording, *what)
+        name = cache.picture_name(on.recording, *what)
         return logit_lens_components.grid(on.found, right, words, axes(on), asked, name)
 
-    return cache.derived(on.recording, what, made, weigh=len)
+    return cache.cached_for(on.recording, what, made, weigh=len)
 
 
 def top_words(
@@ -148,16 +148,16 @@ def top_words(
     marks = {cell.final_id: "the answer"}
     marks[right] = "✓ the answer" if right == cell.final_id else "✓ right"
     rows = [
-        bars.Bar(labels[int(id)], p, (chance(p),), mark=marks.get(int(id), ""))
+        bars.Bar(labels[int(id)], p, (probability(p),), mark=marks.get(int(id), ""))
         for id, p in zip(cell.ids, cell.probabilities)
     ]
     rest = f"all {on.recording.model.n_vocab - len(cell.ids):,} other words"
-    rows.append(bars.Bar(rest, cell.others, (chance(cell.others),), tone="rest"))
+    rows.append(bars.Bar(rest, cell.others, (probability(cell.others),), tone="rest"))
     data = bars.payload(
         rows,
         ("probability",),
         about="The likeliest words of this cell.",
-        token=cache.name_of(on.recording, "top words", cell.site, cell.token),
+        token=cache.picture_name(on.recording, "top words", cell.site, cell.token),
         full=1.0,
     )
     bars.show(data, "top words", on_choice=nothing)
@@ -167,7 +167,7 @@ def top_words(
 def formula(on: LensSelection, cell: logit_lens.LensCell, labels: dict[int, str]) -> str:
     """How the held cell is made."""
     stream, readout = on.stream, readout_of(on.model)
-    norm = norm_of(on.recording, models.offers(on.model).rms)
+    norm = recording_norm_name(on.recording, models.capabilities(on.model).rms)
     asked = not (stream.name == "encoder" and stream.special[cell.token])
     site = on.found.sites[cell.site]
     read = logit_lens_text.how_read(residual.norm_place(stream), readout[0], site, norm)
@@ -178,7 +178,7 @@ def formula(on: LensSelection, cell: logit_lens.LensCell, labels: dict[int, str]
 
 def readout_of(model: str) -> tuple[str, bool]:
     """How a model says its words, and whether a bias is added to their scores."""
-    return str(models.readout(model)), models.offers(model).readout_bias
+    return str(models.readout(model)), models.capabilities(model).readout_bias
 
 
 def columns(source: Run) -> Columns:
@@ -193,7 +193,7 @@ def columns(source: Run) -> Columns:
 
 def numbers_of(on: LensSelection) -> None:
     """The lines of Python that give every number of the lens."""
-    export_menu.more(
+    export_menu.offer_more_code(
         ("explorer.analysis import logit_lens",),
         f"stream = recording.stream({on.stream.name!r})",
         "found = model.lens(recording, stream.name)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import predictions
-from explorer.analysis.formatting import chance
+from explorer.analysis.formatting import probability
 from explorer.components import bars, token_strip
 from explorer.layout import controls
 from explorer.state import cache, models, url_state
@@ -38,11 +38,11 @@ def show(model: str, text: str) -> tuple[tuple[HideToken, ...], int | None]:
     left, right = st.columns([1, 1.1], gap="large")
     with left:
         sentence(recording, plain, hidden, place)
-        label, best = plain.tokens[place], predictions.top(of, most=1)
+        label, best = plain.tokens[place], predictions.top_words(of, most=1)
         others = int((~plain.special).sum()) - len(typed)
         stood = predictions_text.typed(label, len(typed), others)
         if place not in typed:
-            (own,) = predictions.top(of, [int(plain.ids[place])], most=0)
+            (own,) = predictions.top_words(of, [int(plain.ids[place])], most=0)
             stood = predictions_text.stood(own, label, place in hidden, len(of.order))
         st.markdown(f"{stood}  \n{predictions_text.how_sure(of, True)}")
         st.markdown(predictions_text.formula(of, labels_of(recording, best)[0], best[0].id, True))
@@ -57,7 +57,9 @@ def show(model: str, text: str) -> tuple[tuple[HideToken, ...], int | None]:
 
 def typed_masks(recording: Recording) -> tuple[int, ...]:
     """The places where the reader typed a mask token of the model on screen."""
-    return predictions.typed_masks(recording.streams[0], models.offers(recording.model.name).mask)
+    return predictions.typed_masks(
+        recording.streams[0], models.capabilities(recording.model.name).mask
+    )
 
 
 def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None]:
@@ -65,23 +67,29 @@ def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None]:
     at; None in a text without tokens of its own. Where none is chosen, the first typed mask, else
     the word that the first page opens on."""
     stream, state = recording.streams[0], st.session_state
-    n, first, typed = len(stream.tokens), predictions.word_to_hide(stream), typed_masks(recording)
+    n, first, typed = (
+        len(stream.tokens),
+        predictions.default_masked_word(stream),
+        typed_masks(recording),
+    )
     if first is None:
         return (), None
     if typed:
         return _beside_typed(stream, typed)
-    told = controls.word(recording, recording.attention[0])
+    told = controls.opening_word(recording, recording.attention[0])
     if (
         told is not None
         and not stream.special[told]
         and not predictions.is_piece(stream.tokens, told)
     ):
         first = told
-    chosen = url_state.whole("token", n)
+    chosen = url_state.whole_number("token", n)
     place = chosen if chosen is not None and not stream.special[chosen] else None
     if state.hidden == NOTHING:
         return (), first if place is None else place
-    asked = tuple(sorted({at for at in url_state.numbers("hidden", n) if not stream.special[at]}))
+    asked = tuple(
+        sorted({at for at in url_state.whole_numbers("hidden", n) if not stream.special[at]})
+    )
     hidden = asked or ((first if place is None else place),)
     return hidden, hidden[0] if place is None else place
 
@@ -90,9 +98,9 @@ def _beside_typed(stream: Stream, typed: tuple[int, ...]) -> tuple[tuple[int, ..
     """The same of a text with typed masks: a word is hidden, or looked at, where the reader chose
     that on this page."""
     n, state = len(stream.tokens), st.session_state
-    places = url_state.numbers("hidden", n) if state.hidden != NOTHING else ()
+    places = url_state.whole_numbers("hidden", n) if state.hidden != NOTHING else ()
     hidden = {at for at in places if not stream.special[at]} - {*typed}
-    chosen = url_state.whole("token", n)
+    chosen = url_state.whole_number("token", n)
     looked_at = (
         chosen in typed or state.hidden and chosen is not None and not stream.special[chosen]
     )
@@ -101,7 +109,7 @@ def _beside_typed(stream: Stream, typed: tuple[int, ...]) -> tuple[tuple[int, ..
 
 def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], place: int) -> None:
     """The sentence, each word of it to be hidden and shown."""
-    typed = predictions.typed_masks(stream, models.offers(recording.model.name).mask)
+    typed = predictions.typed_masks(stream, models.capabilities(recording.model.name).mask)
     tokens = [
         _typed(stream, at, at == place)
         if at in typed
@@ -119,7 +127,7 @@ def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], plac
             hint="Click a word to hide it, and again to show it. With several hidden, the first "
             "click on one looks at it.",
             chosen=place,
-            token=cache.name_of(recording, "sentence", place),
+            token=cache.picture_name(recording, "sentence", place),
         ),
         "sentence",
         on_choice=lambda: take_token(model, text),
@@ -152,13 +160,13 @@ def fillers(
 ) -> None:
     """The likeliest words as bars, the word of the text (id `here`, None for a typed mask) among
     them, and all others as one bar."""
-    words = predictions.top(of, () if here is None else [here])
-    others = predictions.rest(of, words)
+    words = predictions.top_words(of, () if here is None else [here])
+    others = predictions.remaining_words(of, words)
     rows = [
         bars.Bar(
             label,
             word.own,
-            (f"{word.rank + 1:,}", chance(word.own)),
+            (f"{word.rank + 1:,}", probability(word.own)),
             str(word.id),
             mark="in the text" if word.id == here else "",
             gap=word.rank >= predictions.MOST_ROWS,
@@ -167,7 +175,7 @@ def fillers(
     ]
     if others.n:
         label = f"all {others.n:,} other words"
-        rows.append(bars.Bar(label, others.own, ("", chance(others.own)), tone="rest"))
+        rows.append(bars.Bar(label, others.own, ("", probability(others.own)), tone="rest"))
     chosen = str(st.session_state.word)
     bars.show(
         bars.payload(
@@ -177,7 +185,7 @@ def fillers(
             chosen=chosen,
             action="shows further down what raised or lowered the word",
             full=words[0].own,
-            token=cache.name_of(recording, "fillers", place, chosen),
+            token=cache.picture_name(recording, "fillers", place, chosen),
         ),
         "fillers",
         on_choice=take_word,

@@ -25,8 +25,8 @@ def show(on: LensSelection, taken: Attribution, words: tuple[str, str]) -> None:
     if not logit_lens.ffns(taken):
         return
     st.subheader("What did its neurons say?", anchor=False, help=HELP)
-    if not models.offers(on.model).weights:
-        st.info(NEURONS_OWN_CODE.format(models.named(on.model)))
+    if not models.capabilities(on.model).weights:
+        st.info(NEURONS_OWN_CODE.format(models.markdown_name(on.model)))
         return
     layer = chosen_layer(taken)
     try:
@@ -37,9 +37,9 @@ def show(on: LensSelection, taken: Attribution, words: tuple[str, str]) -> None:
         st.info(f"The neurons of this FFN cannot be shown: {why}.")
         return
     token = on.stream.tokens[taken.token]
-    shows = models.offers(on.model)
-    st.markdown(ffn(of, logit_lens.together(of), words, token, shows.ffn_biases))
-    rank = logit_lens.rank_of(of, url_state.whole("neuron", len(of.adds)))
+    shows = models.capabilities(on.model)
+    st.markdown(ffn(of, logit_lens.neuron_totals(of), words, token, shows.ffn_biases))
+    rank = logit_lens.neuron_rank(of, url_state.whole_number("neuron", len(of.adds)))
     left, right = st.columns(2, gap="large")
     with left:
         listed(on, of, rank)
@@ -47,14 +47,14 @@ def show(on: LensSelection, taken: Attribution, words: tuple[str, str]) -> None:
         opened(on, of, rank)
     st.markdown(how(shows.gate, shows.ffn_biases))
     asked = f"{on.stream.name!r}, {layer}, {taken.token}, {taken.id}, {taken.against}"
-    export_menu.more(
-        ("explorer.analysis.logit_lens import file",),
+    export_menu.offer_more_code(
+        ("explorer.analysis.logit_lens import neuron_file",),
         f"opened = model.neurons(recording, {asked})",
-        "neurons = file(opened)",
+        "neurons = neuron_file(opened)",
     )
     word = f"“{words[0]}”" + (f" less that of “{words[1]}”" if words[1] else "")
     with_table(
-        partial(logit_lens.file, of),
+        partial(logit_lens.neuron_file, of),
         caption(
             on.recording,
             f"neurons of the FFN of layer {layer} in the logit of {word} at token {of.token}, "
@@ -69,7 +69,7 @@ def show(on: LensSelection, taken: Attribution, words: tuple[str, str]) -> None:
 def chosen_layer(taken: Attribution) -> int:
     """The layer of the address, else the one whose FFN put in most; with the field that chooses."""
     parts = logit_lens.ffns(taken)
-    chosen = url_state.whole("ffn", max(parts) + 1)
+    chosen = url_state.whole_number("ffn", max(parts) + 1)
     layer = chosen if chosen in parts else logit_lens.strongest_ffn(taken)
     st.session_state["ffn field"] = layer
     st.selectbox(
@@ -101,10 +101,10 @@ def listed(on: LensSelection, of: Neurons, rank: int) -> None:
         )
         for unit in of.strongest[: logit_lens.MOST_BARS].tolist()
     ]
-    n, rest = logit_lens.others(of)
+    n, rest = logit_lens.hidden_neurons(of)
     if n:
         rows.append(bars.Bar(f"{n:,} weaker ones", rest, ("", signed(rest, 3)), tone="rest"))
-    if models.offers(on.model).ffn_biases:
+    if models.capabilities(on.model).ffn_biases:
         rows.append(bars.Bar("bias b₂", of.bias, ("", signed(of.bias, 3))))
     st.markdown("**The strongest neurons.** Choose one to see what it says.")
     chosen = str(of.strongest[rank])
@@ -150,7 +150,7 @@ def opened(on: LensSelection, of: Neurons, rank: int) -> None:
     )
     st.caption("The words it raises most here, and those it lowers most:")
     bars.show(data, "neuron words", on_choice=nothing)
-    fires = logit_lens.fires(of, rank)
+    fires = logit_lens.firing_tokens(of, rank)
     tokens = [
         token_strip.Token(label, fixed(float(value), 2), "said" if on_it else "")
         for label, value, on_it in zip(on.stream.tokens, of.fires[rank], fires)
@@ -172,4 +172,4 @@ def opened(on: LensSelection, of: Neurons, rank: int) -> None:
 
 def name_of(on: LensSelection, of: Neurons, *what: object) -> str:
     """The name of a picture of this FFN."""
-    return cache.name_of(on.recording, of.layer, of.token, of.id, of.against, *what)
+    return cache.picture_name(on.recording, of.layer, of.token, of.id, of.against, *what)

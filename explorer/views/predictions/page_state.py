@@ -33,7 +33,7 @@ def whole_vocabulary(
     """The whole distribution as a table, made when it is opened, and as a file. scores: what gives
     them in lines of Python."""
     name, n = recording.model.name, recording.model.n_vocab
-    export_menu.more(
+    export_menu.offer_more_code(
         ("explorer.analysis import predictions", "models.results import Sampling"),
         f"says = predictions.distribution({scores}, {of.sampling})",
         f"words = predictions.columns(says, model.labels(range({n})))",

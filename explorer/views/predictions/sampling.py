@@ -10,7 +10,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import predictions
-from explorer.analysis.formatting import chance
+from explorer.analysis.formatting import probability
 from explorer.components import bars
 from explorer.state import cache
 from explorer.state.whole_words import whole_words
@@ -29,6 +29,7 @@ from explorer.text.predictions import (
 from explorer.views.predictions import generation_controls
 from explorer.views.predictions.page_state import labels_of, whole_vocabulary
 from models.recording import Recording
+from models.results import WholeWord
 
 TAIL = 5  # tokens that say after what something comes
 
@@ -51,14 +52,14 @@ def choices(recording: Recording, after: Next) -> None:
     """The likeliest next tokens, how one is drawn, and how its probability is made."""
     of, tokens, drawn = after.of, after.tokens, after.drawn
     sliders(after.seed)
-    words = predictions.top(of, [drawn.id] if drawn else ())
+    words = predictions.top_words(of, [drawn.id] if drawn else ())
     more = "… " * (len(tokens) > TAIL)
-    st.markdown(f"After “{more}**{literal(predictions.joined(tokens[-TAIL:]))}**” comes:")
+    st.markdown(f"After “{more}**{literal(predictions.join_pieces(tokens[-TAIL:]))}**” comes:")
     whole = begun(recording, after, words)
     likeliest(recording, after, words, whole)
     if whole:
         st.caption("  \n".join(map(whole_word, whole.values())))
-    others = predictions.rest(of, words)
+    others = predictions.remaining_words(of, words)
     st.caption(sums(others, words, len(of.order), writes=drawn is not None))
     told = drawn or words[0]
     label = labels_of(recording, [told])[0]
@@ -68,7 +69,7 @@ def choices(recording: Recording, after: Next) -> None:
     st.markdown(how_sure(of, fills=False))
     way = of.sampling
     about = (
-        f"What comes after “{predictions.joined(tokens[-3 * TAIL :])}” ({len(tokens)} tokens)",
+        f"What comes after “{predictions.join_pieces(tokens[-3 * TAIL :])}” ({len(tokens)} tokens)",
         f"temperature {way.temperature:g}, top-k {way.top_k or 'off'}, top-p {way.top_p:g}",
     )
     whole_vocabulary(recording, of, about, f"after-{len(tokens)}-tokens", after.scores)
@@ -76,7 +77,7 @@ def choices(recording: Recording, after: Next) -> None:
 
 def begun(
     recording: Recording, after: Next, words: Sequence[predictions.Word]
-) -> dict[int, predictions.Whole]:
+) -> dict[int, WholeWord]:
     """The words of several pieces that the likeliest tokens begin, by the token."""
     if after.drawn is None:
         return {}
@@ -88,16 +89,16 @@ def likeliest(
     recording: Recording,
     after: Next,
     words: Sequence[predictions.Word],
-    whole: Mapping[int, predictions.Whole],
+    whole: Mapping[int, WholeWord],
 ) -> None:
     """The tokens as bars, and all others as one: pale the model's own, solid what is drawn from. A
     token that begins a word of several pieces is shown as the `whole` word."""
-    others, drawn = predictions.rest(after.of, words), after.drawn
+    others, drawn = predictions.remaining_words(after.of, words), after.drawn
     rows = [
         bars.Bar(
             whole[word.id].word if word.id in whole else label,
             word.drawn,
-            (chance(word.own), chance(word.drawn) if word.kept else "cut"),
+            (probability(word.own), probability(word.drawn) if word.kept else "cut"),
             str(word.id) if drawn else "",
             behind=word.own,
             tone="" if word.kept else "cut",
@@ -111,7 +112,7 @@ def likeliest(
     ]
     if others.n:
         label = f"all {others.n:,} others{cut(others)}"
-        both = chance(others.own), chance(others.drawn)
+        both = probability(others.own), probability(others.drawn)
         rows.append(bars.Bar(label, others.drawn, both, behind=others.own, tone="rest"))
     name = len(after.tokens), st.session_state.said, after.of.sampling, after.seed
     model, text = recording.model.name, recording.text
@@ -123,7 +124,7 @@ def likeliest(
             "one that is drawn from.",
             action="writes the token" if drawn else "",
             full=max(words[0].own, words[0].drawn),
-            token=cache.name_of(recording, "choices", *name),
+            token=cache.picture_name(recording, "choices", *name),
         ),
         "choices",
         on_choice=lambda: generation_controls.choose(model, text),

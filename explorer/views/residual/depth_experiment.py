@@ -21,7 +21,7 @@ def panel(recording: Recording, stream: str, caption: Sequence[str]) -> None:
     from explorer.figures.residual import fading
 
     with st.spinner("Going back through 64 layers …"):
-        found = cache.depth(recording, stream)
+        found = cache.depth_gradients(recording, stream)
     st.subheader(f"The same in a stack of {found.layers} layers", anchor=False)
     about = (
         f"Gradient by layer, {found.layers} layers, random weights",

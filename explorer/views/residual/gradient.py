@@ -19,7 +19,7 @@ from explorer.views.residual.page_state import ResidualState, not_shown, pick_pl
 def show(on: ResidualState) -> None:
     """The way back from the output, the same in a deep stack, and one sub-layer."""
     model = on.recording.model.name
-    ours, why = models.offers(model).weights, models.offers(model).no_readout
+    ours, why = models.capabilities(model).weights, models.capabilities(model).no_readout
     st.session_state["followed"] = on.token
     labels = numbered(on.stream.tokens)
     token = st.selectbox(
@@ -32,7 +32,7 @@ def show(on: ResidualState) -> None:
     )
     if why:
         st.info(
-            f"**{models.named(model)} {why}**: it predicts no words, so there is no "
+            f"**{models.markdown_name(model)} {why}**: it predicts no words, so there is no "
             "output whose gradient could go back through its layers. A stack of random layers and "
             "one of its own sub-layers can be differentiated:"
         )
@@ -56,7 +56,7 @@ def highway(on: ResidualState, token: int) -> list[str]:
     recording, stream = on.recording, on.stream
     with st.spinner("Going back through the layers …"):
         try:
-            found = cache.highway(recording, stream.name, token)
+            found = cache.stream_gradients(recording, stream.name, token)
         except ValueError as why:
             st.info(f"The way back cannot be shown: {literal(str(why))}.")
             return []
@@ -65,13 +65,13 @@ def highway(on: ResidualState, token: int) -> list[str]:
     if len(recording.streams) > 1:
         where += f", of the {found.output}"
     norm = on.norm if residual.norm_place(stream) is not None else ""
-    taken = residual_text.taken(recording.model.name, residual.adds(stream), norm)
-    if not models.offers(recording.model.name).weights:
+    taken = residual_text.taken(recording.model.name, residual.has_residual(stream), norm)
+    if not models.capabilities(recording.model.name).weights:
         taken = residual_text.TAKEN_ONCE
     st.subheader("The way back from the output", anchor=False)
     st.markdown(residual_text.output(literal(word), literal(where), found.logit[0], taken))
-    total = residual.over_tokens(found.norm)
-    sites = gradients.places(found)
+    total = residual.token_norm(found.norm)
+    sites = gradients.state_labels(found)
     picture = on.picture(
         "Gradient by the state after a sub-layer",
         f"output: logit of {word} at {where}; length over all tokens",
@@ -100,7 +100,7 @@ def one_jacobian(on: ResidualState, token: int) -> list[str]:
     from explorer.figures.residual import spectrum
 
     stream, d = on.stream, on.recording.model.d_model
-    adds = residual.adds(stream)
+    adds = residual.has_residual(stream)
     st.subheader("One sub-layer: I + ∂f" if adds else "One sub-layer: ∂f", anchor=False)
     places = {each.name: each.site for each in residual.sublayers(stream) if each.layer >= 0}
     name, site = pick_place(places, "Sub-layer")
@@ -114,12 +114,12 @@ def one_jacobian(on: ResidualState, token: int) -> list[str]:
         file=f"jacobian-{site}-token{token}",
         what=("jacobian", site, token),
     )
-    figure = spectrum(gradients.stretches(found, norm), picture.about)
+    figure = spectrum(gradients.singular_value_series(found, norm), picture.about)
     output.plotly_chart(figure, "jacobian", picture.title)
-    with_table(gradients.stretch_columns(found, norm), picture.about, picture.file)
+    with_table(gradients.singular_value_columns(found, norm), picture.about, picture.file)
     return [
         f"found = model.jacobian(recording, {stream.name!r}, {token}, {site!r})",
-        f"values = gradients.stretch_columns(found, {norm!r})",
+        f"values = gradients.singular_value_columns(found, {norm!r})",
     ]
 
 

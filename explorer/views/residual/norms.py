@@ -6,8 +6,8 @@ import streamlit as st
 
 from explorer.analysis import residual
 from explorer.analysis.attention import numbered
-from explorer.analysis.residual import norm_place, norms_of
-from explorer.analysis.terminology import norm
+from explorer.analysis.residual import norm_place, stream_norms
+from explorer.analysis.terminology import norm_name
 from explorer.layout import output
 from explorer.layout.output import with_table
 from explorer.state import cache, models
@@ -24,16 +24,16 @@ TIMES = ("0", "0.5", "1", "2", "3", "5", "10")
 def show(on: ResidualState) -> None:
     """The spread and the mean of every token before and after each norm."""
     stream, model = on.stream, on.recording.model.name
-    if not norms_of(stream):
-        st.info(residual_text.no_norm(models.named(model), on.norm))
+    if not stream_norms(stream):
+        st.info(residual_text.no_norm(models.markdown_name(model), on.norm))
         return
     measure, log = pick("norm", residual.NORMS)
     grid = on.kept(("norms", measure), lambda: residual.norm_grid(stream, measure, on.norm))
-    if not models.offers(model).weights:
+    if not models.capabilities(model).weights:
         not_shown(on, "the gains and biases of its norms", WHICH_TENSORS.format("these are"))
         return
     norms = cache.norms(on.recording, stream.name)
-    called = norm(each[3] for each in norms.values())
+    called = norm_name(each[3] for each in norms.values())
     biased = any(each[1].any() for each in norms.values())
 
     def note() -> str:
@@ -42,9 +42,9 @@ def show(on: ResidualState) -> None:
 
     chart.show(on, grid, f"every token, {called} by {called}", log, note)
     st.subheader(f"One {called}, step by step", anchor=False)
-    name, site = pick_place({each.name: each.site for each in norms_of(stream)}, called)
-    steps = residual.stages(stream, norms, site, on.token)
-    one = norm([norms[site][3]])
+    name, site = pick_place({each.name: each.site for each in stream_norms(stream)}, called)
+    steps = residual.norm_stages(stream, norms, site, on.token)
+    one = norm_name([norms[site][3]])
     st.markdown(f"{on.called(on.token)} in one {one}, {name}:")
     st.dataframe(steps, hide_index=True, column_config=dict.fromkeys(list(steps)[1:], THREE))
     times = beside_batch_norm(on, name, site, norms[site][2:])
@@ -57,9 +57,9 @@ def show(on: ResidualState) -> None:
         f"norms = model.norms({stream.name!r})",
         f"grid = residual.norm_grid(stream, {measure!r}, {on.norm!r})",
         "table = residual.table(grid, stream.tokens)",
-        f"steps = residual.stages(stream, norms, {site!r}, {on.token})",
+        f"steps = residual.norm_stages(stream, norms, {site!r}, {on.token})",
         f"how = norms[{site!r}][2:]",
-        f"moved = residual.change(stream, {site!r}, {on.token}, {times!r}, *how)",
+        f"moved = residual.norm_change(stream, {site!r}, {on.token}, {times!r}, *how)",
         f'both = {{{one!r}: moved.layer, "BatchNorm": moved.batch}}',
         'moves = {"token": numbered(stream.tokens), **both}',
     )
@@ -71,12 +71,12 @@ def beside_batch_norm(on: ResidualState, name: str, site: str, how: tuple[float,
     from explorer.figures.residual import bars
 
     st.subheader("Why not BatchNorm?", anchor=False)
-    called = norm(how[1:])
+    called = norm_name(how[1:])
     times, token, tokens = factor(), on.token, on.stream.tokens
-    found = residual.change(on.stream, site, token, times, *how)
+    found = residual.norm_change(on.stream, site, token, times, *how)
     st.markdown(residual_text.batch_norm(name, literal(tokens[token]), token, times, called))
-    worst = residual.worst_other(found.batch, token)
-    least = residual.worst_other(found.layer, token)
+    worst = residual.largest_other(found.batch, token)
+    least = residual.largest_other(found.layer, token)
     if worst is None or least is None:
         st.info(residual_text.one_token(called))
     else:

@@ -12,7 +12,7 @@ import streamlit as st
 from explorer.analysis import residual
 from explorer.analysis.attention import TONES
 from explorer.analysis.caption import caption
-from explorer.analysis.terminology import norm_of
+from explorer.analysis.terminology import recording_norm_name
 from explorer.components.figure_caption import Picture
 from explorer.layout import controls, export_menu
 from explorer.state import cache, models, url_state
@@ -31,37 +31,39 @@ class ResidualState:
 
     def kept(self, what: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Something computed of the stream, kept beside its recording."""
-        return cache.derived(self.recording, (self.stream.name, *what), make)
+        return cache.cached_for(self.recording, (self.stream.name, *what), make)
 
     @property
     def norm(self) -> str:
         """What the norms of this recording are called."""
-        return norm_of(self.recording, models.offers(self.recording.model.name).rms)
+        return recording_norm_name(
+            self.recording, models.capabilities(self.recording.model.name).rms
+        )
 
     @property
     def token(self) -> int:
         """The token that is followed: the one chosen, or else the word that the first page opens
         on, or else the one that was turned furthest."""
-        asked = url_state.whole("token", len(self.stream.tokens))
+        asked = url_state.whole_number("token", len(self.stream.tokens))
         if asked is not None:
             return asked
         for one in self.recording.attention:
             if one.query == self.stream.name:
-                word = controls.word(self.recording, one)
+                word = controls.opening_word(self.recording, one)
                 if word is not None:
                     return word
-        return self.kept(("most turned",), lambda: residual.most_turned(self.stream))
+        return self.kept(("most turned",), lambda: residual.most_turned_token(self.stream))
 
     def numbers(self, what: str, needs: tuple[str, ...], *lines: str) -> None:
         """What lines of Python give of this stream, which is `stream` in them."""
-        export_menu.numbers(what, (self.source,), needs, (self._named, *lines))
+        export_menu.offer_numbers_code(what, (self.source,), needs, (self._setup_lines, *lines))
 
     def more(self, needs: tuple[str, ...], *lines: str) -> None:
         """The same behind the lines that make the page's file."""
-        export_menu.more(needs, self._named, *lines)
+        export_menu.offer_more_code(needs, self._setup_lines, *lines)
 
     @property
-    def _named(self) -> str:
+    def _setup_lines(self) -> str:
         return f"stream = recording.stream({self.stream.name!r})"
 
     def called(self, token: int) -> str:
@@ -71,14 +73,14 @@ class ResidualState:
     def caption(self, *lines: str) -> tuple[str, ...]:
         """What a figure must say of model and text."""
         of = f"{self.stream.name} stream" if len(self.recording.streams) > 1 else ""
-        return caption(self.recording, *lines, of=of, target="Output")
+        return caption(self.recording, *lines, subject=of, target="Output")
 
     def picture(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Picture:
         """How a picture is called. lines: what it shows; file: how its files are told from
         others."""
         several = (self.stream.name,) if len(self.recording.streams) > 1 else ()
         name = "-".join(("headlight", self.recording.model.name, *several, file))
-        token = cache.name_of(self.recording, self.stream.name, *what)
+        token = cache.picture_name(self.recording, self.stream.name, *what)
         return Picture(title, self.caption(*lines), name, token)
 
 
@@ -90,7 +92,7 @@ def pick(
     url_state.one_of(key, names)
     told = "\n".join(f"- **{measure.name}**: {measure.meaning}" for measure in measures)
     room = st.container(key=f"after-{key}")
-    name = controls.pick("What the colour is", names, key, help=told, at=room)
+    name = controls.pick("What the colour is", names, key, help=told, container=room)
     if not next(measure for measure in measures if measure.name == name).spread:
         return name, False
     st.session_state["logarithmic"] = url_state.one_of("spread", spread) == "Log"
@@ -123,7 +125,7 @@ def pick_place(places: dict[str, str], label: str) -> tuple[str, str]:
 
 def not_shown(on: ResidualState, what: str, why: str) -> None:
     """For a model in its own code: what it does not show and why, and what there is to look at."""
-    name = models.named(on.recording.model.name)
+    name = models.markdown_name(on.recording.model.name)
     st.info(f"{name} does not show {what}: {why}. “What was written” works for it.")
 
 

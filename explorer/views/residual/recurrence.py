@@ -27,7 +27,7 @@ def show(on: ResidualState) -> None:
             f"This text has {n} tokens; distance needs at least 3. Type a longer sentence above."
         )
         return
-    st.session_state.lag = str(url_state.whole("lag", longest + 1) or min(8, longest))
+    st.session_state.lag = str(url_state.whole_number("lag", longest + 1) or min(8, longest))
     st.markdown(residual.TASK)
     if longest > 1:
         st.select_slider(
@@ -39,7 +39,7 @@ def show(on: ResidualState) -> None:
             help="A network that is to say the token k back needs gradient over k tokens.",
         )
     lag = int(st.session_state.lag)
-    running = jobs.decay(on.recording, on.stream.name, lag).running
+    running = jobs.decay_job(on.recording, on.stream.name, lag).running
     event_log.fragment(watch, run_every=LOOK if running else None)(
         on.source, on.stream.name, lag, running
     )
@@ -56,14 +56,14 @@ def show(on: ResidualState) -> None:
 def watch(source: Run, name: str, lag: int, was_running: bool) -> None:
     """The experiment as far as it has come; it runs again and again while it goes on."""
     recording = source.recording()
-    experiment = jobs.decay(recording, name, lag)
+    experiment = jobs.decay_job(recording, name, lag)
     running, found = experiment.running, experiment.latest
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if running:
             st.button("Stop", key="stop experiment", on_click=experiment.stop)
         elif not experiment.finished:
             label = "Start training" if found is None else "Go on"
-            st.button(label, key="start experiment", on_click=experiment.go_on)
+            st.button(label, key="start experiment", on_click=experiment.resume)
         else:
             st.markdown(":material/check: Trained to the end.")
     if running != was_running:

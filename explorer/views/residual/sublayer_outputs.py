@@ -19,17 +19,17 @@ TWO = st.column_config.NumberColumn(format="%.2f")
 def show(on: ResidualState) -> None:
     """Every sub-layer's write, and the followed token's way."""
     measure, log = pick("write", residual.WRITES)
-    grid = on.kept(("writes", measure), lambda: residual.writes(on.stream, measure))
+    grid = on.kept(("writes", measure), lambda: residual.write_grid(on.stream, measure))
     by = "site by site" if measure == "Norm" else "sub-layer by sub-layer"
     token, label = on.token, literal(on.stream.tokens[on.token])
-    way = residual.followed(on.stream, token)
+    way = residual.token_path(on.stream, token)
 
     def note() -> str:
-        adds = residual.adds(on.stream)
+        adds = residual.has_residual(on.stream)
         told = residual_text.written(way, label, adds, residual.norm_place(on.stream), on.norm)
         if not adds:
             return f"{told}\n\n{residual_text.LOST}"
-        found = on.kept(("conservation",), lambda: residual.conservation(on.stream))
+        found = on.kept(("conservation",), lambda: residual.residual_error(on.stream))
         return f"{told}\n\n{residual_text.conserved(*found)}"
 
     chart.show(on, grid, f"every token, {by}", log, note)
@@ -40,9 +40,9 @@ def show(on: ResidualState) -> None:
     offer_csv(way, picture.about, picture.file, "This way as CSV")
     on.more(
         ("explorer.analysis import residual",),
-        f"grid = residual.writes(stream, {measure!r})",
+        f"grid = residual.write_grid(stream, {measure!r})",
         "table = residual.table(grid, stream.tokens)",
-        f"way = residual.followed(stream, {token})",
+        f"way = residual.token_path(stream, {token})",
         f"turned = residual.rotations(stream, {token})",
     )
     turned = residual.rotations(on.stream, token)

@@ -69,15 +69,15 @@ def take_file() -> None:
     text = str(given.get("text") or "").encode("utf-8", "replace").decode("utf-8")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if given.get("cut"):
-        state[CUT] = text = corpus.whole(text)
+        state[CUT] = text = corpus.complete_rows(text)
     is_table = str(given.get("name")).casefold().endswith(TABLES)
-    state[FIELD], state[COLUMN] = text, corpus.widest(text) if is_table else WHOLE
+    state[FIELD], state[COLUMN] = text, corpus.widest_column(text) if is_table else WHOLE
 
 
 def asked(model: str, texts: tuple[str, ...]) -> Job:
     """The reading of these sentences, of every attention of the model: not begun, or as far as
     anyone has taken it."""
-    return jobs.through(model, texts, "many", corpus.read)
+    return jobs.corpus_job(model, texts, "many", corpus.measure_recording)
 
 
 def progress(reading: Job, n: int) -> None:
@@ -102,6 +102,6 @@ def _drawn(reading: Job, n: int, stage: tuple[bool, bool]) -> None:
             return
         if not reading.finished:
             label = "Go on" if done else f"Read {n} sentences"
-            st.button(label, key="many go", on_click=reading.go_on)
+            st.button(label, key="many go", on_click=reading.resume)
             if done:  # it was stopped
                 st.caption(f"Stopped after {done} of {n}; what was read is shown.")

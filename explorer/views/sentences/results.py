@@ -31,7 +31,7 @@ LOOKS = {
 
 def results(found: Sequence[corpus.Sentence], about: tuple[str, ...], file: str, name: str) -> None:
     """Everything below the field. `file` begins the names of files, `name` names the picture."""
-    made, kind = corpus.shares(found), found[0].kind
+    made, kind = corpus.share_spread(found), found[0].kind
     layers, heads, _ = made.mean.shape
     by = url_state.one_of("many_by", kind.measures)
     at = _chosen(found, by, layers, heads)
@@ -49,8 +49,8 @@ def results(found: Sequence[corpus.Sentence], about: tuple[str, ...], file: str,
 
 
 def _chosen(found: Sequence[corpus.Sentence], by: str, layers: int, heads: int) -> tuple[int, int]:
-    layer, head = url_state.whole("layer", layers), url_state.whole("head", heads)
-    return corpus.most_even(found, by) if layer is None or head is None else (layer, head)
+    layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
+    return corpus.strongest_head(found, by) if layer is None or head is None else (layer, head)
 
 
 def _map(made: corpus.Spread, names: tuple[str, ...], picture: Picture) -> None:
@@ -83,7 +83,7 @@ def _head(
     """One head: its habits with their spread, and where it does one of them most."""
     st.subheader(f"Layer {at[0]}, head {at[1]}", anchor=False)
     kind = found[0].kind
-    spreads = {name: corpus.habit(found, name) for name in kind.measures}
+    spreads = {name: corpus.habit_spread(found, name) for name in kind.measures}
     st.dataframe(
         {
             "habit": list(spreads),
@@ -109,7 +109,7 @@ def _head(
         required=True,
         persist_state="session",
     )
-    told = corpus.strongest(found, by, at, MOST_SHOWN)
+    told = corpus.strongest_sentences(found, by, at, MOST_SHOWN)
     if told:
         best, value = told[0]
         look = best.looks[at[0]][at[1]]
@@ -117,7 +117,7 @@ def _head(
         st.markdown(f"Most in “{literal(best.text[:120])}” ({value:.2f}{who}).")
     columns = corpus.sentence_columns(found, by, at, MOST_SHOWN)
     data_table(columns, f"Sentences where layer {at[0]}, head {at[1]} shows {by} most")
-    export_menu.more((), f"most = corpus.sentence_columns(found, {by!r}, {at})")
+    export_menu.offer_more_code((), f"most = corpus.sentence_columns(found, {by!r}, {at})")
     whole = corpus.sentence_columns(found, by, at)
     offer_csv(whole, about, f"{file}-L{at[0]}H{at[1]}-{by.replace(' ', '-')}", "Sentences as CSV")
 

@@ -73,7 +73,7 @@ def numbers_of(made: Summary, at: slice) -> None:
         "Mean": f"summaries.mean(of, {layer})",
         "Max": f"summaries.largest(of, {layer})",
         "Rollout": f"summaries.rollout(of, {layer})",
-        "Flow": tokens if made.whole else f"summaries.alone(of, {made.token}, {layer})",
+        "Flow": tokens if made.whole else f"summaries.single_row_flow(of, {made.token}, {layer})",
         "Values": f"summaries.norms(of, model.outputs()[of.name][0], {layer}, {head})",
     }[made.what]
     kept = st.session_state.att_keep
@@ -88,8 +88,8 @@ def numbers_of(made: Summary, at: slice) -> None:
         ),
         *(() if made.parted is None else weight_vs_norm.LINES),
         f"values = {values}",
-        "quiet = head_naming.crowded(recording, of)",
-        f"shown = attention.shown(values, of.allowed, axes, None, {kept!r}, False, quiet)",
+        "quiet = head_naming.shared_sinks(recording, of)",
+        f"shown = attention.matrix_view(values, of.allowed, axes, None, {kept!r}, False, quiet)",
         f"axes = replace(shown.axes, rows=shown.axes.rows{chosen}, row_places=None)",
         f"table = attention.columns(shown.matrix{chosen}, axes)",
     )
@@ -132,7 +132,7 @@ def drawn(made: Summary, picture: Picture) -> None:
             ("weight", of),
             ("share of lengths", summaries.row_shares(made.values)),
         ):
-            beside = summaries.masked(values[rows][:, keys], made.shown.allowed)
+            beside = summaries.mask_values(values[rows][:, keys], made.shown.allowed)
             each.append(matrix.MatrixPanel(name, beside, 0, 1, drawn=False))
     what = ("summary drawn", picture.token)
     data = made.on.kept(what, lambda: matrix.panels(each, made.sheet, picture))
@@ -152,14 +152,14 @@ def caution(made: Summary) -> str:
     """What the picture does not say, with this text's numbers."""
     on, what = made.on, made.what
     layers, heads = on.attention.pattern.shape[:2]
-    written = on.kept(("written",), lambda: summaries.written(on.recording, on.attention))
+    written = on.kept(("written",), lambda: summaries.output_share(on.recording, on.attention))
     sums = summaries.row_sums(made.values if made.whole else made.values[[made.token]])
     n = heads if made.layer is not None else layers * heads
     said = summaries_text.caution(what, n, sums, written)
     if what != "Values" or made.layer is None or made.head is None:
         return said
     w_o = cache.outputs(on.recording)[on.attention.name][0]
-    parts = summaries.cancelled(on.attention, w_o, made.layer, made.head, made.token)
+    parts = summaries.cancellation(on.attention, w_o, made.layer, made.head, made.token)
     return said + summaries_text.cancelled(made.token, *parts)
 
 

@@ -24,7 +24,7 @@ def show(on: Subject, controls: Any) -> None:
     w_o, b_o = cache.outputs(on.recording)[on.attention.name]
     what = ("contributions", row)
     found = on.kept(what, lambda: summaries.contributions(on.attention, w_o, b_o, row))
-    values, rows, columns = summaries.by_layer(found, measure)
+    values, rows, columns = summaries.layer_table(found, measure)
     where = "mean of all tokens" if row is None else f"token {row}, {on.axes.rows[row]}"
     picture = on.picture(
         f"What each head wrote ({MEASURES[measure].lower()}), {where}",
@@ -32,7 +32,7 @@ def show(on: Subject, controls: Any) -> None:
         file=f"writes-{measure.lower()}",
         what=("writes", measure, row),
     )
-    high = summaries.top(values, "Writes")
+    high = summaries.scale_maximum(values, "Writes")
     sheet = matrix.MatrixSheet(
         rows, columns, [False] * len(columns), ("layer", "head"), digits=3, choose=False
     )
@@ -49,7 +49,7 @@ def show(on: Subject, controls: Any) -> None:
         "what each head wrote",
         ("explorer.analysis import summaries",),
         f"found = summaries.contributions(of, *model.outputs()[of.name], {row})",
-        f"values, rows, columns = summaries.by_layer(found, {measure!r})",
+        f"values, rows, columns = summaries.layer_table(found, {measure!r})",
         'table = {"layer": rows, **dict(zip(columns, values.T))}',
     )
     files(lambda: {"layer": rows, **dict(zip(columns, values.T))}, (values, rows, columns), picture)
@@ -57,7 +57,7 @@ def show(on: Subject, controls: Any) -> None:
 
 def asked(on: Subject) -> tuple[int | None, str]:
     """Of which token, None for the mean of all, and what of the writes."""
-    row = url_state.whole("token", len(on.axes.rows))
+    row = url_state.whole_number("token", len(on.axes.rows))
     st.session_state["written at"] = -1 if row is None else row
     url_state.one_of("sum_measure", tuple(MEASURES))
     labels = ["All tokens (mean)", *numbered(on.axes.rows)]

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.analysis import attention, head_naming, summaries
-from explorer.analysis.terminology import hidden
+from explorer.analysis.terminology import mask_reason
 from explorer.components import matrix
 from explorer.components.figure_caption import Picture
 from explorer.layout import controls
@@ -53,12 +53,12 @@ class Summary:
     @property
     def high(self) -> float:
         """The upper end of its colour scale."""
-        return summaries.top(self.shown.matrix, self.what)
+        return summaries.scale_maximum(self.shown.matrix, self.what)
 
     @property
     def drawn(self) -> Any:
         """The matrix (row, column) with NaN where looking is not allowed."""
-        return summaries.masked(self.shown.matrix, self.shown.allowed)
+        return summaries.mask_values(self.shown.matrix, self.shown.allowed)
 
     @property
     def note(self) -> str:
@@ -76,7 +76,7 @@ class Summary:
     def sheet(self) -> matrix.MatrixSheet:
         """What the rows and columns of the picture are."""
         axes = self.shown.axes
-        marks = summaries.cells(self.parted, self.layer, self.head)
+        marks = summaries.disagreement_cells(self.parted, self.layer, self.head)
         return matrix.MatrixSheet(
             axes.rows,
             axes.keys,
@@ -84,7 +84,7 @@ class Summary:
             axes.sides,
             places=(axes.row_places, axes.key_places),
             marks=self.shown.cells(marks) if self.what in MARKED else (),
-            missing=hidden(self.shown.allowed),
+            missing=mask_reason(self.shown.allowed),
         )
 
     def picture(self) -> Picture:
@@ -112,11 +112,11 @@ def summary(on: Subject, what: str, layer: int | None, head: int | None) -> Summ
     """The summary on screen; None, with the reason, where it takes too long."""
     n = len(on.axes.rows)
     row, everything = summaries.flow_work(on.attention, layer)
-    if what == "Flow" and row > summaries.MOST_OF_A_ROW:
+    if what == "Flow" and row > summaries.MAX_ROW_WORK:
         st.info(TOO_LONG.format(n))
         return None
     parted = disagreements(on)
-    whole = what != "Flow" or everything <= summaries.MOST_OF_ALL
+    whole = what != "Flow" or everything <= summaries.MAX_TOTAL_WORK
     at = (what, layer, head)
     if whole:
         values = on.kept(("summary", *at), lambda: computed(on, *at))
@@ -126,7 +126,8 @@ def summary(on: Subject, what: str, layer: int | None, head: int | None) -> Summ
         token = read(on, looked_at(on, mean(on)), parted, layer, head)
         with st.spinner("Finding the flow of every token …"):
             values = on.kept(
-                ("summary", *at, token), lambda: summaries.alone(on.attention, token, layer)
+                ("summary", *at, token),
+                lambda: summaries.single_row_flow(on.attention, token, layer),
             )
         shown = looked_at(on, values)
     return Summary(on, what, layer, head, values, whole, shown, token, parted)
@@ -151,8 +152,8 @@ def mean(on: Subject) -> Any:
 def looked_at(on: Subject, values: Any) -> attention.MatrixView:
     """A matrix (query, key) without the tokens that the switch leaves out."""
     kept = st.session_state.att_keep
-    quiet = on.kept(("crowded",), lambda: head_naming.crowded(on.recording, on.attention))
-    return attention.shown(values, on.attention.allowed, on.axes, None, kept, False, quiet)
+    quiet = on.kept(("crowded",), lambda: head_naming.shared_sinks(on.recording, on.attention))
+    return attention.matrix_view(values, on.attention.allowed, on.axes, None, kept, False, quiet)
 
 
 def read(
@@ -165,10 +166,10 @@ def read(
     """The query whose row is read: the one chosen; of one head a row that is marked, or else the
     word that the first page opens on, or one that tells, the same for every summary; always one
     that is on screen."""
-    asked = url_state.whole("token", len(on.axes.rows))
-    marked = summaries.cells(parted, layer, head) if head is not None else []
-    telling = summaries.telling(mean(on), on.axes.special, not on.across)
-    first = controls.word(on.recording, on.attention)
+    asked = url_state.whole_number("token", len(on.axes.rows))
+    marked = summaries.disagreement_cells(parted, layer, head) if head is not None else []
+    telling = summaries.default_row(mean(on), on.axes.special, not on.across)
+    first = controls.opening_word(on.recording, on.attention)
     for token in (asked, *(query for query, _ in marked), first, telling):
         if token is not None and shown.row_of(token) >= 0:
             return token

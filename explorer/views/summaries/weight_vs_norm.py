@@ -17,7 +17,7 @@ from explorer.views.summaries.page_state import Summary
 MOST_LISTED = 4
 LINES = (  # of Python that give the table
     "apart = summaries.disagreements(of, model.outputs()[of.name][0])",
-    "misleading = summaries.listed(apart, axes.rows, axes.keys)",
+    "misleading = summaries.disagreement_columns(apart, axes.rows, axes.keys)",
 )
 
 
@@ -25,7 +25,7 @@ def show(made: Summary) -> None:
     """The widest gaps as steps to their heads, and all of them as a table."""
     found, axes = made.parted, made.on.axes
     if found is None:
-        st.caption(CLOSED.format(models.named(made.on.recording.model.name)))
+        st.caption(CLOSED.format(models.markdown_name(made.on.recording.model.name)))
         return
 
     def told(one: summaries.Disagreement) -> str:
@@ -48,7 +48,7 @@ def show(made: Summary) -> None:
                 args=(one.layer, one.head, one.query),
                 help="Open this head at this row.",
             )
-    columns = partial(summaries.listed, found, axes.rows, axes.keys)
+    columns = partial(summaries.disagreement_columns, found, axes.rows, axes.keys)
     label = f"All {len(found.found):,} as a table"
     with st.expander(label, key="gaps table", on_change="rerun") as box:
         if box.open:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import interventions
-from explorer.analysis.terminology import TAKEN
+from explorer.analysis.terminology import ABLATION_EDITS
 from explorer.layout import export_menu, output
 from explorer.state import models
-from explorer.state.cache import shown_of
+from explorer.state.cache import run_of
 from explorer.text.interventions import FAIR
 from explorer.text.markdown_escape import literal
 from explorer.views.switches.edit_actions import open_model, shown
@@ -19,7 +19,7 @@ def show(on: Runs) -> None:
     """Learning curves and results of one family of models, and the way to each of them."""
     st.subheader("Trained without it", anchor=False)
     st.markdown(FAIR)
-    found = interventions.trained_without(models.cards())
+    found = interventions.ablation_models(models.cards())
     if not found:
         st.info("No model here was trained without a part, so there is none to compare with.")
         return
@@ -43,13 +43,13 @@ def show(on: Runs) -> None:
             "Losses are the last ones measured in training; the other numbers come from each "
             "model’s card, on data it never saw."
         )
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "these models’ training",
-        (shown_of(on.plain),),
+        (run_of(on.plain),),
         ("explorer.analysis import interventions",),
         (
             "cards = {name: registry.card(name) for name in registry.names()}",
-            f"found = [of for of in interventions.trained_without(cards) if of.full == {family!r}]",
+            f"found = [of for of in interventions.ablation_models(cards) if of.full == {family!r}]",
             f"curves = [({family!r}, found[0].full_curve), *((of.name, of.curve) for of in found)]",
             "results = interventions.result_columns(found)",
             "table = interventions.curve_columns([each for each in curves if len(each[1])])",
@@ -62,7 +62,7 @@ def show(on: Runs) -> None:
         output.with_table(columns, about, file, "The curves as a table")
 
 
-def doors(of: interventions.Trained, model: str) -> None:
+def doors(of: interventions.AblationModel, model: str) -> None:
     """The model that was trained without a part, and the full one with the part switched off."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**Without {literal(of.without)}**", width=160)
@@ -74,7 +74,7 @@ def doors(of: interventions.Trained, model: str) -> None:
             disabled=of.name == model,
             help=f"Open {of.name}",
         )
-        taken = TAKEN.get(of.without)
+        taken = ABLATION_EDITS.get(of.without)
         if taken:
             pressed |= st.button(
                 "Trained with it, switched off",
@@ -87,7 +87,7 @@ def doors(of: interventions.Trained, model: str) -> None:
             st.rerun(scope="app")  # the sentence bar above names the model
 
 
-def pick_family(found: tuple[interventions.Trained, ...], model: str) -> str:
+def pick_family(found: tuple[interventions.AblationModel, ...], model: str) -> str:
     """The full model that others are compared with, chosen where there are several."""
     families = tuple(dict.fromkeys(of.full for of in found))
     own = next((of.full for of in found if model in (of.name, of.full)), families[0])

@@ -12,7 +12,7 @@ from explorer.state import cache, models
 from explorer.text.markdown_escape import literal
 from explorer.views.switches.edit_actions import nothing, shown
 from explorer.views.switches.run_pair import MOST_WORDS, Runs, told
-from models.edits import in_words, to_line
+from models.edits import describe, to_line
 
 BOTH_READ = (
     "Below, the decoders of both runs read what the model says as it is, so that they can be "
@@ -54,7 +54,7 @@ def words(on: Runs, said: interventions.PredictionChange) -> None:
             rows,
             ("before", "after") if on.edits else ("probability",),
             about="The likeliest words before and after." if on.edits else "The likeliest words.",
-            token=cache.name_of(on.plain, "said", to_line(on.edits), on.token, on.hides),
+            token=cache.picture_name(on.plain, "said", to_line(on.edits), on.token, on.hides),
         ),
         "said bars",
         nothing,
@@ -64,8 +64,8 @@ def words(on: Runs, said: interventions.PredictionChange) -> None:
         st.caption(f"Pale: before; filled: after. KL(before ‖ after) = {kl}.")
     where = f"token {on.token}, {on.stream.tokens[on.token]}{', hidden' if on.hides else ''}"
     with_table(
-        interventions.answer_columns(said, best, labels),
-        (*told(on.plain, where), f"edits of the second run: {in_words(on.edits)}"),
+        interventions.prediction_columns(said, best, labels),
+        (*told(on.plain, where), f"edits of the second run: {describe(on.edits)}"),
         f"headlight-{on.model}-switches-words-token{on.token}",
         "These words as a table",
     )
@@ -73,9 +73,9 @@ def words(on: Runs, said: interventions.PredictionChange) -> None:
 
 def _bar(label: str, before: float, after: float, on: Runs, was_first: bool) -> bars.Bar:
     if not on.edits:
-        return bars.Bar(label, after, (interventions.share(after),))
+        return bars.Bar(label, after, (interventions.probability_text(after),))
     mark = "said before" if was_first else ""
-    both = interventions.share(before), interventions.share(after)
+    both = interventions.probability_text(before), interventions.probability_text(after)
     return bars.Bar(label, after, both, behind=before, mark=mark)
 
 
@@ -105,7 +105,7 @@ def tokens(on: Runs) -> None:
             [_token(on, each) for each in range(len(stream.tokens))],
             about="The tokens. Arrow keys move, Enter looks at one.",
             says=says,
-            token=cache.name_of(on.plain, "switch tokens", at, on.hides),
+            token=cache.picture_name(on.plain, "switch tokens", at, on.hides),
             chosen=at,
         ),
         "switch tokens",

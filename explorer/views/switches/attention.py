@@ -33,32 +33,34 @@ def show(on: Runs) -> None:
     before = on.which()
     after = next(one for one in on.other.attention if one.name == before.name)
     with st.spinner("Comparing every row of every head …"):
-        distance = cache.derived(
-            on.other, ("moved heads", before.name), lambda: interventions.changed(before, after)
+        distance = cache.cached_for(
+            on.other,
+            ("moved heads", before.name),
+            lambda: interventions.head_distances(before, after),
         )
     at = head_of(on, distance)
     axes = axes_of(on.plain, before)
     one_head(on, before, after, at, (axes.rows, axes.keys))
     st.subheader("Which heads changed most?", anchor=False, help=MOVED)
-    data = cache.derived(
+    data = cache.cached_for(
         on.other,
         ("pairs", before.name),
         lambda: interventions_components.pairs(
             before.pattern,
             after.pattern,
             distance,
-            token=cache.name_of(on.other, "pairs", before.name),
+            token=cache.picture_name(on.other, "pairs", before.name),
         ),
         weigh=len,
     )
     interventions_components.show(data, "pairs", take_named("pairs"))
     most_changed(on, before.name, distance, at)
     which = on.plain.attention.index(before)
-    export_menu.more(
+    export_menu.offer_more_code(
         ("explorer.analysis import attention",),
         f"recording, of, then = before, before.attention[{which}], after.attention[{which}]",
         *python_snippets.axes_of(before.query != before.key),
-        "heads = interventions.head_columns(interventions.changed(of, then))",
+        "heads = interventions.head_columns(interventions.head_distances(of, then))",
         f"both = of.pattern[{at}], then.pattern[{at}]",
         "cells = interventions.matrix_columns(*both, axes.rows, axes.keys)",
     )
@@ -80,7 +82,7 @@ def one_head(
         f"Layer {layer}, head {head}{named}",
         on.caption("Attention weights before, after, and after − before on a symmetric scale"),
         f"headlight-{on.model}-switches-L{layer}H{head}",
-        cache.name_of(on.other, "trio", before.name, layer, head),
+        cache.picture_name(on.other, "trio", before.name, layer, head),
     )
     st.subheader(picture.title, anchor=False)
     asked_about(on, before.name, at)
@@ -89,7 +91,7 @@ def one_head(
         matrices, (before.allowed, after.allowed), at, labels, picture
     )
     interventions_components.show(data, "trio", nothing)
-    runs = cache.shown_of(on.plain), cache.shown_of(on.other)
+    runs = cache.run_of(on.plain), cache.run_of(on.other)
     columns = partial(both_matrices, runs, before.name, at, labels)
     about = picture.title, *picture.caption
     with_table(columns, about, picture.file, "This head as a table", form="%.4f")
@@ -146,7 +148,7 @@ def most_changed(on: Runs, name: str, distance: Any, at: tuple[int, int]) -> Non
         rows,
         ("distance",),
         about="The heads that changed most.",
-        token=cache.name_of(on.other, "most changed", name, *at),
+        token=cache.picture_name(on.other, "most changed", name, *at),
         chosen=f"{at[0]}.{at[1]}",
         full=1.0,
         action="opens the head",
@@ -158,7 +160,7 @@ def head_of(on: Runs, distance: Any) -> tuple[int, int]:
     """The head on screen: the one chosen, or else the one that an experiment is about, if it moved,
     or else the one that changed most."""
     layers, per_layer = distance.shape
-    layer, head = url_state.whole("layer", layers), url_state.whole("head", per_layer)
+    layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", per_layer)
     if layer is not None and head is not None:
         return layer, head
     link = on.link

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import terminology
-from explorer.analysis.terminology import FFN, SCALE, norm_of, other_norm
+from explorer.analysis.terminology import FFN, SCALE, other_norm, recording_norm_name
 from explorer.state import models, url_state
 from explorer.text.capability_messages import NOT_SILENCED, NOT_SWITCHED
 from explorer.text.interventions import QUESTION
@@ -32,7 +32,7 @@ from models.edits import (
     WithoutResidual,
     WithoutScale,
     applies,
-    last,
+    last_edit,
 )
 from models.recording import Recording
 
@@ -81,9 +81,9 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
         for head in range(one.pattern.shape[1])
     )
     own, encoder = own_norm(plain), plain.model.kind == "encoder"
-    shows, all_of = models.offers(plain.model.name), plain.model.n_head
+    shows, all_of = models.capabilities(plain.model.name), plain.model.n_head
     separate = 1 < all_of == (shows.key_heads or all_of)
-    norm, other = norm_of(plain, shows.rms), "layer" if shows.rms else "rms"
+    norm, other = recording_norm_name(plain, shows.rms), "layer" if shows.rms else "rms"
     made: dict[str, tuple[Edit, ...]] = {
         "Take away the scale": (WithoutScale(),),
         "Bag of words: no positions": (WithoutPositions(),),
@@ -99,7 +99,9 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
         "One key and value for all heads": (SharedKeys(1),) if separate else (),
         "Every head even": heads if len(heads) <= MOST_EDITS else (),
     }
-    taken = terminology.TAKEN.get(lacks(plain))  # what the model never had is not taken away
+    taken = terminology.ABLATION_EDITS.get(
+        lacks(plain)
+    )  # what the model never had is not taken away
     return {
         name: edits
         for name, edits in made.items()
@@ -142,11 +144,11 @@ def show(on: Runs) -> None:
     if follows(on.plain, WithoutScale, ScaledBy):
         by_layer(on)
     if not follows(on.plain, *INSIDE):
-        st.caption(NOT_SWITCHED.format(models.named(on.model)))
+        st.caption(NOT_SWITCHED.format(models.markdown_name(on.model)))
     if follows(on.plain, *head_board.BRUSHES.values()):
         head_board.show(on)
     else:
-        st.caption(NOT_SILENCED.format(models.named(on.model)))
+        st.caption(NOT_SILENCED.format(models.markdown_name(on.model)))
 
 
 def masks(on: Runs) -> None:
@@ -154,8 +156,8 @@ def masks(on: Runs) -> None:
     kind = on.plain.model.kind
     if kind != "encoder" and follows(on.plain, WithoutMask):
         shown("mask off", not applies(on.edits, WithoutMask))
-        other = last(on.edits, Window)
-        window = other.size if other else models.offers(on.model).window
+        other = last_edit(on.edits, Window)
+        window = other.size if other else models.capabilities(on.model).window
         seen = f"itself and the {window - 1} before it" if window else "itself and earlier ones"
         st.toggle(
             "Causal mask",
@@ -181,16 +183,16 @@ def masks(on: Runs) -> None:
 
 def take_toggle(edits: tuple[Edit, ...], key: str, edit: Edit, when: bool) -> None:
     """The edit stands where the toggle is at `when`."""
-    rest = terminology.without(edits, type(edit))
+    rest = terminology.edits_without(edits, type(edit))
     put((*rest, edit) if st.session_state[key] is when else rest)
 
 
 def positions(on: Runs) -> None:
     """What is added to tell where a token stands, and by how much it is shuffled or shifted."""
-    now, by = terminology.positions(on.edits)
+    now, by = terminology.position_setting(on.edits)
     shown("positions of", now)
     names = POSITIONS | ({"own": "as trained: none"} if lacks(on.plain) == "positions" else {})
-    if models.offers(on.model).positions == "rotary":
+    if models.capabilities(on.model).positions == "rotary":
         names = {**names, "own": "as trained: rotary (RoPE)"}
         del names["rotary"]
     take = partial(take_positions, on.edits)
@@ -212,13 +214,13 @@ def positions(on: Runs) -> None:
 def take_positions(edits: tuple[Edit, ...]) -> None:
     """The positions chosen."""
     by = int(st.session_state.get("positions by") or 0)
-    put(terminology.put_positions(edits, st.session_state["positions of"], by))
+    put(terminology.set_positions(edits, st.session_state["positions of"], by))
 
 
 def by_layer(on: Runs) -> None:
     """The switches that a layer has for itself."""
     layers = on.plain.model.n_layer
-    scope = Scope(on.edits, layers, url_state.whole("only", layers))
+    scope = Scope(on.edits, layers, url_state.whole_number("only", layers))
     if layers > 1:
         shown("where", "all" if scope.only is None else str(scope.only))
         options = ["all", *map(str, range(layers))]
@@ -252,7 +254,7 @@ def scale(on: Runs, scope: Scope) -> list:
     own = on.plain.model.d_head
     values = SCALE.values(scope.edits, scope.layers)
     divisor = values[scope.here]
-    unscaled = models.offers(on.model).scale == 1.0
+    unscaled = models.capabilities(on.model).scale == 1.0
     names = {"own": "1, its own" if unscaled else f"√{own}", "off": "1 (no scale)"}
     names["other"] = "other"
     shown("scale off", "own" if divisor is None else "off" if divisor == 1 else "other")
@@ -292,7 +294,7 @@ def take_scale(scope: Scope) -> None:
 def inside(on: Runs, scope: Scope) -> dict[str, list]:
     """The switches of what a layer is made of, and what each is set to, layer by layer."""
     own, places = own_norm(on.plain), [each for each in SUBLAYERS if has(on.plain, each)]
-    residual, norm = terminology.residual(places), terminology.norm_label(own)
+    residual, norm = terminology.residual_switch(places), terminology.norm_place_switch(own)
     values = {
         name: switch.values(scope.edits, scope.layers)
         for name, switch in (("residual", residual), ("norm", norm), ("FFN", FFN))
@@ -316,7 +318,7 @@ def inside(on: Runs, scope: Scope) -> dict[str, list]:
     else:
         shown("norm at", values["norm"][scope.here])
         st.segmented_control(
-            f"{norm_of(on.plain, models.offers(on.model).rms)} stands",
+            f"{recording_norm_name(on.plain, models.capabilities(on.model).rms)} stands",
             NORM_PLACES,
             key="norm at",
             wrap=True,
@@ -341,4 +343,4 @@ def has(plain: Recording, place: str) -> bool:
 def take_residual(scope: Scope, places: tuple[str, ...]) -> None:
     """The sub-layers whose residual connection is kept."""
     wanted = [place for place in places if place in st.session_state["residuals"]]
-    take_layered(terminology.residual(places), scope, wanted)
+    take_layered(terminology.residual_switch(places), scope, wanted)

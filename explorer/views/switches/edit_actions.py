@@ -14,7 +14,7 @@ Edits = tuple[Edit, ...]
 
 def put(edits: Edits) -> None:
     """Make these the edits; with none the page stays as the model was trained."""
-    st.session_state.edits = to_line(terminology.in_order(edits))
+    st.session_state.edits = to_line(terminology.sorted_edits(edits))
     if not edits:
         st.session_state.experiment = "off"
 

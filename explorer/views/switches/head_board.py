@@ -11,9 +11,9 @@ from explorer.layout.controls import pick
 from explorer.state import cache, url_state
 from explorer.views.switches.edit_actions import put
 from explorer.views.switches.run_pair import Runs
-from models.edits import Edit, MeanHead, OfHead, PatchHead, UniformHead, ZeroHead
+from models.edits import Edit, HeadEdit, MeanHead, PatchHead, UniformHead, ZeroHead
 
-BRUSHES: dict[str, type[OfHead]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
+BRUSHES: dict[str, type[HeadEdit]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
 SHOWN = ZeroHead, MeanHead, UniformHead, PatchHead
 STATES = {ZeroHead: "zero", MeanHead: "mean", UniformHead: "even", PatchHead: "patch"}
 LABELS = {"Zero": "×  silent", "Mean": "μ  mean", "Even": "≡  even"}
@@ -36,7 +36,7 @@ def show(on: Runs) -> None:
         for edit in on.edits
         if isinstance(edit, SHOWN) and edit.attention == of.name
     }
-    name = cache.name_of(on.plain, "board", of.name, repr(sorted(off.items())), brush)
+    name = cache.picture_name(on.plain, "board", of.name, repr(sorted(off.items())), brush)
     size = of.pattern.shape[:2]
     interventions.show(
         interventions.board(size, off, brush=LABELS[brush].split()[1], token=name),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis.terminology import BESIDE, ByLayer, kind_of_norm, without
+from explorer.analysis.terminology import PARALLEL_FFN, LayerSwitch, edits_without, norm_kind_switch
 from explorer.state import models
 from explorer.views.switches.edit_actions import put, shown
 from explorer.views.switches.run_pair import Runs
-from models.edits import NORMS, Edit, SharedKeys, Window, groups_of, last
+from models.edits import NORMS, Edit, SharedKeys, Window, groups_of, last_edit
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Scope:
 
 def show(on: Runs, scope: Scope, has_norm: bool) -> dict[str, list]:
     """The switches, and what each is set to, layer by layer."""
-    shows = models.offers(on.plain.model.name)
-    kind = kind_of_norm("rms" if shows.rms else "layer")
+    shows = models.capabilities(on.plain.model.name)
+    kind = norm_kind_switch("rms" if shows.rms else "layer")
     values = {}
     if has_norm:
         values["kind of norm"] = kind.values(scope.edits, scope.layers)
@@ -49,21 +49,21 @@ def show(on: Runs, scope: Scope, has_norm: bool) -> dict[str, list]:
     if shows.parallel:
         st.caption("Attention and FFN stand side by side in this model: both read the same state.")
         return values
-    values["side by side"] = BESIDE.values(scope.edits, scope.layers)
+    values["side by side"] = PARALLEL_FFN.values(scope.edits, scope.layers)
     shown("side by side", values["side by side"][scope.here])
     st.toggle(
         "Attention and FFN side by side",
         key="side by side",
         help="The FFN reads what attention reads, as in GPT-J and Pythia, and not what attention "
         "left.",
-        on_change=lambda: take_layered(BESIDE, scope, bool(st.session_state["side by side"])),
+        on_change=lambda: take_layered(PARALLEL_FFN, scope, bool(st.session_state["side by side"])),
     )
     return values
 
 
 def window(on: Runs) -> None:
     """How many tokens each sees, 0 for as many as in training."""
-    edit, most = last(on.edits, Window), on.plain.model.n_positions
+    edit, most = last_edit(on.edits, Window), on.plain.model.n_positions
     shown("window", min(edit.size, most) if edit else 0)
     st.number_input(
         "Window in tokens, 0 for as trained",
@@ -81,12 +81,12 @@ def window(on: Runs) -> None:
 def take_window(edits: tuple[Edit, ...]) -> None:
     """The window chosen."""
     size = int(st.session_state["window"] or 0)
-    put((*without(edits, Window), *((Window(size),) if size else ())))
+    put((*edits_without(edits, Window), *((Window(size),) if size else ())))
 
 
 def shared_keys(on: Runs) -> None:
     """In how many groups heads share keys and values, as many as there are heads for none."""
-    heads, own = on.plain.model.n_head, models.offers(on.model).key_heads
+    heads, own = on.plain.model.n_head, models.capabilities(on.model).key_heads
     if own is not None and own < heads:
         st.caption(
             f"Keys and values are shared in this model: its {heads} heads read those of {own}."
@@ -94,7 +94,7 @@ def shared_keys(on: Runs) -> None:
         return
     if heads == 1:
         return
-    edit = last(on.edits, SharedKeys)
+    edit = last_edit(on.edits, SharedKeys)
     shown("shared keys", heads if edit is None else edit.groups)
     st.select_slider(
         "Heads with keys and values of their own",
@@ -111,9 +111,9 @@ def shared_keys(on: Runs) -> None:
 def take_shared_keys(edits: tuple[Edit, ...], heads: int) -> None:
     """The number of groups chosen."""
     groups = int(st.session_state["shared keys"])
-    put((*without(edits, SharedKeys), *((SharedKeys(groups),) if groups < heads else ())))
+    put((*edits_without(edits, SharedKeys), *((SharedKeys(groups),) if groups < heads else ())))
 
 
-def take_layered(switch: ByLayer, scope: Scope, value: object) -> None:
+def take_layered(switch: LayerSwitch, scope: Scope, value: object) -> None:
     """A switch of a layer, set in the layers of the scope."""
     put(switch.put(scope.edits, scope.layers, scope.only, value))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.analysis import interventions
-from explorer.analysis.terminology import without
+from explorer.analysis.terminology import edits_without
 from explorer.layout.controls import pick
 from explorer.state import cache, event_log, models, url_state
 from explorer.text.capability_messages import NOT_PATCHED
@@ -52,13 +52,13 @@ def show(on: Runs) -> None:
     st.subheader("Which part carries the difference between two sentences?", anchor=False)
     st.markdown(PATCHING)
     if not follows(on.plain, PatchHead, PatchSite):
-        st.info(NOT_PATCHED.format(models.named(on.model)))
+        st.info(NOT_PATCHED.format(models.markdown_name(on.model)))
         return
     donor = pick_donor(on.plain.text)
     if not donor:
         st.info("Type another sentence: best the same one with a word or two changed.")
         return
-    edits = (*on.hidden, *without(on.edits, PatchHead, PatchSite))
+    edits = (*on.hidden, *edits_without(on.edits, PatchHead, PatchSite))
     two = read(on, donor, edits)
     if isinstance(two, str):
         st.info(two)
@@ -126,10 +126,10 @@ def difference(two: Two, donor: str) -> tuple[int, int]:
     """The two words that tell the runs apart, and a paragraph on how likely each is in either."""
     both = scores(two)
     word, against = interventions.contrast(*both)
-    said = interventions.answer(*both)
+    said = interventions.prediction_change(*both)
     one, other = map(literal, models.labels(two.base.model.name, (word, against)))
     p, q = (
-        [interventions.share(float(run[id])) for run in (said.before, said.after)]
+        [interventions.probability_text(float(run[id])) for run in (said.before, said.after)]
         for id in (word, against)
     )
     verb = "says" if said.says == against else "raises most"

@@ -9,8 +9,8 @@ import streamlit as st
 
 from explorer.analysis import interventions
 from explorer.analysis.caption import caption
-from explorer.analysis.findings import ALIGNED, LINK, NEAR_LINK, Finding, between_words
-from explorer.analysis.predictions import word_to_hide
+from explorer.analysis.findings import ALIGNED, LINK, NEAR_LINK, Finding, attention_between_words
+from explorer.analysis.predictions import default_masked_word
 from explorer.layout import controls, export_menu
 from explorer.state import cache, models, url_state
 from explorer.text import python_snippets
@@ -92,22 +92,22 @@ def numbers_of(on: Runs) -> None:
     everything that is measured of them."""
     edits = on.edits
     made = [*recorded("before", on.plain), *recorded("after", on.plain, edits)]
-    measured = "interventions.moves(before, after"
+    measured = "interventions.quantity_changes(before, after"
     if not isinstance(on.answer, str):
         made += recorded("one", on.plain, on.hidden)
         made += recorded("other", on.plain, (*on.hidden, *edits))
         scores = f"model.logits(each, {on.stream.name!r}, {on.token})"
         made += [
-            f"said = interventions.answer(*({scores} for each in (one, other)))",
+            f"said = interventions.prediction_change(*({scores} for each in (one, other)))",
             f"best = said.top({MOST_WORDS})",
-            "words = interventions.answer_columns(said, best, model.labels(best))",
+            "words = interventions.prediction_columns(said, best, model.labels(best))",
             "labels = model.labels((said.said, said.says))",
         ]
         measured += ", said, labels"
     if edits:
-        made.append(f"moved = interventions.moved_columns({measured}))")
+        made.append(f"moved = interventions.change_columns({measured}))")
     needs = ("explorer.analysis import interventions", "models.edits import from_line")
-    export_menu.more(needs, *made)
+    export_menu.offer_more_code(needs, *made)
 
 
 def recorded(name: str, plain: Recording, edits: tuple[Edit, ...] = ()) -> list[str]:
@@ -126,7 +126,7 @@ def both(plain: Recording) -> Runs:
     # Patching and models trained otherwise start from the model as it is.
     link, opens = None, not st.session_state.edits and st.session_state.effects in SHOWN
     if opens and url_state.one_of("experiment", ("", "off")) != "off":
-        edits, link = cache.derived(plain, "experiment", lambda: experiment(plain))
+        edits, link = cache.cached_for(plain, "experiment", lambda: experiment(plain))
     try:
         other, error = (under(plain, edits) if edits else plain), ""
     except NotFinite as why:
@@ -149,11 +149,11 @@ def experiment(plain: Recording) -> tuple[tuple[Edit, ...], Finding | None]:
     """What the page opens on: the head of the strongest link between words silenced, if that turns
     what the model says at its word and a layer comes after it, whose heads may be seen to move;
     else no positions; else nothing. With the link it is about."""
-    link = next((one for one in controls.found(plain) if one.kind in TIED), None)
+    link = next((one for one in controls.recording_findings(plain) if one.kind in TIED), None)
     if link is not None and moves(plain, link) and follows(plain, ZeroHead):
         silent = (ZeroHead(link.layer, link.head, link.attention),)
         said = said_by(plain, silent, link.query, hiding(plain, link.query))
-        if not isinstance(said, str) and interventions.turned(said) >= TURNED:
+        if not isinstance(said, str) and interventions.prediction_shift(said) >= TURNED:
             return silent, link
     bare = (WithoutPositions(),)
     lacks = models.facts(plain.model.name).get("without") == "positions"
@@ -180,9 +180,9 @@ def weights(on: Runs, link: Finding) -> tuple[float, float]:
     finding says it."""
     after = ""
     if len(on.plain.streams) > 1:
-        after = controls.following(on.plain, on.plain.streams[-1].name)
+        after = controls.next_token_label(on.plain, on.plain.streams[-1].name)
     before, then = (
-        between_words(
+        attention_between_words(
             run, next(one for one in run.attention if one.name == link.attention), after, link.at
         )
         for run in (on.plain, on.other)
@@ -243,7 +243,7 @@ def refused(plain: Recording, edits: tuple[Edit, ...]) -> str:
 
 def follows(plain: Recording, *kinds: type) -> bool:
     """Whether the model can follow edits of all these kinds: in its own code it follows few."""
-    can = models.offers(plain.model.name).edits
+    can = models.capabilities(plain.model.name).edits
     return all(issubclass(kind, can) for kind in kinds)
 
 
@@ -252,13 +252,13 @@ def chosen(plain: Recording) -> int:
     the end or what comes before that word (an end of punctuation leaves anything open), and the
     start of a translation."""
     stream = plain.streams[-1]
-    at = url_state.whole("token", len(stream.tokens))
+    at = url_state.whole_number("token", len(stream.tokens))
     if at is not None:
         return at
     if plain.model.kind == "encoder-decoder":
         return 0
-    mask = models.offers(plain.model.name).mask
-    word, end = word_to_hide(stream, mask) or 0, len(stream.tokens) - 1
+    mask = models.capabilities(plain.model.name).mask
+    word, end = default_masked_word(stream, mask) or 0, len(stream.tokens) - 1
     if plain.model.kind == "encoder":
         return word
     return end if word == end else max(0, word - 1)
@@ -269,7 +269,7 @@ def hiding(plain: Recording, token: int) -> tuple[Edit, ...]:
     where it is not to be hidden, or cannot be."""
     if plain.model.kind != "encoder" or plain.streams[-1].special[token] or st.session_state.seen:
         return ()
-    if not models.offers(plain.model.name).logits:
+    if not models.capabilities(plain.model.name).logits:
         return ()  # nothing is asked of it: a pass less, which of a long text is large
     return () if refused(plain, (HideToken(token),)) else (HideToken(token),)
 
@@ -280,10 +280,10 @@ def said_by(
     """What both runs say at a token, or why they say nothing."""
     stream = plain.streams[-1].name
     try:
-        if not models.offers(plain.model.name).logits:
+        if not models.capabilities(plain.model.name).logits:
             cache.logits(plain, stream, token)  # says why not, before two more passes
         one, other = under(plain, tuple(hidden)), under(plain, (*hidden, *edits))
-        return interventions.answer(
+        return interventions.prediction_change(
             cache.logits(one, stream, token), cache.logits(other, stream, token)
         )
     except ValueError as error:

@@ -19,7 +19,7 @@ from explorer.text.interventions import (
 from explorer.text.markdown_escape import literal
 from explorer.views.switches.edit_actions import put, take_back
 from explorer.views.switches.run_pair import Runs, weights
-from models.edits import ZeroHead, in_words
+from models.edits import ZeroHead, describe
 
 MOST_PILLS, MOST_WRONG = 16, 3
 
@@ -47,7 +47,7 @@ def show(on: Runs) -> None:
     if on.error:
         st.error(on.error)
         return
-    told = interventions.told(measured(on)) or (
+    told = interventions.change_sentences(measured(on)) or (
         "nothing that is measured here changed on this text",
     )
     first, *more = map(sentence, told)
@@ -85,23 +85,25 @@ def everything(on: Runs) -> None:
     """Everything that was measured, as a table."""
     if on.edits and not on.error:
         with_table(
-            interventions.moved_columns(measured(on)),
+            interventions.change_columns(measured(on)),
             on.caption("everything measured"),
             f"headlight-{on.model}-switches-measured",
             "Everything that was measured",
         )
 
 
-def measured(on: Runs) -> tuple[interventions.Moved, ...]:
+def measured(on: Runs) -> tuple[interventions.QuantityChange, ...]:
     """Every quantity that is measured, made once for these two runs and this token."""
     said = on.answer
     if isinstance(said, str):
-        return cache.derived(on.other, ("moves",), lambda: interventions.moves(on.plain, on.other))
+        return cache.cached_for(
+            on.other, ("moves",), lambda: interventions.quantity_changes(on.plain, on.other)
+        )
     labels = models.labels(on.model, (said.said, said.says))
-    return cache.derived(
+    return cache.cached_for(
         on.other,
         ("moves", on.token, bool(on.hidden), *labels),
-        lambda: interventions.moves(on.plain, on.other, said, (labels[0], labels[1])),
+        lambda: interventions.quantity_changes(on.plain, on.other, said, (labels[0], labels[1])),
     )
 
 
@@ -113,7 +115,7 @@ def listed(on: Runs) -> None:
             "file names them."
         )
     if len(on.edits) > MOST_PILLS:
-        st.markdown(f"**Switched:** {literal(in_words(on.edits))}")
+        st.markdown(f"**Switched:** {literal(describe(on.edits))}")
         return
     names = [f"{literal(str(edit))} ✕" for edit in on.edits]
     st.session_state["switched"] = list(range(len(names)))

@@ -13,7 +13,7 @@ from explorer.components.figure_caption import Picture
 from explorer.layout import export_menu
 from explorer.layout.output import with_table
 from explorer.state import cache, jobs, models
-from explorer.state.jobs import Job, Swept
+from explorer.state.jobs import Job, SweepProgress
 from explorer.text import head_naming
 from explorer.text.interventions import effect, scale
 from explorer.text.markdown_escape import literal
@@ -46,7 +46,7 @@ class SweepRequest:
     def sweep(self) -> Job:
         """The sweep, not begun or as far as anyone has taken it."""
         asked = self.what, self.donor, self.name, self.token, self.word, self.against
-        return jobs.sweep(self.base(), *asked)
+        return jobs.patch_sweep(self.base(), *asked)
 
 
 def watch(asked: SweepRequest, edits: tuple[Edit, ...], was_running: bool) -> None:
@@ -75,7 +75,7 @@ def watch(asked: SweepRequest, edits: tuple[Edit, ...], was_running: bool) -> No
         + scale(effects.normalised)
     )
     read = None if asked.what == "Heads" else asked.token
-    cell = interventions.strongest(effects, read, st.session_state.get("patch row"))
+    cell = interventions.strongest_cell(effects, read, st.session_state.get("patch row"))
     if cell is not None:
         strongest(asked, edits, effects, cell)
     with_table(
@@ -92,10 +92,10 @@ def buttons(sweep: Job, running: bool) -> None:
             st.markdown(":material/check: All patched.")
         else:
             label = "Patch them all" if sweep.latest is None else "Go on"
-            st.button(label, key="start sweep", on_click=sweep.go_on)
+            st.button(label, key="start sweep", on_click=sweep.resume)
 
 
-def effects_of(asked: SweepRequest, found: Swept) -> interventions.Map:
+def effects_of(asked: SweepRequest, found: SweepProgress) -> interventions.EffectMap:
     """What was measured so far, as a map."""
     base = asked.base()
     ends = found.clean, found.donor
@@ -103,7 +103,7 @@ def effects_of(asked: SweepRequest, found: Swept) -> interventions.Map:
         size = base.model.n_layer, base.model.n_head
         return interventions.effects_by_head(found.effects, size, *ends)
     stream = base.stream(asked.name)
-    states = tuple(interventions.states(stream).values())
+    states = tuple(interventions.named_states(stream).values())
     return interventions.effects_by_site(found.effects, stream.tokens, states, *ends)
 
 
@@ -120,10 +120,10 @@ def numbers_of(asked: SweepRequest) -> None:
     else:
         made = (
             f"stream = recording.stream({asked.name!r})\n"
-            "states = tuple(interventions.states(stream).values())\n"
+            "states = tuple(interventions.named_states(stream).values())\n"
             f"effects = interventions.effects_by_site(effects, stream.tokens, states, {ends}"
         )
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "every patch",
         (cache.Run(asked.model, asked.text, asked.edits),),
         (
@@ -139,14 +139,14 @@ def numbers_of(asked: SweepRequest) -> None:
     )
 
 
-def named(effects: interventions.Map) -> interventions.Map:
+def named(effects: interventions.EffectMap) -> interventions.EffectMap:
     """The map with its columns in words."""
     columns = tuple(replace(one, name=head_naming.site(one.name)) for one in effects.columns)
     return replace(effects, columns=columns)
 
 
 def chart(
-    asked: SweepRequest, effects: interventions.Map, found: Swept
+    asked: SweepRequest, effects: interventions.EffectMap, found: SweepProgress
 ) -> tuple[str, tuple[str, ...], str]:
     """The map. Returns its title, the lines below it, and the name of its file."""
     base, heads = asked.base(), asked.what == "Heads"
@@ -163,7 +163,9 @@ def chart(
     )
     file = f"headlight-{asked.model}-patching-{asked.what.lower()}"
     special = (False,) * len(effects.rows) if heads else base.stream(asked.name).special
-    picture = Picture(title, about, file, cache.name_of(base, "patched", asked, len(found.effects)))
+    picture = Picture(
+        title, about, file, cache.picture_name(base, "patched", asked, len(found.effects))
+    )
     hint = "click a row for its strongest patch."
     data = residual.chart(named(effects), effects.rows, special, picture, hint=hint)
     residual.show(data, "patched map", take_row)
@@ -171,7 +173,10 @@ def chart(
 
 
 def strongest(
-    asked: SweepRequest, edits: tuple[Edit, ...], effects: interventions.Map, cell: tuple[int, int]
+    asked: SweepRequest,
+    edits: tuple[Edit, ...],
+    effects: interventions.EffectMap,
+    cell: tuple[int, int],
 ) -> None:
     """The strongest patch in words, with the way to make it one of the edits."""
     row, column = cell

@@ -8,7 +8,7 @@ from explorer.analysis import interventions
 from explorer.layout import export_menu, output
 from explorer.layout.output import with_table
 from explorer.state import cache
-from explorer.state.cache import shown_of
+from explorer.state.cache import run_of
 from explorer.text import head_naming
 from explorer.text.markdown_escape import literal
 from explorer.views.switches.edit_actions import shown
@@ -23,10 +23,10 @@ def show(on: Runs) -> None:
     name = pick_stream(on.plain)
     stream = on.plain.stream(name)
     token = min(on.token, len(stream.tokens) - 1)
-    of = cache.derived(
+    of = cache.cached_for(
         on.other,
         ("paths", name),
-        lambda: interventions.paths(stream, on.other.stream(name)),
+        lambda: interventions.stream_paths(stream, on.other.stream(name)),
         weigh=lambda made: 4 * made.before.nbytes,
     )
     several = f", {name} stream" if len(on.plain.streams) > 1 else ""
@@ -40,14 +40,14 @@ def show(on: Runs) -> None:
     with left:
         lengths(columns, label[:LONGEST], about)
     with right:
-        distances(columns, label[:LONGEST], about, interventions.spread_out(of))
+        distances(columns, label[:LONGEST], about, interventions.needs_log_scale(of))
     st.caption("“input” is what enters layer 0. A distance of 1 is as far as the vector was long.")
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         f"both paths of token {token}",
-        (shown_of(on.plain), shown_of(on.other)),
+        (run_of(on.plain), run_of(on.other)),
         ("explorer.analysis import interventions", "explorer.text import head_naming"),
         (
-            f"of = interventions.paths(recording.stream({name!r}), other.stream({name!r}))",
+            f"of = interventions.stream_paths(recording.stream({name!r}), other.stream({name!r}))",
             f"table = dict(interventions.path_columns(of, {token}))",
             'table["state"] = [head_naming.short_site(each) for each in of.places]',
         ),

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.analysis.evidence import Untestable
-from explorer.analysis.tour import MEASURES, TourContext, possible
-from explorer.analysis.tour_figures import StepResult, plain
+from explorer.analysis.tour import MEASURES, TourContext, available_steps
+from explorer.analysis.tour_figures import StepResult, panel_data
 from explorer.components import tour
 from explorer.state import cache, url_state
 from explorer.text import tour as tour_text
@@ -32,8 +32,8 @@ def way(seen: TourContext) -> tuple[TourStep, ...]:
     """The steps of this model that have something to show of this text; the first of all where
     none has, which then says why."""
     steps = tour_text.way(seen.recording.model.kind)
-    ids = cache.derived(
-        seen.recording, ("tour", "way"), lambda: possible(seen, [step.id for step in steps])
+    ids = cache.cached_for(
+        seen.recording, ("tour", "way"), lambda: available_steps(seen, [step.id for step in steps])
     )
     return tuple(step for step in steps if step.id in ids) or steps[:1]
 
@@ -50,9 +50,9 @@ def show(seen: TourContext, steps: Sequence[TourStep], at: int) -> None:
         names=tuple(each.title for each in steps),
         title=step.title,
         says=tour_text.said(step, shown) if shown else (problem, "", ""),
-        panels=tuple(map(plain, shown.panels)) if shown else (),
+        panels=tuple(map(panel_data, shown.panels)) if shown else (),
     )
-    token = cache.name_of(seen.recording, "tour", step.id)
+    token = cache.picture_name(seen.recording, "tour", step.id)
     tour.show(tour.payload(header, token), "tour step", on_go=go)
     st.session_state["tour ids"] = [each.id for each in steps]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -75,7 +75,7 @@ LACKS = "This model does not show what this step needs. The next one may."
 
 def measured(seen: TourContext, step: TourStep) -> StepResult:
     """What a step shows of this recording, made once."""
-    return cache.derived(seen.recording, ("tour", step.id), lambda: MEASURES[step.id](seen))
+    return cache.cached_for(seen.recording, ("tour", step.id), lambda: MEASURES[step.id](seen))
 
 
 def go() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.analysis.terminology import norm_of
+from explorer.analysis.terminology import recording_norm_name
 from explorer.analysis.tour import TourContext
 from explorer.layout import controls
 from explorer.state import cache, models
@@ -16,23 +16,27 @@ def seen_of(source: Run) -> TourContext:
     recording = source.recording()
     model = recording.model.name
     first = next(
-        (one for one in controls.found(recording) if one.page == "attention" and one.query >= 0),
+        (
+            one
+            for one in controls.recording_findings(recording)
+            if one.page == "attention" and one.query >= 0
+        ),
         None,
     )
-    shows = models.offers(model)
+    shows = models.capabilities(model)
     return TourContext(
         material(recording, source.text),
         first,
         labels=lambda ids: models.labels(model, ids),
-        inside=lambda stream, layer, token: cache.inside(recording, stream, layer, token),
+        inside=lambda stream, layer, token: cache.ffn_activations(recording, stream, layer, token),
         nearest=lambda vectors, top: cache.nearest_to(model, vectors, top),
         lens=cache.lens,
         edits=shows.edits,
         logits=shows.logits,
         scale=models.embedding_scale(model),
-        norm=norm_of(recording, shows.rms),
+        norm=recording_norm_name(recording, shows.rms),
         key_heads=shows.key_heads,
         gate=shows.gate,
         ffn_biases=shows.ffn_biases,
-        turns=shows.positions == "rotary",
+        has_rotary_positions=shows.positions == "rotary",
     )

@@ -56,7 +56,7 @@ def attention_of(recording: Recording, name: str) -> Attention:
 def stages(of: Text, attention: str) -> tuple[Stage, ...]:
     """All heads of an attention at each checkpoint; the first time it is asked for, with a bar that
     says how far it has come."""
-    return cache.kept(
+    return cache.cached_for_recordings(
         of.model, ("stages", of.text, of.target, attention), lambda: _measured(of, attention)
     )
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from explorer.analysis import head_naming, training
 from explorer.analysis.caption import caption
-from explorer.analysis.training import Course, Stage
+from explorer.analysis.training import HabitCourse, Stage
 from explorer.components import heads, line_chart
 from explorer.components.line_chart import ChartLine, ChartPanel
 from explorer.layout import controls, export_menu
@@ -60,7 +60,7 @@ def numbers_of(of: Text, attention: str) -> None:
     """The lines of Python that read the text at every checkpoint. Those of the file before them
     make all heads at the one on screen."""
     every = [(each.step, each.model) for each in models.checkpoints(of.model)]
-    export_menu.more(
+    export_menu.offer_more_code(
         ("explorer.analysis import head_naming, training", "explorer.text.training import columns"),
         "",
         "def stage(step, name):",
@@ -108,26 +108,26 @@ def forget_head() -> None:
     st.session_state.layer = st.session_state.head = st.session_state.train_habit = ""
 
 
-def chosen_course(found: Sequence[Stage], courses: Sequence[Course]) -> Course | None:
+def chosen_course(found: Sequence[Stage], courses: Sequence[HabitCourse]) -> HabitCourse | None:
     """The head and habit on screen: what the reader chose of each, and else what tells most. None
     where the text shows no habit."""
     names = tuple(one.habit for one in courses)
     if not names:
         return None
     last = found[-1].heads
-    layer = url_state.whole("layer", last[-1].layer + 1)
-    head = url_state.whole("head", last[-1].head + 1)
+    layer = url_state.whole_number("layer", last[-1].layer + 1)
+    head = url_state.whole_number("head", last[-1].head + 1)
     habit = url_state.one_of("train_habit", ("", *names))
     if layer is not None and head is not None:
-        own = [training.course(found, name, (layer, head)) for name in names]
+        own = [training.habit_course(found, name, (layer, head)) for name in names]
         wanted = next((one for one in own if one.habit == habit), None)
-        return wanted or training.most_telling(own)
-    return next((one for one in courses if one.habit == habit), None) or training.most_telling(
+        return wanted or training.most_informative(own)
+    return next((one for one in courses if one.habit == habit), None) or training.most_informative(
         courses
     )
 
 
-def headline(chosen: Course | None) -> None:
+def headline(chosen: HabitCourse | None) -> None:
     """When it became that head, in one sentence."""
     if chosen is None:
         st.subheader("This text is too short to show a habit.", anchor=False)
@@ -135,14 +135,14 @@ def headline(chosen: Course | None) -> None:
     st.subheader(training_text.headline(chosen), anchor=False, help=training_text.WHAT_COUNTS)
 
 
-def numbers_told(of: Text, chosen: Course) -> None:
+def numbers_told(of: Text, chosen: HabitCourse) -> None:
     """What the headline rests on, and what the loss did meanwhile."""
-    loss = models.curve(of.model)
+    loss = models.loss_curve(of.model)
     beside = training_text.beside_loss(chosen, loss) if loss else NO_CURVE
-    st.markdown(f"{training_text.evidence(chosen)} {beside} {literal(models.course(of.model))}")
+    st.markdown(f"{training_text.evidence(chosen)} {beside} {literal(models.loss_note(of.model))}")
 
 
-def habit_control(courses: Sequence[Course], chosen: Course) -> None:
+def habit_control(courses: Sequence[HabitCourse], chosen: HabitCourse) -> None:
     """The control that chooses a habit; its key is its own, because what tells most is no choice
     yet."""
     st.session_state["habit shown"] = chosen.habit
@@ -168,7 +168,7 @@ def grid(of: Text, at: Checkpoint, name: str, key: str = "training heads") -> No
     sharp."""
     recording = of.shown(at).recording()
     attention = checkpoint_scores.attention_of(recording, name)
-    token = cache.name_of(recording, "training", name)
+    token = cache.picture_name(recording, "training", name)
 
     def made() -> bytes:
         axes = controls.axes_of(recording, attention)
@@ -187,23 +187,29 @@ def grid(of: Text, at: Checkpoint, name: str, key: str = "training heads") -> No
             )
         )
 
-    data = cache.derived(recording, ("training", name), made)
+    data = cache.cached_for(recording, ("training", name), made)
     heads.show(data, key, on_choice=controls.take_named(key))
 
 
 def drawn(
-    of: Text, at: Checkpoint, attention: str, courses: Sequence[Course], chosen: Course | None
+    of: Text,
+    at: Checkpoint,
+    attention: str,
+    courses: Sequence[HabitCourse],
+    chosen: HabitCourse | None,
 ) -> None:
     """Loss and scores over the steps, with the checkpoint marked."""
     every = models.checkpoints(of.model)
     recording = of.shown(every[-1]).recording()
     about = f"Loss and scores of habits over the training of {models.title(of.model)}."
     data = line_chart.payload(
-        panels(models.curve(of.model), courses, chosen),
+        panels(models.loss_curve(of.model), courses, chosen),
         about=about,
-        token=cache.name_of(recording, "curves", attention, chosen and (chosen.habit, chosen.at)),
+        token=cache.picture_name(
+            recording, "curves", attention, chosen and (chosen.habit, chosen.at)
+        ),
         title=training_text.headline(chosen) if chosen else about,
-        caption=caption(recording, about, of=attention),
+        caption=caption(recording, about, subject=attention),
         file=f"headlight-{of.model.replace(':', '-')}-training",
         steps=[each.step for each in every],
         at=every.index(at),
@@ -212,7 +218,7 @@ def drawn(
 
 
 def panels(
-    loss: training.Curve, courses: Sequence[Course], chosen: Course | None
+    loss: training.Curve, courses: Sequence[HabitCourse], chosen: HabitCourse | None
 ) -> list[ChartPanel]:
     """The loss, and each habit's best head, the chosen one thick with its chance."""
     points = training.smoothed(loss)
@@ -249,12 +255,12 @@ def below(
     at: Checkpoint,
     recording: Recording,
     found: Sequence[Stage],
-    courses: Sequence[Course],
+    courses: Sequence[HabitCourse],
 ) -> None:
     """The way to other pages, and every number as a table."""
     with st.container(horizontal=True):
         ways(of, at, recording)
-    columns = training_text.columns(found, courses, models.curve(of.model))
+    columns = training_text.columns(found, courses, models.loss_curve(of.model))
     about = (f"Scores of habits at each checkpoint of {literal(of.model)}", *caption(recording))
     with_table(columns, about, f"headlight-{of.model.replace(':', '-')}-training")
 

@@ -19,7 +19,7 @@ from explorer.layout.controls import pick
 from explorer.layout.output import with_table
 from explorer.state import cache, event_log, jobs, url_state
 from explorer.state.jobs import TrainingJob
-from explorer.state.settings import beginning
+from explorer.state.settings import truncate
 from explorer.text.training import (
     LEARNS,
     TASK_LABELS,
@@ -32,13 +32,13 @@ from explorer.text.training import (
 from explorer.views.training import checkpoint_scores, head_formation
 from models.recording import Recording
 from models.training_plan import (
+    CHECKPOINT_STEPS,
     HEADS,
     LAYERS,
-    SECONDS,
-    SHOWN,
+    MAX_LENGTH,
+    MAX_SECONDS,
+    MIN_LENGTH,
     TASKS,
-    TEXT_LEAST,
-    TEXT_MOST,
     UNITS,
     WIDTHS,
     Progress,
@@ -53,11 +53,11 @@ OFF = "This server trains no models live; its checkpoints show heads forming too
 
 def show() -> None:
     """The whole view: what to train on the left, how it learns on the right."""
-    if not jobs.allowed():
+    if not jobs.training_allowed():
         st.info(OFF)
         return
     asked()
-    one = jobs.mine()
+    one = jobs.current_training()
     busy = one is not None and (one.waiting or one.learning)
     event_log.fragment(learning, run_every=A_LOOK if busy else None)(busy)
 
@@ -113,8 +113,8 @@ def pasted() -> str:
         "A text to learn",
         key="live text",
         height=120,
-        max_chars=TEXT_MOST,
-        placeholder=f"{TEXT_LEAST:,} to {TEXT_MOST:,} characters",
+        max_chars=MAX_LENGTH,
+        placeholder=f"{MIN_LENGTH:,} to {MAX_LENGTH:,} characters",
         help="It is read in this visit’s training alone and kept nowhere. Its last tenth is kept "
         "out of training, to measure on.",
     )
@@ -123,8 +123,8 @@ def pasted() -> str:
 def begin(plan: type[TrainingPlan], **given: Any) -> None:
     """Begin a training; what is out of bounds is said and begins nothing."""
     try:
-        words = beginning(str(given.pop("words")))[:2_000]
-        jobs.begin(plan(words=words, unit=st.session_state.live_unit, **given))
+        words = truncate(str(given.pop("words")))[:2_000]
+        jobs.begin_training(plan(words=words, unit=st.session_state.live_unit, **given))
     except ValueError as said:
         st.warning(str(said))
         return
@@ -134,10 +134,10 @@ def begin(plan: type[TrainingPlan], **given: Any) -> None:
 
 def learning(was_busy: bool) -> None:
     """How the training is getting on; it runs by itself again and again until it has stopped."""
-    one = jobs.mine()
+    one = jobs.current_training()
     if one is None:
         task = st.session_state.live_task
-        st.markdown(f"{LEARNS[task]} {bounds(SECONDS)}")
+        st.markdown(f"{LEARNS[task]} {bounds(MAX_SECONDS)}")
         return
     busy = one.waiting or one.learning
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -156,8 +156,8 @@ def buttons(one: TrainingJob, busy: bool) -> None:
     if busy:
         stop = jobs.trainings.stop
         st.button("Stop", key="live stop", icon=":material/stop:", on_click=stop, args=(one,))
-    elif one.may_go_on and st.button("Go on", key="live on", icon=":material/play_arrow:"):
-        jobs.trainings.go_on(one)
+    elif one.can_resume and st.button("Go on", key="live on", icon=":material/play_arrow:"):
+        jobs.trainings.resume(one)
         st.rerun(scope="app")
     if not busy and one.progress.steps and one.run.config:
         for page, words in KEEPS.items():
@@ -169,7 +169,7 @@ def buttons(one: TrainingJob, busy: bool) -> None:
 def explore(one: TrainingJob, page: str) -> None:
     """Keep the model for this visit, and go to a page with it. For a callback."""
     state = st.session_state
-    state.wanted_model, state.acted = jobs.keep(one), True
+    state.wanted_model, state.acted = jobs.keep_model(one), True
     state.train_view = "Checkpoints"
     if page != "training":
         state.wanted_page = page
@@ -188,13 +188,15 @@ def status(one: TrainingJob) -> None:
         return
     unseen = "the last tenth, kept out" if one.run.plan.task == "text" else "lists it has not seen"
     loss = progress.curve[-1][1] if progress.curve else None
-    st.markdown(live_status(progress.step, progress.seconds, loss, progress.right, SECONDS, unseen))
+    st.markdown(
+        live_status(progress.step, progress.seconds, loss, progress.right, MAX_SECONDS, unseen)
+    )
 
 
 def drawn(one: TrainingJob, text: str) -> None:
     """The grid as it is now, and loss and scores so far, on the reader's own text."""
     try:
-        recording = cache.watched(one.run, beginning(text))
+        recording = cache.record_training(one.run, truncate(text))
     except ValueError as error:  # a text that this vocabulary cannot read
         st.info(str(error))
         return
@@ -202,8 +204,8 @@ def drawn(one: TrainingJob, text: str) -> None:
     attention = checkpoint_scores.attention_of(recording, name)
     stages = measured(one, text, recording, name)
     courses = training.best_courses(stages)
-    chosen = training.most_telling(courses)
-    formed_yet = chosen is not None and chosen.became is not None
+    chosen = training.most_informative(courses)
+    formed_yet = chosen is not None and chosen.formed_at is not None
     said = headline(chosen) if chosen and formed_yet else "No head has a habit yet."
     st.subheader(said, anchor=False, help=WHAT_COUNTS)
     left, right = st.columns([0.62, 1], gap="large")  # few heads: a narrower grid
@@ -251,7 +253,7 @@ def table(plan: TrainingPlan, progress: Progress) -> None:
     """The loss at every look."""
     sizes = f"{plan.n_layer} layers of {plan.n_head} heads, {plan.d_model} wide"
     with_table(
-        partial(training.learned_columns, progress.curve, progress.kept_out),
+        partial(training.training_columns, progress.curve, progress.kept_out),
         (
             f"Loss in nats while a model learns: {TASK_LABELS[plan.task]}",
             f"Step {progress.step:,} of a training from nothing: {sizes}",
@@ -263,7 +265,7 @@ def table(plan: TrainingPlan, progress: Progress) -> None:
 def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
     """The lines of Python that make the same training again, and read the text by it."""
     steps = [int(step) for step, _ in progress.kept_out]
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "this training, made again",
         (),
         (
@@ -272,9 +274,9 @@ def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
             "models.training_plan import TrainingPlan",
         ),
         (
-            f"run = live_training.again({plan}, {steps})  # trains it",
-            "table = training.learned_columns(run.progress.curve, run.progress.kept_out)",
-            f"recording = live_training.read(run, {text!r})",
+            f"run = live_training.repeat_training({plan}, {steps})  # trains it",
+            "table = training.training_columns(run.progress.curve, run.progress.kept_out)",
+            f"recording = live_training.record_text(run, {text!r})",
         ),
     )
 
@@ -286,8 +288,12 @@ def measured(one: TrainingJob, text: str, now: Recording, name: str) -> tuple[St
     if key != (id(one), text):
         held = {}
     for step in (*one.progress.steps, one.progress.step):
-        if step not in held and (step in SHOWN or step == one.progress.step):
-            seen = cache.watched(one.run, beginning(text), step) if step in SHOWN else now
+        if step not in held and (step in CHECKPOINT_STEPS or step == one.progress.step):
+            seen = (
+                cache.record_training(one.run, truncate(text), step)
+                if step in CHECKPOINT_STEPS
+                else now
+            )
             attention = checkpoint_scores.attention_of(seen, name)
             held[step] = Stage(step, head_naming.describe(seen, attention))
     st.session_state[STAGES] = ((id(one), text), held)

@@ -9,7 +9,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import training
-from explorer.analysis.training import Course
+from explorer.analysis.training import HabitCourse
 from explorer.components import line_chart
 from explorer.components.line_chart import ChartLine, ChartPanel
 from explorer.layout import export_menu
@@ -27,7 +27,7 @@ def show(model: str, text: str) -> None:
     """The whole view: which two, at first those that the model on screen is one of, what became of
     their losses, the curves and both grids."""
     cards = models.cards()
-    pairs = training.pairs(cards)
+    pairs = training.ablation_pairs(cards)
     if not pairs:
         st.info(NONE)
         return
@@ -38,7 +38,7 @@ def show(model: str, text: str) -> None:
     url_state.one_of("train_pair", tuple(names))
     st.pills("Pair", tuple(names), key="train_pair", required=True, label_visibility="collapsed")
     pair = names[st.session_state.train_pair]
-    lost = (models.curve(pair[0]), models.curve(pair[1]))
+    lost = (models.loss_curve(pair[0]), models.loss_curve(pair[1]))
     st.subheader(twins(pair, lost), anchor=False)
     if model not in pair:
         st.caption(f"{model}, the model named above, is not one of these two.")
@@ -114,7 +114,7 @@ def drawn(
         for name, curve in zip(pair, lost)
         for at, what in enumerate(("step", "loss"))
     }
-    export_menu.numbers(
+    export_menu.offer_numbers_code(
         "both losses",
         (),
         ("models import registry",),
@@ -138,11 +138,11 @@ def habit_lines(pair: tuple[str, str], texts: Sequence[Text]) -> list[ChartLine]
     for name, of in zip(pair, texts):
         whole = of.shown(models.checkpoints(name)[-1]).recording()
         found.append(checkpoint_scores.stages(of, checkpoint_scores.attention_names(whole)[0]))
-    first = training.most_telling(training.best_courses(found[0]))
+    first = training.most_informative(training.best_courses(found[0]))
     if first is None:
         return []
-    ways: list[Course] = [
-        training.course(each, first.habit, training.best_head(each[-1], first.habit))
+    ways: list[HabitCourse] = [
+        training.habit_course(each, first.habit, training.best_head(each[-1], first.habit))
         for each in found
     ]
     return [

@@ -29,7 +29,7 @@ class TranslationState:
     search: jobs.Search
     place: int
     forced: str | None
-    end: translation.End | None
+    end: translation.EndToken | None
 
     @property
     def said(self) -> translation.DecodedSteps:
@@ -39,7 +39,7 @@ class TranslationState:
     @property
     def says(self) -> tuple[str, ...]:
         """The produced tokens."""
-        return translation.produced(self.recording, self.end)[1]
+        return translation.produced_tokens(self.recording, self.end)[1]
 
     @property
     def name(self) -> str:
@@ -49,11 +49,13 @@ class TranslationState:
     def picture(self) -> Picture:
         """How the picture of that view is called."""
         model, name = self.recording.model, self.name
-        title = translation.title(name, *translation.cross(self.recording).pattern.shape[:2])
+        title = translation.view_title(
+            name, *translation.cross_attention(self.recording).pattern.shape[:2]
+        )
         layer, _, head = name.partition(".")
         at = f"L{layer}H{head}" if head else f"L{layer}-mean" if layer else "mean"
-        ids, _ = translation.produced(self.recording, self.end)
-        token = cache.name_of(self.recording, ids.tobytes(), self.forced is not None)
+        ids, _ = translation.produced_tokens(self.recording, self.end)
+        token = cache.picture_name(self.recording, ids.tobytes(), self.forced is not None)
         return Picture(
             title, caption(self, title), f"headlight-{model.name}-cross-{at}", f"{token} {name}"
         )
@@ -77,20 +79,22 @@ def screen(model: str, text: str, forced: str | None) -> TranslationState:
     place = chosen_place(held)
     beam = held[place]
     target = forced if forced is not None else beam.ids[: len(beam.ids) - beam.done]
-    source = current_recording.shown(model, target=target)
+    source = current_recording.current_run(model, target=target)
     recording = source.recording()
     ended = beam.done if forced is None else not recording.target_dropped
     st.session_state["on the map"] = source
-    url_state.one_of("cross", translation.views(*translation.cross(recording).pattern.shape[:2]))
-    end = models.end(model) if ended else None
+    url_state.one_of(
+        "cross", translation.view_names(*translation.cross_attention(recording).pattern.shape[:2])
+    )
+    end = models.end_token(model) if ended else None
     return TranslationState(source, recording, search, place, forced, end)
 
 
-def said_of(recording: Recording, end: translation.End | None) -> translation.DecodedSteps:
+def said_of(recording: Recording, end: translation.EndToken | None) -> translation.DecodedSteps:
     """How likely the model held each produced token of a recording."""
-    ids, _ = translation.produced(recording, end)
-    return cache.derived(
+    ids, _ = translation.produced_tokens(recording, end)
+    return cache.cached_for(
         recording,
         ("said", ids.tobytes()),
-        lambda: translation.said(cache.all_logits(recording, "decoder"), ids),
+        lambda: translation.decoded_steps(cache.all_logits(recording, "decoder"), ids),
     )

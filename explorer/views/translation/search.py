@@ -101,7 +101,7 @@ def seek(model: str, text: str) -> None:
     search, name = asked_for(model, text)
     room, began, looked = st.empty(), time.monotonic(), 0.0
     while not is_done(search, name):
-        search.go_on()
+        search.resume()
         now = time.monotonic()
         if now - began < PATIENCE or now - looked < BREATH:
             continue
@@ -111,7 +111,7 @@ def seek(model: str, text: str) -> None:
                 st.button("Stop here", key="stop", on_click=stop, args=(name,))
         looked = now
         best = search.steps[-1][0]
-        so_far = literal(models.spelled(model, best.ids))
+        so_far = literal(models.decode(model, best.ids))
         words.markdown(f"Translating … **{len(best.ids)}** tokens so far: {so_far}")
     room.empty()
 
@@ -123,7 +123,7 @@ def searched(model: str, text: str) -> jobs.Search:
     while not is_done(search, name):
         if time.monotonic() - began > PATIENCE:
             st.rerun()
-        search.go_on()
+        search.resume()
     if not search.finished:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info(f"Stopped after {len(search.steps)} tokens; what was there is shown.")
@@ -150,7 +150,7 @@ def is_done(search: jobs.Search, name: tuple[str, str, str]) -> bool:
 
 def chosen_place(held: tuple[Beam, ...]) -> int:
     """The hypothesis on screen, from 0. The address counts from 1, as the list does."""
-    return max(0, (url_state.whole("beam", len(held) + 1) or 1) - 1)
+    return max(0, (url_state.whole_number("beam", len(held) + 1) or 1) - 1)
 
 
 def forget_step() -> None:
@@ -168,9 +168,9 @@ def take_own(model: str, text: str) -> None:
     """The model's translation that is on screen into the field."""
     search, name = asked_for(model, text)
     while not is_done(search, name):  # it may have been let go since it was shown
-        search.go_on()
+        search.resume()
     held = search.steps[-1]
-    st.session_state.target = models.spelled(model, held[chosen_place(held)].ids)
+    st.session_state.target = models.decode(model, held[chosen_place(held)].ids)
     forget_step()
 
 

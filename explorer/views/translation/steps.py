@@ -18,7 +18,7 @@ def hypotheses(on: TranslationState) -> None:
     held = on.search.steps[-1]
     if len(held) < 2:
         return
-    texts = [models.spelled(on.source.model, beam.ids) for beam in held]
+    texts = [models.decode(on.source.model, beam.ids) for beam in held]
     token = f"{on.place} {len(on.search.steps)} {texts}"
     penalties = [translation.penalty(beam) for beam in held]
     show(translation_components.beams(held, texts, penalties, on.place, token), "beam list")
@@ -36,7 +36,7 @@ def totals(on: TranslationState) -> None:
     elif tuple(map(int, said.ids)) == best.ids:
         st.markdown(f"**Yours:** {own}.  \nThese are the model’s own words.")
     else:
-        theirs, text = likely(best.logprobs), models.spelled(on.source.model, best.ids)
+        theirs, text = likely(best.logprobs), models.decode(on.source.model, best.ids)
         better = sum(said.logprob) > sum(best.logprobs) if best.done and on.end else None
         st.markdown(beside(own, theirs, literal(text), better))
 
@@ -45,10 +45,10 @@ def alignment(on: TranslationState) -> None:
     """The chips with lines, the alignment matrix and all heads small."""
     recording, said, says = on.recording, on.said, on.says
     encoder, decoder = recording.stream("encoder"), recording.stream("decoder")
-    ids, _ = translation.produced(recording, on.end)
+    ids, _ = translation.produced_tokens(recording, on.end)
     # Of one's own words the last that was typed.
     newest = len(says) - bool(on.end) if on.forced is not None else 1
-    step = (url_state.whole("step", len(says) + 1) or max(1, newest)) - 1
+    step = (url_state.whole_number("step", len(says) + 1) or max(1, newest)) - 1
     texts = translation_components.Texts(
         encoder.tokens,
         translation.words(recording.text, encoder),
@@ -68,18 +68,18 @@ def alignment(on: TranslationState) -> None:
 
 def views(on: TranslationState) -> translation_components.Views:
     """The cross-attention in all its views."""
-    pattern = translation.cross(on.recording).pattern
+    pattern = translation.cross_attention(on.recording).pattern
     layers, heads = pattern.shape[:2]
-    names = translation.views(layers, heads)
-    ids, says = translation.produced(on.recording, on.end)
-    small = cache.derived(
+    names = translation.view_names(layers, heads)
+    ids, says = translation.produced_tokens(on.recording, on.end)
+    small = cache.cached_for(
         on.recording,
         ("cross, small", ids.tobytes()),
-        lambda: translation.small(pattern[:, :, : max(1, len(says))]),
+        lambda: translation.thumbnails(pattern[:, :, : max(1, len(says))]),
     )
-    titles = [translation.title(each, layers, heads) for each in names]
+    titles = [translation.view_title(each, layers, heads) for each in names]
     return translation_components.Views(
-        names, titles, small, on.name, translation.view(pattern, on.name), heads
+        names, titles, small, on.name, translation.attention_view(pattern, on.name), heads
     )
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.analysis import translation
 from explorer.analysis.caption import model_line
-from explorer.analysis.consistency import scaling
+from explorer.analysis.consistency import scale_text
 from explorer.analysis.csv import Columns
 from explorer.layout import export_menu, output
 from explorer.layout.output import offer_csv, offer_recording
@@ -23,7 +23,7 @@ from models.results import SeededSampling
 def note(on: TranslationState) -> None:
     """What happens, in plain words."""
     st.subheader("What happens here", anchor=False)
-    scale = scaling(translation.cross(on.recording), 0)
+    scale = scale_text(translation.cross_attention(on.recording), 0)
     st.markdown(made(on.recording, scale, on.said.logprob))
     st.caption(LOOKING)
 
@@ -34,8 +34,8 @@ def files(on: TranslationState) -> None:
 
     def columns() -> Columns:
         recording = source.recording()
-        matrix = translation.view(translation.cross(recording).pattern, name)
-        _, says = translation.produced(recording, end)
+        matrix = translation.attention_view(translation.cross_attention(recording).pattern, name)
+        _, says = translation.produced_tokens(recording, end)
         reads, of = recording.stream("decoder").tokens, recording.stream("encoder").tokens
         return translation.file_table(matrix, says, reads, said_of(recording, end), of)
 
@@ -64,15 +64,15 @@ def numbers_of(on: TranslationState) -> None:
         "texts = [[model.tokenizer.text(beam.ids) for beam in held] for held in steps]",
         "beams = translation.beam_table(steps, texts)",
     )
-    export_menu.more(
+    export_menu.offer_more_code(
         ("explorer.analysis import translation", "numpy import stack", *grows),
         *python_snippets.recording("shown", "model", *source[1:]),
         f"end = {on.end}",
-        "ids, says = translation.produced(shown, end)",
+        "ids, says = translation.produced_tokens(shown, end)",
         'reads, of = (shown.stream(each).tokens for each in ("decoder", "encoder"))',
         'rows = [model.logits(shown, "decoder", at) for at in range(len(reads))]',
-        "said = translation.said(stack(rows), ids)",
-        f"matrix = translation.view(translation.cross(shown).pattern, {on.name!r})",
+        "said = translation.decoded_steps(stack(rows), ids)",
+        f"matrix = translation.attention_view(translation.cross_attention(shown).pattern, {on.name!r})",
         "alignment = translation.file_table(matrix, says, reads, said, of)",
         "first = model.labels(said.top_ids[:, 0])",
         "tokens = translation.token_table(said, says, first)",
@@ -111,11 +111,13 @@ def every(on: TranslationState) -> dict[str, Callable[[], Columns]]:
         return translation.token_table(said, says, models.labels(model, said.top_ids[:, 0]))
 
     def beams() -> Columns:
-        texts = [[models.spelled(model, beam.ids) for beam in held] for held in steps]
+        texts = [[models.decode(model, beam.ids) for beam in held] for held in steps]
         return translation.beam_table(steps, texts)
 
     def alignment() -> Columns:
-        matrix = translation.view(translation.cross(on.recording).pattern, on.name)
+        matrix = translation.attention_view(
+            translation.cross_attention(on.recording).pattern, on.name
+        )
         return translation.alignment_table(matrix, says, on.recording.stream("encoder").tokens)
 
     return {
