@@ -7,11 +7,12 @@ import argparse
 import errno
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from models.recording import VERSION
 
@@ -112,10 +113,12 @@ def _of_a_text(verb: argparse.ArgumentParser) -> None:
     )
 
 
-def _app(asked: argparse.Namespace) -> NoReturn:
+def _app(asked: argparse.Namespace) -> int:
     _expect_address(asked.address, asked.port)
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
     command += ["--server.port", str(asked.port), "--server.address", asked.address]
+    if sys.platform == "win32":  # whose execv does not wait for the program
+        return subprocess.call(command)
     os.execv(command[0], command)  # whoever stops the command stops the app
 
 

@@ -61,7 +61,7 @@ class ClusterVocabulary:
 class ClusterModel(Model):
     """A model on the cluster, ready to record. Nothing of it is here but its card and its words."""
 
-    source: ClassVar[str] = "models.cluster"
+    source: ClassVar[str] = __name__
     card: Card
     remote: Capabilities
     tokenizer: ClusterVocabulary

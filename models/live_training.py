@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import secrets
 import subprocess
-import sys
 import threading
 from collections.abc import Iterable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from models import training_plan
+from models import child_process, training_plan
 from models.training_plan import CHECKPOINT_STEPS, LIVE_PREFIX, Progress, TrainingPlan
 
 if TYPE_CHECKING:
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
 # A training in a process of its own, as the app sees it: begun, followed, stopped, gone on with,
 # and gone when nobody wants it.
 
-ROOT = Path(__file__).resolve().parent.parent
 SHUTDOWN_SECONDS = 5.0  # seconds that a process told to stop has for its last words
 
 
@@ -68,14 +64,10 @@ class TrainingProcess:
             if self.running or self.done:
                 return
             self.problem, self._ended = "", False
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "models.live_worker"],
-                cwd=ROOT,
+            self._process = child_process.start(
+                f"{__package__}.live_worker",
+                env={"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"},
                 stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"},
             )
             self._thread = threading.Thread(target=self._follow, args=(self._process,), daemon=True)
             self._thread.start()

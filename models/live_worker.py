@@ -21,6 +21,7 @@ import torch
 from safetensors.torch import save
 
 from models import training_plan
+from models.child_process import prefer_oom_kill
 from models.encoding import from_text
 from models.live_tasks import (
     LEARNING_RATE,
@@ -31,7 +32,6 @@ from models.live_tasks import (
     model_of,
     tokenizer_of,
 )
-from models.oom_priority import prefer_oom_kill
 from models.tokenizer import Tokenizer
 from models.training_plan import CHECKPOINT_STEPS, MAX_SECONDS, MAX_STEPS, TrainingPlan
 
@@ -124,7 +124,8 @@ class TrainingLoop:
 
 def main() -> None:
     """Read the plan, learn until told to stop or done, and hand over what it takes to go on."""
-    os.nice(19)
+    if hasattr(os, "nice"):
+        os.nice(19)
     prefer_oom_kill()
     torch.set_num_threads(1)
     source, output = sys.stdin.buffer, sys.stdout.buffer

@@ -204,6 +204,6 @@ class Model:
         return import_module(self.source)
 
     def _readout(self, name: str) -> Any:
-        if self.source != "models.own_source":
+        if self.source != f"{__package__}.own_source":
             raise ValueError(f"{self.name} runs in its own code, which does not show this")
-        return import_module(f"models.readouts.{name}")
+        return import_module(f"{__package__}.readouts.{name}")

@@ -70,7 +70,7 @@ class OwnModel(Model):
     """A loaded model, ready to record. It is shared by everyone and never changes. `ends`: the
     special tokens before and after a text."""
 
-    source: ClassVar[str] = "models.own_source"
+    source: ClassVar[str] = f"{__package__}.own_source"
     card: Card
     tokenizer: Tokenizer
     model: Transformer = field(repr=False)

@@ -14,12 +14,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from models import registry
+from models import child_process, registry
 from models.cluster import (
     arrays,
     capabilities_as_data,
@@ -135,8 +134,10 @@ def begin(names: tuple[str, ...], replicas: int, host: str, port: int, cpus: flo
     import ray
     from ray import serve
 
-    root = str(Path(__file__).resolve().parent.parent)
-    env_vars = {"PYTHONPATH": root, "OMP_NUM_THREADS": str(max(1, int(cpus)))}
+    env_vars = {
+        "PYTHONPATH": str(child_process.IMPORT_ROOT),
+        "OMP_NUM_THREADS": str(max(1, int(cpus))),
+    }
     ray.init(
         ignore_reinit_error=True,
         include_dashboard=False,
@@ -164,7 +165,7 @@ def end() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Serve until told to stop."""
-    parser = argparse.ArgumentParser(prog="python -m models.serve", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}.serve", description=__doc__)
     parser.add_argument("models", nargs="+", help="names that `models.registry.load` takes")
     parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--cpus", type=float, default=1, help="processors of each replica")

@@ -124,11 +124,14 @@ def _cause(error: BaseException) -> dict[str, str]:
     """An exception's kind, and the last places in our code that it came through; where it came
     through none, the last in another's."""
     frames = traceback.extract_tb(error.__traceback__)
-    places = [
-        f"{Path(frame.filename).relative_to(ROOT)}:{frame.lineno}"
+    ours = [
+        (Path(frame.filename).relative_to(ROOT), frame.lineno)
         for frame in frames
-        if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename
-    ] or [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames]
+        if Path(frame.filename).is_relative_to(ROOT)
+    ]
+    places = [f"{file}:{line}" for file, line in ours if ".venv" not in file.parts] or [
+        f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames
+    ]
     places = places[-4:]
     while len(">".join(places)) > LONGEST and len(places) > 1:
         del places[0]  # the last one is where it was raised

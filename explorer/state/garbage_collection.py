@@ -16,6 +16,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from explorer.state.sessions import anyone_is_here
@@ -114,9 +115,8 @@ def _trim_heap() -> None:
 
 def _c_library(name: str, *arguments: int) -> None:
     """Call a function of glibc; other C libraries give memory back by themselves."""
-    function = getattr(ctypes.CDLL(None), name, None)
-    if function is not None:
-        function(*arguments)
+    with suppress(TypeError, AttributeError):  # Windows names no library of the process itself
+        getattr(ctypes.CDLL(None), name)(*arguments)
 
 
 def _work() -> None:

@@ -11,20 +11,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from models import child_process
 from models.pretrained import model_files
 from models.pretrained.model_files import NotLoaded
 
 VERSION = 1  # of what a conversion writes; another one is made anew
 MANIFEST = "converted.json"
 SECONDS = 300.0  # for one conversion
-ROOT = Path(__file__).resolve().parent.parent.parent
 INSTALL = "python -m pip install --no-deps gguf==0.19.0"
 
 
@@ -133,22 +131,14 @@ def _convert(source: Path, goal: Path, name: str) -> None:
 
 def _run_converter(source: Path, workspace: Path, name: str) -> None:
     """Raises NotLoaded with what the converting process answers where it fails."""
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "models.pretrained.gguf_conversion",
-            str(source),
-            str(workspace),
-            name,
-        ],
-        cwd=ROOT,
+    process = child_process.start(
+        f"{__package__}.gguf_conversion",
+        str(source),
+        str(workspace),
+        name,
+        env={"HF_HUB_OFFLINE": "1"},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # what libraries say of hostile files is not for the log
         text=True,
-        start_new_session=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
     )
     try:
         answer = process.communicate(timeout=SECONDS)[0]
@@ -158,8 +148,7 @@ def _run_converter(source: Path, workspace: Path, name: str) -> None:
         ) from None
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            child_process.kill(process)
     if process.returncode or not answer.strip():
         raise NotLoaded(
             f"Converting {name} took more memory than its weights explain, or crashed; choose "

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import shutil
 import sys
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from typing import Any
 import gguf
 import numpy as np
 
-from models.oom_priority import prefer_oom_kill
+from models import child_process
 from models.pretrained import model_files
 from models.pretrained.gguf import MANIFEST
 from models.pretrained.gguf_tokenizer import write_tokenizer
@@ -307,24 +306,15 @@ def _limit_files(size: int, goal: Path) -> None:
             f"it takes {size / 1e9:.1f} GB of disk once converted and {room / 1e9:.1f} GB are free"
         )
     most = size + model_files.MOST_VOCABULARY
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-
-
-def _limit(source: Path) -> None:
-    """Bound this process's memory and time."""
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    most = used + source.stat().st_size + SPARE
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    child_process.limit_files(most)
 
 
 def main(source: str, goal: str, name: str) -> None:
     """Convert and answer in one line: {"problem": ""}, or a sentence there."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no answer
-    prefer_oom_kill()
-    _limit(Path(source))
+    child_process.prefer_oom_kill()
+    child_process.limit(Path(source).stat().st_size + SPARE, SECONDS)
     try:
         convert(Path(source), Path(goal), name)
         problem = ""

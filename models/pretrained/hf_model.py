@@ -145,7 +145,7 @@ class HFModel(Model):
     model: PreTrainedModel
     plan: ModuleMap
     start: int | None
-    source: ClassVar[str] = "models.pretrained.hf_source"
+    source: ClassVar[str] = f"{__package__}.hf_source"
     lock: Lock = field(default_factory=Lock)
 
 

@@ -32,7 +32,7 @@ def map_weights(folder: Path, name: str) -> tuple[Tensors, Callable[[], None]]:
         tensors |= views(file_map)
 
     def release_pages() -> None:
-        for each in maps:
+        for each in maps if hasattr(mmap, "MADV_DONTNEED") else ():
             each.madvise(mmap.MADV_DONTNEED)
 
     return tensors, release_pages

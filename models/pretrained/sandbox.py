@@ -6,7 +6,8 @@ time, before the app loads it.
 is that process's parent: it imports the heavy libraries once, reads one request a line, and answers
 each from a fork of itself, so that many trials cost one start. Whatever a folder does to a fork,
 out of memory, without end or a crash inside a library, the fork is gone afterwards and the answer
-is one sentence. It ends when nobody asks for a while, or when its own parent is gone.
+is one sentence. Where a system cannot fork, it answers one request itself and ends. It also ends
+when nobody asks for a while, or when its own parent is gone.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import select
-import selectors
 import signal
 import subprocess
 import sys
@@ -28,8 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models import own_model
-from models.oom_priority import prefer_oom_kill
+from models import child_process, own_model
 from models.pretrained import hf_model, model_files
 from models.pretrained.model_files import NotLoaded, remedy
 from models.recording import NotEncoded, NotFinite, Recording
@@ -169,9 +167,11 @@ def _run(handle: Handle, text: str, name: str) -> Recording:
 
 SECONDS = 90.0  # for one trial
 SPARE = 1 << 30  # bytes beside what the weights explain
-IDLE = 120.0  # seconds after which a tester without work ends
-ROOT = Path(__file__).resolve().parent.parent.parent
+IDLE = 120.0  # seconds after which a process without work is ended
+START_SECONDS = 120.0  # that the process has to start, beside those of a trial
 LOOK_AGAIN = 0.1  # seconds between two looks at whether the reader still wants it
+# macOS can, but its own libraries crash in a fork.
+FORKS = hasattr(os, "fork") and sys.platform != "darwin"
 
 
 class Tester:
@@ -182,6 +182,7 @@ class Tester:
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._turn = threading.Lock()
+        self._idle = threading.Timer(IDLE, self.close)
 
     def try_out(
         self,
@@ -207,7 +208,8 @@ class Tester:
             "spare": spare,
         }
         with self._turn:
-            for _ in range(2):  # it may just have ended, since nobody asked for a while
+            self._idle.cancel()
+            for _ in range(2):  # it may just have ended
                 try:
                     answer = self._asked(request, cancelled)
                     break
@@ -215,6 +217,9 @@ class Tester:
                     self._end()
             else:
                 raise NotLoaded(f"{name} could not be tried; ask for it again.")
+            self._idle = threading.Timer(IDLE, self.close)
+            self._idle.daemon = True
+            self._idle.start()
         if answer["problem"]:
             raise NotLoaded(answer["problem"])
         return answer["way"]
@@ -226,36 +231,37 @@ class Tester:
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "models.pretrained.sandbox"],
-                cwd=ROOT,
+            self._process = child_process.start(
+                f"{__package__}.sandbox",
+                env={"HF_HUB_OFFLINE": "1"},
                 stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # what libraries say of hostile files is not for the log
                 text=True,
-                start_new_session=True,
-                env={**os.environ, "HF_HUB_OFFLINE": "1"},
             )
         return self._process
 
     def _asked(self, request: dict, cancelled: Callable[[], bool]) -> dict:
         process = self._running()
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        # Not select.select: with many readers there are more open files than it can tell apart.
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            while not selector.select(LOOK_AGAIN):
-                if cancelled():
-                    self._end()
-                    return {"problem": "Stopped.", "way": ""}
-        return json.loads(process.stdout.readline())
+        written, read = process.stdin, process.stdout
+        assert written is not None and read is not None
+        written.write(json.dumps(request) + "\n")
+        written.flush()
+        answers: list[str] = []
+        listener = threading.Thread(target=lambda: answers.append(read.readline()), daemon=True)
+        listener.start()
+        until = time.monotonic() + request["seconds"] + START_SECONDS
+        while listener.is_alive():
+            listener.join(LOOK_AGAIN)
+            if cancelled():
+                self._end()
+                return {"problem": "Stopped.", "way": ""}
+            if time.monotonic() > until:
+                self._end()
+                return _unfinished(request, timed_out=True)
+        return json.loads(answers[0])
 
     def _end(self) -> None:
         if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            child_process.kill(self._process)
         self._process = None
 
 
@@ -298,37 +304,35 @@ def _limit(request: dict) -> None:
         weights = 4 * model_files.parameters(Path(request["folder"]), request["name"])
     except (NotLoaded, OSError, MemoryError):
         weights = 0
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    most = max(1 << 20, used + 5 * weights + int(request["spare"]))
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    seconds = int(request["seconds"]) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    child_process.limit(5 * weights + int(request["spare"]), int(request["seconds"]) + 1)
+    child_process.limit_files(0)
+
+
+def _answer(request: dict) -> dict:
+    """The answer to one request, within its limits."""
+    try:
+        _limit(request)
+        folder, name = Path(request["folder"]), request["name"]
+        return {"way": try_model(folder, name, request["way"]), "problem": ""}
+    except NotLoaded as error:
+        return {"way": "", "problem": " ".join(str(error).split())}
+    except MemoryError:
+        return _unfinished(request)
+    except BaseException:
+        return {"way": "", "problem": f"{request['name']} cannot be read; choose another."}
 
 
 def _run_in_fork(request: dict) -> dict:
     """The answer to one request, made in a fork of this process."""
-    name = request["name"]
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        os.close(reading)
-        try:
-            _limit(request)
-            result = {
-                "way": try_model(Path(request["folder"]), name, request["way"]),
-                "problem": "",
-            }
-        except NotLoaded as error:
-            result = {"way": "", "problem": " ".join(str(error).split())}
-        except MemoryError:
-            os._exit(3)
         # Whatever it is, it ends here: the fork must never go on as its parent.
-        except BaseException:
-            result = {"way": "", "problem": f"{name} cannot be read; choose another."}
-        os.write(writing, json.dumps(result).encode())
-        os._exit(0)
+        try:
+            os.close(reading)
+            os.write(writing, json.dumps(_answer(request)).encode())
+        finally:
+            os._exit(0)
     os.close(writing)
     answer, end = b"", time.monotonic() + request["seconds"]
     while (remaining := end - time.monotonic()) > 0 and select.select([reading], [], [], remaining)[
@@ -342,14 +346,16 @@ def _run_in_fork(request: dict) -> dict:
     timed_out = time.monotonic() >= end
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    if answer:
-        return json.loads(answer)
+    return json.loads(answer) if answer else _unfinished(request, timed_out)
+
+
+def _unfinished(request: dict, timed_out: bool = False) -> dict:
     reason = (
         f"did not end within {request['seconds']:.0f} seconds"
         if timed_out
         else "took more memory than its weights explain, or crashed"
     )
-    return {"way": "", "problem": f"Loading {name} {reason}; choose another model."}
+    return {"way": "", "problem": f"Loading {request['name']} {reason}; choose another model."}
 
 
 def _warm() -> None:
@@ -384,23 +390,21 @@ def _warm() -> None:
 
 
 def main() -> None:
-    """Answer requests until there are no more, or none for a while."""
+    """Answer requests until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no answer
-    prefer_oom_kill()
+    child_process.prefer_oom_kill()
     import torch
 
     torch.set_num_threads(1)
-    _warm()
-    buffer = ""
-    while select.select([0], [], [], IDLE)[0]:
-        chunk = os.read(0, 65536).decode()
-        if not chunk:
-            return
-        buffer += chunk
-        while "\n" in buffer:
-            line, _, buffer = buffer.partition("\n")
-            print(json.dumps(_run_in_fork(json.loads(line))), file=answers, flush=True)
+    if FORKS:
+        _warm()
+    for line in sys.stdin:
+        request = json.loads(line)
+        made = _run_in_fork(request) if FORKS else _answer(request)
+        print(json.dumps(made), file=answers, flush=True)
+        if not FORKS:
+            return  # within limits from now on
 
 
 tester = Tester()

@@ -1,0 +1,74 @@
+"""A module of this package in a process of its own: started, bounded, and ended. Its end harms
+nobody but the reader who asked for what it does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+try:
+    import resource
+except ImportError:  # Windows bounds no process from within
+    resource = None  # type: ignore[assignment]
+
+# The folder in which the import path finds this package: the clone, or where it is installed.
+IMPORT_ROOT = Path(__file__).resolve().parents[__name__.count(".")]
+MEMORY = Path("/proc/self/statm")  # of Linux: pages of address space, and in memory
+
+
+def start(module: str, *arguments: str, env: dict[str, str], **options: Any) -> subprocess.Popen:
+    """Start a module of this package. env: added to this process's own.
+
+    It writes to a pipe, and nobody reads what libraries say of hostile files."""
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        cwd=IMPORT_ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, **env},
+        **options,
+    )
+
+
+def kill(process: subprocess.Popen) -> None:
+    """End a process that `start` started, with all that it started itself."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+
+
+def prefer_oom_kill() -> None:
+    """Let the kernel end this process, and those that it starts, before any other where memory is
+    short. Elsewhere than on Linux nothing is changed."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def limit(memory: int, seconds: int) -> None:
+    """Bound this process's memory to so many bytes beyond what it holds now, and its processor
+    time to so many seconds. What the system cannot bound stays as it is."""
+    if MEMORY.exists():
+        used = int(MEMORY.read_text("ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        _set_limit("RLIMIT_AS", max(1 << 20, used + memory))
+    _set_limit("RLIMIT_CPU", seconds)
+    _set_limit("RLIMIT_CORE", 0)
+
+
+def limit_files(size: int) -> None:
+    """Bound each file that this process writes to so many bytes."""
+    _set_limit("RLIMIT_FSIZE", size)
+
+
+def _set_limit(name: str, most: int) -> None:
+    if resource is not None:
+        with suppress(ValueError, OSError):  # macOS refuses some
+            resource.setrlimit(getattr(resource, name), (most, most))
