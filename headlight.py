@@ -5,20 +5,32 @@ import headlight
 encoder = headlight.load("encoder")
 recording = headlight.record(encoder, "Ram pushed Hari", headlight.edits.ZeroHead(0, 4))
 recording.attention[0].pattern  # (layer, head, query, key), rows sum to 1
+
+Every module of measures has its name here too: `from headlight import residual`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from explorer.export import page as page
+from explorer import analysis, text
 from models import edits as edits
+from models import live_training as live_training
+from models import registry as registry
+from models import results as results
 from models.argument_validation import expect_model
 from models.model import Model
 from models.recording import VERSION as __version__
 from models.recording import Recording
 from models.registry import load as load
 from models.registry import names as names
+from models.results import Sampling as Sampling
+from models.results import SeededSampling as SeededSampling
+
+if TYPE_CHECKING:
+    from explorer.export import page as page
 
 __all__ = ["__version__", "edits", "load", "names", "page", "record"]
 
@@ -37,3 +49,28 @@ def record(
         model = load(model)
     expect_model(model)
     return model.record(text, edits, target)
+
+
+def __getattr__(name: str) -> Any:
+    """What is imported when it is first used: `page`, `notebook`, `claim_jobs`, modules of measures
+    by their names, and modules of sentences by theirs with `_text` behind them."""
+    if name == "page":
+        from explorer.export import page
+
+        return page
+    if name == "notebook":
+        from explorer import notebook
+
+        return notebook
+    if name == "claim_jobs":
+        from explorer.views.claims import claim_jobs
+
+        return claim_jobs
+    stem = name.removesuffix("_text")
+    module = f"{(analysis if stem == name else text).__name__}.{stem}"
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise AttributeError(f"headlight has no {name!r}") from None

@@ -1,6 +1,6 @@
 """The door for notebooks: the views of Headlight in Jupyter, the same that its pages show.
 
-from explorer import notebook
+from headlight import notebook
 
 notebook.heads("The animal was tired.", model="encoder")
 """

@@ -23,6 +23,7 @@ from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import opened as opened_by_a_reader
 from test_hf_models_on_pages import there
 
+import headlight
 from explorer.analysis.csv import to_csv
 from explorer.layout import export_menu
 from models import registry
@@ -127,15 +128,9 @@ class Lined:
         return [name for name, rows in self.offers.items() if rows not in self.gives.values()]
 
 
-_load = registry.load
-
-
 def once(name: str) -> OwnModel:
-    """A model as lines ask for it, a shipped one read from its files once for all lines. What the
-    library itself loads meanwhile is its own: a permuted model is made in place."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "load", _load)
-        return _load(name) if ":" in name else read_once(name)
+    """A model as lines ask for it, a shipped one read from its files once for all lines."""
+    return registry.load(name) if ":" in name else read_once(name)
 
 
 def ran(app: AppTest, offered: Offered) -> tuple[Lined, dict[str, Any]]:
@@ -148,7 +143,7 @@ def ran(app: AppTest, offered: Offered) -> tuple[Lined, dict[str, Any]]:
         chdir(folder),
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(registry, "load", once)
+        patch.setattr(headlight, "load", once)
         exec(compile(code, heading, "exec"), names)
         files = tuple(os.listdir())
     return Lined(heading, code, offers, frozenset(offered.lines), tables_in(names), files), names

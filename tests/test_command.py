@@ -1,21 +1,13 @@
-"""The `headlight` command, in the clone and installed from a wheel in an environment of its own."""
+"""The `headlight` command."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import socket
-import subprocess
-import sys
-import sysconfig
-import time
-import urllib.request
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-import clone
 import pytest
 
 from explorer import cli, export
@@ -198,64 +190,3 @@ def test_a_recording_of_another_version_keeps_it_and_is_the_same() -> None:
     made = registry.load("encoder").record(TEXT)
     older = replace(made, version="0.3.0")
     assert from_npz(to_npz(older)).version == "0.3.0" and older == made
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of a fresh environment that the clone is installed in, without a network."""
-    folder = tmp_path_factory.mktemp("installed")
-    source, wheels, fresh = folder / "clone", folder / "wheels", folder / "fresh"
-    clone.copy(clone.names(), source)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    alone = ["--quiet", "--no-index", "--no-deps"]
-    wheel = [*pip, "wheel", *alone, "--no-build-isolation", "-w", str(wheels), str(source)]
-    subprocess.run(wheel, check=True)
-    shutil.rmtree(source)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], check=True)
-    into = [*pip, "--python", str(fresh / "bin" / "python"), "install", *alone]
-    subprocess.run([*into, *map(str, wheels.glob("*.whl"))], check=True)
-    (site,) = fresh.glob("lib/python*/site-packages")
-    (site / "others.pth").write_text(sysconfig.get_paths()["purelib"])
-    return fresh / "bin"
-
-
-@pytest.mark.slow
-def test_the_installed_command_writes_a_page_and_starts_the_app(
-    installed: Path, tmp_path: Path
-) -> None:
-    def run(*asked: str) -> str:
-        done = subprocess.run(
-            [str(installed / "headlight"), *asked], cwd=tmp_path, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert "record" in run("--help") and "encoder" in run("models")
-    run("page", TEXT, "-o", "it.html")
-    assert (tmp_path / "it.html").stat().st_size > 200_000
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    app = subprocess.Popen(
-        [str(installed / "headlight"), "app", "--port", port, "--address", "127.0.0.1"],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": ""},
-    )
-    try:
-        for path, wanted in (("/anatomy", b"<html"), ("/app/static/inter.woff2", b"wOF2")):
-            assert wanted in fetched(f"http://127.0.0.1:{port}{path}")
-    finally:
-        app.terminate()
-        app.wait(20)
-
-
-def fetched(address: str) -> bytes:
-    for _ in range(120):
-        try:
-            with urllib.request.urlopen(address, timeout=2) as answer:
-                return answer.read()
-        except OSError:
-            time.sleep(0.25)
-    raise AssertionError(f"{address} did not answer")

@@ -3,13 +3,19 @@ work."""
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import sysconfig
-import zipfile
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -17,10 +23,19 @@ import clone
 import pytest
 from packaging.requirements import Requirement
 
+import headlight
+from explorer.text import python_snippets
 from models import shipped_models
 from models.recording import VERSION, from_npz
 
 ROOT = Path(__file__).resolve().parent.parent
+_made = importlib.util.spec_from_file_location("headlight_setup", ROOT / "setup.py")
+setup = importlib.util.module_from_spec(_made)
+_made.loader.exec_module(setup)
+MEASURES, SENTENCES = (
+    [path for path in (ROOT / "explorer" / folder).glob("*.py") if path.stem != "__init__"]
+    for folder in ("analysis", "text")
+)
 MOST_BYTES = 60_000_000  # of a wheel
 OF_GRAPHICS_CARDS = re.compile(r"nvidia-|cuda-|triton")
 
@@ -95,46 +110,217 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return source / "dist"
 
 
+@pytest.fixture(scope="module")
+def site(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder that the wheel is installed in, without a network."""
+    folder = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    target = ["--no-index", "--no-deps", "--target", str(folder)]
+    subprocess.run([*pip, *target, *map(str, built.glob("*.whl"))], check=True)
+    return folder
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A folder of somebody's own modules, named as ours are in the clone."""
+    for name in setup.BELOW:
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name}.py of another')\n")
+    return tmp_path
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The wheel as a user has it: in `site`, and used in a folder of theirs."""
+
+    site: Path
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """In it and in what it needs, and not in the clone."""
+        paths = os.pathsep.join([str(self.site), sysconfig.get_paths()["purelib"]])
+        return {**os.environ, "PYTHONPATH": paths}
+
+    def run(self, *asked: str) -> str:
+        """What a command of this Python, or of the wheel by its path, prints."""
+        command = asked if asked[0].startswith("/") else (sys.executable, *asked)
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def script(self, text: str) -> str:
+        """What a script in the folder prints."""
+        (self.folder / "script.py").write_text(text, "utf-8")
+        return self.run("script.py")
+
+
+@pytest.fixture
+def installed(site: Path, hostile: Path) -> Installed:
+    return Installed(site, hostile)
+
+
+def test_imports_of_ours_lie_below_the_package_and_nothing_else_changes() -> None:
+    text = """\"\"\"from models import edits\"\"\"
+import os, json
+from modelsx import a
+from .models import b
+from models.edits import (  # é
+    ZeroHead,
+)
+def lazy():
+    from explorer import export as models; return "from models import x"
+"""
+    made = setup.nested(text.encode()).decode()
+    assert made == text.replace("from models.", "from headlight.models.").replace(
+        "    from explorer", "    from headlight.explorer"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import models", "import os, models.edits", "from os import path; from  models import x"],
+)
+def test_an_import_that_would_bind_another_name_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="line 1: write `from"):
+        setup.nested(line.encode())
+
+
 @pytest.mark.slow
-def test_the_wheel_is_small_and_whole(built: Path) -> None:
+def test_the_wheel_is_small_and_whole(built: Path, site: Path) -> None:
     (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
     assert wheel.name.startswith(f"headlight_attention-{VERSION}-")
     assert wheel.stat().st_size < MOST_BYTES and sdist.stat().st_size < MOST_BYTES
-    inside = set(zipfile.ZipFile(wheel).namelist())
-    ours = ("explorer/", "models/", "pages/", "app.py", ".streamlit/")
-    left = {name for name in clone.names() if name.startswith(ours)} - inside
+    assert {each.name.partition("-")[0] for each in site.iterdir()} == {
+        "bin",
+        "headlight",
+        "headlight_attention",
+    }
+    inside = {
+        each.relative_to(site / "headlight").as_posix()
+        for each in (site / "headlight").rglob("*")
+        if each.is_file() and "__pycache__" not in each.parts
+    }
+    ours = tuple(f"{name}/" for name in setup.BELOW)
+    expected = {name for name in clone.names() if name.startswith(ours)}
+    left = expected - inside
     assert {Path(name).name for name in left} == {shipped_models.EARLIER}
+    assert inside - expected == {"__init__.py", "app.py", ".streamlit/config.toml"}
 
 
 @pytest.mark.slow
-def test_the_wheel_installs_and_records(built: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    (wheel,) = built.glob("*.whl")
-    target = ["--no-index", "--no-deps", "--target", str(site)]
-    subprocess.run([*pip, *target, str(wheel)], check=True)
-    # In it and in what it needs, and not in the clone.
-    paths = os.pathsep.join([str(site), sysconfig.get_paths()["purelib"]])
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
+def test_no_string_of_the_wheel_names_a_module_by_its_name_in_the_clone(site: Path) -> None:
+    name = re.compile(rf"({'|'.join(setup.BELOW)})(\.[a-z_]\w*)+")
+    for path in (site / "headlight").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                module = ROOT.joinpath(*node.value.split("."))
+                there = name.fullmatch(node.value) and module.with_suffix(".py").exists()
+                assert not there, f"{path}: {node.value}"
 
-    def run(*asked: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, *asked]
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
 
-    headlight = ("-m", "explorer.cli")
-    assert run(*headlight, "--version").stdout == f"headlight {VERSION}\n"
-    done = run(*headlight, "record", "The cat sat.", "-o", "it.npz")
-    assert done.returncode == 0, done.stderr
-    made = from_npz((tmp_path / "it.npz").read_bytes())
-    assert made.text == "The cat sat." and made.version == VERSION
-    where = run("-c", "import models, app; print(models.__file__); print(app.__file__)").stdout
-    assert all(Path(line).is_relative_to(site) for line in where.split())
-    early = run(*headlight, "record", "The cat sat.", "-m", "induction@400", "-o", "early.npz")
-    assert early.returncode == 1 and early.stderr.splitlines()[-1] == (
-        f"headlight: {shipped_models.NO_EARLIER}"
-    )
-    read = "from models import registry as of; import json; "
+@pytest.mark.slow
+def test_installed_it_records_what_the_clone_does_to_the_last_bit(installed: Installed) -> None:
+    texts = {
+        "encoder": "The animal didn't cross the street because it was too tired.",
+        "decoder": "Ram pushed Hari because he was angry.",
+        "translator": "The red car is new.",
+    }
+    where = installed.script(f"""
+import headlight
+from headlight.models.recording import to_npz
+
+for model, text in {texts!r}.items():
+    edits = headlight.edits.from_line("ZeroHead:0:1:self") if model == "encoder" else ()
+    with open(f"{{model}}.npz", "wb") as file:
+        file.write(to_npz(headlight.record(model, text, edits)))
+print(headlight.__file__)
+""")
+    assert Path(where.strip()) == installed.site / "headlight" / "__init__.py"
+    for model, text in texts.items():
+        edits = headlight.edits.from_line("ZeroHead:0:1:self") if model == "encoder" else ()
+        made = from_npz((installed.folder / f"{model}.npz").read_bytes())
+        assert made == headlight.record(model, text, edits) and made.version == VERSION
+
+
+@pytest.mark.slow
+def test_installed_its_processes_start_beside_other_modules_of_their_names(
+    installed: Installed, tiny_folder: Callable[[str], Path]
+) -> None:
+    said = installed.script(f"""
+import time
+from pathlib import Path
+from headlight import live_training
+from headlight.models.pretrained.sandbox import tester
+
+if __name__ == "__main__":
+    print(tester.try_out(Path({str(tiny_folder("bert"))!r}), "it"))
+    tester.close()
+    run = live_training.TrainingProcess(live_training.TrainingPlan("copy"))
+    run.resume()
+    while run.running and not run.weights:
+        time.sleep(0.1)
+    run.end()
+    print(run.problem or len(run.weights))
+""")
+    assert said.split() == ["ours:", "1"]
+
+
+@pytest.mark.slow
+def test_lines_of_the_export_menu_run_where_it_is_installed(installed: Installed) -> None:
+    recording = "induction", "the cat the cat", "ZeroHead:0:1:self", None
+    needs = (*(path.stem for path in MEASURES), "numpy import stack")
+    lines = python_snippets.recipe("heads", recording, None, [], "x.html", (needs, ["print(7)"]))
+    assert installed.script(lines) == "7\n" and (installed.folder / "x.html").stat().st_size > 10**5
+    of_claims = python_snippets.claims("induction", "the cat", None).partition("\n\n")[0]
+    texts = [f"headlight.{path.stem}_text" for path in SENTENCES]
+    checked = "\n".join([of_claims, "import headlight", *texts])
+    installed.script(checked)
+
+
+@pytest.mark.slow
+def test_without_earlier_weights_it_says_where_they_are(installed: Installed) -> None:
+    read = "from headlight import registry as of; import json; "
     asked = "print(json.dumps([of.checkpoints('induction'), of.without_earlier()]))"
-    assert json.loads(run("-c", read + asked).stdout) == [[], shipped_models.NO_EARLIER]
+    assert json.loads(installed.run("-c", read + asked)) == [[], shipped_models.NO_EARLIER]
+
+
+@pytest.mark.slow
+def test_the_installed_command_records_and_starts_the_app(installed: Installed) -> None:
+    command = str(installed.site / "bin" / "headlight")
+    assert installed.run(command, "--version") == f"headlight {VERSION}\n"
+    assert "encoder" in installed.run(command, "models")
+    installed.run(command, "record", "The cat sat.", "-o", "it.npz")
+    assert from_npz((installed.folder / "it.npz").read_bytes()).text == "The cat sat."
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    app = subprocess.Popen(
+        [command, "app", "--port", port, "--address", "127.0.0.1"],
+        cwd=installed.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=installed.environment,
+    )
+    try:
+        for path, wanted in (
+            ("/readyz", b"true"),
+            ("/healthz", b'"ok":true'),
+            ("/anatomy", b"<html"),
+            ("/app/static/inter.woff2", b"wOF2"),
+        ):
+            assert wanted in fetched(f"http://127.0.0.1:{port}{path}")
+    finally:
+        app.terminate()
+        app.wait(20)
+
+
+def fetched(address: str) -> bytes:
+    for _ in range(120):
+        try:
+            with urllib.request.urlopen(address, timeout=2) as answer:
+                return answer.read()
+        except OSError:
+            time.sleep(0.25)
+    raise AssertionError(f"{address} did not answer")

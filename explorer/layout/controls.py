@@ -330,12 +330,12 @@ class Subject:
     def numbers(self, title: str, needs: tuple[str, ...], *lines: str) -> None:
         """What lines of Python give of this attention, which is `of` in them, and `axes` what its
         rows and columns are called."""
-        needs = ("explorer.analysis import attention", *needs)
+        needs = ("attention", *needs)
         export_menu.offer_numbers_code(title, (self.source,), needs, (*self._setup_lines, *lines))
 
     def more(self, needs: tuple[str, ...], *lines: str) -> None:
         """The same behind the lines that make the page's file."""
-        needs = ("explorer.analysis import attention", *needs)
+        needs = ("attention", *needs)
         export_menu.offer_more_code(needs, *self._setup_lines, *lines)
 
     @property

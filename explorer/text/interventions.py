@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fixed
+from explorer.analysis.interventions import EffectMap
 from explorer.text import head_naming
 from explorer.text.findings import marked
 from explorer.text.markdown_escape import literal
@@ -102,3 +105,9 @@ def scale(normalised: bool) -> str:
             "moves away from it."
         )
     return "The two answers lie too close for a share, so the change of the difference is shown."
+
+
+def with_site_names(effects: EffectMap) -> EffectMap:
+    """The map of a sweep with its columns in words."""
+    columns = tuple(replace(one, name=head_naming.site(one.name)) for one in effects.columns)
+    return replace(effects, columns=columns)

@@ -1,5 +1,8 @@
 """The lines of Python that make again what is on screen. Whatever a reader typed stands in them as
-a string and nothing else."""
+a string and nothing else.
+
+They import `headlight` alone of our modules, so that they run in a clone and where the package is
+installed: `needs` are names of headlight.py, and `X import Y` for what comes from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,9 +10,6 @@ from collections.abc import Sequence
 
 # What an attention's numbers are, for whoever goes on from them.
 NUMBERS = "recording.attention[0].pattern  # (layer, head, query, key)"
-MANY = ("explorer.analysis import corpus", "models import registry")
-
-
 Target = str | tuple[int, ...] | None
 Source = tuple[str, str, str, Target]  # model, text, edits in one line, and target
 More = tuple[Sequence[str], Sequence[str]]
@@ -20,7 +20,7 @@ def recording(name: str, model: str, text: str, edits: str, target: Target) -> l
     lines holds."""
     asked = [repr(text)]
     if edits:
-        asked.append(f"from_line({edits!r})")
+        asked.append(f"headlight.edits.from_line({edits!r})")
     if target is not None:
         asked.append(f"target={target!r}")
     return [f"{name} = {model}.record({', '.join(asked)})"]
@@ -43,30 +43,33 @@ def recipe(
         asked.append(f"target={source[3]!r}")
     asked += [f"{name}={value!r}" for name, value in choices]
     lines = [
-        f"page = export.page({', '.join(asked)})",
+        f"page = headlight.page({', '.join(asked)})",
         f'open({file!r}, "w", encoding="utf-8").write(page)',
         NUMBERS,
     ]
     of = (source,) if other is None else (source, other)
-    return numbers(of, ("explorer import export", *more[0]), [*lines, *more[1]])
+    return numbers(of, more[0], [*lines, *more[1]])
 
 
 def numbers(of: Sequence[Source], needs: Sequence[str], lines: Sequence[str]) -> str:
     """Lines that go on from recordings, with what comes before them. of: what `recording` is made
     from, and `other` after it; () where no model is asked. The models of both are `model` and what
-    `beside` says. needs: what the lines import, such as "explorer.analysis import residual"."""
+    `beside` says. needs: what the lines import, such as "residual"."""
     needed = set(needs)
-    if of:
-        needed.add("models import registry")
-    if any(edits for _, _, edits, _ in of):
-        needed.add("models.edits import from_line")
     made: list[str] = []
     for at, (name, text, edits, target) in enumerate(of):
         called = beside(of) if at else "model"
         if not at or called != "model":
-            made.append(f"{called} = registry.load({name!r})")
+            made.append(f"{called} = headlight.load({name!r})")
         made += recording("other" if at else "recording", called, text, edits, target)
-    return "\n".join([*(f"from {each}" for each in sorted(needed)), "", *made, *lines])
+    return "\n".join([*_imports(needed), "", *made, *lines])
+
+
+def _imports(needs: set[str]) -> list[str]:
+    elsewhere = {each for each in needs if " import " in each}
+    ours = ", ".join(sorted(needs - elsewhere))
+    lines = ["import headlight", *([f"from headlight import {ours}"] if ours else ())]
+    return [*lines, *(f"from {each}" for each in sorted(elsewhere))]
 
 
 def beside(of: Sequence[Source]) -> str:
@@ -92,9 +95,9 @@ def many(model: str, texts: Sequence[str], attention: str, more: More = ((), ())
     more: as in `recipe`."""
     return "\n".join(
         [
-            *(f"from {each}" for each in sorted({*MANY, *more[0]})),
+            *_imports({"corpus", *more[0]}),
             "",
-            f"model = registry.load({model!r})",
+            f"model = headlight.load({model!r})",
             f"texts = {list(texts)!r}",
             f"read = [corpus.measure_recording(model.record(text))[{attention!r}] for text in "
             f"texts]",
@@ -109,10 +112,9 @@ def claims(model: str, text: str, target: str | None) -> str:
     """The lines that test every claim."""
     return "\n".join(
         [
-            "from explorer.text import claims",
-            "from explorer.views.claims import claim_jobs",
+            "from headlight import claim_jobs, claims_text",
             "",
             f"found = claim_jobs.finished({model!r}, {text!r}, {target!r})",
-            "table = claims.table(found)",
+            "table = claims_text.table(found)",
         ]
     )

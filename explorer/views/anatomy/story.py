@@ -67,7 +67,10 @@ def numbers_of(shown: CellView) -> None:
         written = f"anatomy.head_outputs({asked}, model.outputs()[of.name])"
     at = cell.layer, cell.head, cell.query, cell.key
     shown.on.more(
-        ("explorer.analysis import anatomy, csv",),
+        (
+            "anatomy",
+            "csv",
+        ),
         f"cell = anatomy.cell(recording, of, {', '.join(map(str, at))})",
         f"written = {written}",
         "steps = anatomy.tables(cell, written, axes.keys)",

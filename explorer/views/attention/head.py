@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import attention, head_naming
-from explorer.analysis.attention import HeadView, head_matrix, heat, mask_rule, notes, row_rule
+from explorer.analysis.attention import HeadView, heat, mask_rule, notes, row_rule
 from explorer.analysis.findings import ALIGNED, LINK, NEAR_LINK, Finding, Link
 from explorer.components import head
 from explorer.components.figure_caption import Picture
@@ -230,7 +230,7 @@ def files(on: AttentionState, view: HeadView) -> None:
 
     def columns() -> attention.Columns:
         again = screen(source, name)
-        shown = head_matrix(again.recording, again.attention, at, again.axes, asked)
+        shown = attention.head_matrix(again.recording, again.attention, at, again.axes, asked)
         return attention.columns(shown.matrix, shown.axes, shown.hidden)
 
     numbers_of(on, view)
@@ -241,16 +241,13 @@ def files(on: AttentionState, view: HeadView) -> None:
 def numbers_of(on: AttentionState, view: HeadView) -> None:
     """The lines of Python that give the matrix, as it is on screen."""
     asked = view.choices
-    how = f"DisplayOptions({asked.unit!r}, {asked.kept!r}, {asked.row_sums!r})"
+    how = f"attention.DisplayOptions({asked.unit!r}, {asked.kept!r}, {asked.row_sums!r})"
     export_menu.offer_more_code(
-        (
-            "explorer.analysis import attention",
-            "explorer.analysis.attention import DisplayOptions, head_matrix",
-        ),
+        ("attention",),
         f"of = recording.attention[{on.recording.attention.index(on.attention)}]",
         *python_snippets.axes_of(on.attention.query != on.attention.key),
         f"at = {view.head.layer}, {view.head.head}",
-        f"shown = head_matrix(recording, of, at, axes, {how})",
+        f"shown = attention.head_matrix(recording, of, at, axes, {how})",
         "table = attention.columns(shown.matrix, shown.axes, shown.hidden)",
     )
 
@@ -268,7 +265,7 @@ def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
         return
     row, column, opened = (*(state["one head"].get("token") or (-1, -1)), -1)[:3]
     on = screen(source, name)
-    shown = head_matrix(on.recording, on.attention, at, on.axes, choices())
+    shown = attention.head_matrix(on.recording, on.attention, at, on.axes, choices())
     keep_head(at)
     state.token = state.source = state.anatomy_cell = ""
     state.att_word = "none" if row < 0 and column < 0 else ""

@@ -166,9 +166,7 @@ def _numbers(of: list[tuple[Run, str, int]]) -> None:
             )
         ),
     ]
-    export_menu.offer_numbers_code(
-        "what both sides say", runs, ("explorer.analysis import predictions",), lines
-    )
+    export_menu.offer_numbers_code("what both sides say", runs, ("predictions",), lines)
 
 
 def _ignore() -> None:

@@ -185,7 +185,10 @@ def numbers_of(both: Both, pair: tuple[Head, Head], filed: bool) -> None:
     they changed or, where no file shows it, the nearest ones. filed: whether the page's file shows
     the view."""
     at_a, at_b = both.a.attention.index(both.of_a), both.b.attention.index(both.of_b)
-    needs = ("explorer.analysis import alignment, comparison",)
+    needs = (
+        "alignment",
+        "comparison",
+    )
     lines = [
         f"one, two = recording.attention[{at_a}], other.attention[{at_b}]",
         "axes = alignment.axes(recording, one), alignment.axes(other, two)",

@@ -88,7 +88,10 @@ def _numbers(on: Vectors) -> None:
     export_menu.offer_numbers_code(
         "both sides’ vectors",
         both.sources,
-        ("explorer.analysis import alignment, comparison",),
+        (
+            "alignment",
+            "comparison",
+        ),
         (
             f"one, two = {', '.join(f'{side}.stream({name!r})' for side, name in sides)}",
             f"axes = {', '.join(f'alignment.axis({side}, {name!r})' for side, name in sides)}",

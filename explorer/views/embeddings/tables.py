@@ -72,11 +72,12 @@ def numbers_of(on: EmbeddingState) -> None:
     )
     export_menu.offer_more_code(
         (
-            "explorer.analysis import csv, embeddings",
-            "explorer.analysis.logit_lens import states",
+            "csv",
+            "embeddings",
+            "logit_lens",
         ),
         f"name = {asked.stream!r}",
-        f"sites = states(recording.stream(name), {asked.sums == 'Sums'})",
+        f"sites = logit_lens.states(recording.stream(name), {asked.sums == 'Sums'})",
         *(kept if asked.words else ("around = None",)),
         f"streams = [{', '.join(streams)}]",
         f"scene = embeddings.scene(streams, around, sites, {how})",

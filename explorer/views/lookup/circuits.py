@@ -56,7 +56,7 @@ def show(shown: LookupState) -> None:
     st.caption(left_out + (OTHER_READOUT if not plain else ""))
     on.numbers(
         "this head’s circuits on bare words",
-        ("explorer.analysis import soft_lookup",),
+        ("soft_lookup",),
         f"ids = soft_lookup.text_words(recording, of, {(query, key)})",
         f"found = model.circuits(of.name, {shown.layer}, {shown.head}, ids)",
         "table = soft_lookup.circuit_table(found, model.labels)",

@@ -70,7 +70,7 @@ def show(shown: LookupState) -> None:
     )
     on.numbers(
         "this graph",
-        ("explorer.analysis import soft_lookup",),
+        ("soft_lookup",),
         f"weights = {whole if one else f'soft_lookup.mean_of_heads(of, {shown.layer})'}",
         f"table = soft_lookup.nodes(weights, of.allowed, {times!r}, axes.rows, axes.keys)",
         *((received,) if one and on.attention.opens else ()),

@@ -55,7 +55,7 @@ def show(shown: LookupState) -> None:
     keys = on.axes.keys
     on.numbers(
         "three ways to score a pair",
-        ("explorer.analysis import soft_lookup",),
+        ("soft_lookup",),
         f"x = soft_lookup.attention_input(recording, of, {shown.layer})",
         f"made = soft_lookup.scoring_variants(x, of, {shown.layer}, {shown.head})",
         f"table = soft_lookup.scoring_table(made, axes.keys, {before!r})",

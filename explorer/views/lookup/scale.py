@@ -46,7 +46,10 @@ def panel(on: Subject, caption: Sequence[str]) -> None:
     st.markdown(said(random, own, recording.model.d_head))
     on.numbers(
         "why the scale",
-        ("explorer.analysis import evidence, soft_lookup",),
+        (
+            "evidence",
+            "soft_lookup",
+        ),
         "table = soft_lookup.variance_table(soft_lookup.random_variance(evidence.gaussian), "
         "soft_lookup.model_variance(of))",
     )

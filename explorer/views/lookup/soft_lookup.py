@@ -57,7 +57,7 @@ def show(shown: LookupState) -> None:
     columns = partial(columns_of, cache.run_of(on.recording), name, at, temperature, keys)
     with_table(columns, picture.about, picture.file)
     on.more(
-        ("explorer.analysis import soft_lookup",),
+        ("soft_lookup",),
         f"row = soft_lookup.row_table(of, *{at}, float('{temperature}'), axes.keys)",
         "every = soft_lookup.heads_table(soft_lookup.relative_distances(of))",
     )

@@ -53,7 +53,7 @@ def show(source: PositionSource) -> None:
     export_menu.offer_numbers_code(
         "the encoding within the embeddings’ directions",
         (source.shown,),
-        ("explorer.analysis import positions",),
+        ("positions",),
         (
             source.table_line,
             "found = positions.overlap(model.embeddings(), table)",

@@ -43,7 +43,7 @@ def show(source: PositionSource) -> None:
     export_menu.offer_numbers_code(
         "these positions’ products",
         (),
-        ("explorer.analysis import positions",),
+        ("positions",),
         (
             f"table = positions.table({n}, {d})",
             "distance = positions.product_columns(positions.products(table))",
@@ -88,7 +88,7 @@ def _learned(source: PositionSource) -> None:
     export_menu.offer_numbers_code(
         "these positions’ products",
         (source.shown,),
-        ("explorer.analysis import positions",),
+        ("positions",),
         (
             source.table_line,
             f"table = table[{first}:{n}]",

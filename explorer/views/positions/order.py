@@ -232,8 +232,8 @@ def _numbers(asked: OrderRequest, layer: int, at: int, bare: bool) -> None:
     name, away = source.stream_name, to_line(source.without)
     texts = [source.text, asked.other]
     lines = [
-        f"texts, shuffled = {texts!r}, from_line({to_line(asked.edits)!r})",
-        f"away, target = from_line({away!r}), {source.target!r}",
+        f"texts, shuffled = {texts!r}, headlight.edits.from_line({to_line(asked.edits)!r})",
+        f"away, target = headlight.edits.from_line({away!r}), {source.target!r}",
         "",
         "def both(bare):",
         "    edits = away if bare else ()",
@@ -250,7 +250,7 @@ def _numbers(asked: OrderRequest, layer: int, at: int, bare: bool) -> None:
         "tokens = [found.tokens[place] for place in found.pairs.here]",
         "weights = positions.map_columns(maps.here, maps.there, tokens)",
     ]
-    needs = "explorer.analysis import positions", "models.edits import from_line"
+    needs = ("positions",)
     export_menu.offer_numbers_code("both orders", (source.shown,), needs, lines)
 
 

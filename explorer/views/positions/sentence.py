@@ -57,7 +57,7 @@ def show(source: PositionSource) -> None:
 
 def _numbers(source: PositionSource, *lines: str) -> None:
     """The lines of Python that give the tables."""
-    needs = ("explorer.analysis import positions",)
+    needs = ("positions",)
     what = "what positions add to this sentence"
     first = f"stream = recording.stream({source.stream_name!r})"
     export_menu.offer_numbers_code(what, source.two, needs, (first, *lines))

@@ -58,7 +58,7 @@ def show(source: PositionSource) -> None:
     export_menu.offer_numbers_code(
         "this rotation",
         (),
-        ("explorer.analysis import positions",),
+        ("positions",),
         (
             f"wave = positions.wave({some}, {d}, {pair})",
             f"table = positions.circle_columns(wave, {by}, {d}, {pair})",

@@ -59,7 +59,7 @@ def show(source: PositionSource) -> None:
         off = positions.formula_error(source.stream)
         st.info(adds_this(models.title(source.model), off, "minilm" in models.cards()))
     export_menu.offer_more_code(
-        ("explorer.analysis import positions",),
+        ("positions",),
         f"table = positions.table_columns(positions.table({n}, {d}))",
         f"pair = positions.wave_columns(positions.wave({n}, {d}, {pair}))",
     )
@@ -115,7 +115,7 @@ def _learned(source: PositionSource) -> None:
             f"positions-lengths-{source.model}",
         )
     export_menu.offer_more_code(
-        ("explorer.analysis import positions",),
+        ("positions",),
         source.table_line,
         f"rows = positions.table_columns(table[:{n}])",
         f"lengths = positions.length_columns(table[:{n}])",

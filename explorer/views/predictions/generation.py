@@ -80,7 +80,7 @@ def numbers_of(draft: jobs.Draft) -> None:
     """The lines of Python that write the same, and give what its newest token looks at."""
     ids = [word.id for word in draft.said]
     export_menu.offer_more_code(
-        ("explorer.analysis import predictions", "models import results"),
+        ("predictions", "results"),
         "writing, said = model.generate(recording.text), []",
         f"for id in {ids}:",
         "    said.append(results.score_token(writing.logits, id))",

@@ -65,7 +65,7 @@ def show(on: LensSelection) -> Attribution | None:
     st.markdown(how + not_followed(whole))
     asked = f"{on.stream.name!r}, {on.token}, {word}, {against}"
     export_menu.offer_more_code(
-        ("explorer.analysis import logit_lens",),
+        ("logit_lens",),
         f"taken = model.attribute(recording, {asked})",
         "parts = logit_lens.parts_file(taken)",
     )

@@ -194,7 +194,7 @@ def columns(source: Run) -> Columns:
 def numbers_of(on: LensSelection) -> None:
     """The lines of Python that give every number of the lens."""
     export_menu.offer_more_code(
-        ("explorer.analysis import logit_lens",),
+        ("logit_lens",),
         f"stream = recording.stream({on.stream.name!r})",
         "found = model.lens(recording, stream.name)",
         "ids = logit_lens.vocabulary(found, found.final_id, found.top_ids.shape[-1])",

@@ -48,9 +48,9 @@ def show(on: LensSelection, taken: Attribution, words: tuple[str, str]) -> None:
     st.markdown(how(shows.gate, shows.ffn_biases))
     asked = f"{on.stream.name!r}, {layer}, {taken.token}, {taken.id}, {taken.against}"
     export_menu.offer_more_code(
-        ("explorer.analysis.logit_lens import neuron_file",),
+        ("logit_lens",),
         f"opened = model.neurons(recording, {asked})",
-        "neurons = neuron_file(opened)",
+        "neurons = logit_lens.neuron_file(opened)",
     )
     word = f"“{words[0]}”" + (f" less that of “{words[1]}”" if words[1] else "")
     with_table(

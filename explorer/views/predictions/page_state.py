@@ -34,7 +34,7 @@ def whole_vocabulary(
     them in lines of Python."""
     name, n = recording.model.name, recording.model.n_vocab
     export_menu.offer_more_code(
-        ("explorer.analysis import predictions", "models.results import Sampling"),
+        ("predictions", "Sampling"),
         f"says = predictions.distribution({scores}, {of.sampling})",
         f"words = predictions.columns(says, model.labels(range({n})))",
     )

@@ -40,12 +40,12 @@ def show(on: ResidualState) -> None:
     else:
         lines = highway(on, token)
     depth_experiment.panel(on.recording, on.stream.name, on.caption())
-    lines.append("stack = gradients.stack_columns(registry.depth(stream.resid[0]))")
+    lines.append("stack = gradients.stack_columns(headlight.registry.depth(stream.resid[0]))")
     if ours:
         lines += one_jacobian(on, token)
     else:
         not_shown(on, "a sub-layer’s Jacobian", "its code runs as a whole, no sub-layer by itself")
-    on.numbers("the gradient on its way back", ("explorer.analysis import gradients",), *lines)
+    on.numbers("the gradient on its way back", ("gradients",), *lines)
 
 
 def highway(on: ResidualState, token: int) -> list[str]:

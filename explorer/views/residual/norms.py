@@ -51,8 +51,8 @@ def show(on: ResidualState) -> None:
     on.numbers(
         f"every {called}",
         (
-            "explorer.analysis import residual",
-            "explorer.analysis.attention import numbered",
+            "residual",
+            "attention",
         ),
         f"norms = model.norms({stream.name!r})",
         f"grid = residual.norm_grid(stream, {measure!r}, {on.norm!r})",
@@ -61,7 +61,7 @@ def show(on: ResidualState) -> None:
         f"how = norms[{site!r}][2:]",
         f"moved = residual.norm_change(stream, {site!r}, {on.token}, {times!r}, *how)",
         f'both = {{{one!r}: moved.layer, "BatchNorm": moved.batch}}',
-        'moves = {"token": numbered(stream.tokens), **both}',
+        'moves = {"token": attention.numbered(stream.tokens), **both}',
     )
 
 

@@ -45,8 +45,8 @@ def show(on: ResidualState) -> None:
     )
     on.numbers(
         "the three networks, trained to the end",
-        ("explorer.analysis import gradients",),
-        f"*_, found = registry.decay(map(int, stream.ids), {lag})  # trains them",
+        ("gradients",),
+        f"*_, found = headlight.registry.decay(map(int, stream.ids), {lag})  # trains them",
         "table = gradients.distance_columns(found)",
     )
     with st.expander("The set-up, in full"):

@@ -39,7 +39,7 @@ def show(on: ResidualState) -> None:
     picture = on.picture(line, file=f"token{token}", what=("way", token))
     offer_csv(way, picture.about, picture.file, "This way as CSV")
     on.more(
-        ("explorer.analysis import residual",),
+        ("residual",),
         f"grid = residual.write_grid(stream, {measure!r})",
         "table = residual.table(grid, stream.tokens)",
         f"way = residual.token_path(stream, {token})",
@@ -72,7 +72,10 @@ def heads(on: ResidualState) -> None:
     chart.show(on, grid, "every token, head by head", log, note)
     on.numbers(
         "what each head wrote",
-        ("explorer.analysis import consistency, residual",),
+        (
+            "consistency",
+            "residual",
+        ),
         "outputs = model.outputs()",
         f"grid = consistency.head_grid(recording, stream, {measure!r}, outputs)",
         "table = residual.table(grid, stream.tokens)",

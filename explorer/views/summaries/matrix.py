@@ -84,7 +84,9 @@ def numbers_of(made: Summary, at: slice) -> None:
     put(
         (
             "dataclasses import replace",
-            "explorer.analysis import attention, head_naming, summaries",
+            "attention",
+            "head_naming",
+            "summaries",
         ),
         *(() if made.parted is None else weight_vs_norm.LINES),
         f"values = {values}",

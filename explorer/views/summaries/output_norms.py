@@ -47,7 +47,7 @@ def show(on: Subject, controls: Any) -> None:
         st.markdown(f":material/warning: {said}")
     on.numbers(
         "what each head wrote",
-        ("explorer.analysis import summaries",),
+        ("summaries",),
         f"found = summaries.contributions(of, *model.outputs()[of.name], {row})",
         f"values, rows, columns = summaries.layer_table(found, {measure!r})",
         'table = {"layer": rows, **dict(zip(columns, values.T))}',

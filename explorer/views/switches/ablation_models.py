@@ -46,9 +46,9 @@ def show(on: Runs) -> None:
     export_menu.offer_numbers_code(
         "these models’ training",
         (run_of(on.plain),),
-        ("explorer.analysis import interventions",),
+        ("interventions",),
         (
-            "cards = {name: registry.card(name) for name in registry.names()}",
+            "cards = {name: headlight.registry.card(name) for name in headlight.names()}",
             f"found = [of for of in interventions.ablation_models(cards) if of.full == {family!r}]",
             f"curves = [({family!r}, found[0].full_curve), *((of.name, of.curve) for of in found)]",
             "results = interventions.result_columns(found)",

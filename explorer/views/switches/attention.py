@@ -57,7 +57,7 @@ def show(on: Runs) -> None:
     most_changed(on, before.name, distance, at)
     which = on.plain.attention.index(before)
     export_menu.offer_more_code(
-        ("explorer.analysis import attention",),
+        ("attention",),
         f"recording, of, then = before, before.attention[{which}], after.attention[{which}]",
         *python_snippets.axes_of(before.query != before.key),
         "heads = interventions.head_columns(interventions.head_distances(of, then))",

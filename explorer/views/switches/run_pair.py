@@ -106,7 +106,7 @@ def numbers_of(on: Runs) -> None:
         measured += ", said, labels"
     if edits:
         made.append(f"moved = interventions.change_columns({measured}))")
-    needs = ("explorer.analysis import interventions", "models.edits import from_line")
+    needs = ("interventions",)
     export_menu.offer_more_code(needs, *made)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ from explorer.layout.output import with_table
 from explorer.state import cache, jobs, models
 from explorer.state.jobs import Job, SweepProgress
 from explorer.text import head_naming
-from explorer.text.interventions import effect, scale
+from explorer.text.interventions import effect, scale, with_site_names
 from explorer.text.markdown_escape import literal
 from explorer.views.switches.edit_actions import put
 from explorer.views.switches.run_pair import told
@@ -79,7 +79,10 @@ def watch(asked: SweepRequest, edits: tuple[Edit, ...], was_running: bool) -> No
     if cell is not None:
         strongest(asked, edits, effects, cell)
     with_table(
-        interventions.map_columns(named(effects)), (title, *about), file, "Every effect as a table"
+        interventions.map_columns(with_site_names(effects)),
+        (title, *about),
+        file,
+        "Every effect as a table",
     )
 
 
@@ -112,7 +115,7 @@ def numbers_of(asked: SweepRequest) -> None:
     base, heads = asked.base(), asked.what == "Heads"
     sweep = "patch_heads" if heads else "patch_sites"
     given = asked.donor, asked.name, asked.token, asked.word, asked.against
-    edits = f", from_line({to_line(asked.edits)!r})" if asked.edits else ""
+    edits = f", headlight.edits.from_line({to_line(asked.edits)!r})" if asked.edits else ""
     ends = "found.clean, found.donor)"
     if heads:
         size = base.model.n_layer, base.model.n_head
@@ -127,22 +130,16 @@ def numbers_of(asked: SweepRequest) -> None:
         "every patch",
         (cache.Run(asked.model, asked.text, asked.edits),),
         (
-            "explorer.analysis import interventions",
-            "explorer.views.switches.sweep import named",
+            "interventions",
+            "interventions_text",
         ),
         (
             f"found = model.{sweep}({asked.text!r}, {', '.join(map(repr, given))}{edits})",
             "effects = [(each.place, each.value) for each in found.effects]",
             made,
-            "table = interventions.map_columns(named(effects))",
+            "table = interventions.map_columns(interventions_text.with_site_names(effects))",
         ),
     )
-
-
-def named(effects: interventions.EffectMap) -> interventions.EffectMap:
-    """The map with its columns in words."""
-    columns = tuple(replace(one, name=head_naming.site(one.name)) for one in effects.columns)
-    return replace(effects, columns=columns)
 
 
 def chart(
@@ -167,7 +164,7 @@ def chart(
         title, about, file, cache.picture_name(base, "patched", asked, len(found.effects))
     )
     hint = "click a row for its strongest patch."
-    data = residual.chart(named(effects), effects.rows, special, picture, hint=hint)
+    data = residual.chart(with_site_names(effects), effects.rows, special, picture, hint=hint)
     residual.show(data, "patched map", take_row)
     return title, about, file
 

@@ -45,11 +45,11 @@ def show(on: Runs) -> None:
     export_menu.offer_numbers_code(
         f"both paths of token {token}",
         (run_of(on.plain), run_of(on.other)),
-        ("explorer.analysis import interventions", "explorer.text import head_naming"),
+        ("interventions", "head_naming_text"),
         (
             f"of = interventions.stream_paths(recording.stream({name!r}), other.stream({name!r}))",
             f"table = dict(interventions.path_columns(of, {token}))",
-            'table["state"] = [head_naming.short_site(each) for each in of.places]',
+            'table["state"] = [head_naming_text.short_site(each) for each in of.places]',
         ),
     )
     with_table(

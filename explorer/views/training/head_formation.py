@@ -61,17 +61,17 @@ def numbers_of(of: Text, attention: str) -> None:
     make all heads at the one on screen."""
     every = [(each.step, each.model) for each in models.checkpoints(of.model)]
     export_menu.offer_more_code(
-        ("explorer.analysis import head_naming, training", "explorer.text.training import columns"),
+        ("head_naming", "training", "training_text"),
         "",
         "def stage(step, name):",
-        f"    read = registry.load(name).record({of.text!r}, (), {of.target!r})",
+        f"    read = headlight.load(name).record({of.text!r}, (), {of.target!r})",
         f"    of = next(each for each in read.attention if each.name == {attention!r})",
         "    return training.Stage(step, head_naming.describe(read, of))",
         "",
         f"stages = [stage(*each) for each in {every!r}]",
-        f'loss = registry.card({of.model!r}).get("curve", ())',
+        f'loss = headlight.registry.card({of.model!r}).get("curve", ())',
         "courses = training.best_courses(stages)",
-        "table = columns(stages, courses, loss)",
+        "table = training_text.columns(stages, courses, loss)",
     )
 
 

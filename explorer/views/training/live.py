@@ -269,12 +269,11 @@ def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
         "this training, made again",
         (),
         (
-            "explorer.analysis import training",
-            "models import live_training",
-            "models.training_plan import TrainingPlan",
+            "training",
+            "live_training",
         ),
         (
-            f"run = live_training.repeat_training({plan}, {steps})  # trains it",
+            f"run = live_training.repeat_training(live_training.{plan}, {steps})  # trains it",
             "table = training.training_columns(run.progress.curve, run.progress.kept_out)",
             f"recording = live_training.record_text(run, {text!r})",
         ),

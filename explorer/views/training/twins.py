@@ -117,9 +117,9 @@ def drawn(
     export_menu.offer_numbers_code(
         "both losses",
         (),
-        ("models import registry",),
+        (),
         (
-            f'curves = {{name: registry.card(name)["curve"] for name in {pair!r}}}',
+            f'curves = {{name: headlight.registry.card(name)["curve"] for name in {pair!r}}}',
             'parts = ("step", "loss")',
             "table = {",
             '    f"{what} of {name}": [float(point[at]) for point in curve]',

@@ -54,7 +54,10 @@ def numbers_of(on: TranslationState) -> None:
     """The lines of Python that give every table of the translation on screen, `shown` in them."""
     (source,), n, way = export_menu.sources(on.source), len(on.search.steps), how()
     drawn = (
-        ("models.results import Sampling, SeededSampling",)
+        (
+            "Sampling",
+            "SeededSampling",
+        )
         if isinstance(way, SeededSampling)
         else ()
     )
@@ -65,7 +68,7 @@ def numbers_of(on: TranslationState) -> None:
         "beams = translation.beam_table(steps, texts)",
     )
     export_menu.offer_more_code(
-        ("explorer.analysis import translation", "numpy import stack", *grows),
+        ("translation", "numpy import stack", *grows),
         *python_snippets.recording("shown", "model", *source[1:]),
         f"end = {on.end}",
         "ids, says = translation.produced_tokens(shown, end)",
