@@ -73,13 +73,19 @@ def _make(recording: Recording) -> tuple[Question, ...]:
 
 
 def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
-    """What a decoder would say next, with probabilities; nothing for other models."""
+    """What a decoder would say next, with probabilities; of a word of several pieces the word, with
+    the probability of its first piece. Nothing for other models."""
     writes = recording.model.kind == "decoder" and len(recording.streams[-1].tokens) > 1
     if not writes or models.capabilities(recording.model.name).logits != stream:
         return []
     scores = cache.logits(recording, stream, len(recording.streams[-1].tokens) - 1)
     best, p = layer_map.top_tokens(scores, SAID)
-    return list(zip(models.labels(recording.model.name, best), map(float, p)))
+    labels = models.labels(recording.model.name, best)
+    words = cache.predicted_words(recording, list(zip(best, p)))
+    return [
+        (words[id].word if id in words else label, float(own))
+        for id, label, own in zip(best, labels, p)
+    ]
 
 
 def item(one: Question, recording: Recording) -> Item:

@@ -67,7 +67,7 @@ FLOORS = [
         r"explorer/(html_export/.*|export\.py)",
         {"numpy"},
         r"explorer\.(html_export|analysis|text|components)\..*"
-        r"|models\.(registry|model|recording|edits|example_texts|results)",
+        r"|models\.(registry|model|recording|edits|example_texts|results|whole_words)",
     ),
     (r"explorer/notebook\.py", set(), r"explorer\.export|models\.(registry|model|recording|edits)"),
     (r"explorer/cli\.py", set(), r"explorer\.export|models\.(registry|model|recording)"),
@@ -92,7 +92,7 @@ FLOORS = [
         r"explorer/state/.*",
         {"streamlit", "numpy"},
         r"explorer\.(state|text)\..*|models\.(registry|model|recording|edits|example_texts|results|"
-        r"capabilities|cancellation|live_training|training_plan|buffer_pool)",
+        r"capabilities|cancellation|live_training|training_plan|buffer_pool|whole_words)",
     ),
     (
         r"explorer/layout/.*",

@@ -218,7 +218,8 @@ def words(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     best = int(shares.argmax())
     assert shown.value == pytest.approx(shares[best] / shares.sum(), abs=PASSED)
     assert number(shown.number) == pytest.approx(shown.value, abs=TWO_DECIMALS)
-    assert list(handle.labels([best])) == [slots["answer"]]
+    assert list(handle.labels([best])) == [slots["piece"] or slots["answer"]]
+    assert (shown.variant == "piece") == bool(slots["piece"])
 
 
 def chain(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:

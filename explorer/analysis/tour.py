@@ -3,13 +3,13 @@ id that it has in tour.toml, and what each needs to have something to show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from explorer.analysis import positions, residual
+from explorer.analysis import logit_lens, positions, residual
 from explorer.analysis.claims import NETWORKS, WIDTH, layers_of, recurrent_gradient
 from explorer.analysis.evidence import (
     LACKS,
@@ -71,7 +71,7 @@ from models.edits import (
     WithoutPositions,
 )
 from models.recording import Attention, Recording, Stream
-from models.results import Lens
+from models.results import Lens, WholeWord
 
 # What a step of the tour looks at: the evidence of claims, the word and the head that are held,
 # and what else its model shows.
@@ -85,10 +85,11 @@ class TourContext:
     recording's strongest finding that is seen in a head, None where there is none. labels(ids):
     tokens of the vocabulary as a person reads them. inside(stream, layer, token): the FFN's hidden
     units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines.
-    lens(recording, stream): what every state of a recording would say. scale: by what embeddings
-    are multiplied, None where that is not known. norm: what the model's norms are called. edits,
-    logits, key_heads, gate, ffn_biases: as in `models.capabilities`. turns: positions turn q and
-    k."""
+    lens(recording, stream): what every state of a recording would say. predicted_words(recording,
+    next_tokens): the words of several pieces that next tokens begin, by the token. scale: by what
+    embeddings are multiplied, None where that is not known. norm: what the model's norms are
+    called. edits, logits, key_heads, gate, ffn_biases: as in `models.capabilities`. turns:
+    positions turn q and k."""
 
     evidence: ClaimContext
     first: Finding | None
@@ -96,6 +97,7 @@ class TourContext:
     inside: Callable[[str, int, int], Any]
     nearest: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
     lens: Callable[[Recording, str], Lens]
+    predicted_words: Callable[[Recording, Sequence[tuple[int, float]]], Mapping[int, WholeWord]]
     edits: tuple[type[Edit], ...] = ()
     logits: str = ""
     scale: float | None = None
@@ -242,19 +244,8 @@ def words(context: TourContext) -> StepResult:
     lens = context.lens(recording, stream.name)
     sites = [at for at, site in enumerate(lens.sites) if _ends_a_layer(lens.sites, at)]
     sites = sites[:1] + sites[-(MOST_RUNGS - 1) :] if len(sites) > MOST_RUNGS else sites
-    rungs, number = [], ""
-    for at in sites:
-        p = np.exp(lens.top_logprobs[at, token, :3])
-        labels = context.labels(map(int, lens.top_ids[at, token, :3]))
-        is_last = at == sites[-1]
-        number = percent(float(p[0])) if is_last else number
-        rungs.append(
-            Rung(
-                _site_label(lens.sites[at]),
-                tuple((label, float(each), percent(float(each))) for label, each in zip(labels, p)),
-                is_last,
-            )
-        )
+    words = {} if is_hidden else _predicted_words(context, lens, token)
+    rungs = [_rung(context, lens, (at, token), words) for at in sites]
     final = int(lens.final_id[token])
     first_sites = [at for at in sites if lens.top_ids[at, token, 0] == final]
     settled = next(
@@ -262,17 +253,40 @@ def words(context: TourContext) -> StepResult:
     )
     mask = stream.tokens[token]
     title = f"at {mask}, in place of “{word}”" if is_hidden else f"after “{word}”"
-    ladder = Ladder(title=title, rungs=tuple(rungs))
-    value = float(np.exp(lens.top_logprobs[sites[-1], token, 0]))
+    note = "; of each word the probability of its first piece" * bool(words)
+    ladder = Ladder(title=title + note, rungs=(*rungs[:-1], replace(rungs[-1], on=True)))
+    answer, value, number = rungs[-1].words[0]
     placeholders = {
-        "answer": rungs[-1].words[0][0],
+        "answer": answer,
+        "piece": words[final].pieces[0] if final in words else "",
         "settled": _site_label(lens.sites[settled]),
         "word": word,
         "mask": mask,
     }
     address = (("token", str(token)),)
-    return StepResult(
-        number, value, (ladder,), placeholders, address, "masked" if is_hidden else ""
+    variant = "masked" if is_hidden else "piece" if final in words else ""
+    return StepResult(number, value, (ladder,), placeholders, address, variant)
+
+
+def _predicted_words(context: TourContext, lens: Lens, token: int) -> Mapping[int, WholeWord]:
+    """The words of several pieces that the likeliest tokens after a text begin, by the token."""
+    if token != len(context.recording.streams[-1].tokens) - 1:
+        return {}
+    return context.predicted_words(context.recording, logit_lens.predicted_tokens(lens))
+
+
+def _rung(
+    context: TourContext, lens: Lens, cell: tuple[int, int], words: Mapping[int, WholeWord]
+) -> Rung:
+    """The likeliest words of a (site, token), those in `words` written out."""
+    ids = list(map(int, lens.top_ids[cell][:3]))
+    labels = [
+        words[id].word if id in words else label for id, label in zip(ids, context.labels(ids))
+    ]
+    p = map(float, np.exp(lens.top_logprobs[cell][:3]))
+    return Rung(
+        _site_label(lens.sites[cell[0]]),
+        tuple((label, each, percent(each)) for label, each in zip(labels, p)),
     )
 
 

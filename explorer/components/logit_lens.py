@@ -4,7 +4,7 @@ through the sites, and the sum of a logit."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -37,12 +37,13 @@ class LensPayload(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LensAxes:
-    """What the table and a token's way are drawn on: short and long names of the sites, and the
-    tokens' labels."""
+    """What the table and a token's way are drawn on: short and long names of the sites, the tokens'
+    labels, and the words of several pieces that may come next, by their first token."""
 
     sites: Sequence[str]
     spoken: Sequence[str]
     tokens: Sequence[str]
+    whole: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ def grid(
         "tokens": list(axes.tokens),
         "right": [int(np.searchsorted(ids, one)) if one != NONE else NONE for one in right],
         "final": np.searchsorted(ids, lens.final_id).tolist(),
+        "whole": {int(np.searchsorted(ids, id)): word for id, word in axes.whole.items()},
         "top": TOP_SHOWN,
         "asksNext": asked.asks_next,
         "measure": asked.measure,

@@ -242,8 +242,9 @@ const VIEWS = {
     if (!chosen) named.on = true;
     const heads = columns.slice(two ? -2 : -1);
     const said = heads.map((name, at) => `${name} ${named.texts[at]}`).join(", ");
+    const piece = header.rows[rows.indexOf(named)].mark.match(/first piece “.*”/)?.[0];
     return {
-      says: `${quoted(named.label)}: ${said}`,
+      says: `${quoted(named.label)}: ${said}${piece ? `, of its ${piece}` : ""}`,
       panels: [bars({ columns: heads, rows, shared: two, what: "rows" })],
     };
   },

@@ -40,25 +40,31 @@ export function heads({ header, blocks, keys, permitted: may, root }) {
 
 /** The logit lens at one token: what each place would say. @param {View} view */
 export function ladder({ header, blocks }) {
-  const { labels, sites, spoken, tokens, top, final } = header;
+  const { labels, sites, spoken, tokens, top, final, whole } = header;
   const n = tokens.length;
   const held = bus.now.lens?.held;
   const token = held && held[1] < n && bus.now.lens.sites === sites.length ? held[1] : n - 1;
+  // After the last token a word of several pieces is written out.
+  const named = (/** @type {number} */ id) => (token === n - 1 && whole[id]) || labels[id];
   const word = (/** @type {number} */ site, /** @type {number} */ rank) => {
     const at = (site * n + token) * top + rank;
     const p = Math.exp(blocks.logp[at]);
-    return [labels[blocks.words[at]], p, p < 0.005 ? "<.01" : p.toFixed(2)];
+    return [named(blocks.words[at]), p, p < 0.005 ? "<.01" : p.toFixed(2)];
   };
   const rungs = sites.map((label, site) => ({
     label,
     words: [0, 1, 2].filter((rank) => rank < top).map((rank) => word(site, rank)),
     on: site === held?.[0],
   }));
-  const answer = labels[final[token]];
+  const answer = named(final[token]);
   const last = rungs.findLastIndex(({ words: [[said]] }) => said !== answer);
   const from = spoken[Math.min(sites.length - 1, last + 1)];
   return {
     says: `At “${tokens[token]}”, “${answer}” is first from ${from} on`,
+    caption:
+      token === n - 1 && Object.keys(whole).length
+        ? "The probability of a word of several pieces is its first piece’s."
+        : undefined,
     panels: [{ kind: "ladder", rungs }],
   };
 }

@@ -3,9 +3,10 @@ app's memory."""
 
 from __future__ import annotations
 
-from explorer.analysis import head_naming
+from explorer.analysis import head_naming, logit_lens
 from explorer.analysis.findings import Finding, StreamPrediction, findings
 from explorer.html_export.request import ExportRequest
+from models import whole_words
 
 ASKED_UP_TO = 64  # tokens, as on the first page: a lens over a vocabulary takes long on a long text
 
@@ -32,4 +33,9 @@ def _answer(asked: ExportRequest) -> StreamPrediction | None:
         parts = asked.model.attribute(recording, stream.name, n - 1, id)
     except ValueError:  # a model whose logits cannot be read or taken apart
         return None
-    return StreamPrediction(lens, n - 1, asked.labels([id])[0], parts)
+    said = tuple(asked.labels([id]))
+    if not recording.edits:
+        first = whole_words.followed_tokens(asked.model, logit_lens.predicted_tokens(lens, 1))
+        for each in whole_words.whole_words(asked.model, recording.text, (), first).values():
+            said = each.word, *said
+    return StreamPrediction(lens, n - 1, said, parts)

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import attention, coreference, head_naming
+from explorer.analysis import attention, coreference, head_naming, logit_lens
 from explorer.analysis.attention import Axes, argmax_id, axes
 from explorer.analysis.caption import caption
 from explorer.analysis.findings import (
@@ -126,7 +126,9 @@ def _stream_prediction(recording: Recording) -> StreamPrediction | None:
     try:
         lens = cache.lens(recording, stream.name)
         id = int(lens.final_id[n - 1])
-        label = next(iter(models.labels(recording.model.name, [id])))
+        words = cache.predicted_words(recording, logit_lens.predicted_tokens(lens), 1)
+        pieces = tuple(models.labels(recording.model.name, [id]))
+        label = (words[id].word, *pieces) if id in words else pieces
         return StreamPrediction(
             lens, n - 1, label, cache.attribution(recording, stream.name, n - 1, id)
         )

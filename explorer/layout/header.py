@@ -26,7 +26,6 @@ from explorer.layout import controls, current_recording, export_menu
 from explorer.state import cache, event_log, models, url_state
 from explorer.state.models import DEFAULT_MODEL
 from explorer.state.settings import settings, well_formed
-from explorer.state.whole_words import whole_words
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from models import registry
@@ -275,9 +274,8 @@ def _current_prediction(recording: Recording, stream: str, token: int) -> Curren
         return CurrentPrediction()
     best, p = top_tokens(cache.logits(recording, stream, token))
     labels = models.labels(model, best)
-    completions = {}
-    if token == len(recording.stream(stream).tokens) - 1 < controls.MAX_OPENING_TOKENS:
-        completions = whole_words(model, recording.text, (), list(zip(best, p)), limit=1)
+    is_last = token == len(recording.stream(stream).tokens) - 1
+    completions = cache.predicted_words(recording, list(zip(best, p)), 1) if is_last else {}
     words = [
         (completions[id].word if id in completions else label, probability)
         for id, label, probability in zip(best, labels, p)

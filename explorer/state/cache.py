@@ -7,7 +7,7 @@ import hashlib
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
@@ -29,14 +29,15 @@ from explorer.state.scheduling import (
     turn_released,
 )
 from explorer.state.settings import settings, truncate
-from models import buffer_pool, live_training, registry
+from models import buffer_pool, live_training, registry, whole_words
 from models.edits import Edit, OtherNorm
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Attention, Recording
-from models.results import Attribution, Circuits, Lens, Neurons
+from models.results import Attribution, Circuits, Lens, Neurons, WholeWord
 
 CACHE_BYTES = settings().shelf_bytes
 PRIMITIVE_TYPES = frozenset((int, float, bool, type(None)))
+MAX_COMPLETED = 128  # tokens of a text after which words are written out
 OBJECT_BYTES = 16  # bytes an object takes at least, beside its arrays and texts
 
 
@@ -482,6 +483,40 @@ def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
 def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
     return _model_output(recording, "logits", stream, token)
+
+
+def next_words(
+    model: str,
+    text: str,
+    next_tokens: Sequence[tuple[int, float]],
+    continuation: tuple[int, ...] = (),
+    limit: int = whole_words.MAX_WORDS,
+) -> dict[int, WholeWord]:
+    """The words of several pieces that the likeliest next tokens begin, by the token, as
+    `models.whole_words`: after a text and what was written after it."""
+    loaded = handle(model)
+    followed = whole_words.followed_tokens(loaded, next_tokens, limit)
+    ids = tuple(id for id, _ in followed)
+    if not ids:
+        return {}
+    return get(
+        ("whole", model, loaded.card.fingerprint, text, continuation, ids),
+        lambda: run_in_turn(
+            lambda: whole_words.whole_words(loaded, truncate(text), continuation, followed)
+        ),
+    )
+
+
+def predicted_words(
+    recording: Recording,
+    next_tokens: Sequence[tuple[int, float]],
+    limit: int = whole_words.MAX_WORDS,
+) -> dict[int, WholeWord]:
+    """The same of what is likeliest after a recording's last token; none of a long text, and of an
+    edited run, which nothing can be written after."""
+    if recording.edits or len(recording.streams[-1].tokens) > MAX_COMPLETED:
+        return {}
+    return next_words(recording.model.name, recording.text, next_tokens, limit=limit)
 
 
 def attribution(

@@ -176,20 +176,29 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
         )
     if one.kind in (findings.CROWD, findings.REGULARITY, findings.SHORT):
         return _by_name(one) + more
-    if one.kind == findings.SETTLED:
-        return (
-            f"That is place {int(one.value) + 1} of {dict(one.counts)['sites']} on the way; at "
-            f"the other tokens the answer comes first from place {fixed(one.chance + 1, 1)} on "
-            "average."
-        )
-    if one.kind == findings.PUSHED:
-        return (
-            f"It added {signed(one.value)} to the word’s logit; heads and feed-forward networks "
-            f"add or take {chance} on average."
-        )
+    if one.kind in (findings.SETTLED, findings.PUSHED):
+        return _of_answer(one) + _of_first_piece(said)
     if one.kind == findings.TURNED:
         return f"The other words turn there by {one.chance:.0f}° on average."
     return f"On average over the layers; {percent(one.chance)} at the other words."
+
+
+def _of_answer(one: Finding) -> str:
+    """What speaks for a finding about what the model predicts."""
+    if one.kind == findings.PUSHED:
+        return (
+            f"It added {signed(one.value)} to the word’s logit; heads and feed-forward networks "
+            f"add or take {fixed(one.chance)} on average."
+        )
+    return (
+        f"That is place {int(one.value) + 1} of {dict(one.counts)['sites']} on the way; at the "
+        f"other tokens the answer comes first from place {fixed(one.chance + 1, 1)} on average."
+    )
+
+
+def _of_first_piece(said: Words) -> str:
+    """Of which piece the numbers are, where the predicted word has several."""
+    return f" These numbers are of its first piece, {said[1]}." if len(said) > 1 else ""
 
 
 def _by_name(one: Finding) -> str:

@@ -116,10 +116,12 @@ def measure() -> str:
 
 def axes(on: LensSelection) -> logit_lens_components.LensAxes:
     """What the table's rows and columns are called."""
+    words = cache.predicted_words(on.recording, logit_lens.predicted_tokens(on.found))
     return logit_lens_components.LensAxes(
         [logit_lens.site_name(site) for site in on.found.sites],
         [logit_lens.site_words(site) for site in on.found.sites],
         on.stream.tokens,
+        {id: each.word for id, each in words.items()},
     )
 
 

@@ -13,7 +13,6 @@ from explorer.analysis import predictions
 from explorer.analysis.formatting import probability
 from explorer.components import bars
 from explorer.state import cache
-from explorer.state.whole_words import whole_words
 from explorer.text.markdown_escape import literal
 from explorer.text.predictions import (
     SEED,
@@ -82,7 +81,7 @@ def begun(
     if after.drawn is None:
         return {}
     firsts = [(word.id, word.own) for word in words]
-    return whole_words(recording.model.name, recording.text, after.then, firsts)
+    return cache.next_words(recording.model.name, recording.text, firsts, after.then)
 
 
 def likeliest(

@@ -31,6 +31,7 @@ def seen_of(source: Run) -> TourContext:
         inside=lambda stream, layer, token: cache.ffn_activations(recording, stream, layer, token),
         nearest=lambda vectors, top: cache.nearest_to(model, vectors, top),
         lens=cache.lens,
+        predicted_words=cache.predicted_words,
         edits=shows.edits,
         logits=shows.logits,
         scale=models.embedding_scale(model),
