@@ -133,6 +133,44 @@ def test_function_words_are_known_in_three_languages(text, fillers, content, pro
     assert {kind[word] for word in pronouns.split()} <= {word_classes.PRONOUN}
 
 
+# Each with its articles, and with words that are pronouns there, by their places.
+GERMAN = [
+    ("Die Katze schläft .", {0}, set()),
+    ("Die alte Katze sieht die Vögel .", {0, 4}, set()),
+    ("Ich kenne die Frau , die dort steht .", {2}, {5}),
+    ("Der Mann , den sie gestern sah , war alt .", {0}, {3, 4}),
+    ("Die Bücher sind teuer , aber die sind schön .", {0}, {6}),
+    ("Die Stadt baut eine neue Brücke , die im Herbst fertig wird .", {0}, {7}),
+    ("Der Hund , dem wir geholfen haben , bellt .", {0}, {3}),
+    ("Den Teig eine Stunde ruhen lassen , bis er groß ist .", {0}, {8}),
+    (
+        "Mein Bruder hat sein Fahrrad dem Nachbarn geliehen , doch der hat es verloren .",
+        {5},
+        {3, 10, 12},
+    ),
+    ("Die beiden sehr kleinen Kinder lachen , weil die Sonne scheint .", {0, 8}, set()),
+    ("Er will lieber glücklich sein als reich .", set(), {0}),
+    ("die katze schläft , weil sie müde ist .", {0}, {5}),
+    ("Von den 12 Äpfeln sind die meisten grün .", {1}, {5}),
+    ("Auf der Straße steht die Polizei , die ihn sucht .", {1, 4}, {7, 8}),
+]
+
+
+@pytest.mark.parametrize(("text", "articles", "pronouns"), GERMAN)
+def test_a_german_article_stands_before_a_noun_phrase(text, articles, pronouns) -> None:
+    kinds = word_classes.classes(text.split())
+    assert {at for at, kind in enumerate(kinds) if kind == word_classes.PRONOUN} == pronouns
+    assert {kinds[at] for at in articles} <= {word_classes.FILLER}
+
+
+def test_a_german_noun_is_written_with_a_capital() -> None:
+    text = "Der Hund schläft , weil der Mond ihre Nacht erhellt .".split()
+    nouns = {word for word, noun in zip(text, word_classes.nouns(text)) if noun}
+    assert nouns == {"Hund", "Mond", "Nacht"}
+    seen = planted(("ihre", "schläft", 0.9), ("erhellt", "Mond", 0.6), text=text)
+    assert linked(seen)[0] == ("erhellt", "Mond")
+
+
 def test_a_word_is_judged_in_the_language_of_its_text_and_another_script_is_unsure() -> None:
     german = word_classes.classes("Der Krieg war lang und er war kalt".split())
     english = word_classes.classes("The war was long and it was cold".split())

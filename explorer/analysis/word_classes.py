@@ -28,11 +28,17 @@ CONTENT, PRONOUN, UNSURE, FILLER = range(4)
 @dataclass(frozen=True)
 class Language:
     """The function words of a language: those that stand for something said elsewhere, those that
-    begin a noun's group, and all of them."""
+    begin a noun phrase, and all of them. articles: before a noun phrase they are articles, else
+    pronouns. possessives: before a noun phrase they are pronouns, else verbs. modifiers: what may
+    stand in a noun phrase before its adjectives. capitals: nouns are written with one."""
 
     pronouns: frozenset[str]
     determiners: frozenset[str]
     all: frozenset[str]
+    articles: frozenset[str] = frozenset()
+    possessives: frozenset[str] = frozenset()
+    modifiers: frozenset[str] = frozenset()
+    capitals: bool = False
 
 
 @cache
@@ -41,10 +47,11 @@ def languages() -> Mapping[str, Language]:
     lists_by_code = tomllib.loads(FILE.read_text("utf-8"))
     languages_by_code = {}
     for code, lists in lists_by_code.items():
+        capitals = lists.pop("capitals", False)
         word_sets = {name: frozenset(words.split()) for name, words in lists.items()}
-        languages_by_code[code] = Language(
-            word_sets["pronouns"], word_sets["determiners"], frozenset().union(*word_sets.values())
-        )
+        every = frozenset().union(*word_sets.values())
+        del word_sets["others"]
+        languages_by_code[code] = Language(**word_sets, all=every, capitals=capitals)
     return languages_by_code
 
 
@@ -77,14 +84,41 @@ def classes(labels: Sequence[str]) -> tuple[int, ...]:
     """The class of each word of a text: CONTENT, PRONOUN, UNSURE or FILLER."""
     labels = tuple(labels)
     code = language_of(labels)
-    return tuple(_class_of(label, code) for label in labels)
+    language = languages()[code or FIRST]
+    kinds = [_class_of(label, code) for label in labels]
+    for at, word in enumerate(map(str.casefold, labels)):
+        if word in language.articles or word in language.possessives:
+            is_before_noun = _begins_noun_phrase(labels, kinds, at + 1, language)
+            kinds[at] = PRONOUN if is_before_noun == (word in language.possessives) else FILLER
+    return tuple(kinds)
+
+
+def _begins_noun_phrase(
+    labels: Sequence[str], kinds: Sequence[int], start: int, language: Language
+) -> bool:
+    """True where modifiers and words of content lead to a noun, known by its capital; in a text
+    without capitals, where they lead to any word of content."""
+    has_capitals = _has_capitals(labels)
+    for label, kind in zip(labels[start:], kinds[start:]):
+        if kind == CONTENT and (label[:1].isupper() or not has_capitals):
+            return True
+        if kind != CONTENT and label.casefold() not in language.modifiers:
+            return False
+    return False
+
+
+def _has_capitals(labels: Sequence[str]) -> bool:
+    return any(label[:1].isupper() for label in labels)
 
 
 def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
     """Which words of a text are likely nouns, by what stands before them: a determiner, or one and
-    an adjective between; or by a capital, unless a function word is written so."""
+    an adjective between; or by a capital, unless a function word is written so. In a language that
+    writes nouns with capitals, by these alone."""
     language = languages()[language_of(tuple(labels)) or FIRST]
     kinds = classes(labels)
+    if language.capitals and _has_capitals(labels[1:]):
+        return tuple(kind == CONTENT and label[:1].isupper() for label, kind in zip(labels, kinds))
     is_noun = []
     for at, (label, kind) in enumerate(zip(labels, kinds)):
         preceding = [labels[each].casefold() if each >= 0 else "" for each in (at - 1, at - 2)]
