@@ -4,6 +4,7 @@ writes them: its names, its order of the rows of Llama's q and k, its gains of G
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import gguf
@@ -54,9 +55,17 @@ def blocks(shape: tuple[int, ...], kind: str, seed: int) -> np.ndarray:
     return made.reshape(shape[0], -1)
 
 
-def write(folder: Path, file: Path, kind: str = "F32", pre: str = "gpt-2", **more: object) -> dict:
+def write(
+    folder: Path,
+    file: Path,
+    kind: str = "F32",
+    pre: str = "gpt-2",
+    spare: Mapping[str, np.ndarray] | None = None,
+    **more: object,
+) -> dict:
     """Write the model in a Hugging Face folder as a GGUF file whose matrices are of a type; the
-    numbers that it then holds, by Hugging Face's names. more: metadata to add."""
+    numbers that it then holds, by Hugging Face's names. spare: tensors to add. more: metadata to
+    add."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
     family = config["model_type"]
     architecture = "llama" if family == "mistral" else family
@@ -90,6 +99,8 @@ def write(folder: Path, file: Path, kind: str = "F32", pre: str = "gpt-2", **mor
         if architecture == "llama" and (".q_proj." in name or ".k_proj." in name):
             raw = turned(raw, heads if ".q_proj." in name else keys)
         writer.add_tensor(called(name), raw, raw_dtype=each)
+    for name, numbers in (spare or {}).items():
+        writer.add_tensor(name, numbers)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

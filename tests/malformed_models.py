@@ -209,6 +209,12 @@ KINDS: dict[str, Spoil] = {
     "type of numbers unknown": head(lambda read: first(read).update(dtype="F7")),
     "NaN": fill(float("nan")),
     "infinite": fill(float("inf")),
+    "NaN where no pass reads": tensors(
+        lambda held: held.update(spare=torch.tensor([0.0, float("nan")]))
+    ),
+    "infinite where no pass reads": tensors(
+        lambda held: held.update({"pooler.dense.bias": torch.full((32,), float("-inf")).half()})
+    ),
     "overflow": tensors(
         lambda held: [held[key].fill_(3e38) for key in held if key.endswith("dense.weight")]
     ),

@@ -15,7 +15,7 @@ import pytest
 import tiny
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tolerances import PARITY
 
 from models import registry
@@ -197,6 +197,21 @@ def test_what_our_classes_do_not_run_is_refused_by_name(tmp_path: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
     gguf_files.write(folder, file)
     with pytest.raises(NotLoaded, match="'phi3'.*llama, mistral, qwen2, qwen3, gemma run here"):
+        registry.load(f"ours:{file}")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_refused_in_any_tensor(number: float, tmp_path: Path) -> None:
+    folder, file = wide_llama(tmp_path / "theirs"), tmp_path / "model.gguf"
+    gguf_files.write(folder, file, spare={"blk.0.attn_rot_embd": np.array([1, number], "f4")})
+    with pytest.raises(NotLoaded, match=r"\(NaN or infinite\), the first.* blk.0.attn_rot_embd;"):
+        registry.load(f"ours:{file}")
+    tensors = load_file(folder / "model.safetensors")
+    name = "model.layers.0.mlp.up_proj.weight"
+    tensors[name][3, 4] = number
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    gguf_files.write(folder, file, spare={"blk.0.attn_rot_embd": np.array([1, 2], "f4")})
+    with pytest.raises(NotLoaded, match=rf"\(NaN or infinite\), the first.* {name};"):
         registry.load(f"ours:{file}")
 
 

@@ -208,6 +208,18 @@ def test_a_trial_is_heard_where_many_files_are_open(sound: Path) -> None:
         one.close()
 
 
+@pytest.mark.parametrize("way", ["hub:", "ours:"])
+@pytest.mark.parametrize("where", ["NaN where no pass reads", "infinite where no pass reads"])
+def test_a_number_that_is_none_is_named_by_its_tensor(
+    way: str, where: str, sound: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(sound, tmp_path / "model")
+    KINDS[where](folder)
+    tensor = "spare" if "NaN" in where else "pooler.dense.bias"
+    with pytest.raises(NotLoaded, match=rf"not numbers \(NaN or infinite\), the first.* {tensor};"):
+        registry.load(f"{way}{folder}")
+
+
 @pytest.mark.parametrize("kind", ["NaN", "words numbered beyond the model's", "a million layers"])
 def test_the_door_itself_refuses_them_too(kind: str, sound: Path, tmp_path: Path) -> None:
     """Whoever loads a model from Python, without a trial, is told the same."""

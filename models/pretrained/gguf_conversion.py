@@ -271,6 +271,9 @@ def convert(source: Path, goal: Path, name: str) -> None:
         if unsupported:
             raise NotLoaded(f"its weights are stored as {min(unsupported)}")
         config = config_of(meta, tensors)
+        for tensor in tensors.values():
+            if hf_name(tensor.name) is None and not np.isfinite(_numbers(tensor)).all():
+                raise NotLoaded(model_files.not_finite(name, tensor.name))
         count = sum(int(each.n_elements) for each in tensors.values())
         check_size(count, 0, name)
         model_files.check_numbers(config, name)

@@ -163,7 +163,7 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> HFMode
         tokenizer = tokenizer_of(folder, name)
         model = model_of(folder, name)
         treatment = model_files.treatment(folder, name)
-        weight_checks.check(model, name, halves="F16" in model_files.types(folder, name))
+        weight_checks.check(model, folder, name)
         digest = model_files.digest(model_files.weights_of(folder, name))[:12]
         return handle_of(model, tokenizer, name, digest, treatment)
 

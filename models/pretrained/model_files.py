@@ -88,6 +88,14 @@ def remedy(name: str) -> str:
     return "check the folder" if is_folder(where) else "fetch the model again"
 
 
+def not_finite(name: str, key: str) -> str:
+    """Why a model is refused one of whose tensors holds a number that is not finite."""
+    return (
+        f"The weights of {name} contain values that are not numbers (NaN or infinite), the first "
+        f"of them in {key[:80]}; choose another model."
+    )
+
+
 def check_sizes(folder: Path, name: str) -> None:
     """Raises NotLoaded where a file of configuration or vocabulary is larger than any real one, or
     is no file at all."""

@@ -458,7 +458,7 @@ def load(folder: Path, name: str) -> OwnModel:
         raise NotLoaded(
             f"The files of {name} do not fit together; {remedy(name)} or choose another."
         ) from error
-    weight_checks.check(model, name, halves="F16" in model_files.types(folder, name))
+    weight_checks.check(model, folder, name)
     dtypes = sorted(
         {
             str(tensor.dtype).removeprefix("torch.")
