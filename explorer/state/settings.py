@@ -37,7 +37,7 @@ class Settings:
     max_sessions: int = 200
     max_seconds: int = 120
     max_models: int = 4
-    shelf_bytes: int = 256 * 2**20
+    shelf_bytes: int = 320 * 2**20  # room for one recording of smollm2 at 253 tokens, 262 MiB
     public: bool = False
     models: tuple[str, ...] = ()
     live: int = 1
