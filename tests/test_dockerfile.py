@@ -205,14 +205,18 @@ def test_what_it_copies_and_installs_is_all_that_the_app_needs(tmp_path: Path) -
     packages(asked, others)
     (site,) = python.parents[1].glob("lib/python*/site-packages")
     own = [each for each in clone.names() if each.startswith(("explorer/", "models/", "pages/"))]
-    missing = [each for each in own if not each.endswith(".md") and not (site / each).is_file()]
+    missing = [
+        each
+        for each in own
+        if not each.endswith(".md") and not (site / "headlight" / each).is_file()
+    ]
     assert own and not missing
     shutil.rmtree(image)
     program, *given = [*json.loads(only("ENTRYPOINT")), *json.loads(only("CMD"))]
     assert program == "headlight"
     assert cli.parser().parse_args(given).port == int(only("EXPOSE"))
     port = free_port()
-    started = [str(python), "-m", "explorer.cli", *given, "--port", str(port)]
+    started = [str(python), "-m", "headlight.explorer.cli", *given, "--port", str(port)]
     serving = driver.running(started, port, home, PYTHONPATH="", HOME=str(home))
     address = next(serving)
     for _ in range(300):

@@ -307,7 +307,7 @@ def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -
                 scores[word], list(states.values()), materialize_grads=True
             )
         sites = tuple(states)
-        norms.append(torch.stack([gradient[0].norm(dim=-1) for gradient in gradients]).numpy())
+        norms.append(torch.stack([each[0].norm(dim=-1) for each in gradients]).detach().numpy())
         logits.append(scores[word].item())
     return ResidualGradients(
         stream, output.name, row, word, tuple(variants), sites, np.stack(norms), np.array(logits)
