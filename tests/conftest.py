@@ -78,6 +78,16 @@ HOSTILE = {
     "plotly": "%{x} <br> &lt; <span style='font-size:80px'>big</span>",
 }
 
+# What a page opens; test_pages.py opens one with each of HOSTILE, and units read each. Marks and
+# letters that break a page break it also where they stand together.
+LETTERS = ("emoji", "right to left", "zero width", "bidi override", "control")
+AWKWARD = {
+    **{name: HOSTILE[name] for name in ("empty", "one word", "special tokens")},
+    "letters": " ".join(HOSTILE[name] for name in LETTERS),
+    "marks": "<script>document.title='owned'</script> <img src=x onerror=\"this.title='owned'\"> "
+    "$x^2$ **b** [link](http://example.org) `code` :red[x] %{x} <br> &lt;",
+}
+
 
 TEXTS = ["the cat sat on the mat and the dog ran to the cat"] * 4
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from app_harness import page_at
-from conftest import HOSTILE, on_page, read_once
+from conftest import AWKWARD, on_page, read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import STORED, SUMMED
 
@@ -45,7 +45,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_opened(text: str) -> None:
     app = clean(opened_page(text=text))
     header, blocks = sent(app, "story")

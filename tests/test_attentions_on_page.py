@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import HOSTILE
+from conftest import AWKWARD
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
@@ -61,7 +61,7 @@ def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_drawn_in_every_attention(text: str) -> None:
     for model in ("decoder", "translator"):
         app = clean(opened(text=text, model=model))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from claim_fixtures import TEXT, D, E, material, on_text, real, shuffled
-from conftest import HOSTILE, SMALL, TEXTS, read_once
+from conftest import AWKWARD, SMALL, TEXTS, read_once
 from test_formulas import wrong
 
 from explorer.analysis import evidence
@@ -45,7 +45,7 @@ KINDS = ("small_handle", "small_decoder", "small_translator")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_text_gets_a_verdict_or_a_reason(
     kind: str, text: str, request: pytest.FixtureRequest

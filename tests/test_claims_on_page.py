@@ -14,7 +14,7 @@ import driver
 import pytest
 from app_harness import page_at
 from claim_fixtures import TEXT, material, real, shuffled
-from conftest import HOSTILE, on_page
+from conftest import AWKWARD, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import evidence
@@ -139,7 +139,7 @@ def finished(app: AppTest) -> AppTest:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_listed(text: str) -> None:
     app = clean(opened(text=text, model="grammar-masked"))
     assert set(rows(app)) == set(claims.BY_ID), "claims not yet tested are listed too"

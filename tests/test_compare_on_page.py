@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from app_harness import page_at
 from compare_fixtures import recorded, sides
-from conftest import HOSTILE, on_page, read_once
+from conftest import AWKWARD, HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import STORED, SUMMED
 
@@ -41,7 +41,7 @@ def sent(app: AppTest, component: str, kind: str) -> tuple[dict, dict[str, np.nd
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_compared(text: str) -> None:
     app = clean(opened(text=text))
     header, blocks = sent(app, "compare", "grids")

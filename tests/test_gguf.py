@@ -18,8 +18,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 from tolerances import PARITY
 
-from models import registry
-from models.pretrained import gguf, model_files
+from models import child_process, registry
+from models.pretrained import gguf, gguf_conversion, model_files
 from models.pretrained.hub import quietly
 from models.pretrained.model_files import NotLoaded
 
@@ -46,6 +46,16 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "headlight" / "gguf"
 
 
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conversions in this process, without its limits: another takes two seconds to start."""
+    monkeypatch.setattr(gguf, "_run_converter", gguf_conversion.convert)
+    monkeypatch.setattr(child_process, "limit_files", lambda size: None)
+
+
+in_this_process = pytest.mark.usefixtures("here")
+
+
 def wide_llama(folder: Path) -> Path:
     """A Llama whose rows are whole blocks of every type."""
     tokenizer = tiny.gpt2_bytes()
@@ -68,6 +78,7 @@ def wide_llama(folder: Path) -> Path:
 # ---- value for value -------------------------------------------------------------------------
 
 
+@in_this_process
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_is_read_value_for_value(kind: str, tmp_path: Path) -> None:
     """By the package's reference functions, and the rows of q and k in Hugging Face's order."""
@@ -83,6 +94,7 @@ def test_every_type_is_read_value_for_value(kind: str, tmp_path: Path) -> None:
     assert gguf.manifest(folder)["weights"] == f"{kind} (GGUF), dequantised"
 
 
+@in_this_process
 @pytest.mark.parity
 @pytest.mark.parametrize("family", ["llama", "mistral", "qwen2", "qwen3", "gemma"])
 def test_every_family_runs_as_the_model_that_was_written(
@@ -107,6 +119,7 @@ def test_every_family_runs_as_the_model_that_was_written(
         assert torch.allclose(ours, oracle(ids).logits, rtol=0, atol=PARITY * 10)
 
 
+@in_this_process
 @pytest.mark.parametrize("family", ["llama", "qwen2"])
 def test_its_tokens_are_those_of_transformers(
     family: str, tiny_folder: Callable, tmp_path: Path
@@ -122,6 +135,7 @@ def test_its_tokens_are_those_of_transformers(
         assert list(found) == wanted, text
 
 
+@in_this_process
 def test_the_chat_template_stays_with_the_model(tmp_path: Path) -> None:
     file, template = tmp_path / "model.gguf", "{{ messages[0]['content'] }}"
     folder = wide_llama(tmp_path / "theirs")
@@ -132,6 +146,7 @@ def test_the_chat_template_stays_with_the_model(tmp_path: Path) -> None:
 # ---- once, whole, and by several at once -----------------------------------------------------
 
 
+@in_this_process
 def test_a_conversion_is_made_once_and_anew_where_it_is_damaged(
     tmp_path: Path, own_cache: Path
 ) -> None:
@@ -183,6 +198,7 @@ def test_a_file_that_is_none_or_cut_short_is_refused(tmp_path: Path, own_cache: 
     assert not list(own_cache.iterdir())
 
 
+@in_this_process
 def test_what_our_classes_do_not_run_is_refused_by_name(tmp_path: Path) -> None:
     folder, file = wide_llama(tmp_path / "theirs"), tmp_path / "model.gguf"
     for more, why in (
@@ -200,6 +216,7 @@ def test_what_our_classes_do_not_run_is_refused_by_name(tmp_path: Path) -> None:
         registry.load(f"ours:{file}")
 
 
+@in_this_process
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_a_number_that_is_none_is_refused_in_any_tensor(number: float, tmp_path: Path) -> None:
     folder, file = wide_llama(tmp_path / "theirs"), tmp_path / "model.gguf"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app_harness import page_at
-from conftest import HOSTILE, on_page, read_once
+from conftest import AWKWARD, on_page, read_once
 from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import opened as of_today
 from test_hf_models_on_pages import there
@@ -335,15 +335,15 @@ def test_numbers_that_overflow_are_said_with_their_place() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", AWKWARD)
 def test_any_text_gives_a_picture_or_a_sentence(name: str) -> None:
-    app = clean(opened(text=HOSTILE[name], edits=to_line((WithoutPositions(), ZeroHead(0, 0)))))
+    app = clean(opened(text=AWKWARD[name], edits=to_line((WithoutPositions(), ZeroHead(0, 0)))))
     sent(app, "pairs")
     for effects in ("Vectors", "Patching"):
         app.session_state["effects"] = effects
-        app.session_state["donor"] = HOSTILE[name] or "a b"
+        app.session_state["donor"] = AWKWARD[name] or "a b"
         clean(app.run())
-    assert app.session_state["text"] == HOSTILE[name]
+    assert app.session_state["text"] == AWKWARD[name]
 
 
 @pytest.mark.slow

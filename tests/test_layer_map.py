@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app_harness import page_at
-from conftest import HOSTILE, read_once
+from conftest import AWKWARD, read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED
 
@@ -116,7 +116,7 @@ def test_translation_opens_on_a_sentence_that_comes_out_right_and_the_map_is_its
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_has_its_map(text: str) -> None:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
     app.session_state["wanted_text"] = text

@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 import pytest
 import torch
-from conftest import HOSTILE, typed
+from conftest import AWKWARD, HOSTILE, typed
 from test_training_page import opened, sent
 
 from explorer.state import jobs, models
@@ -200,7 +200,7 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
     one = app.session_state[TRAINING_KEY]
     try:
         until(lambda: one.progress.step > 10)
-        for text in (*HOSTILE.values(), WORDS):
+        for text in (*AWKWARD.values(), WORDS):
             typed(app, text)
             assert not app.exception and not app.error
         assert sent(app, "heads")["heads"] and sent(app, "curves")["panels"]

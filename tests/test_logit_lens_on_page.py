@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app_harness import page_at
-from conftest import HOSTILE, on_page, read_once
+from conftest import AWKWARD, HOSTILE, on_page, read_once
 from lens_oracle import lens_of
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, TINY, TOTAL
@@ -76,7 +76,7 @@ def check_table(app: AppTest, recording: Recording) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_read_at_every_site_of_a_decoder(text: str) -> None:
     app = opened(model="decoder", text=text)
     recording = cache.record("decoder", text)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 from app_harness import page_at
-from conftest import HOSTILE, read_once
+from conftest import AWKWARD, read_once
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, SUMMED
@@ -58,7 +58,7 @@ def turned_to(app: AppTest, screen: str) -> AppTest:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_shown_or_it_says_why_not(text: str) -> None:
     app = opened(text=text, ask="Sentence")
     stream = read_once("encoder").record(text).streams[0]

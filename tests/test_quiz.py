@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HOSTILE, on_page, read_once
+from conftest import AWKWARD, HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import quiz, words
@@ -381,7 +381,7 @@ def test_any_text_gives_questions_or_none(model: str) -> None:
 def test_the_page_opens_with_any_text_and_asks_what_was_computed() -> None:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
     app = app.run().switch_page(str(ROOT / "pages" / "classroom.py"))
-    for text in (*HOSTILE.values(), lines()[1]):
+    for text in (*AWKWARD.values(), lines()[1]):
         app.session_state["wanted_text"] = text
         app.session_state["acted"] = True
         assert not app.run().exception, text

@@ -11,7 +11,7 @@ import driver
 import numpy as np
 import pytest
 from app_harness import page_at
-from conftest import HOSTILE, on_page, read_once
+from conftest import AWKWARD, on_page, read_once
 from stream_fixtures import TEXT, streams
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED
@@ -191,7 +191,7 @@ def clean(app: AppTest) -> AppTest:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_drawn(text: str) -> None:
     app = clean(opened(text=text, write="Norm"))
     header, blocks = sent(app, "chart")

@@ -7,7 +7,7 @@ import driver
 import numpy as np
 import pytest
 from app_harness import page_at
-from conftest import HOSTILE, on_page, read_once
+from conftest import AWKWARD, on_page, read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import STORED, SUMMED, THREE_DECIMALS
 
@@ -168,7 +168,7 @@ def test_between_two_texts_symmetry_has_no_meaning() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_looked_up(text: str) -> None:
     for asked in ({}, {"look_at": "Graph"}, {"look_at": "Three"}, {"model": "decoder"}):
         assert on_page(opened(text=text, **asked))

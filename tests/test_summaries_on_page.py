@@ -8,7 +8,7 @@ import driver
 import numpy as np
 import pytest
 from app_harness import page_at
-from conftest import HOSTILE, on_page, read_once
+from conftest import AWKWARD, on_page, read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import FOUR_DECIMALS, STORED, SUMMED
 
@@ -143,7 +143,7 @@ def test_quiet_sinks_are_left_out_of_a_sum_and_their_share_is_said(what: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_summed_up(text: str) -> None:
     for asked in ({}, {"sum_what": "Flow"}, {"sum_what": "Writes", "sum_measure": "Share"}):
         app = opened(text=text, **asked)

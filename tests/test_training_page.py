@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from app_harness import page_at
-from conftest import HOSTILE, on_page, read_once, typed
+from conftest import AWKWARD, on_page, read_once, typed
 from streamlit.testing.v1 import AppTest
 from tolerances import SUMMED
 
@@ -135,7 +135,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
 @pytest.mark.slow
 def test_any_text_opens_it_and_another_model_too() -> None:
     app = opened()
-    for name, text in HOSTILE.items():
+    for name, text in AWKWARD.items():
         typed(app, text)
         assert not app.exception and not app.error, name
         assert sent(app, "curves")["steps"] and sent(app, "heads")["heads"], name

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from app_harness import ROOT
-from conftest import HOSTILE, read_once, typed
+from conftest import AWKWARD, HOSTILE, read_once, typed
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, SUMMED, TOTAL, TWO_DECIMALS
 from translation_harness import (
@@ -68,7 +68,7 @@ def test_a_translation_is_drawn_by_its_seed_and_the_next_one_by_the_next() -> No
 
 
 @slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_gives_a_picture_with_the_recordings_numbers(text: str) -> None:
     app = opened(text=text)
     for beams in ("1", "3"):

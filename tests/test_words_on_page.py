@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import HOSTILE
+from conftest import AWKWARD
 from driver import MARKS, Visitor
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
@@ -34,7 +34,7 @@ def drawn(app: AppTest) -> tuple[dict, np.ndarray, np.ndarray | None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_drawn_between_words_and_without_specials(text: str) -> None:
     for asked in ({"model": "encoder"}, {"model": "translator", "attention": "cross"}):
         app = clean(opened(text=text, att_unit="Words", att_keep="No specials", **asked))
