@@ -69,7 +69,7 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
     if name == SMOLLM2:
         from models.pretrained import weight_conversion
 
-        return weight_conversion.load(smollm2.folder(), SMOLLM2)
+        return weight_conversion.load(smollm2.folder(progress), SMOLLM2)
     if name.startswith(HUB_PREFIX):
         from models.pretrained import hf_model, sandbox
 

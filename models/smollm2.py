@@ -3,6 +3,7 @@ holds its weights as a GGUF file, of which no code is run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -66,12 +67,13 @@ def absent() -> str:
     return f"{NAME} is not installed: run {INSTALL} and start Headlight again."
 
 
-def folder() -> Path:
-    """The folder that its file was converted into. Raises ValueError where the package is not
-    installed, holds another file, or the file cannot be converted."""
+def folder(progress: Callable[[int, int], None] | None = None) -> Path:
+    """The folder that its file was converted into; `progress(done_bytes, total_bytes)` is called
+    while it is made. Raises ValueError where the package is not installed, holds another file, or
+    the file cannot be converted."""
     from models.pretrained import gguf
 
     source = file()
     if source is None:
         raise ValueError(absent())
-    return gguf.converted(source, NAME, SHA256)
+    return gguf.converted(source, NAME, SHA256, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from importlib import metadata
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from app_harness import page_at
 from conftest import read_once
 from test_gguf import NASTY
 
-from explorer.state import cache
+from explorer.state import cache, models
 from explorer.state.settings import Settings
 from models import model_names, registry, smollm2
 from models.model import Model
@@ -33,6 +34,21 @@ def test_without_its_package_a_sentence_says_how_to_get_it(monkeypatch: pytest.M
     finally:
         monkeypatch.undo()
         smollm2.file.cache_clear()
+
+
+@needs_it
+@pytest.mark.slow
+def test_the_first_load_says_how_far_it_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    models.forget(smollm2.NAME)
+    loading, shares = models.Loading.of(smollm2.NAME), [0.0]
+    while not loading.wait(0.05):
+        shares.append(loading.share)
+    assert not loading.problem and loading.share == 1
+    assert shares == sorted(shares) and sum(0 < share < 1 for share in shares) > 5
+    shutil.rmtree(tmp_path / "headlight")
 
 
 @needs_it

@@ -378,18 +378,15 @@ def fetch_model(name: str) -> str:
     if problem := models.no_room(name):
         return problem
     loading = models.Loading.of(name)
-    if name not in registry.names():
-        bar = st.progress(0.0, text=f"Fetching {literal(models.title(name))} …")
-        while not loading.wait(POLL_INTERVAL):
-            bar.progress(
-                loading.share,
-                text=(
-                    f"{'Fetching' if loading.share < 1 else 'Trying'} "
-                    f"{literal(models.title(name))} …"
-                ),
-            )
+    title, bar = literal(models.title(name)), None
+    while not loading.wait(POLL_INTERVAL):
+        doing = "Fetching" if loading.share < 1 else "Trying"
+        bar = bar or st.empty()
+        bar.progress(
+            loading.share, text=f"{'Loading' if models.is_light(name) else doing} {title} …"
+        )
+    if bar is not None:
         bar.empty()
-    loading.wait(None)
     return loading.problem
 
 

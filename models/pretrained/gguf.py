@@ -13,6 +13,9 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,6 +26,8 @@ from models.pretrained.model_files import NotLoaded
 VERSION = 1  # of what a conversion writes; another one is made anew
 MANIFEST = "converted.json"
 SECONDS = 300.0  # for one conversion
+POLL_INTERVAL = 0.2  # seconds between two looks at how far it has come
+Progress = Callable[[int, int], None]
 INSTALL = "python -m pip install --no-deps gguf==0.19.0"
 
 
@@ -49,10 +54,13 @@ def cache() -> Path:
     return Path(base) / "headlight" / "gguf"
 
 
-def converted(source: Path, name: str, expected: str = "") -> Path:
+def converted(
+    source: Path, name: str, expected: str = "", progress: Progress | None = None
+) -> Path:
     """The folder that a GGUF file was converted into, made where it is missing or damaged.
 
-    expected: the SHA-256 that the file must have, "" for any. Raises NotLoaded, which calls the
+    expected: the SHA-256 that the file must have, "" for any. `progress(done_bytes, total_bytes)`
+    is called while it is made. Raises NotLoaded, which calls the
     model `name`, where the file cannot be read or converted.
     """
     try:
@@ -64,7 +72,7 @@ def converted(source: Path, name: str, expected: str = "") -> Path:
             )
         goal = cache() / f"{digest}-{VERSION}"
         if not is_complete(goal):
-            _convert(source, goal, name)
+            _convert(source, goal, name, progress)
     except OSError as error:
         raise NotLoaded(
             f"{name} could not be converted ({error.strerror or 'an error of the disk'}); check "
@@ -110,14 +118,14 @@ def check_digest(folder: Path, digest: str, name: str) -> None:
         )
 
 
-def _convert(source: Path, goal: Path, name: str) -> None:
+def _convert(source: Path, goal: Path, name: str, progress: Progress | None) -> None:
     """Convert in another process into a folder beside the goal, and move it there at once: another
     process that does the same finds a whole folder or none."""
     if find_spec("gguf") is None:
         raise NotLoaded(f"{name} is a GGUF file, which needs the package gguf: run {INSTALL}.")
     goal.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="making-", dir=goal.parent) as workspace:
-        _run_converter(source.resolve(), Path(workspace), name)
+        _run_converter(source.resolve(), Path(workspace), name, progress)
         if goal.exists() and not is_complete(goal):
             shutil.rmtree(goal, ignore_errors=True)
         try:
@@ -129,7 +137,7 @@ def _convert(source: Path, goal: Path, name: str) -> None:
             Path(workspace).mkdir()  # for TemporaryDirectory to remove
 
 
-def _run_converter(source: Path, workspace: Path, name: str) -> None:
+def _run_converter(source: Path, workspace: Path, name: str, progress: Progress | None) -> None:
     """Raises NotLoaded with what the converting process answers where it fails."""
     process = child_process.start(
         f"{__package__}.gguf_conversion",
@@ -140,12 +148,18 @@ def _run_converter(source: Path, workspace: Path, name: str) -> None:
         stdin=subprocess.DEVNULL,
         text=True,
     )
+    end, answer = time.monotonic() + SECONDS, None
     try:
-        answer = process.communicate(timeout=SECONDS)[0]
-    except subprocess.TimeoutExpired:
-        raise NotLoaded(
-            f"Converting {name} did not end within {SECONDS:.0f} seconds; choose another model."
-        ) from None
+        while answer is None:
+            if time.monotonic() > end:
+                raise NotLoaded(
+                    f"Converting {name} did not end within {SECONDS:.0f} seconds; choose another "
+                    "model."
+                )
+            with suppress(subprocess.TimeoutExpired):
+                answer = process.communicate(timeout=POLL_INTERVAL)[0]
+            if progress is not None:
+                progress(*_written(workspace / "model.safetensors"))
     finally:
         if process.poll() is None:
             child_process.kill(process)
@@ -156,3 +170,17 @@ def _run_converter(source: Path, workspace: Path, name: str) -> None:
         )
     if problem := json.loads(answer)["problem"]:
         raise NotLoaded(problem)
+
+
+def _written(file: Path) -> tuple[int, int]:
+    """How many bytes of a safetensors file are written, and how many it will have; (0, 0) before
+    its header stands there."""
+    try:
+        with file.open("rb") as stream:
+            begin = 8 + int.from_bytes(stream.read(8), "little")
+            header = json.loads(stream.read(begin - 8))
+        size = file.stat().st_size
+    except (OSError, ValueError):
+        return 0, 0
+    ends = (entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__")
+    return size, begin + max(ends, default=0)

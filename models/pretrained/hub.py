@@ -200,7 +200,7 @@ def locate(where: str, progress: Progress | None = None) -> Path:
         return _from_hub(where, progress)
     folder = Path(where).expanduser()
     if (file := gguf.gguf_file(folder)) is not None:
-        return gguf.converted(file, file.name)
+        return gguf.converted(file, file.name, progress=progress)
     if not folder.is_dir():
         raise NotLoaded(f"There is no folder {where}; check the path.")
     return folder
