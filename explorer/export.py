@@ -26,6 +26,9 @@ from explorer.html_export import (
 from explorer.html_export.document_spec import DocumentSpec
 from explorer.html_export.html import document
 from explorer.html_export.request import ExportRequest
+from explorer.panels import spec
+from explorer.panels.document import document as panel_document
+from explorer.state import cache
 from models import registry
 from models.recording import Recording
 
@@ -43,7 +46,6 @@ VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "positions": matrix_pages.positions,
     "residual": matrix_pages.residual,
     "summary": matrix_pages.summary,
-    "lookup": matrix_pages.lookup,
 }
 # The choices that a view takes, by the names that they have in the address of its page.
 CHOICES = {
@@ -57,7 +59,6 @@ CHOICES = {
     "positions": ("stream",),
     "residual": ("stream", "write"),
     "summary": ("attention", "sum_what", "sum_layer"),
-    "lookup": ("attention", "layer", "head", "look_temperature"),
 }
 OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
 DRAWN = heads.AS  # how a head is drawn: the choice `view`
@@ -78,13 +79,18 @@ def page(
     """A view of a recording as one HTML document, interactive, that asks for nothing from
     elsewhere.
 
-    view: one of VIEWS. model: the recording's, loaded; it is loaded anew where None. other: what
+    view: one of VIEWS, or a panel such as "soft_lookup.temperature", whose choices are its
+    arguments. model: the recording's, loaded; it is loaded anew where None. other: what
     stands beside it, in those of OF_TWO. target: what was typed for a decoder to read. link: the
     address of a Headlight that the file shall lead back to. choices: as in the address of the page,
     such as layer=1. Raises ValueError for a view or a choice that is not there.
     """
-    view, told = chosen(view, choices)
     loaded = registry.load(recording.model.name) if model is None else model
+    if "." in view:
+        words = {name: str(value) for name, value in choices.items()}
+        run = cache.adopt(recording, loaded)
+        return panel_document([spec.from_words(view, run, words)], link)
+    view, told = chosen(view, choices)
     draw = partial(VIEWS[view], other=other) if view in OF_TWO else VIEWS[view]
     return document(draw(ExportRequest(recording, loaded, told, target)), link)
 

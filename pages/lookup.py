@@ -1,61 +1,104 @@
-"""Lookup: is attention a lookup, or messages on a graph?"""
+"""Concepts: attention as a soft lookup, as messages, its scores, its circuits and its scale."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
-from explorer.layout import current_recording
+from explorer.layout import current_recording, output
 from explorer.layout.controls import pick, subject
+from explorer.layout.head_selection import choose
+from explorer.panels import circuits, soft_lookup
 from explorer.state import event_log, models, url_state
 from explorer.state.cache import Run
-from explorer.text import soft_lookup
-from explorer.views.lookup import circuits, messages, qk_variants, scale
-from explorer.views.lookup.page_state import choose
-from explorer.views.lookup.soft_lookup import show
 
-WAYS = {
-    "Hard": "Soft or hard?",
+VIEWS = {
+    "Hard": "Soft lookup",
     "Graph": "Messages",
-    "Three": "Three constructions",
-    "Words": "Words in, words out",
+    "Three": "Three kinds of scores",
+    "Words": "QK & OV",
     "Scale": "Why the scale",
 }
-SCALED = "q and k: each head’s brought to a mean square of 1 a component, heads side by side"
+TIMES = ("0.5", "1", "1.5", "2", "3", "5")
+LAYOUTS = ("Arcs", "Circle")
 
 
 @event_log.fragment
 def explore(source: Run) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
-    ):
-        st.subheader(
-            "Is attention a lookup, or messages on a graph?", anchor=False, width="content"
-        )
-        way = pick("Look at it as", WAYS, "look_at", bare=True)
+    view = pick("View", VIEWS, "look_at", bare=True)
     on = subject(source)
-    # On a phone behind what follows.
-    with st.container(horizontal=True, vertical_alignment="bottom", key="after-look"):
-        shown = None if way == "Scale" else choose(on, way != "Three", way == "Hard")
-    if not on.attention.opens and way != "Graph":
-        st.info(soft_lookup.CLOSED.format(models.markdown_name(source.model)))
-    elif shown is None:
-        scale.panel(on, on.caption(SCALED))
+    at = choose(on, view == "Hard")
+    name, state = on.attention.name, st.session_state
+    if view == "Hard":
+        make = partial(soft_lookup.temperature, source, *at, temperature(), name)
+        output.show_panel(make, "temperature")
+        output.show_panel(partial(soft_lookup.heads, source, *at[:2], name), "lookup heads")
+    elif view == "Graph":
+        with st.popover("View"):
+            st.select_slider(
+                "Edges from … × the uniform weight", TIMES, key="look_rule", persist_state="session"
+            )
+            pick("Layout", LAYOUTS, "look_layout")
+            pick("Weights of", {"One": "This head", "Mean": "Mean of the layer"}, "look_heads")
+        layout, mean = state.look_layout.lower(), state.look_heads == "Mean"
+        make = partial(
+            soft_lookup.messages, source, *at, float(state.look_rule), layout, mean, name
+        )
+        output.show_panel(make, "messages")
+    elif view == "Three":
+        with st.popover("View"):
+            pick("Show", {"Weights": "After the softmax", "Scores": "Before it"}, "look_before")
+        make = partial(soft_lookup.scoring, source, *at[:2], state.look_before, name)
+        output.show_panel(make, "scoring")
+    elif view == "Scale":
+        output.show_panel(partial(soft_lookup.scale, source, name), "scale")
     else:
-        {
-            "Hard": show,
-            "Graph": messages.show,
-            "Three": qk_variants.show,
-            "Words": circuits.show,
-        }[way](shown)
+        show_circuits(source, at, name)
     url_state.write()
 
 
-for name, options in (
-    ("look_at", tuple(WAYS)),
-    ("look_before", tuple(qk_variants.BEFORE)),
-    ("look_as", tuple(circuits.AS)),
+def show_circuits(source: Run, at: tuple[int, int, int], name: str) -> None:
+    """The circuits of the head on the selected words, or on a word that is typed."""
+    state, recording = st.session_state, source.recording()
+    with st.popover("View"):
+        pick("Value of the key", {"Bare": "Bare word", "Here": "In this text"}, "look_as")
+        pick("Keys", {"Text": "In this text", "All": "In the vocabulary"}, "look_keys")
+        st.text_input("Any other word", key="typed word", on_change=take_word, args=(source.model,))
+    key = url_state.whole_number("look_key", len(recording.attention[0].allowed[0]))
+    word = url_state.whole_number("look_word", recording.model.n_vocab)
+    scope = (state.look_as == "Here", state.look_keys == "All")
+    make = partial(circuits.circuits, source, *at, key, word, *scope, name)
+    output.show_panel(make, "circuits")
+
+
+def take_word(model: str) -> None:
+    """The first token of what was typed."""
+    first = models.first_token(model, st.session_state["typed word"].strip())
+    st.session_state.look_word = "" if first is None else str(first[0])
+
+
+def temperature() -> float:
+    """The temperature of the address, 1 where it says none that is on the slider."""
+    try:
+        value = float(st.session_state.look_temperature.replace("∞", "inf"))
+    except ValueError:
+        value = 1.0
+    known = value in (0, float("inf")) or soft_lookup.COLDEST <= value <= soft_lookup.HOTTEST
+    st.session_state.look_temperature = f"{value if known else 1:g}"
+    return value if known else 1.0
+
+
+for choice, options in (
+    ("look_at", tuple(VIEWS)),
+    ("look_rule", TIMES),
+    ("look_layout", LAYOUTS),
+    ("look_heads", ("One", "Mean")),
+    ("look_before", ("Weights", "Scores")),
+    ("look_as", ("Bare", "Here")),
+    ("look_keys", ("Text", "All")),
 ):
-    url_state.one_of(name, options)
+    url_state.one_of(choice, options)
 explore(current_recording.read_current())

@@ -5,6 +5,7 @@
 import { bus } from "./bus.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
+import { slide } from "./panel_layout.js";
 import { large } from "./presenter_panels.js";
 import { charted } from "./presenter_panels_words.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
@@ -144,6 +145,7 @@ const about = (picture, shown) =>
 /** A picture's own view in large type, undefined where it has none. @param {Picture} picture */
 function inLarge(picture) {
   const view = viewOf(rootOf(picture));
+  if (view?.name === "panel") return undefined;
   if (view) return large(view);
   const chart = picture?.querySelector(".js-plotly-plot");
   return chart ? charted(chart) : undefined;
@@ -183,6 +185,8 @@ function present(view) {
   free();
   plate.replaceChildren();
   plate.classList.remove("large");
+  const panel = picture && viewOf(rootOf(picture));
+  if (panel?.name === "panel") return presentPanel(view, panel);
   const whole = is(picture, ".tour");
   const shown = picture && !whole ? inLarge(picture) : undefined;
   view.large = shown;
@@ -200,6 +204,16 @@ function present(view) {
   if (whole) return bus.tell({ presenter: true });
   const room = [head.getBoundingClientRect().bottom, caption.getBoundingClientRect().top];
   fill(view, picture, room, [width, height]);
+}
+
+/** A panel: its finding, its figures in large type, and what they are of. @param {View} view @param {View} panel */
+function presentPanel(view, panel) {
+  const { header } = panel;
+  view.shown = about(view.picture, undefined);
+  view.head.textContent = header.finding || header.title;
+  view.caption.textContent = header.caption.join(" · ");
+  view.board.classList.remove("clear");
+  slide(panel, view.plate);
 }
 
 /**

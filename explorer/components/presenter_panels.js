@@ -4,7 +4,6 @@
 
 import { bus } from "./bus.js";
 import { chance, fixed, num, share, short } from "./number_format.js";
-import { called, soften } from "./soft_lookup_curve.js";
 import { claim, curves, heads, ladder, looks, paths, plane } from "./presenter_panels_words.js";
 import { grown, hypotheses, moved, split, vector } from "./presenter_panels_rest.js";
 import { permitted, unfold } from "./codec.js";
@@ -189,41 +188,6 @@ const VIEWS = {
   },
   "paths walk": plane,
   "paths around": paths,
-  lookup({ header, blocks, temperature }) {
-    const weights = soften(blocks, temperature);
-    const best = most(weights);
-    const rows = header.keys.map((label, at) => ({
-      label,
-      values: [weights[at]],
-      texts: [blocks.allowed[at] ? num(weights[at], 3) : "not allowed"],
-      on: at === best,
-    }));
-    const told = `${quoted(header.label)} takes ${quoted(header.keys[best])} with ${num(weights[best], 3)}`;
-    const panels = [bars({ columns: ["weight"], rows, what: "tokens" })];
-    return { says: `At T = ${called(temperature)}, ${told}`, panels };
-  },
-  graph({ header, blocks, held }) {
-    const right = header.sources || header.labels;
-    const weights = header.labels.map(() => right.map(() => 0));
-    blocks.weights.forEach((weight, at) => (weights[blocks.queries[at]][blocks.keys[at]] = weight));
-    const row = held >= 0 ? held : (blocks.queries[0] ?? 0);
-    const key = most(weights[row] || []);
-    const value = weights[row]?.[key] ?? 0;
-    return {
-      says: `${quoted(header.labels[row])} hears most from ${quoted(right[key])} (${share(value)})`,
-      panels: [
-        {
-          kind: "lines",
-          left: header.labels,
-          right,
-          sides: ["listens", "speaks"],
-          weights,
-          held: row,
-          mark: [key, share(value)],
-        },
-      ],
-    };
-  },
   "lens grid": ladder,
   bars({ header }) {
     const two = header.rows.some(({ behind }) => behind !== null);

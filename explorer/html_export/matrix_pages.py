@@ -1,5 +1,5 @@
 """Pages whose picture is one matrix, or a few beside each other, as files: positions, residual
-stream, summaries, soft lookup."""
+stream, summaries."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.analysis import head_naming, soft_lookup, summaries
-from explorer.analysis.attention import Axes
+from explorer.analysis import summaries
 from explorer.analysis.caption import caption
 from explorer.analysis.residual import WRITES, write_grid
 from explorer.analysis.summaries import rollout
 from explorer.components import matrix
 from explorer.components.figure_caption import Picture
-from explorer.components.soft_lookup import COLDEST, HOTTEST
 from explorer.html_export.document_spec import FIRST, DocumentSpec, View
 from explorer.html_export.request import ExportRequest
 
@@ -72,51 +70,6 @@ def summary(asked: ExportRequest) -> DocumentSpec:
         "summaries",
         [matrix.MatrixPanel("", _allowed(values, attention.allowed), 0.0, float(values.max()))],
         (axes.rows, axes.keys, axes.sides),
-    )
-
-
-def lookup(asked: ExportRequest) -> DocumentSpec:
-    """A head's soft weights beside those of a hard lookup. Choices: attention, layer, head,
-    look_temperature.
-
-    Raises ValueError for a model that does not give its scores, and for a temperature that the page
-    does not have.
-    """
-    recording, attention = asked.recording, asked.attention()
-    if not attention.opens:
-        raise ValueError(f"{recording.model.name} gives its weights but not its scores")
-    layer, head = (asked.whole(name, n) for name, n in zip(("layer", "head"), attention.q.shape))
-    if layer is None or head is None:
-        best = max(head_naming.describe(recording, attention), key=head_naming.clarity)
-        layer, head = best.layer, best.head
-    temperature = _temperature(str(asked.choices.get("look_temperature") or 1))
-    scores, allowed = attention.scores[layer, head], attention.allowed
-    axes: Axes = asked.axes(attention)
-    panels = [
-        matrix.MatrixPanel(
-            title, _allowed(soft_lookup.tempered_softmax(scores, allowed, at), allowed), 0.0, 1.0
-        )
-        for title, at in ((f"Soft, temperature {temperature:g}", temperature), ("Hard", 0.0))
-    ]
-    return _sheet(
-        asked,
-        f"Soft and hard lookup: layer {layer}, head {head}",
-        "lookup",
-        panels,
-        (axes.rows, axes.keys, axes.sides),
-    )
-
-
-def _temperature(value: str) -> float:
-    try:
-        temperature = float(value)
-    except ValueError:
-        temperature = float("nan")
-    if temperature in (0, float("inf")) or COLDEST <= temperature <= HOTTEST:
-        return temperature
-    raise ValueError(
-        f"look_temperature is {value!r}; it can be 0, inf or a number from {COLDEST:g} to "
-        f"{HOTTEST:g}"
     )
 
 

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
 from explorer import export
 from explorer.components import image_export
 from explorer.layout import current_recording
+from explorer.panels.document import document, python
+from explorer.panels.spec import Panel
 from explorer.state import cache, models, url_state
 from explorer.state.cache import Run
 from explorer.text import python_snippets
@@ -225,6 +227,7 @@ class _MenuState(threading.local):
         self.files: dict[str, File] = {}
         self.numbers: tuple[str, Sequence[Run], python_snippets.More] | None = None
         self.more: tuple[list[str], list[str]] = ([], [])
+        self.panels: list[Panel] = []
 
 
 _menu_state = _MenuState()
@@ -233,11 +236,18 @@ _menu_state = _MenuState()
 def begin() -> None:
     """Forget what the last run offered."""
     _menu_state.files, _menu_state.numbers, _menu_state.more = {}, None, ([], [])
+    _menu_state.panels = []
 
 
 def offer(label: str, name: str, mime: str, make: Callable[[], Any]) -> None:
     """Put a file of the page into the menu, in place of one of the same name."""
     _menu_state.files[name] = File(label, name, mime, make)
+
+
+def offer_panel(panel: Panel) -> None:
+    """Put a panel of the page into the menu: its file and its Python stand in the place of those of
+    the page's view."""
+    _menu_state.panels.append(panel)
 
 
 def offer_numbers_code(
@@ -282,8 +292,13 @@ def fill(room: Any, page: str) -> None:
         _menu_state.numbers,
         _menu_state.more,
     )
+    panels = _menu_state.panels
     begin()
     if not room.open:
+        return
+    if panels:
+        with room:
+            _fill_from_panels(panels, files, page)
         return
     out = page_export(page)
     with room:
@@ -312,6 +327,22 @@ def fill(room: Any, page: str) -> None:
             else _numbers(*numbers_code[1:], extra_code)
         )
         st.code(code, language="python", wrap_lines=True, height=240)
+
+
+def _fill_from_panels(panels: Sequence[Panel], files: Sequence[File], page: str) -> None:
+    """The menu of a page made of panels."""
+    st.markdown("**Pictures of this page**")
+    image_export.show("export pictures")
+    st.markdown("**Numbers and pages**")
+    with st.container(horizontal=True, gap="small"):
+        for at, file in enumerate(files):
+            _button(literal(file.label), file, f"export {at}")
+        name = f"{panels[0].file}.html"
+        link = f"{base_address(page)}{page}?{urlencode(url_state.link_parameters())}"
+        html = File("One HTML file", name, "text/html", partial(document, tuple(panels), link))
+        _button(html.label, html, "export panels")
+    st.markdown("**Reproduce in Python**")
+    st.code(python(panels), language="python", wrap_lines=True, height=240)
 
 
 def lines(out: PageExport, page: str, extra_code: python_snippets.More = ((), ())) -> str:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import streamlit as st
 
 from explorer.analysis.csv import Cells, Columns, count_cells, to_csv
+from explorer.components import panel as panel_component
 from explorer.layout import export_menu
+from explorer.panels.spec import Panel
+from explorer.state import url_state
 from explorer.state.cache import record
 from explorer.text import glossary
+from explorer.text.markdown_escape import literal
 from models.edits import Edit
 from models.recording import to_npz
 
@@ -123,3 +128,28 @@ def _evaluated(columns: Columns | Callable[[], Columns]) -> Columns:
 def _has_fractions(values: Cells) -> bool:
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     return kind == "f" or (not kind and any(isinstance(value, float) for value in values))
+
+
+# A panel on a page.
+
+
+def show_panel(make: Callable[[], Panel], key: str) -> Panel | None:
+    """Draw the panel that a function makes, with its table below it, and offer its files. Where it
+    cannot be made, its reason stands in its place, and None is returned."""
+    try:
+        panel = make()
+    except ValueError as reason:
+        st.info(literal(str(reason)))
+        return None
+    panel_component.draw(panel, key, partial(_take_selection, key))
+    export_menu.offer_panel(panel)
+    with_table(panel.table, (panel.title, *panel.caption), panel.file)
+    return panel
+
+
+def _take_selection(key: str) -> None:
+    """Put what was pressed in a panel into the choices of the address."""
+    chosen = st.session_state[key].get("select") or {}
+    for name, value in chosen.items():
+        if name in url_state.names():
+            st.session_state[name] = str(value)

@@ -18,7 +18,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state import garbage_collection
-from explorer.state.models import DEFAULT_MODEL, handle
+from explorer.state.models import DEFAULT_MODEL, adopt_model, handle
 from explorer.state.scheduling import (
     LARGE_BYTES,
     POLL_INTERVAL,
@@ -462,6 +462,15 @@ def run_of(recording: Recording) -> Run:
     function to call back."""
     ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
     return Run(recording.model.name, recording.text, recording.edits, ids)
+
+
+def adopt(recording: Recording, loaded: Any) -> Run:
+    """The run of a recording in hand and its loaded model, both kept in memory."""
+    adopt_model(loaded)
+    run = run_of(recording)
+    key = ("recording", run.model, loaded.card.fingerprint, run.text, run.edits, run.target)
+    get(key, lambda: recording)
+    return run
 
 
 def _model_output(recording: Recording, method: str, *arguments: Any) -> Any:

@@ -178,6 +178,12 @@ def handle(name: str) -> Any:
     return loading.result
 
 
+def adopt_model(loaded: Any) -> None:
+    """Keep a model that a caller of the library loaded, under its own name."""
+    with _handles_lock:
+        _handles.setdefault(loaded.card.name, loaded)
+
+
 def is_loaded(name: str) -> bool:
     """True for a model in memory."""
     return name in _handles

@@ -142,6 +142,7 @@ lookup = PageParameters(
     look_heads="One",
     look_before="Weights",
     look_as="Bare",
+    look_keys="Text",
     look_key=OF_TEXT,
     look_word=OF_MODEL,
 )

@@ -1,0 +1,237 @@
+// @ts-check
+// Drawing primitives of figures, written as SVG: for the screen, with parts that can be pressed and
+// cells as one image, and for a file, where all is vector and stands by itself.
+
+import { css, wordAt } from "./theme.js";
+
+/** @typedef {import("./theme.js").Look} Look */
+/**
+ * Styles of a text: size in letters, weight, colour, anchor, rotation, and the room it may take.
+ * @typedef {{ size?: number, bold?: boolean, fill?: string, anchor?: "start" | "middle" | "end",
+ *   turn?: number, room?: number, halo?: boolean, alpha?: number }} TextStyle
+ */
+
+const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** Text as XML; what XML cannot hold becomes the replacement character. @param {any} value */
+export const escaped = (value) =>
+  `${value}`
+    .replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
+    .replace(/[&<>"]/g, (c) => MARKS[/** @type {keyof typeof MARKS} */ (c)]);
+
+/** An element; undefined attributes are left out. @param {string} name @param {Record<string, any>} attributes @param {string} [inside] */
+export function element(name, attributes, inside = "") {
+  const list = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  const written = list.map(([key, value]) => ` ${key}="${escaped(value)}"`).join("");
+  return inside ? `<${name}${written}>${inside}</${name}>` : `<${name}${written}/>`;
+}
+
+/** A coordinate with one decimal. @param {number} value */
+const at = (value) => `${+value.toFixed(1)}`;
+
+// Widths of letters as a share of the type size, where no canvas measures them.
+const NARROW = /[iIjl.,:;!'|()[\] ft]/;
+const WIDE = /[mwMW@%\u1100-\uffff]/u;
+/** @param {string} text */
+const estimate = (text) =>
+  [...text].reduce(
+    (sum, letter) => sum + (NARROW.test(letter) ? 0.33 : WIDE.test(letter) ? 0.95 : 0.58),
+    0,
+  );
+
+/** @type {CanvasRenderingContext2D | null | undefined} */
+let ruler;
+/** @type {Map<string, number>} */
+const widths = new Map();
+
+/** The width of a text, in type sizes. @param {string} text @param {boolean} bold @param {string} font */
+export function widthOf(text, bold, font) {
+  if (ruler === undefined)
+    ruler = typeof document === "undefined" ? null : document.createElement("canvas").getContext("2d"); // prettier-ignore
+  if (!ruler) return estimate(text);
+  const key = `${bold}${text}`;
+  let width = widths.get(key);
+  if (width === undefined) {
+    if (widths.size > 4000) widths.clear();
+    ruler.font = `${bold ? 650 : 450} 100px ${font}`;
+    width = ruler.measureText(text).width / 100;
+    widths.set(key, width);
+  }
+  return width;
+}
+
+/** What draws figures. `letter` is the type size in pixels. */
+export class Pen {
+  /** @param {Look} look @param {number} letter @param {boolean} screen */
+  constructor(look, letter, screen) {
+    this.look = look;
+    this.letter = letter;
+    this.screen = screen;
+    /** @type {string[]} */
+    this.parts = [];
+  }
+
+  /** @param {string} name @param {Record<string, any>} attributes @param {string} [inside] */
+  put(name, attributes, inside) {
+    this.parts.push(element(name, attributes, inside));
+  }
+
+  /** @param {string} text @param {TextStyle} [style] */
+  width(text, { size = 1, bold = false } = {}) {
+    return widthOf(text, bold, this.look.font) * size * this.letter;
+  }
+
+  /** A text cut to a width, with an ellipsis. @param {string} text @param {number} room @param {TextStyle} [style] */
+  cut(text, room, style) {
+    if (this.width(text, style) <= room) return text;
+    const letters = [...text];
+    let [low, high] = [0, letters.length];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (this.width(`${letters.slice(0, middle).join("")}…`, style) <= room) low = middle;
+      else high = middle - 1;
+    }
+    return `${letters.slice(0, low).join("")}…`;
+  }
+
+  /** A text in lines of at most so many pixels. @param {string} text @param {number} room @param {TextStyle} [style] */
+  lines(text, room, style) {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const last = lines[lines.length - 1];
+      const longer = last ? `${last} ${word}` : word;
+      if (!last || this.width(longer, style) <= room) lines[lines.length - 1] = longer;
+      else lines.push(word);
+    }
+    return lines.map((line) => this.cut(line, room, style));
+  }
+
+  /** A text whose middle line stands at y. @param {number} x @param {number} y @param {string} text @param {TextStyle} [style] */
+  text(x, y, text, style = {}) {
+    const { size = 1, bold, fill, anchor, turn, room, halo, alpha } = style;
+    const shown = room === undefined ? text : this.cut(text, room, style);
+    const ring = { stroke: this.look.paper, "stroke-width": 3, "paint-order": "stroke" };
+    const hint = shown !== text && this.screen ? element("title", {}, escaped(text)) : "";
+    this.put(
+      "text",
+      {
+        x: at(x),
+        y: at(y),
+        dy: "0.35em",
+        "font-size": at(size * this.letter),
+        "font-weight": bold ? 650 : undefined,
+        fill: fill ?? this.look.ink,
+        "fill-opacity": alpha,
+        "text-anchor": anchor,
+        transform: turn ? `rotate(${turn} ${at(x)} ${at(y)})` : undefined,
+        "xml:space": "preserve",
+        ...(halo ? { ...ring, "stroke-linejoin": "round" } : {}),
+      },
+      escaped(shown) + hint,
+    );
+  }
+
+  /** @param {number} x @param {number} y @param {number} width @param {number} height @param {Record<string, any>} style */
+  rect(x, y, width, height, style) {
+    this.put("rect", { x: at(x), y: at(y), width: at(Math.max(0, width)), height: at(height), ...style }); // prettier-ignore
+  }
+
+  /** @param {number[][]} points @param {string} stroke @param {Record<string, any>} [style] */
+  line(points, stroke, style = {}) {
+    const d = points.map(([x, y], i) => `${i ? "L" : "M"}${at(x)} ${at(y)}`).join("");
+    this.path(d, stroke, style);
+  }
+
+  /** @param {string} d @param {string} stroke @param {Record<string, any>} [style] */
+  path(d, stroke, style = {}) {
+    this.put("path", { d, fill: "none", stroke, "stroke-linejoin": "round", ...style });
+  }
+
+  /** A link from one point to another, level at both ends. @param {number[]} from @param {number[]} to @param {string} stroke @param {Record<string, any>} style */
+  link([x, y], [u, v], stroke, style) {
+    const bend = (u - x) * 0.45;
+    this.path(
+      `M${at(x)} ${at(y)}C${at(x + bend)} ${at(y)} ${at(u - bend)} ${at(v)} ${at(u)} ${at(v)}`,
+      stroke,
+      style,
+    );
+  }
+
+  /** @param {number} x @param {number} y @param {number} r @param {Record<string, any>} style */
+  circle(x, y, r, style) {
+    this.put("circle", { cx: at(x), cy: at(y), r: at(r), ...style });
+  }
+
+  /**
+   * Cells of one colour each; undefined for one that stays clear.
+   * @param {number[]} box x, y, width, height
+   * @param {number} rows
+   * @param {number} columns
+   * @param {(cell: number) => number | undefined} word the colour of the cell at row x columns + column
+   */
+  cells([x, y, width, height], rows, columns, word) {
+    if (!rows || !columns) return;
+    if (this.screen) {
+      const canvas = document.createElement("canvas");
+      Object.assign(canvas, { width: columns, height: rows });
+      const image = new ImageData(columns, rows);
+      const pixels = new Uint32Array(image.data.buffer);
+      for (let cell = 0; cell < pixels.length; cell++) pixels[cell] = word(cell) || 0;
+      canvas.getContext("2d")?.putImageData(image, 0, 0);
+      this.put("image", {
+        ...{ x: at(x), y: at(y), width: at(width), height: at(height) },
+        preserveAspectRatio: "none",
+        style: "image-rendering:pixelated",
+        href: canvas.toDataURL(),
+      });
+      return;
+    }
+    /** @type {Map<number, string[]>} */
+    const runs = new Map();
+    for (let row = 0; row < rows; row++)
+      for (let from = 0, to; from < columns; from = to) {
+        const colour = word(row * columns + from);
+        for (to = from + 1; to < columns && word(row * columns + to) === colour; ) to++;
+        if (colour === undefined) continue;
+        if (!runs.has(colour)) runs.set(colour, []);
+        runs.get(colour)?.push(`M${from} ${row}h${to - from}v1h${from - to}z`);
+      }
+    const scaled = `translate(${at(x)} ${at(y)}) scale(${width / columns} ${height / rows})`;
+    const paths = [...runs].map(([colour, list]) =>
+      element("path", { d: list.join(""), fill: css(colour) }),
+    );
+    this.put("g", { transform: scaled, "shape-rendering": "crispEdges" }, paths.join(""));
+  }
+
+  /** A scale of colours with its ends, the right end at x. @param {number} x @param {number} y @param {Uint32Array} words @param {string} low @param {string} high */
+  scale(x, y, words, low, high) {
+    const size = 0.8;
+    const right = x - this.width(high, { size });
+    const bar = [right - 6 * this.letter - 6, y - this.letter * 0.3];
+    this.text(right, y, high, { size });
+    this.cells([...bar, 6 * this.letter, 0.6 * this.letter], 1, 32, (i) => wordAt(words, i / 31));
+    this.text(bar[0] - 6, y, low, { size, anchor: "end" });
+  }
+
+  /**
+   * A part that can be pressed; in a file it is drawn and no more.
+   * @param {{ select: any[], label: string, pressed?: boolean }} what
+   * @param {() => void} draw
+   */
+  target({ select, label, pressed }, draw) {
+    if (!this.screen) return draw();
+    const outer = this.parts;
+    this.parts = [];
+    draw();
+    const attributes = {
+      class: "target",
+      role: "button",
+      tabindex: -1,
+      "aria-label": label,
+      "aria-pressed": `${Boolean(pressed)}`,
+      "data-select": JSON.stringify(select),
+    };
+    outer.push(element("g", attributes, this.parts.join("")));
+    this.parts = outer;
+  }
+}

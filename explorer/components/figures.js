@@ -1,0 +1,427 @@
+// @ts-check
+// Every kind of figure, drawn by a pen into a given width: one description for page, file and
+// presenter. Each function returns the height that it took.
+
+import { scale as along, ticks } from "./axis.js";
+import { fixed, num } from "./number_format.js";
+import { css, inkOn, wordAt } from "./theme.js";
+
+/** @typedef {import("./draw.js").Pen} Pen */
+/** @typedef {{ x: number, y: number, width: number, height?: number }} Box */
+/** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
+const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps };
+
+/**
+ * A figure below its title, its note below it. Returns the height.
+ * @param {Pen} pen
+ * @param {any} figure
+ * @param {Box} box
+ */
+export function figure(pen, figure, { x, y, width, height }) {
+  const { letter } = pen;
+  let top = y;
+  for (const line of figure.title ? pen.lines(figure.title, width, { bold: true }) : []) {
+    pen.text(x, top + 0.7 * letter, line, { bold: true });
+    top += 1.4 * letter;
+  }
+  if (figure.title) top += 0.4 * letter;
+  const left = height && height - (top - y);
+  top += KINDS[figure.kind](pen, figure, { x, y: top, width, height: left });
+  for (const line of figure.note ? pen.lines(figure.note, width, { size: 0.85 }) : []) {
+    pen.text(x, top + 0.8 * letter, line, { size: 0.85, alpha: 0.75 });
+    top += 1.25 * letter;
+  }
+  return top - y;
+}
+
+/** Whether text at these places has room beside each other: keep every so many. @param {number} step @param {number} size */
+const every = (step, size) => Math.max(1, Math.ceil(size / step));
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function matrix(pen, { rows, columns, values, low, high, signed, marks, sides, missing, digits, select }, { x, y, width, height }) { // prettier-ignore
+  const { letter, look } = pen;
+  const [m, n] = [rows.length, columns.length];
+  const words = signed ? look.two : look.one;
+  const share = (/** @type {number} */ value) =>
+    signed ? (value / (high || 1) + 1) / 2 : (value - low) / (high - low || 1);
+  const widest = (/** @type {string[]} */ list) =>
+    Math.min(8 * letter, Math.max(letter, ...list.map((each) => pen.width(each, { size: 0.9 }))));
+  const [down, across] = [widest(rows) + 0.5 * letter, widest(columns) + 0.5 * letter];
+  const legend = 1.6 * letter;
+  const roomX = (width - down) / n;
+  const roomY = height ? Math.max(2, (height - across - legend) / m) : Infinity;
+  const wide = Math.min(roomX, 3.2 * letter, Math.max(roomY, 0.4 * letter) * (n < m / 3 ? 4 : 1));
+  const high1 = Math.min(roomY, wide, 2.6 * letter);
+  const [left, top] = [x + down, y + legend + across];
+  const area = [left, top, n * wide, m * high1];
+  const ends = signed ? [num(-high, 2), num(high, 2)] : [num(low, 2), num(high, 2)];
+  pen.scale(Math.max(left + area[2], left + 9 * letter), y + 0.5 * letter, words, ends[0], ends[1]);
+  if (sides[0]) pen.text(x, y + legend + across - 0.5 * letter, `${sides[0]} ↓`, { size: 0.8, alpha: 0.75, room: down }); // prettier-ignore
+  if (sides[1]) pen.text(x, y + 0.5 * letter, `${sides[1]} →`, { size: 0.8, alpha: 0.75 });
+  const marked = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
+  const [skipX, skipY] = [every(wide, 0.95 * letter), every(high1, 0.95 * letter)];
+  const named = (/** @type {Set<number>} */ set, /** @type {number} */ at, /** @type {number} */ skip) => // prettier-ignore
+    set.has(at) || (at % skip === 0 && ![...set].some((one) => Math.abs(one - at) < skip));
+  columns.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
+    if (!named(marked[1], at, skipX)) return;
+    const bold = marked[1].has(at);
+    pen.text(left + (at + 0.5) * wide, top - 0.35 * letter, label, { size: 0.9, turn: -90, room: across, bold }); // prettier-ignore
+  });
+  rows.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
+    if (!named(marked[0], at, skipY)) return;
+    const bold = marked[0].has(at);
+    pen.text(left - 0.35 * letter, top + (at + 0.5) * high1, label, { size: 0.9, anchor: "end", room: down, bold }); // prettier-ignore
+  });
+  const id = `hatch-${Math.round(left)}-${Math.round(top)}`;
+  if (missing) hatch(pen, id);
+  pen.rect(area[0], area[1], area[2], area[3], {
+    fill: missing ? `url(#${id})` : "none",
+    stroke: look.border,
+  });
+  pen.cells(area, m, n, (cell) =>
+    Number.isNaN(values[cell]) ? undefined : wordAt(words, share(values[cell])),
+  );
+  if (high1 >= 1.3 * letter && wide >= 2.3 * letter)
+    for (let cell = 0; cell < m * n; cell++) {
+      if (Number.isNaN(values[cell])) continue;
+      const fill = inkOn(wordAt(words, share(values[cell])));
+      pen.text(left + ((cell % n) + 0.5) * wide, top + (Math.floor(cell / n) + 0.5) * high1, fixed(values[cell], digits), { size: 0.8, anchor: "middle", fill }); // prettier-ignore
+    }
+  for (const [row, column, text] of marks) {
+    const place = [left + column * wide, top + row * high1];
+    pen.rect(place[0], place[1], wide, high1, {
+      fill: "none",
+      stroke: look.primary,
+      "stroke-width": Math.max(2, letter / 6),
+    });
+    if (text) pen.text(place[0] + wide / 2, place[1] + high1 / 2, text, { size: 0.85, bold: true, anchor: "middle", halo: true }); // prettier-ignore
+  }
+  if (pen.screen) {
+    const first = marks[0] || [0, 0];
+    pen.rect(area[0], area[1], area[2], area[3], {
+      class: "cells",
+      fill: "transparent",
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "matrix",
+      "aria-label": `${m} by ${n} matrix; arrow keys read its cells`,
+      "data-cells": JSON.stringify([m, n, first[0], first[1]]),
+      "data-select": JSON.stringify(select),
+    });
+  }
+  return legend + across + area[3] + 0.5 * letter;
+}
+
+/** @param {Pen} pen @param {string} id */
+function hatch(pen, id) {
+  const size = { width: 6, height: 6, patternUnits: "userSpaceOnUse" };
+  const path = `<path d="M0 0V6" stroke="${pen.look.ink}" stroke-opacity="0.25"/>`;
+  pen.put("pattern", { id, ...size, patternTransform: "rotate(45)" }, path);
+}
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function bars(pen, { columns, rows, high, shared, mark, header, select }, { x, y, width, height }) {
+  const { letter, look } = pen;
+  const n = Math.max(1, columns.length);
+  const names = Math.min(0.4 * width, Math.max(letter * 2, ...rows.map((/** @type {any} */ row) => pen.width(row.label, { bold: row.selected })))) + 0.6 * letter; // prettier-ignore
+  const texts = columns.map((_, at) => Math.max(0, ...rows.map((row) => pen.width(row.texts[at] ?? "", { bold: true })))); // prettier-ignore
+  const track = Math.max(2 * letter, (width - names - texts.reduce((a, b) => a + b, 0)) / n - letter); // prettier-ignore
+  const largest = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at] || 0)))); // prettier-ignore
+  const top = largest.map((each) => high ?? (shared ? Math.max(...largest) : each));
+  const signed = columns.map((_, at) => rows.some((row) => row.values[at] < 0));
+  const head = columns.some(Boolean) || header ? 1.6 * letter : 0;
+  const pitch = Math.max(1.15 * letter, Math.min(1.9 * letter, height ? (height - head) / rows.length : Infinity)); // prettier-ignore
+  const starts = columns.map((_, at) => x + names + texts.slice(0, at).reduce((a, b) => a + b, 0) + at * (track + letter)); // prettier-ignore
+  if (header) pen.text(x + names - 0.6 * letter, y + 0.5 * letter, header, { size: 0.85, anchor: "end", alpha: 0.75 }); // prettier-ignore
+  columns.forEach((name, at) => pen.text(starts[at], y + 0.5 * letter, name, { size: 0.85, alpha: 0.75, room: track + texts[at] })); // prettier-ignore
+  rows.forEach((row, which) => {
+    const middle = y + head + (which + 0.5) * pitch;
+    const draw = () => {
+      if (pen.screen || row.selected)
+        pen.rect(x, middle - pitch / 2, width, pitch, {
+          class: "row",
+          fill: row.selected ? look.primary : "transparent",
+          "fill-opacity": 0.12,
+          rx: 4,
+        });
+      pen.text(x + names - 0.6 * letter, middle, row.label, { anchor: "end", room: names - 0.6 * letter, bold: row.selected }); // prettier-ignore
+      columns.forEach((_, at) => bar(row, at, which, middle));
+    };
+    if (select.length) pen.target({ select: [row.key], label: `${row.label} ${row.texts.join(" ")}`, pressed: row.selected }, draw); // prettier-ignore
+    else draw();
+  });
+  return head + rows.length * pitch + 0.3 * letter;
+
+  /** @param {any} row @param {number} at @param {number} which @param {number} middle */
+  function bar(row, at, which, middle) {
+    const [value, full] = [row.values[at], signed[at] ? track / 2 : track];
+    const zero = starts[at] + (signed[at] ? track / 2 : 0);
+    const length = Math.min(1, Math.abs(value) / top[at]) * full;
+    const thick = Math.min(pitch * 0.62, letter);
+    const place = value < 0 ? zero - length : zero;
+    if (signed[at]) pen.line([[zero, middle - pitch / 2], [zero, middle + pitch / 2]], look.border); // prettier-ignore
+    if (Number.isFinite(value))
+      pen.rect(place, middle - thick / 2, Math.max(length, value ? 1 : 0), thick, {
+        fill: value < 0 ? look.categorical[1] : look.primary,
+        "fill-opacity": row.selected || which === mark?.[0] ? 1 : 0.7,
+        rx: 2,
+      });
+    if (at === 0 && row.outline !== null)
+      pen.rect(zero, middle - thick / 2, (row.outline / top[at]) * full, thick, {
+        fill: "none",
+        stroke: look.categorical[1],
+        "stroke-width": 1.5,
+        "stroke-dasharray": "5 3",
+      });
+    const marked = mark && mark[0] === which && mark[1] === at;
+    pen.text(starts[at] + track + 0.4 * letter, middle, row.texts[at] ?? "", { bold: marked || row.selected, fill: marked ? look.primary : undefined }); // prettier-ignore
+  }
+}
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function tokenrow(pen, { tokens, weights, selected, select }, { x, y, width }) {
+  const { letter, look } = pen;
+  const size = 1.2;
+  const [pitch, gap] = [2.1 * letter, 0.25 * letter];
+  let [left, line] = [x, y];
+  tokens.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
+    const wide = Math.min(width, pen.width(token, { size }) + 0.6 * letter);
+    if (left > x && left + wide > x + width) [left, line] = [x, line + pitch];
+    const word = Number.isNaN(weights[at]) ? undefined : wordAt(look.one, weights[at]);
+    const place = left;
+    const draw = () => {
+      pen.rect(place, line, wide, pitch - gap, {
+        fill: word === undefined ? "transparent" : css(word),
+        stroke: at === selected ? look.ink : "none",
+        "stroke-width": 2,
+        rx: 4,
+      });
+      pen.text(place + wide / 2, line + (pitch - gap) / 2, token, { size, anchor: "middle", room: wide, bold: at === selected, fill: word === undefined ? undefined : inkOn(word) }); // prettier-ignore
+    };
+    const told = Number.isNaN(weights[at]) ? "not allowed" : fixed(weights[at], 2);
+    if (select.length) pen.target({ select: [`${at}`], label: `${token}: ${told}`, pressed: at === selected }, draw); // prettier-ignore
+    else draw();
+    left += wide + gap;
+  });
+  return line + pitch - y;
+}
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function links(pen, { left, right, sides, weights, selected, mark, select }, { x, y, width, height }) { // prettier-ignore
+  const { letter, look } = pen;
+  const most = Math.max(left.length, right.length);
+  const head = 1.6 * letter;
+  const pitch = Math.max(1.1 * letter, Math.min(1.9 * letter, height ? (height - head) / most : Infinity)); // prettier-ignore
+  const room = (/** @type {string[]} */ list) => Math.min(0.34 * width, Math.max(...list.map((each) => pen.width(each, { bold: true })))); // prettier-ignore
+  const number = mark ? pen.width(mark[1], { bold: true }) + 0.6 * letter : 0;
+  const [a, b] = [x + room(left) + 0.5 * letter, x + width - room(right) - number - 0.5 * letter];
+  const middle = (/** @type {number} */ at) => y + head + (at + 0.5) * pitch;
+  pen.text(a - 0.5 * letter, y + 0.5 * letter, sides[0], { size: 0.85, anchor: "end", alpha: 0.75 });
+  pen.text(b + 0.5 * letter, y + 0.5 * letter, sides[1], { size: 0.85, alpha: 0.75 });
+  const n = right.length;
+  const order = [...left.keys()].sort((p, q) => +(p === selected) - +(q === selected));
+  for (const q of order)
+    for (let k = 0; k < n; k++) {
+      const weight = weights[q * n + k];
+      if (!(weight >= 0.02)) continue;
+      const own = q === selected;
+      pen.link([a, middle(q)], [b, middle(k)], own ? look.primary : look.ink, {
+        "stroke-width": (1 + weight * letter * (own ? 0.5 : 0.25)).toFixed(1),
+        "stroke-opacity": (own ? Math.min(1, 0.35 + weight) : 0.06 + 0.25 * weight).toFixed(2),
+      });
+    }
+  left.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
+    const draw = () => {
+      if (pen.screen) pen.rect(x, middle(at) - pitch / 2, a - x, pitch, { class: "row", fill: "transparent" }); // prettier-ignore
+      pen.text(a - 0.5 * letter, middle(at), token, { anchor: "end", room: a - x, bold: at === selected, fill: at === selected ? look.primary : undefined }); // prettier-ignore
+    };
+    if (select.length) pen.target({ select: [`${at}`], label: `query ${token}`, pressed: at === selected }, draw); // prettier-ignore
+    else draw();
+  });
+  right.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
+    const on = mark && mark[0] === at;
+    pen.text(b + 0.5 * letter, middle(at), token, { room: room(right) + 1, bold: on, fill: on ? look.primary : undefined }); // prettier-ignore
+    if (on) pen.text(x + width, middle(at), mark[1], { anchor: "end", bold: true, fill: look.primary }); // prettier-ignore
+  });
+  return head + most * pitch;
+}
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function strips(pen, { strips: list, high }, { x, y, width }) {
+  const { letter, look } = pen;
+  const room = (/** @type {(strip: any) => string} */ of) => Math.max(0, ...list.map((strip) => pen.width(of(strip)))); // prettier-ignore
+  const sign = room((strip) => strip.sign) && letter;
+  const [names, texts] = [Math.min(0.3 * width, room((strip) => strip.label)), room((strip) => strip.text)]; // prettier-ignore
+  const pitch = 2 * letter;
+  const left = x + sign + names + 0.6 * letter;
+  const wide = width - sign - names - texts - 1.4 * letter;
+  list.forEach((strip, at) => {
+    const middle = y + (at + 0.5) * pitch;
+    const style = { bold: strip.selected };
+    pen.text(x, middle, strip.sign, style);
+    pen.text(left - 0.6 * letter, middle, strip.label, { ...style, anchor: "end", room: names + 1 });
+    const area = [left, middle - 0.75 * letter, wide, 1.5 * letter];
+    const { values } = strip;
+    pen.cells(area, 1, values.length, (i) => wordAt(look.two, (values[i] / high + 1) / 2));
+    pen.rect(area[0], area[1], area[2], area[3], { fill: "none", stroke: look.border });
+    pen.text(left + wide + 0.6 * letter, middle, strip.text, style);
+  });
+  return list.length * pitch;
+}
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width }) {
+  const { letter, look } = pen;
+  const wish = columns.map((name, at) => Math.max(pen.width(name, { size: 0.85 }), ...rows.map((row) => pen.width(row[at]))) + letter); // prettier-ignore
+  const all = wish.reduce((a, b) => a + b, 0);
+  const wide = wish.map((each) => (all > width ? (each * width) / all : each));
+  const start = wide.map((_, at) => x + wide.slice(0, at).reduce((a, b) => a + b, 0));
+  const pitch = 1.7 * letter;
+  columns.forEach((name, at) => pen.text(start[at], y + 0.6 * letter, name, { size: 0.85, alpha: 0.75, room: wide[at] })); // prettier-ignore
+  pen.line([[x, y + 1.4 * letter], [x + Math.min(all, width), y + 1.4 * letter]], look.border); // prettier-ignore
+  rows.forEach((row, which) => {
+    const middle = y + 1.4 * letter + (which + 0.5) * pitch;
+    const draw = () => {
+      pen.rect(x, middle - pitch / 2, Math.min(all, width), pitch, { class: "row", fill: which === selected ? look.primary : "transparent", "fill-opacity": 0.12, rx: 4 }); // prettier-ignore
+      row.forEach((text, at) => pen.text(start[at], middle, text, { room: wide[at] - 0.4 * letter, bold: which === selected })); // prettier-ignore
+    };
+    if (select.length) pen.target({ select: [keys[which]], label: row.join(", "), pressed: which === selected }, draw); // prettier-ignore
+    else draw();
+  });
+  return 1.4 * letter + rows.length * pitch + 0.4 * letter;
+}
+
+/** The figures of the frame on show, one below the other. @param {Pen} pen @param {any} steps @param {Box} box */
+function steps(pen, { frames, current }, { x, y, width, height }) {
+  let top = y;
+  for (const one of frames[current].figures) {
+    const fixed = frames[current].figures.filter((each) => each !== one && each.kind === "strips");
+    const taken = fixed.reduce((sum, { strips: list }) => sum + (2 * list.length + 3) * pen.letter, 0); // prettier-ignore
+    top += figure(pen, one, { x, y: top, width, height: height && height - taken }) + pen.letter;
+  }
+  return top - y - pen.letter;
+}
+
+const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
+
+/** @param {Pen} pen @param {any} chart @param {Box} box */
+function chart(pen, figure, { x, y, width, height: room = Infinity }) {
+  const { letter, look } = pen;
+  const height = Math.min(room, 0.66 * width, 24 * letter);
+  const { series, x_title, y_title, log_x, log_y, backwards, guides } = figure;
+  const finite = (/** @type {"x" | "y"} */ axis, /** @type {boolean} */ log) =>
+    series.flatMap((one) => [...one[axis]]).filter((value) => Number.isFinite(value) && (!log || value > 0)); // prettier-ignore
+  const range = (/** @type {number[]} */ list) => {
+    const [low, high] = [Math.min(...list), Math.max(...list)];
+    return low === high ? [low, low + 1] : [low, high];
+  };
+  const [xs, ys] = [range(finite("x", log_x)), range(finite("y", log_y))];
+  if (!log_y && ys[0] > 0 && ys[0] < 0.4 * ys[1]) ys[0] = 0;
+  const labels = ticks(ys[0], ys[1], log_y).map((value) => [value, num(value, 3)]);
+  const left = x + Math.max(...labels.map(([, text]) => pen.width(`${text}`, { size: 0.85 }))) + 0.8 * letter; // prettier-ignore
+  const names = Math.max(0, ...series.map((one) => pen.width([one.name, one.end].filter(Boolean).join(" "), { size: 0.9 }))); // prettier-ignore
+  const right = x + width - Math.min(0.35 * width, names + 0.8 * letter);
+  const [top, foot] = [y + (y_title ? 1.8 : 0.6) * letter, y + height - 3 * letter];
+  if (figure.square) even(xs, ys, (right - left) / (foot - top));
+  const across = along(backwards ? xs[1] : xs[0], backwards ? xs[0] : xs[1], left, right, log_x);
+  const up = along(ys[0], ys[1], foot, top, log_y);
+  if (y_title) pen.text(x, y + 0.6 * letter, y_title, { size: 0.85, alpha: 0.75 });
+  pen.text((left + right) / 2, y + height - 0.7 * letter, x_title, { size: 0.85, anchor: "middle", alpha: 0.75 }); // prettier-ignore
+  for (const [value, text] of labels) {
+    pen.line([[left, up(value)], [right, up(value)]], look.border, { "stroke-opacity": 0.7 }); // prettier-ignore
+    pen.text(left - 0.4 * letter, up(value), text, { size: 0.85, anchor: "end" });
+  }
+  const places = figure.ticks.length ? figure.ticks : ticks(xs[0], xs[1], log_x).map((value) => [value, num(value, 3)]); // prettier-ignore
+  let free = -Infinity;
+  for (const [value, text] of places) {
+    const half = pen.width(`${text}`, { size: 0.85 }) / 2;
+    if (across(value) - half < free) continue;
+    free = across(value) + half + 0.4 * letter;
+    pen.text(across(value), foot + 0.9 * letter, `${text}`, { size: 0.85, anchor: "middle" });
+  }
+  for (const [value, text] of guides) {
+    pen.line([[across(value), top], [across(value), foot]], look.ink, { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 }); // prettier-ignore
+    if (text) pen.text(across(value) + 4, top + 0.5 * letter, text, { size: 0.8, halo: true });
+  }
+  const rest = look.categorical.filter((each) => each !== look.primary);
+  let next = 0;
+  /** @type {{ y: number, one: any, colour: string }[]} */
+  const ends = [];
+  series.forEach((one, at) => {
+    const colour = one.main ? look.primary : rest[next++ % rest.length];
+    const points = [...one.x].map((value, i) => [value, one.y[i]]).filter(([, value]) => Number.isFinite(value) && (!log_y || value > 0)).map(([a, b]) => [across(a), up(b)]); // prettier-ignore
+    if (!points.length) return;
+    const width = { "stroke-width": one.main ? 2.5 : 1.5 };
+    if (one.shape === "points") for (const [a, b] of points) pen.circle(a, b, letter / 4, { fill: colour, "fill-opacity": 0.8 }); // prettier-ignore
+    else if (one.shape === "steps") for (const [i, [a, b]] of points.entries()) {
+      const next = points[i + 1]?.[0] ?? a + (a - (points[i - 1]?.[0] ?? a));
+      pen.rect(a, b, Math.max(1, next - a - 1), foot - b, { fill: colour, "fill-opacity": 0.7 });
+    } // prettier-ignore
+    else pen.line(points, colour, { ...width, "stroke-dasharray": DASHES[at % DASHES.length] });
+    ends.push({ y: points[points.length - 1][1], one, colour });
+  });
+  ends.sort((a, b) => a.y - b.y);
+  let last = -Infinity;
+  for (const { y: at, one, colour } of ends) {
+    const place = Math.max(at, last + 1.15 * letter);
+    last = place;
+    const text = [one.name, one.end].filter(Boolean).join(" ");
+    pen.text(right + 0.4 * letter, place, text, { size: 0.9, fill: colour, bold: one.main, halo: true, room: x + width - right - 0.4 * letter }); // prettier-ignore
+  }
+  return height;
+}
+
+/** One scale for both axes: distances compare in every direction. @param {number[]} x @param {number[]} y @param {number} shape */
+function even(x, y, shape) {
+  const [wide, high] = [x[1] - x[0] || 1, y[1] - y[0] || 1];
+  const [axis, span] = wide / high < shape ? [x, high * shape - wide] : [y, wide / shape - high];
+  axis[0] -= span / 2;
+  axis[1] += span / 2;
+}
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function graph(pen, { nodes, strengths, edges, layout, split, selected, select }, { x, y, width, height: room = Infinity }) { // prettier-ignore
+  const { letter, look } = pen;
+  const n = nodes.length;
+  const height = Math.min(room, Math.max(12, 1.6 * n) * letter);
+  /** @type {number[][]} */
+  const places = nodes.map((_, at) => {
+    if (split) {
+      const [first, of] = at < split ? [at, split] : [at - split, n - split];
+      return [x + (at < split ? 0.25 : 0.75) * width, y + ((first + 0.5) / of) * height];
+    }
+    if (layout === "arcs") return [x + 0.42 * width, y + ((at + 0.5) / n) * height];
+    const angle = (2 * Math.PI * at) / n - Math.PI / 2;
+    return [x + width / 2 + 0.36 * width * Math.cos(angle), y + height / 2 + (height / 2 - 2 * letter) * Math.sin(angle)]; // prettier-ignore
+  });
+  const top = Math.max(1e-9, ...edges.map((edge) => edge.weight));
+  const order = [...edges].sort((p, q) => +(p.target === selected) - +(q.target === selected));
+  for (const edge of order) {
+    const own = edge.target === selected;
+    const [[a, b], [c, d]] = [places[edge.source], places[edge.target]];
+    const style = {
+      "stroke-width": (0.6 + (letter / 3) * (edge.weight / top)).toFixed(1),
+      "stroke-opacity": (own ? 0.95 : 0.12 + 0.3 * (edge.weight / top)).toFixed(2),
+    };
+    const stroke = own ? look.primary : look.ink;
+    if (edge.source === edge.target) pen.path(`M${a} ${b - 3}a${letter / 2} ${letter / 2} 0 1 1 0 6`, stroke, style); // prettier-ignore
+    else if (layout === "arcs" && !split) {
+      const bend = Math.min(0.38 * width, Math.abs(d - b) * 0.55) * (d < b ? -1 : 1);
+      pen.path(`M${a} ${b}Q${a + bend} ${(b + d) / 2} ${c} ${d}`, stroke, style);
+    } else pen.line([[a, b], [c, d]], stroke, style); // prettier-ignore
+  }
+  const pitch = height / Math.max(1, split ? Math.max(split, n - split) : n);
+  nodes.forEach((token, at) => {
+    const [a, b] = places[at];
+    const on = at === selected;
+    const draw = () => {
+      pen.circle(a, b, letter / 2.6, { fill: css(wordAt(look.one, strengths[at])), stroke: on ? look.primary : look.ink, "stroke-width": on ? 3 : 1 }); // prettier-ignore
+      if (pitch < 0.8 * letter && !on && at % Math.ceil(letter / pitch)) return;
+      const west = split ? at < split : layout === "arcs" || a < x + width / 2;
+      pen.text(a + (west ? -0.8 : 0.8) * letter, b, token, { anchor: west ? "end" : "start", bold: on, halo: true, room: 0.3 * width, size: 0.95 }); // prettier-ignore
+    };
+    if (select.length) pen.target({ select: [`${at}`], label: token, pressed: on }, draw);
+    else draw();
+  });
+  return height;
+}

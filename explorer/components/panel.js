@@ -1,0 +1,194 @@
+// @ts-check
+// A panel on the page: its title, its finding, its figures, and further sentences; figures can be
+// pressed, read with the arrow keys, stepped through and taken along as files.
+
+import { element, Pen } from "./draw.js";
+import { figure } from "./figures.js";
+import { arrow, rove, stepped } from "./keys.js";
+import { fitted, letter, make, mount, redraw } from "./mount.js";
+import { fixed } from "./number_format.js";
+import { GAP, sheet, widths } from "./panel_layout.js";
+import style from "./panel.css.js";
+import { offer } from "./svg_export.js";
+
+/** @typedef {import("./mount.js").View} View */
+const TYPE = 0.9; // of the page's letters
+const PAUSE = 250; // milliseconds after the last step of a slider, before the address has it
+const PLAY = 700; // milliseconds a frame
+
+export default mount("panel", style, (view) => {
+  if (!view.same) {
+    view.figures = resolved(view.header.figures, view.blocks);
+    build(view);
+  }
+});
+
+/** Figures with their arrays in the place of the names of blocks. @param {any} value @param {Record<string, any>} blocks */
+function resolved(value, blocks) {
+  if (Array.isArray(value)) return value.map((each) => resolved(each, blocks));
+  if (value === null || typeof value !== "object") return value;
+  if (value.block !== undefined) return blocks[value.block];
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolved(one, blocks)])); // prettier-ignore
+}
+
+/** @param {View} view */
+function build(view) {
+  const { header, figures } = view;
+  const finding = make("p", { class: "finding", dir: "auto", role: "status" }, header.finding);
+  view.boxes = figures.map(() => make("div", "figure"));
+  const columns = figures.map((each, at) => make("div", "column", view.boxes[at], each.kind === "steps" && slider(view, at, finding))); // prettier-ignore
+  const gap = `${GAP * TYPE * letter()}px`;
+  const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
+  const tip = make("div", { class: "tip", role: "status" });
+  const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, line))); // prettier-ignore
+  redraw(view, [
+    header.title && make("h2", { dir: "auto" }, header.title),
+    finding,
+    row,
+    more,
+    tip,
+  ].filter(Boolean)); // prettier-ignore
+  view.tip = tip;
+  fitted(view, row, () => view.boxes.forEach((_, at) => paint(view, at)));
+  view.root.onclick = (/** @type {MouseEvent} */ event) => press(view, /** @type {Element} */ (event.target), event); // prettier-ignore
+  view.root.onkeydown = (/** @type {KeyboardEvent} */ event) => key(view, event);
+  view.root.onpointermove = (/** @type {PointerEvent} */ event) => hover(view, event);
+  view.root.onpointerleave = () => (tip.textContent = "");
+  offer(view, header.title, (look) => sheet(view, look));
+}
+
+/** @param {View} view @param {number} at */
+function paint(view, at) {
+  const box = view.boxes[at];
+  const size = TYPE * letter();
+  const width = widths(box.parentElement.parentElement.clientWidth, view.figures, size)[at];
+  const height = Math.max(22 * size, 0.5 * innerHeight);
+  const pen = new Pen(view.look, size, true);
+  const took = figure(pen, view.figures[at], { x: 0, y: 0, width, height });
+  const focus = focusOf(box);
+  box.parentElement.style.width = `${width}px`;
+  box.innerHTML = element("svg", { width, height: Math.ceil(took) + 2, role: "group", "aria-label": view.figures[at].title || view.header.title }, pen.parts.join("")); // prettier-ignore
+  const targets = [...box.querySelectorAll("g.target")];
+  rove(targets, { held: targets.findIndex((each) => each.getAttribute("aria-pressed") === "true") });
+  if (focus !== null) /** @type {any} */ (box.querySelectorAll("[tabindex]")[focus])?.focus();
+}
+
+/** Which part of a figure has the focus, null for none. @param {Element} box */
+function focusOf(box) {
+  const active = /** @type {any} */ (box.getRootNode()).activeElement;
+  const at = [...box.querySelectorAll("[tabindex]")].indexOf(active);
+  return at < 0 ? null : at;
+}
+
+// ---- pressing and reading ------------------------------------------------------------------------
+
+/** The figure that an element belongs to. @param {View} view @param {Element} target */
+function owner(view, target) {
+  const at = view.boxes.findIndex((/** @type {Element} */ box) => box.contains(target));
+  const whole = view.figures[at];
+  if (whole?.kind !== "steps") return whole;
+  const { figures } = whole.frames[whole.current];
+  return figures.find((/** @type {any} */ each) => each.select.length) || figures[0];
+}
+
+/** @param {View} view @param {Element} target @param {MouseEvent} [event] */
+function press(view, target, event) {
+  const cells = target.closest("[data-cells]");
+  if (cells && event) return choose(view, cells, cellUnder(cells, event));
+  const part = target.closest("[data-select]");
+  if (!part) return;
+  const values = JSON.parse(part.getAttribute("data-select") || "[]");
+  send(view, owner(view, part).select, values);
+}
+
+/** @param {View} view @param {string[]} names @param {any[]} values */
+const send = (view, names, values) =>
+  names.length && view.send("select", Object.fromEntries(names.map((name, i) => [name, values[i]])));
+
+/** @param {Element} cells @param {MouseEvent} event @returns {number[]} */
+function cellUnder(cells, event) {
+  const [m, n] = JSON.parse(cells.getAttribute("data-cells") || "[]");
+  const box = cells.getBoundingClientRect();
+  const inside = (/** @type {number} */ part, /** @type {number} */ of) => Math.max(0, Math.min(of - 1, Math.floor(part * of))); // prettier-ignore
+  return [
+    inside((event.clientY - box.top) / box.height, m),
+    inside((event.clientX - box.left) / box.width, n),
+  ];
+}
+
+/** @param {View} view @param {Element} cells @param {number[]} cell */
+function choose(view, cells, [row, column]) {
+  const matrix = owner(view, cells);
+  if (matrix.select.length) send(view, matrix.select, [`${row}`, `${column}`]);
+}
+
+/** @param {View} view @param {KeyboardEvent} event */
+function key(view, event) {
+  const target = /** @type {Element} */ (event.target);
+  const enter = event.key === "Enter" || event.key === " ";
+  if (target.matches("[data-cells]")) {
+    const [m, n, row, column] = JSON.parse(target.getAttribute("data-cells") || "[]");
+    const by = arrow(event);
+    if (enter) choose(view, target, [row, column]);
+    if (!by && !enter) return;
+    event.preventDefault();
+    const cell = by ? stepped([row, column], by, m, n) : [row, column];
+    target.setAttribute("data-cells", JSON.stringify([m, n, ...cell]));
+    tell(view, target, cell);
+  } else if (enter && target.matches("g.target")) {
+    event.preventDefault();
+    press(view, target);
+  }
+}
+
+/** @param {View} view @param {PointerEvent} event */
+function hover(view, event) {
+  const cells = /** @type {Element} */ (event.target).closest("[data-cells]");
+  if (cells) tell(view, cells, cellUnder(cells, event));
+  else view.tip.textContent = "";
+}
+
+/** Say a cell of a matrix beside it. @param {View} view @param {Element} cells @param {number[]} cell */
+function tell(view, cells, [row, column]) {
+  const { rows, columns, values, sides, missing, digits } = owner(view, cells);
+  const value = values[row * columns.length + column];
+  const named = (/** @type {number} */ side, /** @type {string} */ label) => `${sides[side]} ${label}`.trim(); // prettier-ignore
+  const number = Number.isNaN(value) ? missing || "–" : fixed(value, digits + 1);
+  view.tip.textContent = `${named(0, rows[row])} → ${named(1, columns[column])}: ${number}`;
+  const box = cells.getBoundingClientRect();
+  const root = view.root.getBoundingClientRect();
+  view.tip.style.left = `${box.left - root.left + ((column + 1) / columns.length) * box.width + 8}px`;
+  view.tip.style.top = `${box.top - root.top + (row / rows.length) * box.height - 8}px`;
+}
+
+// ---- frames --------------------------------------------------------------------------------------
+
+/** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
+function slider(view, at, finding) {
+  const steps = view.figures[at];
+  const last = steps.frames.length - 1;
+  const input = make("input", { type: "range", min: 0, max: last, value: steps.current, "aria-label": steps.title || steps.choice }); // prettier-ignore
+  const label = make("output", "", steps.frames[steps.current].label);
+  /** @type {any} */
+  let later;
+  const go = (/** @type {number} */ to) => {
+    steps.current = to;
+    input.value = `${to}`;
+    const frame = steps.frames[to];
+    label.textContent = frame.label;
+    input.setAttribute("aria-valuetext", frame.label);
+    if (frame.sentence) finding.textContent = frame.sentence;
+    paint(view, at);
+    clearTimeout(later);
+    later = setTimeout(() => send(view, [steps.choice], [frame.label]), PAUSE);
+  };
+  input.oninput = () => go(Number(input.value));
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const play = steps.plays && make("button", { type: "button", onclick: () => run(0) }, "Play"); // prettier-ignore
+  const run = (/** @type {number} */ to) => {
+    if (to > last || !view.root.isConnected) return;
+    go(to);
+    if (!still) setTimeout(run, PLAY, to + 1);
+  };
+  return make("div", "slider", play, input, label);
+}

@@ -1,0 +1,213 @@
+// @ts-check
+// Whole panels: the widths of their figures, a panel as a file, and a panel in type for the back row,
+// cut to the rows around what it speaks of.
+
+import { element, escaped, Pen } from "./draw.js";
+import { figure } from "./figures.js";
+import { FONT } from "./svg_export.js";
+
+/** @typedef {import("./mount.js").View} View */
+/** @typedef {import("./theme.js").Look} Look */
+
+const SHARE = [0.6, 0.4]; // of the width, for the main figure and its companion of another kind
+export const GAP = 2; // letters between figures
+const NARROW = 44; // letters of width below which figures stand one below the other
+
+/** How wide each figure may be. @param {number} width @param {any[]} figures @param {number} letter @param {number} [narrow] */
+export function widths(width, figures, letter, narrow = NARROW) {
+  if (figures.length === 1 || width < narrow * letter) return figures.map(() => width);
+  const unlike = figures.length === 2 && figures[0].kind !== figures[1].kind;
+  const share = unlike ? SHARE : figures.map(() => 1 / figures.length);
+  return share.map((part) => Math.floor(part * (width - (figures.length - 1) * GAP * letter)));
+}
+
+/**
+ * Figures side by side. Returns the height of the tallest.
+ * @param {Pen} pen
+ * @param {any[]} figures
+ * @param {import("./figures.js").Box} box
+ */
+function row(pen, figures, { x, y, width, height }) {
+  const wide = widths(width, figures, pen.letter, 0);
+  let [left, tallest] = [x, 0];
+  figures.forEach((one, at) => {
+    tallest = Math.max(tallest, figure(pen, one, { x: left, y, width: wide[at], height }));
+    left += wide[at] + GAP * pen.letter;
+  });
+  return tallest;
+}
+
+const WIDTH = 1000;
+const MARGIN = 24;
+
+/** The panel as one SVG with title and caption. @param {View} view @param {Look} look */
+export function sheet({ header, figures }, look) {
+  const pen = new Pen({ ...look, font: FONT }, 14, false);
+  const room = WIDTH - 2 * MARGIN;
+  let top = MARGIN;
+  for (const line of pen.lines(header.title, room, { size: 1.3, bold: true })) {
+    pen.text(MARGIN, top + 8, line, { size: 1.3, bold: true });
+    top += 24;
+  }
+  top += 12;
+  top += row(pen, figures, { x: MARGIN, y: top, width: room }) + 16;
+  for (const line of header.caption.flatMap((each) => pen.lines(each, room, { size: 0.8 }))) {
+    pen.text(MARGIN, top, line, { size: 0.8, alpha: 0.8 });
+    top += 15;
+  }
+  const height = Math.ceil(top + MARGIN - 10);
+  const paper = element("rect", { width: "100%", height: "100%", fill: look.paper });
+  const frame = {
+    xmlns: "http://www.w3.org/2000/svg",
+    width: WIDTH,
+    height,
+    viewBox: `0 0 ${WIDTH} ${height}`,
+    "font-family": FONT,
+    role: "img",
+  };
+  const title = element("title", {}, escaped(header.title));
+  return element("svg", frame, title + paper + pen.parts.join(""));
+}
+
+// ---- the back row --------------------------------------------------------------------------------
+
+/** Pixels of type that is read from the last row: 28 on a screen of 1280. */
+const least = () => Math.max(28, (28 * innerWidth) / 1280);
+const COLUMN = 18; // letters that a figure needs beside others
+const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figure, tried in turn
+
+/**
+ * Draw a panel's figures as large as their room allows, of each as many rows as fit in type for the
+ * back row.
+ * @param {View} view
+ * @param {HTMLElement} room
+ */
+export function slide({ figures: all, look }, room) {
+  const [width, height] = [room.clientWidth, room.clientHeight];
+  const beside = Math.max(1, Math.floor(width / (COLUMN * least())));
+  const figures = all.length > beside ? [...all.slice(0, beside - 1), all[all.length - 1]] : all;
+  const draw = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
+    const pen = new Pen(look, letter, true);
+    return { pen, took: row(pen, list, { x: 0, y: 0, width, height }) };
+  };
+  const fits = (/** @type {any[]} */ list, /** @type {number} */ letter) =>
+    draw(list, letter).took <= height;
+  const small = least();
+  const most = MOST.find((each) => fits(figures.map((one) => cut(one, each)), small));
+  const list = figures.map((one) => cut(one, most ?? MOST[MOST.length - 1]));
+  let [low, high] = most ? [small, 1.6 * small] : [12, small];
+  while (high - low > 0.5) {
+    const middle = (low + high) / 2;
+    if (fits(list, middle)) low = middle;
+    else high = middle;
+  }
+  room.innerHTML = element("svg", { width, height, role: "img" }, draw(list, low).pen.parts.join(""));
+}
+
+/** So many of n places, those nearest to what is to be kept. @param {number} n @param {number[]} keep @param {number} most */
+export function around(n, keep, most) {
+  const all = [...Array(n).keys()];
+  if (n <= most) return all;
+  const wanted = keep.filter((at) => at >= 0).slice(0, most);
+  const far = (/** @type {number} */ at) => Math.min(...wanted.map((one) => Math.abs(one - at)));
+  const near = all.sort((a, b) => (wanted.length ? far(a) - far(b) : 0) || a - b);
+  return near.slice(0, most).sort((a, b) => a - b);
+}
+
+/** A figure with at most so many rows. @param {any} one @param {number} most @returns {any} */
+const cut = (one, most) => CUTS[one.kind]?.(one, most) ?? one;
+
+/** A word on how much is shown. @param {string} note @param {number} shown @param {number} all */
+const noted = (note, shown, all) =>
+  [note, shown < all && `${shown} of ${all} rows`].filter(Boolean).join(" · ");
+
+/** Rows and columns of a flat array. @param {ArrayLike<number>} values @param {number} n @param {number[]} rows @param {number[]} columns */
+const picked = (values, n, rows, columns) =>
+  Float32Array.from(rows.flatMap((row) => columns.map((column) => values[row * n + column])));
+
+/** @type {Record<string, (figure: any, most: number) => any>} */
+const CUTS = {
+  matrix(figure, most) {
+    const { rows, columns, values, marks } = figure;
+    const down = around(rows.length, marks.map(([at]) => at), most); // prettier-ignore
+    const right = around(columns.length, marks.map(([, at]) => at), Math.max(most, 6)); // prettier-ignore
+    return {
+      ...figure,
+      note: noted(figure.note, down.length, rows.length),
+      rows: down.map((at) => rows[at]),
+      columns: right.map((at) => columns[at]),
+      values: picked(values, columns.length, down, right),
+      marks: marks
+        .map(([at, column, text]) => [down.indexOf(at), right.indexOf(column), text])
+        .filter(([at, column]) => at >= 0 && column >= 0),
+    };
+  },
+  links(figure, most) {
+    const { left, right, weights, selected, mark } = figure;
+    const key = mark ? [mark[0]] : [];
+    const one = left.length === right.length; // one text on both sides
+    const from = around(left.length, one ? [selected, ...key] : [selected], most);
+    const to = one ? from : around(right.length, key, most);
+    return {
+      ...figure,
+      note: noted(figure.note, from.length, left.length),
+      left: from.map((at) => left[at]),
+      right: to.map((at) => right[at]),
+      weights: picked(weights, right.length, from, to),
+      selected: from.indexOf(selected),
+      mark: mark && to.includes(mark[0]) ? [to.indexOf(mark[0]), mark[1]] : null,
+    };
+  },
+  bars(figure, most) {
+    const { rows, mark } = figure;
+    const size = ({ values }) => Math.max(...values.map(Math.abs));
+    const order = [...rows.keys()].sort(
+      (a, b) => rows[b].selected - rows[a].selected || size(rows[b]) - size(rows[a]) || a - b,
+    );
+    const kept = order.slice(0, most).sort((a, b) => a - b);
+    return {
+      ...figure,
+      note: noted(figure.note, kept.length, rows.length),
+      rows: kept.map((at) => rows[at]),
+      mark: mark && [kept.indexOf(mark[0]), mark[1]],
+    };
+  },
+  texttable(figure, most) {
+    const kept = around(figure.rows.length, [figure.selected], most);
+    return {
+      ...figure,
+      note: noted(figure.note, kept.length, figure.rows.length),
+      rows: kept.map((at) => figure.rows[at]),
+      keys: kept.map((at) => figure.keys[at]),
+      selected: kept.indexOf(figure.selected),
+    };
+  },
+  strips(figure, most) {
+    const chosen = figure.strips.flatMap(({ selected }, at) => (selected ? [at] : []));
+    const kept = around(figure.strips.length, chosen, most);
+    return { ...figure, strips: kept.map((at) => figure.strips[at]) };
+  },
+  graph(figure, most) {
+    const { nodes, edges, selected, split } = figure;
+    if (split || nodes.length <= most) return figure;
+    const near = edges.filter((edge) => edge.target === selected).map((edge) => edge.source);
+    const kept = around(nodes.length, [selected, ...near], most);
+    const place = (/** @type {number} */ at) => kept.indexOf(at);
+    return {
+      ...figure,
+      note: noted(figure.note, kept.length, nodes.length),
+      nodes: kept.map((at) => nodes[at]),
+      strengths: kept.map((at) => figure.strengths[at]),
+      edges: edges
+        .map((edge) => ({ ...edge, source: place(edge.source), target: place(edge.target) }))
+        .filter(({ source, target }) => source >= 0 && target >= 0),
+      selected: place(selected),
+    };
+  },
+  steps(figure, most) {
+    const { frames, current } = figure;
+    const now = { ...frames[current] };
+    now.figures = now.figures.map((/** @type {any} */ one) => cut(one, most));
+    return { ...figure, frames: [now], current: 0 };
+  },
+};

@@ -1,0 +1,144 @@
+"""The panel on a head's QK and OV circuit: which keys a query matches, and what attending to a key
+writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis import soft_lookup
+from explorer.analysis.formatting import signed
+from explorer.panels import spec
+from explorer.panels.selection import Selection, select
+from explorer.panels.spec import BarRow, Bars, Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.results import Circuits
+
+N_ROWS, N_LOWERED = 8, 4
+
+
+@dataclass(frozen=True)
+class CircuitWords:
+    """The ids of the word that is the query and of the one that is attended to."""
+
+    query: int
+    key: int
+
+
+@spec.panel
+def circuits(
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    token: int = 0,
+    source: int | None = None,
+    word: int | None = None,
+    in_context: bool = False,
+    whole_vocabulary: bool = False,
+    attention: str = "",
+) -> Panel:
+    """What a head's weights do with a query and a key.
+
+    source: the key, the one of the largest weight where None. word: the id of a word that takes
+    the place of both. in_context: the head's value of the key in this text in the place of its bare
+    embedding. whole_vocabulary: the keys that match, among all words. Raises ValueError for a
+    model that does not give its matrices.
+    """
+    selection = select(run, layer, head, token, attention)
+    words = sentences("circuits", "circuits")
+    model = selection.recording.model.name
+    if not models.shows_writes(selection.recording):
+        raise ValueError(words("not_given", model=models.title(model)))
+    place = (
+        soft_lookup.most_looked_at(selection.attention, *selection.at) if source is None else source
+    )
+    chosen = _words(selection, place, word)
+    ids = soft_lookup.text_words(
+        selection.recording, selection.attention, (chosen.query, chosen.key)
+    )
+    bare = cache.bare_circuits(selection.recording, selection.attention.name, (layer, head), ids)
+    at, writes = ids.index(chosen.key), bare
+    in_context = in_context and word is None
+    if in_context:
+        at, writes = (
+            0,
+            cache.circuits(selection.recording, selection.attention, (layer, head), (place,)),
+        )
+    query, key = models.labels(model, [chosen.query, chosen.key])
+    matches = _matches(selection, bare, ids.index(chosen.query), query, whole_vocabulary)
+    raised = _changes(selection, writes, at, key)
+    copies = soft_lookup.copy_counts(bare)
+    slots = {
+        "key": key,
+        "own": signed(float(writes.own[at]), 3),
+        "rank": f"{int(writes.own_rank[at]) + 1:,}",
+        "n_vocab": f"{selection.recording.model.n_vocab:,}",
+        "n": copies.n,
+        "among_first": copies.among_first,
+        "raised_count": copies.raised,
+    }
+    capabilities = models.capabilities(model)
+    is_read = capabilities.linear_readout and capabilities.logits == selection.attention.query
+    details = [*words.lines("details", **slots), words("here" if in_context else "bare")]
+    if not is_read:
+        details.append(words("other_readout"))
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding",
+            query=query,
+            match=matches.rows[0].label,
+            key=key,
+            raised=raised.rows[0].label,
+        ),
+        figures=(matches, raised),
+        table=soft_lookup.circuit_table(bare, lambda each: models.labels(model, each)),
+        details=tuple(details),
+        caption=(
+            words("caption_here" if in_context else "caption", layer=layer, head=head, key=key),
+        ),
+        file=f"L{layer}H{head}-circuits",
+    )
+
+
+def _words(selection: Selection, place: int, word: int | None) -> CircuitWords:
+    if word is not None:
+        return CircuitWords(word, word)
+    recording, attention = selection.recording, selection.attention
+    queries, keys = (recording.stream(each).ids for each in (attention.query, attention.key))
+    if not 0 <= place < len(keys):
+        raise ValueError(f"There is no token {place}; the last is {len(keys) - 1}.")
+    return CircuitWords(int(queries[min(selection.query, len(queries) - 1)]), int(keys[place]))
+
+
+def _matches(selection: Selection, found: Circuits, at: int, query: str, everywhere: bool) -> Bars:
+    """The keys that a query scores highest, in the text or in the vocabulary."""
+    words = sentences("circuits", "circuits")
+    near = soft_lookup.nearest_words(found, at, N_ROWS)
+    ids, scores = (
+        (found.key_ids[at][:N_ROWS], found.keys[at][:N_ROWS])
+        if everywhere
+        else (found.ids[near], found.among[at, near])
+    )
+    title = words("query_all" if everywhere else "query_here", query=query)
+    return Bars(title=title, columns=(words("score"),), rows=_rows(selection, ids, scores))
+
+
+def _changes(selection: Selection, found: Circuits, at: int, key: str) -> Bars:
+    """The logits that attending to a key raises most, and those that it lowers most."""
+    words = sentences("circuits", "circuits")
+    ids = np.concatenate([found.up_ids[at][:N_ROWS], found.down_ids[at][:N_LOWERED][::-1]])
+    logits = np.concatenate([found.up[at][:N_ROWS], found.down[at][:N_LOWERED][::-1]])
+    title = words("writes", key=key)
+    return Bars(title=title, columns=(words("logit"),), rows=_rows(selection, ids, logits))
+
+
+def _rows(selection: Selection, ids: np.ndarray, values: np.ndarray) -> tuple[BarRow, ...]:
+    labels = models.labels(selection.recording.model.name, ids)
+    return tuple(
+        BarRow(label, (float(value),), (signed(float(value), 3),), key=str(int(id)))
+        for label, id, value in zip(labels, ids, values)
+    )

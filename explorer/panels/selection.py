@@ -1,0 +1,75 @@
+"""One attention of a run with the head, the query and the key that are selected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis.attention import Axes, argmax_id, axes
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from models.recording import Attention, Recording
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A head of an attention and one of its queries, checked to be there."""
+
+    recording: Recording
+    attention: Attention
+    axes: Axes
+    layer: int
+    head: int
+    query: int
+
+    @property
+    def at(self) -> tuple[int, int, int]:
+        """(layer, head, query)."""
+        return self.layer, self.head, self.query
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The query's weights (key), NaN where it is not allowed."""
+        row = self.attention.pattern[self.at].astype(np.float64)
+        return np.where(self.attention.allowed[self.query], row, np.nan)
+
+    @property
+    def word(self) -> str:
+        """What the query is called."""
+        return self.axes.rows[self.query]
+
+    @property
+    def is_across(self) -> bool:
+        """True where rows and columns are two texts."""
+        return self.attention.query != self.attention.key
+
+
+def select(
+    run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = ""
+) -> Selection:
+    """A head and a query of a run; attention: its name, the first one where "". Raises ValueError
+    for what is not there."""
+    recording = run.recording()
+    names = [each.name for each in recording.attention]
+    if not names:
+        raise ValueError(f"{recording.model.name} shows no attention.")
+    if attention and attention not in names:
+        raise ValueError(f"There is no attention {attention!r}; there are {', '.join(names)}.")
+    chosen = recording.attention[names.index(attention) if attention else 0]
+    for name, value, count in zip(
+        ("layer", "head", "token"), (layer, head, token), chosen.pattern.shape
+    ):
+        if not 0 <= value < count:
+            raise ValueError(f"There is no {name} {value}; the last is {count - 1}.")
+    return Selection(recording, chosen, axes_of(recording, chosen), layer, head, token)
+
+
+def axes_of(recording: Recording, attention: Attention) -> Axes:
+    """What rows and columns are called; between two texts the last row has the name of the token
+    that the model would produce next."""
+    if attention.query == attention.key:
+        return axes(recording, attention)
+    last = len(recording.stream(attention.query).tokens) - 1
+    following = argmax_id(cache.logits(recording, attention.query, last))
+    return axes(recording, attention, *models.labels(recording.model.name, [following]))

@@ -1,0 +1,507 @@
+"""Panels on attention as a lookup: its temperature, its messages, its scores, its scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.analysis import evidence, soft_lookup
+from explorer.analysis.csv import Columns
+from explorer.analysis.formatting import fixed, percent, power, signed
+from explorer.panels import spec
+from explorer.panels.selection import Selection, select
+from explorer.panels.spec import (
+    BarRow,
+    Bars,
+    Chart,
+    Edge,
+    Figure,
+    Frame,
+    Graph,
+    Matrix,
+    Panel,
+    Series,
+    Steps,
+    Strip,
+    Strips,
+)
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+
+CONCEPT = "soft_lookup"
+N_ROWS = 12  # keys that are listed one by one
+COLDEST, HOTTEST = 0.01, 100.0  # of the slider, between exactly 0 and exactly infinity
+TEMPERATURES = (0.0, *np.logspace(-2, 2, 33).round(3).tolist(), float("inf"))
+
+
+# ---- soft and hard -------------------------------------------------------------------------------
+
+
+@spec.panel
+def temperature(
+    run: Run, layer: int = 0, head: int = 0, token: int = 0, t: float = 1.0, attention: str = ""
+) -> Panel:
+    """One query's row as a soft lookup at every temperature from 0 to infinity, beside the hard
+    lookup; `t`: the temperature on show.
+
+    Raises ValueError for a head, token or temperature that is not there, and for a model without
+    scores and values.
+    """
+    selection = select(run, layer, head, token, attention)
+    expect_values(selection)
+    if not (t in (0, float("inf")) or COLDEST <= t <= HOTTEST):
+        raise ValueError(f"The temperature is 0, infinite, or from {COLDEST} to {HOTTEST}.")
+    words = sentences(CONCEPT, "temperature")
+    order = _strongest_keys(selection)
+    steps = sorted({*TEMPERATURES, t})
+    lookups = [soft_lookup.lookup(selection.attention, *selection.at, each) for each in steps]
+    frames = tuple(
+        _temperature_frame(selection, each, found, order) for each, found in zip(steps, lookups)
+    )
+    curve = Chart(
+        title=words("curve"),
+        series=(
+            Series(
+                "",
+                np.array(steps[1:-1]),
+                np.array([each.relative for each in lookups[1:-1]]),
+                main=True,
+            ),
+        ),
+        x_title="temperature T",
+        y_title="|soft − hard| / |hard|",
+        log_x=True,
+        guides=((1.0, "T = 1"),),
+    )
+    current = steps.index(t)
+    slots = {"layer": layer, "head": head, "query": selection.word, "token": token}
+    return Panel(
+        title=words("title"),
+        finding=frames[current].sentence,
+        figures=(Steps(frames=frames, current=current, choice="look_temperature"), curve),
+        table=soft_lookup.row_table(selection.attention, *selection.at, t, selection.axes.keys),
+        details=words.lines("details"),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}H{head}-soft-lookup",
+    )
+
+
+def expect_values(selection: Selection) -> None:
+    """Raises ValueError for a model that gives its weights and nothing behind them."""
+    if not selection.attention.opens:
+        raise ValueError(
+            f"{models.title(selection.recording.model.name)} gives its attention weights, but no "
+            "scores and values, so this cannot be computed."
+        )
+
+
+def _strongest_keys(selection: Selection) -> list[int]:
+    """The keys that are listed, by weight, in the order of the text."""
+    allowed = np.flatnonzero(selection.attention.allowed[selection.query])
+    weights = selection.attention.pattern[selection.at][allowed]
+    return sorted(allowed[np.argsort(-weights, kind="stable")[:N_ROWS]].tolist())
+
+
+def _temperature_frame(
+    selection: Selection, t: float, found: soft_lookup.Lookup, order: Sequence[int]
+) -> Frame:
+    words = sentences(CONCEPT, "temperature")
+    scores = selection.attention.scores[selection.at]
+    allowed = selection.attention.allowed[selection.query]
+    weights = soft_lookup.tempered_softmax(scores, allowed, t)
+    rows = [
+        BarRow(
+            selection.axes.keys[key],
+            (float(weights[key]),),
+            (fixed(float(weights[key])),),
+            selected=key == found.key,
+            key=str(key),
+            outline=1.0 if key == found.key else None,
+        )
+        for key in order
+    ]
+    n_others = int(allowed.sum()) - len(order)
+    if n_others:
+        others = float(weights.sum() - weights[list(order)].sum())
+        rows.append(BarRow(words("rest", count=n_others), (others,), (fixed(others),), key=""))
+    vectors = {
+        "soft": found.z_soft,
+        "hard": found.z_hard,
+        "soft − hard": found.z_soft - found.z_hard,
+    }
+    high = max(float(np.abs(each).max()) for each in vectors.values()) or 1.0
+    strips = tuple(
+        Strip(name, vector, f"|·| {fixed(float(np.linalg.norm(vector)))}")
+        for name, vector in vectors.items()
+    )
+    query = selection.word
+    label = f"{t:g}" if np.isfinite(t) else "∞"
+    return Frame(
+        label,
+        (
+            Bars(title=words("weights", query=query), columns=("",), rows=tuple(rows), high=1.0),
+            Strips(title=words("vectors"), strips=strips, high=high),
+        ),
+        words(
+            "finding",
+            temperature=label,
+            query=query,
+            key=selection.axes.keys[found.key],
+            weight=fixed(float(weights[found.key])),
+            distance=percent(found.relative),
+        ),
+    )
+
+
+@spec.panel
+def heads(run: Run, layer: int = 0, head: int = 0, attention: str = "") -> Panel:
+    """How far every head's soft lookups are from hard ones, with all lookups as a histogram.
+
+    Raises ValueError for a model without scores and values, and for a text without a choice.
+    """
+    selection = select(run, layer, head, 0, attention)
+    expect_values(selection)
+    words = sentences(CONCEPT, "heads")
+    distances = cache.cached_for(
+        selection.recording,
+        (selection.attention.name, "soft lookup distances"),
+        lambda: soft_lookup.relative_distances(selection.attention),
+    )
+    ends = soft_lookup.extreme_heads(distances)
+    if ends is None:
+        raise ValueError(words("none"))
+    medians = soft_lookup.medians(distances)
+    count, near, median = soft_lookup.lookup_counts(distances)
+    (near_layer, near_head, near_median), (far_layer, far_head, far_median) = ends
+    layers, n_heads = medians.shape
+    matrix = Matrix(
+        title=words("matrix"),
+        select=("layer", "head"),
+        rows=tuple(f"layer {each}" for each in range(layers)),
+        columns=tuple(f"head {each}" for each in range(n_heads)),
+        values=medians,
+        high=soft_lookup.largest(medians),
+        marks=((layer, head, ""),),
+        sides=("layer", "head"),
+    )
+    counts, edges = np.histogram(distances[np.isfinite(distances)], bins=40)
+    histogram = Chart(
+        title=words("histogram"),
+        series=(Series("", edges[:-1], counts.astype(float), main=True, shape="steps"),),
+        x_title="|soft − hard| / |hard|",
+        y_title="lookups",
+        guides=((soft_lookup.LOOKUP_TOLERANCE, words("guide")),),
+    )
+    slots = {
+        "near_layer": near_layer,
+        "near_head": near_head,
+        "near_median": fixed(near_median),
+        "far_layer": far_layer,
+        "far_head": far_head,
+        "far_median": fixed(far_median),
+    }
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding",
+            count=f"{count:,}",
+            near=f"{near:,}",
+            tolerance=soft_lookup.LOOKUP_TOLERANCE,
+            median=fixed(median),
+        ),
+        figures=(matrix, histogram),
+        table=soft_lookup.heads_table(distances),
+        details=words.lines("details", **slots),
+        caption=(words("caption"),),
+        file="soft-lookup-heads",
+    )
+
+
+# ---- messages ------------------------------------------------------------------------------------
+
+
+@spec.panel
+def messages(
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    token: int = 0,
+    times: float = 2.0,
+    layout: str = "arcs",
+    mean: bool = False,
+    attention: str = "",
+) -> Panel:
+    """A head as a graph whose edges carry messages, and what one token receives.
+
+    times: edges have at least so many times the uniform weight of their row. layout: "arcs" or
+    "circle". mean: the mean of the layer's heads, which has weights and no messages. Raises ValueError for a head or token that is not there.
+    """
+    selection = select(run, layer, head, token, attention)
+    words = sentences(CONCEPT, "messages")
+    of, axes = selection.attention, selection.axes
+    weights = of.pattern[layer, head].astype(np.float64)
+    if mean:
+        weights = soft_lookup.mean_of_heads(of, layer)
+    edges = soft_lookup.edges(weights, of.allowed, times)
+    loud, loud_sum, mean_sum = soft_lookup.most_attended_key(weights)
+    key = int(np.where(of.allowed[token], weights[token], -1.0).argmax())
+    slots = {
+        "query": selection.word,
+        "key": axes.keys[key],
+        "weight": fixed(float(weights[token, key])),
+    }
+    figures: tuple[Figure, ...]
+    if of.opens and not mean:
+        received = soft_lookup.message_table(of, layer, head, token, axes.keys)
+        finding = words("finding", **slots, share=percent(float(received["share of z"][0])))
+        details = (
+            *words.lines("details", **_graph_slots(edges, axes.keys[loud], loud_sum, mean_sum)),
+            *_message_checks(selection),
+        )
+        row = _received(selection, received)
+    else:
+        finding = words("weights_only", **slots)
+        details = words.lines("details", **_graph_slots(edges, axes.keys[loud], loud_sum, mean_sum))
+        row = _received_weights(selection, weights[token])
+    figures = (_graph(selection, edges, times, layout), row)
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=figures,
+        table=soft_lookup.nodes(weights, of.allowed, times, axes.rows, axes.keys),
+        details=details,
+        caption=(words("caption", layer=layer, head="mean" if mean else head, times=f"{times:g}"),),
+        file=f"L{layer}{'' if mean else f'H{head}'}-messages",
+    )
+
+
+def _graph_slots(edges: soft_lookup.Edges, loud: str, loud_sum: float, mean: float) -> dict:
+    return {
+        "edges": f"{len(edges.weights):,}",
+        "allowed": f"{edges.allowed:,}",
+        "loud": loud,
+        "loud_sum": fixed(loud_sum),
+        "mean": fixed(mean),
+    }
+
+
+def _graph(selection: Selection, edges: soft_lookup.Edges, times: float, layout: str) -> Graph:
+    rows, keys = selection.axes.rows, selection.axes.keys
+    split = len(keys) if selection.is_across else 0
+    top = float(edges.weight_out.max()) or 1.0
+    strengths = [float(each) / top for each in edges.weight_out]
+    return Graph(
+        title=sentences(CONCEPT, "messages")("graph", times=f"{times:g}"),
+        select=("token",) if not split else (),
+        nodes=(*keys, *rows) if split else keys,
+        strengths=tuple(strengths + [0.0] * len(rows) if split else strengths),
+        edges=tuple(
+            Edge(int(key), int(query) + split, float(weight))
+            for query, key, weight in zip(edges.queries, edges.keys, edges.weights)
+        ),
+        layout=layout,
+        split=split,
+        selected=selection.query + split,
+    )
+
+
+def _received(selection: Selection, received: Columns) -> Bars:
+    words = sentences(CONCEPT, "messages")
+    rows = [
+        BarRow(
+            str(label).partition(" ")[2],
+            (float(weight), float(length), float(share)),
+            (fixed(float(weight)), fixed(float(length)), f"{signed(100 * float(share), 1)}%"),
+            key=str(label).partition(" ")[0],
+            selected=at == 0,
+        )
+        for at, (label, weight, length, share) in enumerate(
+            list(zip(*(received[name] for name in ("from", "weight", "|message|", "share of z"))))[
+                :N_ROWS
+            ]
+        )
+    ]
+    note = (
+        words("rest", count=len(received["from"]) - N_ROWS)
+        if len(received["from"]) > N_ROWS
+        else ""
+    )
+    return Bars(
+        title=words("row", query=selection.word),
+        note=note,
+        columns=("weight", "length", "share of z"),
+        rows=tuple(rows),
+        select=("source",) if selection.is_across else ("token",),
+    )
+
+
+def _received_weights(selection: Selection, weights: np.ndarray) -> Bars:
+    words = sentences(CONCEPT, "messages")
+    rows = tuple(
+        BarRow(
+            selection.axes.keys[key],
+            (float(weights[key]),),
+            (fixed(float(weights[key])),),
+            key=str(key),
+        )
+        for key in _strongest_keys(selection)
+    )
+    return Bars(title=words("row", query=selection.word), columns=("weight",), rows=rows, high=1.0)
+
+
+def _message_checks(selection: Selection) -> tuple[str, ...]:
+    """That the messages add up, to the head's output and to what attention wrote."""
+    words = sentences(CONCEPT, "messages")
+    length, error = soft_lookup.message_sum_error(selection.attention, *selection.at)
+    lines = [words("check", error=power(error, 2), length=fixed(length))]
+    if models.shows_writes(selection.recording):
+        outputs = cache.outputs(selection.recording)[selection.attention.name]
+        wrote = soft_lookup.output_error(
+            selection.recording, selection.attention, *outputs, selection.layer, selection.query
+        )
+        if wrote is not None:
+            lines.append(words("check_output", error=power(wrote, 2)))
+    return tuple(lines)
+
+
+# ---- three ways to score, and the scale ----------------------------------------------------------
+
+
+@spec.panel
+def scoring(
+    run: Run, layer: int = 0, head: int = 0, quantity: str = "Weights", attention: str = ""
+) -> Panel:
+    """x · x, q · q and the head's own q · k over all pairs of tokens.
+
+    quantity: "Weights" after the softmax or "Scores" before it. Raises ValueError for an attention
+    between two texts and for a model that does not give its vectors.
+    """
+    selection = select(run, layer, head, 0, attention)
+    words = sentences(CONCEPT, "scoring")
+    if selection.is_across:
+        raise ValueError(words("across"))
+    expect_values(selection)
+    x = soft_lookup.attention_input(selection.recording, selection.attention, layer)
+    if x is None:
+        raise ValueError(words("no_vectors", model=models.title(selection.recording.model.name)))
+    variants = soft_lookup.scoring_variants(x, selection.attention, layer, head)
+    pair = soft_lookup.most_asymmetric_pair(variants[2], selection.axes.special)
+    keys = selection.axes.keys
+    finding = words("symmetric")
+    if pair:
+        scores = variants[2].scores
+        finding = words(
+            "finding",
+            head=head,
+            query=keys[pair[0]],
+            key=keys[pair[1]],
+            forward=fixed(float(scores[pair])),
+            backward=fixed(float(scores[pair[::-1]])),
+        )
+    marks = ((pair[0], pair[1], ""), (pair[1], pair[0], "")) if pair else ()
+    figures = tuple(
+        _scores(
+            selection, words(name, asymmetry=fixed(variant.asymmetry)), variant, quantity, marks
+        )
+        for name, variant in zip(("naive", "query_only", "head_own"), variants)
+    )
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=figures,
+        table=soft_lookup.scoring_table(variants, keys, quantity),
+        details=words.lines(
+            "details",
+            naive_own=variants[0].own,
+            rows=variants[0].rows,
+            head_own_rows=variants[2].own,
+        ),
+        caption=(words("caption", layer=layer, head=head),),
+        file=f"L{layer}H{head}-scoring",
+    )
+
+
+def _scores(
+    selection: Selection,
+    title: str,
+    variant: soft_lookup.ScoringVariant,
+    quantity: str,
+    marks: tuple[tuple[int, int, str], ...],
+) -> Matrix:
+    is_scores = quantity == "Scores"
+    allowed = selection.attention.allowed
+    values = variant.scores if is_scores else np.where(allowed, variant.weights, np.nan)
+    return Matrix(
+        title=title,
+        rows=selection.axes.rows,
+        columns=selection.axes.keys,
+        values=values,
+        high=soft_lookup.largest(values) if is_scores else 1.0,
+        signed=is_scores,
+        marks=marks,
+        sides=("query", "key"),
+        missing="" if is_scores or allowed.all() else "not allowed",
+    )
+
+
+@spec.panel
+def scale(run: Run, attention: str = "") -> Panel:
+    """The variance of q · k by width, and what the softmax makes of it, with and without √d.
+
+    Raises ValueError for a model without queries and keys.
+    """
+    selection = select(run, attention=attention)
+    expect_values(selection)
+    words = sentences(CONCEPT, "scale")
+    random = soft_lookup.random_variance(evidence.gaussian)
+    own = cache.cached_for(
+        selection.recording,
+        ("scale, own", selection.attention.name),
+        lambda: soft_lookup.model_variance(selection.attention),
+    )
+    d_head = selection.recording.model.d_head
+    at = min(range(len(random.widths)), key=lambda each: abs(random.widths[each] - d_head))
+    width = random.widths[at]
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding",
+            width=width,
+            variance=power(float(random.variance[at])),
+            scaled=power(float(random.variance[at] / width)),
+        ),
+        figures=(
+            _by_width(words("variance"), soft_lookup.variance_lines(random, own), log_y=True),
+            _by_width(words("largest"), soft_lookup.largest_weight_lines(random, own)),
+        ),
+        table=soft_lookup.variance_table(random, own),
+        details=words.lines(
+            "details",
+            keys=f"{random.keys:.0f}",
+            raw=fixed(float(random.raw[at])),
+            divided=fixed(float(random.scaled[at])),
+            own_variance=power(float(own.variance[-1])),
+            own_width=own.widths[-1],
+        ),
+        caption=(words("caption"),),
+        file="scale",
+    )
+
+
+def _by_width(
+    title: str, lines: Sequence[tuple[str, Sequence[int], np.ndarray]], log_y: bool = False
+) -> Chart:
+    ticks = sorted({int(width) for _, widths, _ in lines for width in widths})
+    return Chart(
+        title=title,
+        series=tuple(
+            Series(name, np.array(widths, float), np.asarray(values, float), main=at == 0)
+            for at, (name, widths, values) in enumerate(lines)
+        ),
+        x_title="width d",
+        log_x=True,
+        log_y=log_y,
+        ticks=tuple((float(each), str(each)) for each in ticks),
+    )
