@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from explorer import analysis, text
@@ -30,9 +31,11 @@ from models.results import Sampling as Sampling
 from models.results import SeededSampling as SeededSampling
 
 if TYPE_CHECKING:
+    from explorer import panels as panels
     from explorer.export import page as page
+    from explorer.state.cache import Run as Run
 
-__all__ = ["__version__", "edits", "load", "names", "page", "record"]
+__all__ = ["Run", "__version__", "edits", "load", "names", "page", "panels", "record"]
 
 
 def record(
@@ -54,6 +57,16 @@ def record(
 def __getattr__(name: str) -> Any:
     """What is imported when it is first used: `page`, `notebook`, `claim_jobs`, modules of measures
     by their names, and modules of sentences by theirs with `_text` behind them."""
+    if name == "Run":
+        from explorer.state.cache import Run
+
+        return Run
+    if name == "panels":
+        from explorer import panels
+
+        for each in iter_modules(panels.__path__):
+            import_module(f"{panels.__name__}.{each.name}")
+        return panels
     if name == "page":
         from explorer.export import page
 

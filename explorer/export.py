@@ -27,7 +27,6 @@ from explorer.html_export.document_spec import DocumentSpec
 from explorer.html_export.html import document
 from explorer.html_export.request import ExportRequest
 from explorer.panels import spec
-from explorer.panels.document import document as panel_document
 from explorer.state import cache
 from models import registry
 from models.recording import Recording
@@ -86,11 +85,9 @@ def page(
     such as layer=1. Raises ValueError for a view or a choice that is not there.
     """
     loaded = registry.load(recording.model.name) if model is None else model
-    if "." in view:
-        words = {name: str(value) for name, value in choices.items()}
-        run = cache.adopt(recording, loaded)
-        return panel_document([spec.from_words(view, run, words)], link)
     view, told = chosen(view, choices)
+    if "." in view:
+        return _panel_page(recording, loaded, view, told, link)
     draw = partial(VIEWS[view], other=other) if view in OF_TWO else VIEWS[view]
     return document(draw(ExportRequest(recording, loaded, told, target)), link)
 
@@ -99,6 +96,8 @@ def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str
     """The view that is meant and its choices as words. Raises ValueError for a view that is not
     there, and for a choice that it does not take."""
     words = {name: str(value) for name, value in choices.items()}
+    if "." in view:  # a panel, which checks its choices itself
+        return view, words
     if words.get("view") in VIEWS:  # the address of Attention calls so how a head is drawn
         view = words.pop("view")
     if view not in VIEWS:
@@ -108,3 +107,13 @@ def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str
             f"the view {view} has no choice {other!r}; it has {', '.join(CHOICES[view])}"
         )
     return view, words
+
+
+def _panel_page(
+    recording: Recording, loaded: Model, name: str, choices: Mapping[str, str], link: str
+) -> str:
+    """A panel by its name, such as "soft_lookup.temperature", as a document."""
+    # Panels keep what they compute in the app's cache, which takes long to import.
+
+    panel = spec.from_words(name, cache.adopt(recording, loaded), choices)
+    return spec.document([panel], link)

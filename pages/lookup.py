@@ -69,8 +69,8 @@ def show_circuits(source: Run, at: tuple[int, int, int], name: str) -> None:
         st.text_input("Any other word", key="typed word", on_change=take_word, args=(source.model,))
     key = url_state.whole_number("look_key", len(recording.attention[0].allowed[0]))
     word = url_state.whole_number("look_word", recording.model.n_vocab)
-    scope = (state.look_as == "Here", state.look_keys == "All")
-    make = partial(circuits.circuits, source, *at, key, word, *scope, name)
+    scope = "context " * (state.look_as == "Here") + "vocabulary" * (state.look_keys == "All")
+    make = partial(circuits.circuits, source, *at, key, word, scope.strip(), name)
     output.show_panel(make, "circuits")
 
 

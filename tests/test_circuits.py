@@ -7,12 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import on_page
-from streamlit.testing.v1 import AppTest
 from tolerances import PASSED
 
-from explorer.components import codec
-from explorer.state import cache, models
 from models import own_model
 from models.own_model import OwnModel
 from models.pretrained import weight_conversion
@@ -89,36 +85,3 @@ def test_with_its_own_values_it_is_what_the_head_would_write_at_weight_one(
     for asked in (("self", 9, 0, ids), ("self", 0, 9, ids), ("cross", 0, 0, ids)):
         with pytest.raises(ValueError, match="no head"):
             small_decoder.circuits(*asked)
-
-
-@pytest.mark.slow
-def test_the_page_shows_the_circuits_of_the_words_that_are_asked_for() -> None:
-    from test_hf_models_on_pages import opened
-
-    text = "the cat sat on the mat"
-    recording = cache.record("decoder", text)
-    attention, stream = recording.attention[0], recording.streams[0]
-    asked = {"model": "decoder", "text": text, "look_at": "Words", "layer": "1", "head": "3"}
-
-    def bars(app: AppTest) -> list[dict]:
-        assert not app.exception
-        return [
-            codec.decode(each.proto.bytes)[0]["rows"]
-            for each in on_page(app)
-            if each.proto.component_name == "headlight.bars"
-        ]
-
-    query, key = int(stream.ids[3]), int(stream.ids[2])
-    among, keys, up, down = bars(opened("lookup", **asked, token="3", look_key="2"))
-    of = models.handle("decoder").circuits("self", 1, 3, (query, key))
-    assert [row["value"] for row in keys] == pytest.approx(of.keys[0].tolist(), abs=PASSED)
-    assert [row["value"] for row in up] == pytest.approx(of.up[1].tolist(), abs=PASSED)
-    assert [row["value"] for row in down] == pytest.approx(of.down[1].tolist(), abs=PASSED)
-    assert len(among) == len({int(id) for id in stream.ids})
-    *_, up, _ = bars(opened("lookup", **asked, token="3", look_key="2", look_as="Here"))
-    here = cache.circuits(recording, attention, (1, 3), (2,))
-    assert [row["value"] for row in up] == pytest.approx(here.up[0].tolist(), abs=PASSED)
-    word, _ = models.first_token("decoder", "house")
-    *_, up, _ = bars(opened("lookup", **asked, look_word=str(word)))
-    of = models.handle("decoder").circuits("self", 1, 3, (word,))
-    assert [row["value"] for row in up] == pytest.approx(of.up[0].tolist(), abs=PASSED)

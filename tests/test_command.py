@@ -82,10 +82,19 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["page", TEXT, "-o", "x.html", "--view", "paths", "--other", "twin-pre"], "one model"),
         *(
             (
-                ["page", TEXT, "-o", "x.html", "--view", "lookup", "-c", f"look_temperature={no}"],
-                f"look_temperature is '{no}'; it can be 0, inf or a number from 0.01 to 100",
+                [
+                    "page",
+                    TEXT,
+                    "-o",
+                    "x.html",
+                    "--view",
+                    "soft_lookup.temperature",
+                    "-c",
+                    f"t={no}",
+                ],
+                words,
             )
-            for no in ("x", "nan", "-1")
+            for no, words in (("x", "t is 'x'; it must be a number"), ("-1", "from 0.01 to 100"))
         ),
         (["page", TEXT, "-o", "/no/such/folder/x.html"], "No such file"),
         (["record", TEXT, "-o", "/no/such/folder/x.npz"], "No such file"),

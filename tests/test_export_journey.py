@@ -110,19 +110,11 @@ def _summed(recording: Recording) -> np.ndarray:
     return recording.attention[0].pattern.mean(axis=(0, 1))
 
 
-def _sharp(recording: Recording) -> np.ndarray:
-    """The weights of a head's scores, halved in temperature."""
-    scores = recording.attention[0].scores[1, 5].astype(float)
-    raised = np.exp((scores - scores.max(axis=-1, keepdims=True)) / 0.5)
-    return raised / raised.sum(axis=-1, keepdims=True)
-
-
 # Views of one matrix: what is chosen, and the numbers that it shows, or the first columns of them.
 OF_A_MATRIX = {
     "positions": ({}, _added),
     "residual": ({}, _turned),
     "summary": ({}, _summed),
-    "lookup": ({"layer": 1, "head": 5, "look_temperature": 0.5}, _sharp),
 }
 
 

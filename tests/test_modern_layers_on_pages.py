@@ -100,18 +100,6 @@ def test_every_view_is_about_this_model(
         assert not [each for each in NOT_SAID[family] if each in said(app)]
 
 
-def test_words_in_and_out_are_those_of_the_heads_matrices(modern: tuple[str, str]) -> None:
-    name, handle = modern[1], loaded(modern)
-    ids = handle.record(TEXT).streams[0].ids
-    asked = {"layer": "1", "head": "3", "token": "3", "look_key": "2", "look_at": "Words"}
-    app = clean(opened("lookup", model=name, text=TEXT, **asked))
-    _, keys, up, down = ([row["value"] for row in each["rows"]] for each in sent(app, "bars"))
-    of = handle.circuits("self", 1, 3, (int(ids[3]), int(ids[2])))
-    assert keys == pytest.approx(of.keys[0].tolist(), abs=PASSED)
-    assert up == pytest.approx(of.up[1].tolist(), abs=PASSED)
-    assert down == pytest.approx(of.down[1].tolist(), abs=PASSED)
-
-
 def test_parts_and_neurons_add_up_to_the_logit_on_screen(modern: tuple[str, str]) -> None:
     name, handle = modern[1], loaded(modern)
     recording = handle.record(TEXT)

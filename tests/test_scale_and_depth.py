@@ -67,14 +67,6 @@ def test_a_models_own_widths_are_its_heads_side_by_side() -> None:
     assert found.variance[0] == pytest.approx(first.var(axis=(1, 2)).mean())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["encoder", "translator"])
-def test_the_page_draws_both_by_width(model: str) -> None:
-    app = opened("lookup", look_at="Scale", model=model, text=TEXT)
-    assert len(app.get("plotly_chart")) == 2
-    assert "Why divide by √dₖ?" in said(app) and "This model’s" in said(app)
-
-
 def test_the_table_holds_every_width_of_both() -> None:
     attention = read_once("encoder").record(TEXT).attention[0]
     table = soft_lookup.variance_table(

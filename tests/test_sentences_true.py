@@ -17,9 +17,9 @@ from tolerances import PASSED, TOTAL, TWO_DECIMALS
 
 from explorer.analysis import evidence, residual, tour
 from explorer.analysis.evidence import FAILS, HOLDS, MEASURED
+from explorer.analysis.figures import StepResult, as_plain
 from explorer.analysis.formatting import matches_text, parse_number
 from explorer.analysis.tour import REACH_RATIO, TourContext, followed_pair
-from explorer.analysis.tour_figures import StepResult, panel_data
 from explorer.state.cache import Run
 from explorer.text import claims, quiz
 from explorer.text import tour as tour_text
@@ -90,7 +90,7 @@ def tour_is_true(of: TourContext) -> None:
         sentence = "".join(told)
         assert "{" not in sentence and len(sentence) <= 230, sentence
         assert all(len(each.split()) <= 25 for each in re.split(r"(?<=[.:;]) ", sentence)), sentence
-        drawn = text_in([panel_data(panel) for panel in shown.panels])
+        drawn = text_in([as_plain(each, {}) for each in shown.figures])
         assert any(told[1] in each.split(" ") or told[1] == each for each in drawn), step.id
         if step.id not in ("chain", "words"):  # a logarithm, and a share that is never 100%
             assert matches_text(figure(shown.number), _value(shown)), (step.id, told[1])
@@ -103,9 +103,9 @@ def _value(shown: StepResult) -> float:
 
 def before(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert 0 < number(shown.number) < 1, "a gradient fades"
-    network, attention = shown.panels[1].rows
+    network, attention = shown.figures[1].rows
     assert network.values == (int(slots["n"]) - 1,) and attention.values == (1,)
-    assert len(shown.panels[0].series) == 1, "a gradient is compared with no weight"
+    assert len(shown.figures[0].series) == 1, "a gradient is compared with no weight"
 
 
 def embed(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
@@ -166,7 +166,7 @@ def heads(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert far >= near - 0.05  # half of the one decimal that is written
     # The same, times APART.
     assert (far < REACH_RATIO * near + 0.08) if shown.variant else (far > REACH_RATIO * near - 0.08)
-    (bars,) = shown.panels
+    (bars,) = shown.figures
     labels = [row.label for row in bars.rows]
     assert {f"head {slots['best']}", f"head {slots['near']}"} <= set(labels), "both are shown"
 
@@ -188,7 +188,7 @@ def ffn(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
 def deep(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert number(shown.number) < 0.1, "without residual connections it is lost"
     assert 0.1 < number(slots["kept"]) < 10, "with them it is kept"
-    spoken = [one for one in shown.panels[0].series if one.on]
+    spoken = [one for one in shown.figures[0].series if one.main]
     assert [one.end for one in spoken] == [shown.number], "in the colour of the text's number"
 
 
@@ -206,10 +206,10 @@ def sphere(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert slots["where"].endswith(f"of layer {best.layer}") and shown.variant == ""
     assert matches_text(slots["short"], min(ends)) and matches_text(slots["long"], max(ends))
     assert number(slots["long"]) > number(slots["short"]), "it is no rotation alone"
-    (dials,) = shown.panels
+    (dials,) = shown.figures
     cut = f"{len(dials.dials)} of {len(own)} turns"
     assert (cut in dials.note) == (len(dials.dials) < len(own))
-    assert [one.text for one in dials.dials if one.on] == [shown.number]
+    assert [one.text for one in dials.dials if one.main] == [shown.number]
 
 
 def words(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
@@ -249,13 +249,13 @@ def loops(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
 
 
 def since(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
-    by_name = {row.label: row.values[0] for row in shown.panels[0].rows}
+    by_name = {row.label: row.values[0] for row in shown.figures[0].rows}
     assert shown.value == by_name[slots["most"]] == max(by_name.values())
     assert by_name[slots["least"]] == min(by_name.values()) and shown.variant == ""
 
 
 def pizza(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
-    measured = shown.panels[0]
+    measured = shown.figures[0]
     own = [measured.values[at][at] for at in range(5)]
     assert shown.value == pytest.approx(np.mean(own))
     assert measured.rows[int(np.argmax(own))] == slots["most"]

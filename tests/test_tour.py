@@ -93,7 +93,7 @@ def test_every_step_shows_its_number_on_its_picture(model: str) -> None:
         shown = header(app.run())
         assert not app.exception and shown["title"] == step.title
         number = shown["says"][1]
-        drawn = text_in(shown["panels"])
+        drawn = text_in(shown["figures"])
         assert number and any(number in text.split(" ") or number == text for text in drawn), (
             step.id
         )

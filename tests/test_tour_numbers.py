@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from explorer.analysis import tour
+from explorer.analysis.figures import StepResult
 from explorer.analysis.tour import TourContext, followed_pair, followed_word
-from explorer.analysis.tour_figures import StepResult
 from explorer.state import cache
 from explorer.state.cache import Run
 from explorer.views.tour.tour_inputs import seen_of
@@ -85,7 +85,7 @@ def test_what_changed_since_moves_the_words_by_what_its_edits_do(
         far = np.linalg.norm(last - plain.resid[-1], axis=1)[~plain.special]
         moved.append((far / np.linalg.norm(plain.resid[-1], axis=1)[~plain.special]).mean())
     assert shown.value == pytest.approx(max(moved), abs=1e-4)  # of numbers in 32 bits
-    assert len(shown.panels[0].rows) == len(edits)
+    assert len(shown.figures[0].rows) == len(edits)
 
 
 def test_words_waves_and_order(seen: dict[str, TourContext]) -> None:
@@ -128,7 +128,7 @@ def test_what_a_recurrent_network_forgets_is_its_gradient(seen: dict[str, TourCo
         slopes = [(last(h + step * e) - last(h - step * e)) / (2 * step) for e in np.eye(width)]
         left.append(np.linalg.norm(slopes))
     assert abs(tour.before(each).value / np.median(left) - 1) < 1e-5
-    steps = tour.before(each).panels[1]
+    steps = tour.before(each).figures[1]
     assert [row.values for row in steps.rows] == [(11.0,), (1.0,)], "both in steps"
 
 
@@ -151,12 +151,12 @@ def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, TourContext]
 def test_two_stages_a_stack_and_turns(seen: dict[str, TourContext]) -> None:
     for each in seen.values():
         shown = tour.stages(each)
-        (bars,) = shown.panels
+        (bars,) = shown.figures
         others = [row for row in bars.rows if row.label != shown.words["word"]]
         assert all(row.values[1] < 1e-5 for row in others), "the FFN knows one token"
         assert shown.value == max(row.values[0] for row in others) > 0.01
         turned = tour.sphere(each)
-        (dials,) = turned.panels
+        (dials,) = turned.figures
         stream = each.recording.streams[-1]
         token = followed_word(each, stream)
         best = max(dials.dials, key=lambda one: one.after[1])
@@ -204,7 +204,5 @@ def test_the_notes_own_sentence_is_measured(seen: dict[str, TourContext]) -> Non
     tokens = list(recording.streams[0].tokens)
     at = [tokens.index(word) for word in ("I", "love", "to", "eat", "pizza")]
     assert abs(shown.value - np.mean(recording.attention[0].pattern[..., at, at])) < 1e-6
-    measured, note = shown.panels
-    assert (
-        measured.rows == note.rows and sum(v is not None for row in note.values for v in row) == 6
-    )
+    measured, note = shown.figures
+    assert measured.rows == note.rows and np.isfinite(note.values).sum() == 6

@@ -25,27 +25,17 @@ from explorer.analysis.evidence import (
     state_before,
     text_places,
 )
-from explorer.analysis.findings import Finding
-from explorer.analysis.formatting import fixed, percent, plural, power, power_of_e
-from explorer.analysis.head_naming import MIN_REACH_SHARE
-from explorer.analysis.positions import match_tokens
-from explorer.analysis.soft_lookup import (
-    attention_input,
-    model_variance,
-    random_variance,
-    scoring_variants,
-)
-from explorer.analysis.tour_figures import (
+from explorer.analysis.figures import (
     BarRow,
     Bars,
     Box,
-    Curves,
-    Dial,
+    Chart,
     Dials,
-    Grid,
     Ladder,
-    Lines,
+    Links,
     Loops,
+    Matrix,
+    Rotation,
     Rung,
     Series,
     StepResult,
@@ -56,6 +46,16 @@ from explorer.analysis.tour_figures import (
     share,
     truncation_note,
     window,
+)
+from explorer.analysis.findings import Finding
+from explorer.analysis.formatting import fixed, percent, plural, power, power_of_e
+from explorer.analysis.head_naming import MIN_REACH_SHARE
+from explorer.analysis.positions import match_tokens
+from explorer.analysis.soft_lookup import (
+    attention_input,
+    model_variance,
+    random_variance,
+    scoring_variants,
 )
 from explorer.analysis.word_classes import is_word
 from models.edits import (
@@ -337,12 +337,11 @@ def chain(context: TourContext) -> StepResult:
             stream.tokens[at + 1],
             (float(np.exp(logprobs[at])),),
             (percent(float(np.exp(logprobs[at]))),),
-            tone="",
         )
         for at in range(min(n - 1, MOST_ROWS))
     ]
     likeliest = int(logprobs[: len(rows)].argmax())
-    rows.append(BarRow("all, multiplied", (0.0,), (number,), on=True))
+    rows.append(BarRow("all, multiplied", (0.0,), (number,), selected=True))
     bars = Bars(
         title="p(next | those before)",
         note=truncation_note(len(rows) - 1, n - 1, "tokens; the product is of all"),
@@ -389,7 +388,7 @@ def loops(context: TourContext) -> StepResult:
     cross = any(one.query != one.key for one in context.recording.attention)
     steps = [
         Box("make a query, a key and a value", f"{heads} heads"),
-        Box("store the key and the value", f"{number} numbers by now", on=True),
+        Box("store the key and the value", f"{number} numbers by now", selected=True),
         Box(
             "look the query up in all stored keys",
             f"{n * (n + 1) // 2 * layers * heads:,} scores in all",
@@ -448,7 +447,7 @@ def query_key_value(context: TourContext) -> StepResult:
             pair.keys.tokens[key],
             (float(products[key]), float(scores[key]), float(weights[key])),
             (fixed(products[key], 1), fixed(scores[key], 1), fixed(weights[key])),
-            on=key == pair.key,
+            selected=key == pair.key,
         )
         for key in map(int, chosen)
     )
@@ -476,14 +475,14 @@ def lookup(context: TourContext) -> StepResult:
     pattern = pair.attention.pattern[pair.layer, pair.head].astype(np.float64)
     weights = matrix(pattern[np.ix_(rows, keys)], pair.attention.allowed[np.ix_(rows, keys)])
     number = fixed(pair.weight)
-    lines = Lines(
+    lines = Links(
         title=f"Layer {pair.layer}, head {pair.head}",
         note=truncation_note(len(rows), len(pair.rows.tokens)),
         left=tuple(pair.rows.tokens[at] for at in rows),
         right=tuple(pair.keys.tokens[at] for at in keys),
         sides=("looks", "is looked at"),
         weights=weights,
-        held=int(np.flatnonzero(rows == pair.query)[0]),
+        selected=int(np.flatnonzero(rows == pair.query)[0]),
         mark=(int(np.flatnonzero(keys == pair.key)[0]), number),
     )
     distance = (
@@ -525,7 +524,7 @@ def scale(context: TourContext) -> StepResult:
             numbers(random.variance / np.array(wide)),
             fixed(random.variance[-1] / wide[-1], 2),
         ),
-        Series("this sentence", widths, numbers(variances), end_labels[0], on=True),
+        Series("this sentence", widths, numbers(variances), end_labels[0], main=True),
         Series(
             "this sentence, ÷ √dₖ",
             widths,
@@ -533,7 +532,7 @@ def scale(context: TourContext) -> StepResult:
             end_labels[1],
         ),
     )
-    curves = Curves(
+    curves = Chart(
         title="Variance of q · k, each of mean square 1",
         series=series,
         x_title="width of queries and keys, dₖ",
@@ -565,21 +564,20 @@ def match(context: TourContext) -> StepResult:
         "symmetric, Ux · Ux: 0",
         f"two matrices, q · k: {number}",
     )
-    grids: list[Grid] = []
+    grids: list[Matrix] = []
     for title, each in zip(titles, variants):
         scores = each.scores[np.ix_(visible, visible)]
         marks = ((row, column, ""), (column, row, "")) if row != column else ()
         grids.append(
-            Grid(
+            Matrix(
                 title,
                 "",
                 labels,
                 labels,
                 matrix(scores),
-                float(np.abs(scores).max()) or 1.0,
-                True,
-                marks,
-                bare=bool(grids),
+                high=float(np.abs(scores).max()) or 1.0,
+                signed=True,
+                marks=marks,
             )
         )
     forward_score, backward_score = (
@@ -640,7 +638,7 @@ def heads(context: TourContext) -> StepResult:
                 f"{mean_distance[head]:.1f}" if measurable[head] else "–",
                 *(() if output_shares is None else (percent(output_shares[head]),)),
             ),
-            on=head == farthest,
+            selected=head == farthest,
         )
         for head in map(int, window(len(pattern), (farthest, nearest), MOST_HEADS))
     )
@@ -651,7 +649,7 @@ def heads(context: TourContext) -> StepResult:
         note=truncation_note(len(bar_rows), len(pattern), "heads"),
         columns=columns[: len(bar_rows[0].values)],
         rows=bar_rows,
-        mark=([row.on for row in bar_rows].index(True), 0),
+        mark=([row.selected for row in bar_rows].index(True), 0),
     )
     head_words = {
         "best": str(farthest),
@@ -709,27 +707,26 @@ def kinds(context: TourContext) -> StepResult:
     else:
         cut = np.ix_(visible, visible)
         panels = (
-            Grid(
+            Matrix(
                 f"no mask: {number} looks ahead",
                 truncation_note(len(visible), len(pair.rows.tokens)),
                 labels,
                 labels,
                 matrix(unmasked[pair.layer, pair.head][cut]),
             ),
-            Grid(
+            Matrix(
                 "masked: 0% looks ahead",
                 truncation_note(len(visible), len(pair.rows.tokens)),
                 labels,
                 labels,
                 matrix(masked_pattern[cut], causal[cut].astype(bool)),
-                bare=True,
             ),
         )
     placeholders = {"n": str(len(causal)), "cells": str(int((~causal.astype(bool)).sum()))}
     return StepResult(number, ahead_share, panels, placeholders, pair.address(), variant)
 
 
-def _three_attentions(recording: Recording, number: str) -> tuple[Grid, ...]:
+def _three_attentions(recording: Recording, number: str) -> tuple[Matrix, ...]:
     """The three attentions of an encoder-decoder, each the mean of its heads."""
     titles = {
         "encoder self": f"encoder: {number} looks ahead",
@@ -742,7 +739,7 @@ def _three_attentions(recording: Recording, number: str) -> tuple[Grid, ...]:
         i, j = window(len(rows), (0,), 6), window(len(keys), (0,), 6)
         mean = attention.pattern.mean(axis=(0, 1), dtype=np.float64)[np.ix_(i, j)]
         grids.append(
-            Grid(
+            Matrix(
                 titles.get(attention.name, attention.name),
                 truncation_note(len(i), len(rows)),
                 tuple(rows[at] for at in i),
@@ -768,7 +765,7 @@ def pizza(context: TourContext) -> StepResult:
     value = float(np.diagonal(cut).mean())
     number = fixed(value)
     most = int(np.diagonal(cut).argmax())
-    measured_grid = Grid(
+    measured_grid = Matrix(
         f"measured: on average {number} on itself",
         f"Mean of {attention.pattern.shape[0] * attention.pattern.shape[1]} heads; the rest of "
         f"each row "
@@ -782,7 +779,7 @@ def pizza(context: TourContext) -> StepResult:
     note_matrix = np.full((5, 5), np.nan)
     np.fill_diagonal(note_matrix, 0.35)
     note_matrix[4, 4], note_matrix[4, 3] = 0.7, 0.5
-    note_grid = Grid(
+    note_grid = Matrix(
         "the note: most on itself",
         "Drawn from the note’s words, which give no numbers: “approximation only”. Hatched: "
         "it says nothing.",
@@ -791,7 +788,6 @@ def pizza(context: TourContext) -> StepResult:
         matrix(note_matrix),
         1.0,
         marks=tuple((each, each, "most") for each in range(4)) + ((4, 4, "top"), (4, 3, "strong")),
-        bare=True,
     )
     special = float(mean[np.ix_(places, np.flatnonzero(stream.special))].sum(axis=1).mean())
     placeholders = {"most": labels[most], "special": percent(special)}
@@ -851,7 +847,7 @@ def stages(context: TourContext) -> StepResult:
             stream.tokens[at],
             (float(attention_change[at]), float(ffn_change[at])),
             (share(attention_change[at]), share(ffn_change[at])),
-            on=at in (best, place),
+            selected=at in (best, place),
         )
         for at in map(int, visible)
     )
@@ -921,7 +917,7 @@ def ffn(context: TourContext) -> StepResult:
         title=f"{n_units} hidden units, layer {layer}",
         columns=("units",),
         rows=(
-            BarRow("above zero", (float(n_above),), (number,), on=True),
+            BarRow("above zero", (float(n_above),), (number,), selected=True),
             BarRow("zero or below", (float(n_units - n_above),), (str(n_units - n_above),)),
         ),
         mark=(0, 0),
@@ -934,7 +930,6 @@ def ffn(context: TourContext) -> StepResult:
         title="Those that write most, and the words they write towards",
         columns=("length",),
         rows=rows,
-        wide=True,
     )
     placeholders = {
         "word": stream.tokens[token],
@@ -979,7 +974,7 @@ def deep(context: TourContext) -> StepResult:
     number = power(float(without_residuals[0]), 2)
     kept_label = power(float(with_residuals[0]), 2)
     layers = numbers(np.arange(stack.layers, -1, -1))
-    curves = Curves(
+    curves = Chart(
         title=f"{stack.layers} layers, random weights, this sentence’s embeddings",
         note=f"At every layer the median of {stack.draws} draws.",
         series=(
@@ -989,7 +984,7 @@ def deep(context: TourContext) -> StepResult:
                 layers,
                 numbers(np.maximum(without_residuals[::-1], 1e-300)),
                 number,
-                on=True,
+                main=True,
             ),
         ),
         x_title="layer, from the last one back to the input",
@@ -1033,7 +1028,7 @@ def sphere(context: TourContext) -> StepResult:
     post = any(sublayer.after.endswith(".normed") for sublayer in sublayers)
     full = width if post else max(lengths[2] for _, lengths, _, _ in dials)
     chosen_dials = tuple(
-        Dial(
+        Rotation(
             label,
             lengths[0],
             (lengths[1], half_angle),
@@ -1113,7 +1108,8 @@ def since(context: TourContext) -> StepResult:
         raise Untestable("This model has these parts already, or runs in its own code.")
     most = max(shifts, key=lambda name: shifts[name])
     rows = tuple(
-        BarRow(name, (shift,), (share(shift),), on=name == most) for name, shift in shifts.items()
+        BarRow(name, (shift,), (share(shift),), selected=name == most)
+        for name, shift in shifts.items()
     )
     bars = Bars(
         title="How far the last vectors move when a part is exchanged after training",
@@ -1121,7 +1117,6 @@ def since(context: TourContext) -> StepResult:
         rows=rows,
         mark=(list(shifts).index(most), 0),
         shared=True,
-        wide=True,
     )
     placeholders = {"most": most, "least": min(shifts, key=lambda name: shifts[name])}
     address = (("edits", CHANGES[most]),)
@@ -1167,10 +1162,14 @@ def before(context: TourContext) -> StepResult:
     ticks = tuple(
         (float(at), stream.tokens[places[-1 - at]]) for at in range(0, len(places), tick_step)
     )
-    curves = Curves(
+    curves = Chart(
         title=f"From “{last}” back to “{first}”",
         note=f"The median of {NETWORKS} untrained networks, gain 1, on this text’s embeddings.",
-        series=(Series("a recurrent network", steps_back, numbers(remaining), number, on=True),),
+        series=(
+            Series(
+                "a recurrent network", numbers(steps_back), numbers(remaining), number, main=True
+            ),
+        ),
         x_title="words back",
         y_title="what is left of the gradient",
         log_y=True,
@@ -1225,10 +1224,10 @@ def embed(context: TourContext) -> StepResult:
         strips=tuple(
             Strip(
                 label,
-                tuple(map(float, vector[:N_COMPONENTS])),
+                vector[:N_COMPONENTS],
                 number if index == embedding_index else fixed(float(np.linalg.norm(vector)), 1),
                 "" if index == 0 else sign,
-                on=index == embedding_index,
+                selected=index == embedding_index,
             )
             for index, (label, vector, sign) in enumerate(strips)
         ),
@@ -1265,11 +1264,11 @@ def waves(context: TourContext) -> StepResult:
         turns_label = f"{power(turns, 2)} turns"
         name = f"pair {pair}"
         series.append(
-            Series(name, numbers(wave.place), numbers(wave.fine_sine), turns_label, on=pair == 0)
+            Series(name, numbers(wave.place), numbers(wave.fine_sine), turns_label, main=pair == 0)
         )
     turns = (n - 1) / (2 * np.pi)
     tick_step = max(1, -(-n // 9))
-    curves = Curves(
+    curves = Chart(
         title="sine of each position",
         series=tuple(series),
         y_title="",
@@ -1318,7 +1317,7 @@ def order(context: TourContext) -> StepResult:
             stream.tokens[place],
             (shifts[place], shifts_without.get(place, 0.0)),
             (share(shifts[place]), share(shifts_without.get(place, 0.0))),
-            on=place == best,
+            selected=place == best,
         )
         for place in places
     )

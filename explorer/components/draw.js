@@ -2,6 +2,9 @@
 // Drawing primitives of figures, written as SVG: for the screen, with parts that can be pressed and
 // cells as one image, and for a file, where all is vector and stands by itself.
 
+import { raster } from "./matrix_canvas.js";
+import { make } from "./mount.js";
+import { escaped, tag } from "./svg_export.js";
 import { css, wordAt } from "./theme.js";
 
 /** @typedef {import("./theme.js").Look} Look */
@@ -10,21 +13,6 @@ import { css, wordAt } from "./theme.js";
  * @typedef {{ size?: number, bold?: boolean, fill?: string, anchor?: "start" | "middle" | "end",
  *   turn?: number, room?: number, halo?: boolean, alpha?: number }} TextStyle
  */
-
-const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-
-/** Text as XML; what XML cannot hold becomes the replacement character. @param {any} value */
-export const escaped = (value) =>
-  `${value}`
-    .replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
-    .replace(/[&<>"]/g, (c) => MARKS[/** @type {keyof typeof MARKS} */ (c)]);
-
-/** An element; undefined attributes are left out. @param {string} name @param {Record<string, any>} attributes @param {string} [inside] */
-export function element(name, attributes, inside = "") {
-  const list = Object.entries(attributes).filter(([, value]) => value !== undefined);
-  const written = list.map(([key, value]) => ` ${key}="${escaped(value)}"`).join("");
-  return inside ? `<${name}${written}>${inside}</${name}>` : `<${name}${written}/>`;
-}
 
 /** A coordinate with one decimal. @param {number} value */
 const at = (value) => `${+value.toFixed(1)}`;
@@ -47,7 +35,7 @@ const widths = new Map();
 /** The width of a text, in type sizes. @param {string} text @param {boolean} bold @param {string} font */
 export function widthOf(text, bold, font) {
   if (ruler === undefined)
-    ruler = typeof document === "undefined" ? null : document.createElement("canvas").getContext("2d"); // prettier-ignore
+    ruler = typeof document === "undefined" ? null : make("canvas").getContext("2d");
   if (!ruler) return estimate(text);
   const key = `${bold}${text}`;
   let width = widths.get(key);
@@ -72,8 +60,8 @@ export class Pen {
   }
 
   /** @param {string} name @param {Record<string, any>} attributes @param {string} [inside] */
-  put(name, attributes, inside) {
-    this.parts.push(element(name, attributes, inside));
+  put(name, attributes, inside = "") {
+    this.parts.push(tag(name, attributes, inside));
   }
 
   /** @param {string} text @param {TextStyle} [style] */
@@ -98,7 +86,7 @@ export class Pen {
   lines(text, room, style) {
     const lines = [""];
     for (const word of text.split(" ")) {
-      const last = lines[lines.length - 1];
+      const last = lines[lines.length - 1] || "";
       const longer = last ? `${last} ${word}` : word;
       if (!last || this.width(longer, style) <= room) lines[lines.length - 1] = longer;
       else lines.push(word);
@@ -111,7 +99,7 @@ export class Pen {
     const { size = 1, bold, fill, anchor, turn, room, halo, alpha } = style;
     const shown = room === undefined ? text : this.cut(text, room, style);
     const ring = { stroke: this.look.paper, "stroke-width": 3, "paint-order": "stroke" };
-    const hint = shown !== text && this.screen ? element("title", {}, escaped(text)) : "";
+    const hint = shown !== text && this.screen ? tag("title", {}, escaped(text)) : "";
     this.put(
       "text",
       {
@@ -172,17 +160,11 @@ export class Pen {
   cells([x, y, width, height], rows, columns, word) {
     if (!rows || !columns) return;
     if (this.screen) {
-      const canvas = document.createElement("canvas");
-      Object.assign(canvas, { width: columns, height: rows });
-      const image = new ImageData(columns, rows);
-      const pixels = new Uint32Array(image.data.buffer);
-      for (let cell = 0; cell < pixels.length; cell++) pixels[cell] = word(cell) || 0;
-      canvas.getContext("2d")?.putImageData(image, 0, 0);
       this.put("image", {
         ...{ x: at(x), y: at(y), width: at(width), height: at(height) },
         preserveAspectRatio: "none",
         style: "image-rendering:pixelated",
-        href: canvas.toDataURL(),
+        href: raster(rows, columns, word).toDataURL(),
       });
       return;
     }
@@ -191,14 +173,14 @@ export class Pen {
     for (let row = 0; row < rows; row++)
       for (let from = 0, to; from < columns; from = to) {
         const colour = word(row * columns + from);
-        for (to = from + 1; to < columns && word(row * columns + to) === colour; ) to++;
+        for (to = from + 1; to < columns && word(row * columns + to) === colour;) to++;
         if (colour === undefined) continue;
         if (!runs.has(colour)) runs.set(colour, []);
         runs.get(colour)?.push(`M${from} ${row}h${to - from}v1h${from - to}z`);
       }
     const scaled = `translate(${at(x)} ${at(y)}) scale(${width / columns} ${height / rows})`;
     const paths = [...runs].map(([colour, list]) =>
-      element("path", { d: list.join(""), fill: css(colour) }),
+      tag("path", { d: list.join(""), fill: css(colour) }),
     );
     this.put("g", { transform: scaled, "shape-rendering": "crispEdges" }, paths.join(""));
   }
@@ -231,7 +213,7 @@ export class Pen {
       "aria-pressed": `${Boolean(pressed)}`,
       "data-select": JSON.stringify(select),
     };
-    outer.push(element("g", attributes, this.parts.join("")));
+    outer.push(tag("g", attributes, this.parts.join("")));
     this.parts = outer;
   }
 }

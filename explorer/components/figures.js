@@ -9,7 +9,7 @@ import { css, inkOn, wordAt } from "./theme.js";
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {{ x: number, y: number, width: number, height?: number }} Box */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
-const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps };
+const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, ladder, loops, dials, facts }; // prettier-ignore
 
 /**
  * A figure below its title, its note below it. Returns the height.
@@ -38,7 +38,12 @@ export function figure(pen, figure, { x, y, width, height }) {
 const every = (step, size) => Math.max(1, Math.ceil(size / step));
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
-function matrix(pen, { rows, columns, values, low, high, signed, marks, sides, missing, digits, select }, { x, y, width, height }) { // prettier-ignore
+function matrix(
+  pen,
+  { rows, columns, values, low, high, signed, marks, sides, missing, digits, select },
+  { x, y, width, height },
+) {
+  // prettier-ignore
   const { letter, look } = pen;
   const [m, n] = [rows.length, columns.length];
   const words = signed ? look.two : look.one;
@@ -60,7 +65,12 @@ function matrix(pen, { rows, columns, values, low, high, signed, marks, sides, m
   if (sides[1]) pen.text(x, y + 0.5 * letter, `${sides[1]} →`, { size: 0.8, alpha: 0.75 });
   const marked = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
   const [skipX, skipY] = [every(wide, 0.95 * letter), every(high1, 0.95 * letter)];
-  const named = (/** @type {Set<number>} */ set, /** @type {number} */ at, /** @type {number} */ skip) => // prettier-ignore
+  const named = (
+    /** @type {Set<number>} */ set,
+    /** @type {number} */ at,
+    /** @type {number} */ skip,
+  ) =>
+    // prettier-ignore
     set.has(at) || (at % skip === 0 && ![...set].some((one) => Math.abs(one - at) < skip));
   columns.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
     if (!named(marked[1], at, skipX)) return;
@@ -147,7 +157,8 @@ function bars(pen, { columns, rows, high, shared, mark, header, select }, { x, y
       pen.text(x + names - 0.6 * letter, middle, row.label, { anchor: "end", room: names - 0.6 * letter, bold: row.selected }); // prettier-ignore
       columns.forEach((_, at) => bar(row, at, which, middle));
     };
-    if (select.length) pen.target({ select: [row.key], label: `${row.label} ${row.texts.join(" ")}`, pressed: row.selected }, draw); // prettier-ignore
+    if (select.length)
+      pen.target({ select: [row.key], label: `${row.label} ${row.texts.join(" ")}`, pressed: row.selected }, draw); // prettier-ignore
     else draw();
   });
   return head + rows.length * pitch + 0.3 * letter;
@@ -199,7 +210,8 @@ function tokenrow(pen, { tokens, weights, selected, select }, { x, y, width }) {
       pen.text(place + wide / 2, line + (pitch - gap) / 2, token, { size, anchor: "middle", room: wide, bold: at === selected, fill: word === undefined ? undefined : inkOn(word) }); // prettier-ignore
     };
     const told = Number.isNaN(weights[at]) ? "not allowed" : fixed(weights[at], 2);
-    if (select.length) pen.target({ select: [`${at}`], label: `${token}: ${told}`, pressed: at === selected }, draw); // prettier-ignore
+    if (select.length)
+      pen.target({ select: [`${at}`], label: `${token}: ${told}`, pressed: at === selected }, draw); // prettier-ignore
     else draw();
     left += wide + gap;
   });
@@ -207,7 +219,12 @@ function tokenrow(pen, { tokens, weights, selected, select }, { x, y, width }) {
 }
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
-function links(pen, { left, right, sides, weights, selected, mark, select }, { x, y, width, height }) { // prettier-ignore
+function links(
+  pen,
+  { left, right, sides, weights, selected, mark, select },
+  { x, y, width, height },
+) {
+  // prettier-ignore
   const { letter, look } = pen;
   const most = Math.max(left.length, right.length);
   const head = 1.6 * letter;
@@ -216,7 +233,11 @@ function links(pen, { left, right, sides, weights, selected, mark, select }, { x
   const number = mark ? pen.width(mark[1], { bold: true }) + 0.6 * letter : 0;
   const [a, b] = [x + room(left) + 0.5 * letter, x + width - room(right) - number - 0.5 * letter];
   const middle = (/** @type {number} */ at) => y + head + (at + 0.5) * pitch;
-  pen.text(a - 0.5 * letter, y + 0.5 * letter, sides[0], { size: 0.85, anchor: "end", alpha: 0.75 });
+  pen.text(a - 0.5 * letter, y + 0.5 * letter, sides[0], {
+    size: 0.85,
+    anchor: "end",
+    alpha: 0.75,
+  });
   pen.text(b + 0.5 * letter, y + 0.5 * letter, sides[1], { size: 0.85, alpha: 0.75 });
   const n = right.length;
   const order = [...left.keys()].sort((p, q) => +(p === selected) - +(q === selected));
@@ -235,7 +256,8 @@ function links(pen, { left, right, sides, weights, selected, mark, select }, { x
       if (pen.screen) pen.rect(x, middle(at) - pitch / 2, a - x, pitch, { class: "row", fill: "transparent" }); // prettier-ignore
       pen.text(a - 0.5 * letter, middle(at), token, { anchor: "end", room: a - x, bold: at === selected, fill: at === selected ? look.primary : undefined }); // prettier-ignore
     };
-    if (select.length) pen.target({ select: [`${at}`], label: `query ${token}`, pressed: at === selected }, draw); // prettier-ignore
+    if (select.length)
+      pen.target({ select: [`${at}`], label: `query ${token}`, pressed: at === selected }, draw); // prettier-ignore
     else draw();
   });
   right.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
@@ -259,7 +281,11 @@ function strips(pen, { strips: list, high }, { x, y, width }) {
     const middle = y + (at + 0.5) * pitch;
     const style = { bold: strip.selected };
     pen.text(x, middle, strip.sign, style);
-    pen.text(left - 0.6 * letter, middle, strip.label, { ...style, anchor: "end", room: names + 1 });
+    pen.text(left - 0.6 * letter, middle, strip.label, {
+      ...style,
+      anchor: "end",
+      room: names + 1,
+    });
     const area = [left, middle - 0.75 * letter, wide, 1.5 * letter];
     const { values } = strip;
     pen.cells(area, 1, values.length, (i) => wordAt(look.two, (values[i] / high + 1) / 2));
@@ -285,7 +311,8 @@ function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width
       pen.rect(x, middle - pitch / 2, Math.min(all, width), pitch, { class: "row", fill: which === selected ? look.primary : "transparent", "fill-opacity": 0.12, rx: 4 }); // prettier-ignore
       row.forEach((text, at) => pen.text(start[at], middle, text, { room: wide[at] - 0.4 * letter, bold: which === selected })); // prettier-ignore
     };
-    if (select.length) pen.target({ select: [keys[which]], label: row.join(", "), pressed: which === selected }, draw); // prettier-ignore
+    if (select.length)
+      pen.target({ select: [keys[which]], label: row.join(", "), pressed: which === selected }, draw); // prettier-ignore
     else draw();
   });
   return 1.4 * letter + rows.length * pitch + 0.4 * letter;
@@ -304,7 +331,7 @@ function steps(pen, { frames, current }, { x, y, width, height }) {
 
 const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 
-/** @param {Pen} pen @param {any} chart @param {Box} box */
+/** @param {Pen} pen @param {any} figure @param {Box} box */
 function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const { letter, look } = pen;
   const height = Math.min(room, 0.66 * width, 24 * letter);
@@ -352,8 +379,10 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     const points = [...one.x].map((value, i) => [value, one.y[i]]).filter(([, value]) => Number.isFinite(value) && (!log_y || value > 0)).map(([a, b]) => [across(a), up(b)]); // prettier-ignore
     if (!points.length) return;
     const width = { "stroke-width": one.main ? 2.5 : 1.5 };
-    if (one.shape === "points") for (const [a, b] of points) pen.circle(a, b, letter / 4, { fill: colour, "fill-opacity": 0.8 }); // prettier-ignore
-    else if (one.shape === "steps") for (const [i, [a, b]] of points.entries()) {
+    if (one.shape === "points")
+      for (const [a, b] of points) pen.circle(a, b, letter / 4, { fill: colour, "fill-opacity": 0.8 }); // prettier-ignore
+    else if (one.shape === "steps")
+      for (const [i, [a, b]] of points.entries()) {
       const next = points[i + 1]?.[0] ?? a + (a - (points[i - 1]?.[0] ?? a));
       pen.rect(a, b, Math.max(1, next - a - 1), foot - b, { fill: colour, "fill-opacity": 0.7 });
     } // prettier-ignore
@@ -380,7 +409,12 @@ function even(x, y, shape) {
 }
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
-function graph(pen, { nodes, strengths, edges, layout, split, selected, select }, { x, y, width, height: room = Infinity }) { // prettier-ignore
+function graph(
+  pen,
+  { nodes, strengths, edges, layout, split, selected, select },
+  { x, y, width, height: room = Infinity },
+) {
+  // prettier-ignore
   const { letter, look } = pen;
   const n = nodes.length;
   const height = Math.min(room, Math.max(12, 1.6 * n) * letter);
@@ -424,4 +458,96 @@ function graph(pen, { nodes, strengths, edges, layout, split, selected, select }
     else draw();
   });
   return height;
+}
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function ladder(pen, { rungs }, { x, y, width }) {
+  const { letter, look } = pen;
+  const names = Math.max(...rungs.map((rung) => pen.width(rung.label, { bold: rung.selected }))) + 0.6 * letter; // prettier-ignore
+  const n = Math.max(...rungs.map((rung) => rung.words.length));
+  const wide = Math.min(13 * letter, (width - names) / n);
+  const pitch = 1.8 * letter;
+  rungs.forEach((rung, at) => {
+    const middle = y + (at + 0.5) * pitch;
+    pen.text(x + names - 0.6 * letter, middle, rung.label, { anchor: "end", bold: rung.selected });
+    rung.words.forEach(([word, p, text], i) => {
+      const colour = wordAt(look.one, p);
+      const left = x + names + i * wide;
+      const own = rung.selected && i === 0;
+      pen.rect(left, middle - 0.75 * letter, wide - 0.35 * letter, 1.5 * letter, { fill: css(colour), stroke: own ? look.primary : look.border, "stroke-width": own ? 2 : 1, rx: 4 }); // prettier-ignore
+      const number = pen.width(text) + 0.8 * letter;
+      const fill = inkOn(colour);
+      pen.text(left + 0.4 * letter, middle, word, { fill, room: wide - 0.8 * letter - number });
+      pen.text(left + wide - 0.75 * letter, middle, text, { fill, anchor: "end" });
+    });
+  });
+  return rungs.length * pitch;
+}
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function loops(pen, { boxes }, { x, y, width }) {
+  const { letter, look } = pen;
+  const room = Math.min(width, 40 * letter);
+  /** @param {any} box @param {number} left @param {number} top @param {number} wide @returns {number} */
+  const draw = ({ text, count, inside, selected }, left, top, wide) => {
+    const start = pen.parts.length;
+    const counted = count ? pen.width(count, { bold: true }) + letter : 0;
+    const lines = pen.lines(text, wide - letter - counted);
+    lines.forEach((line, at) => pen.text(left + 0.5 * letter, top + (at + 0.8) * 1.3 * letter, line)); // prettier-ignore
+    if (count) pen.text(left + wide - 0.5 * letter, top + letter, count, { anchor: "end", bold: true, fill: selected ? look.primary : undefined }); // prettier-ignore
+    let height = (lines.length * 1.3 + 0.4) * letter;
+    for (const each of inside)
+      height += draw(each, left + 0.6 * letter, top + height, wide - 1.2 * letter) + 0.2 * letter;
+    if (!inside.length) return height;
+    height += 0.3 * letter;
+    const text_ = pen.parts.splice(start);
+    pen.rect(left, top, wide, height, { fill: look.primary, "fill-opacity": 0.05, stroke: look.border, rx: 5 }); // prettier-ignore
+    pen.parts.push(...text_);
+    return height;
+  };
+  return boxes.reduce((top, each) => top + draw(each, x, y + top, room) + 0.3 * letter, 0);
+}
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+function dials(pen, { dials: list, full }, { x, y, width }) {
+  const { letter, look } = pen;
+  const [wide, high] = [7.5 * letter, 8.2 * letter];
+  const columns = Math.max(1, Math.min(list.length, Math.floor(width / wide)));
+  const reach = 2.1 * letter;
+  list.forEach((dial, at) => {
+    const middle = x + ((at % columns) + 0.5) * wide;
+    const down = y + Math.floor(at / columns) * high + 2.9 * letter;
+    pen.circle(middle, down, reach, { fill: "none", stroke: look.border });
+    arrow(dial.before, 0, look.ink, 0.5);
+    arrow(dial.total[0], dial.total[1], look.categorical[1], 1, "4 4");
+    arrow(dial.after[0], dial.after[1], look.primary, 1);
+    const fill = dial.selected ? look.primary : undefined;
+    pen.text(middle, down + 3.2 * letter, dial.text, { anchor: "middle", bold: true, fill });
+    pen.text(middle, down + 4.4 * letter, dial.label, { anchor: "middle", size: 0.9, room: wide });
+
+    /** @param {number} length @param {number} degrees @param {string} colour @param {number} alpha @param {string} [dash] */
+    function arrow(length, degrees, colour, alpha, dash) {
+      const angle = (degrees - 90) * (Math.PI / 180);
+      const far = Math.min(1.3, length / full) * reach;
+      const end = [middle + far * Math.cos(angle), down + far * Math.sin(angle)];
+      pen.line([[middle, down], end], colour, { "stroke-width": letter / 6, "stroke-opacity": alpha, "stroke-dasharray": dash }); // prettier-ignore
+      pen.circle(end[0], end[1], letter / 4.5, { fill: colour, "fill-opacity": alpha });
+    }
+  });
+  return Math.ceil(list.length / columns) * high;
+}
+
+/** Few numbers or words in large type. @param {Pen} pen @param {any} figure @param {Box} box */
+function facts(pen, { facts: list }, { x, y, width }) {
+  const { letter, look } = pen;
+  const wide = list.map(([fact, about]) => Math.max(pen.width(fact, { size: 2, bold: true }), pen.width(about)) + 1.6 * letter); // prettier-ignore
+  let [left, top] = [x, y];
+  list.forEach(([fact, about], at) => {
+    if (left > x && left + wide[at] > x + width) [left, top] = [x, top + 4.2 * letter];
+    const fill = at ? undefined : look.primary;
+    pen.text(left, top + 1.3 * letter, fact, { size: 2, bold: true, fill, room: width });
+    pen.text(left, top + 3 * letter, about, { room: width });
+    left += wide[at];
+  });
+  return top - y + 4.2 * letter;
 }

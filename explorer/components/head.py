@@ -33,7 +33,7 @@ HINT_ACROSS_ELSE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
+class HeadMatrix:
     """A head's weights as they are drawn: matrix and allowed (query, key), what rows and columns
     are called, and which columns are special. said: between two texts, for each row the token it
     produces and whether it is a special one. hidden (row): the share of each row that goes to
@@ -72,7 +72,7 @@ class HeadAppearance:
 
 
 def payload(
-    shown: Matrix,
+    shown: HeadMatrix,
     at: tuple[int, int],
     held: PinnedCell,
     look: HeadAppearance,

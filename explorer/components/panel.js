@@ -2,14 +2,14 @@
 // A panel on the page: its title, its finding, its figures, and further sentences; figures can be
 // pressed, read with the arrow keys, stepped through and taken along as files.
 
-import { element, Pen } from "./draw.js";
+import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { arrow, rove, stepped } from "./keys.js";
 import { fitted, letter, make, mount, redraw } from "./mount.js";
 import { fixed } from "./number_format.js";
-import { GAP, sheet, widths } from "./panel_layout.js";
+import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
-import { offer } from "./svg_export.js";
+import { offer, shown } from "./svg_export.js";
 
 /** @typedef {import("./mount.js").View} View */
 const TYPE = 0.9; // of the page's letters
@@ -22,14 +22,6 @@ export default mount("panel", style, (view) => {
     build(view);
   }
 });
-
-/** Figures with their arrays in the place of the names of blocks. @param {any} value @param {Record<string, any>} blocks */
-function resolved(value, blocks) {
-  if (Array.isArray(value)) return value.map((each) => resolved(each, blocks));
-  if (value === null || typeof value !== "object") return value;
-  if (value.block !== undefined) return blocks[value.block];
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolved(one, blocks)])); // prettier-ignore
-}
 
 /** @param {View} view */
 function build(view) {
@@ -67,9 +59,13 @@ function paint(view, at) {
   const took = figure(pen, view.figures[at], { x: 0, y: 0, width, height });
   const focus = focusOf(box);
   box.parentElement.style.width = `${width}px`;
-  box.innerHTML = element("svg", { width, height: Math.ceil(took) + 2, role: "group", "aria-label": view.figures[at].title || view.header.title }, pen.parts.join("")); // prettier-ignore
+  const frame = { width, height: Math.ceil(took) + 2, role: "group" };
+  const name = view.figures[at].title || view.header.title;
+  box.replaceChildren(shown(pen.parts.join(""), { ...frame, "aria-label": name }));
   const targets = [...box.querySelectorAll("g.target")];
-  rove(targets, { held: targets.findIndex((each) => each.getAttribute("aria-pressed") === "true") });
+  rove(targets, {
+    held: targets.findIndex((each) => each.getAttribute("aria-pressed") === "true"),
+  });
   if (focus !== null) /** @type {any} */ (box.querySelectorAll("[tabindex]")[focus])?.focus();
 }
 
@@ -103,7 +99,8 @@ function press(view, target, event) {
 
 /** @param {View} view @param {string[]} names @param {any[]} values */
 const send = (view, names, values) =>
-  names.length && view.send("select", Object.fromEntries(names.map((name, i) => [name, values[i]])));
+  names.length &&
+  view.send("select", Object.fromEntries(names.map((name, i) => [name, values[i]])));
 
 /** @param {Element} cells @param {MouseEvent} event @returns {number[]} */
 function cellUnder(cells, event) {

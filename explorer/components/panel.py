@@ -7,14 +7,13 @@ from collections.abc import Callable
 import streamlit as st
 
 from explorer.components.bundle import loader
-from explorer.panels.spec import Panel
 
 _mount = st.components.v2.component(
     "headlight.panel", html='<div class="panel"></div>', js=loader("panel")
 )
 
 
-def draw(panel: Panel, key: str, on_select: Callable[[], None]) -> None:
-    """Draw a panel. When the callback runs, `st.session_state[key]["select"]` maps the names of
-    choices to the values that were pressed."""
-    _mount(data=panel.encode(), key=key, on_select_change=on_select)
+def show(data: bytes, key: str, on_select: Callable[[], None]) -> None:
+    """Draw what `Panel.encode` gave. When the callback runs, `st.session_state[key]["select"]` maps
+    the names of choices to the values that were pressed."""
+    _mount(data=data, key=key, on_select_change=on_select)

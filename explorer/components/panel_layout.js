@@ -2,9 +2,9 @@
 // Whole panels: the widths of their figures, a panel as a file, and a panel in type for the back row,
 // cut to the rows around what it speaks of.
 
-import { element, escaped, Pen } from "./draw.js";
+import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { FONT } from "./svg_export.js";
+import { escaped, FONT, shown, tag } from "./svg_export.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {import("./theme.js").Look} Look */
@@ -12,6 +12,14 @@ import { FONT } from "./svg_export.js";
 const SHARE = [0.6, 0.4]; // of the width, for the main figure and its companion of another kind
 export const GAP = 2; // letters between figures
 const NARROW = 44; // letters of width below which figures stand one below the other
+
+/** Figures with their arrays in the place of the names of blocks. @param {any} value @param {Record<string, any>} blocks @returns {any} */
+export function resolved(value, blocks) {
+  if (Array.isArray(value)) return value.map((each) => resolved(each, blocks));
+  if (value === null || typeof value !== "object") return value;
+  if (value.block !== undefined) return blocks[value.block];
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolved(one, blocks)])); // prettier-ignore
+}
 
 /** How wide each figure may be. @param {number} width @param {any[]} figures @param {number} letter @param {number} [narrow] */
 export function widths(width, figures, letter, narrow = NARROW) {
@@ -56,7 +64,7 @@ export function sheet({ header, figures }, look) {
     top += 15;
   }
   const height = Math.ceil(top + MARGIN - 10);
-  const paper = element("rect", { width: "100%", height: "100%", fill: look.paper });
+  const paper = tag("rect", { width: "100%", height: "100%", fill: look.paper });
   const frame = {
     xmlns: "http://www.w3.org/2000/svg",
     width: WIDTH,
@@ -65,8 +73,8 @@ export function sheet({ header, figures }, look) {
     "font-family": FONT,
     role: "img",
   };
-  const title = element("title", {}, escaped(header.title));
-  return element("svg", frame, title + paper + pen.parts.join(""));
+  const title = tag("title", {}, escaped(header.title));
+  return tag("svg", frame, title + paper + pen.parts.join(""));
 }
 
 // ---- the back row --------------------------------------------------------------------------------
@@ -77,14 +85,14 @@ const COLUMN = 18; // letters that a figure needs beside others
 const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figure, tried in turn
 
 /**
- * Draw a panel's figures as large as their room allows, of each as many rows as fit in type for the
- * back row.
- * @param {View} view
+ * Draw figures as large as their room allows, of each as many rows as fit in the smallest type.
+ * @param {any} view its `figures` and its `look`
  * @param {HTMLElement} room
+ * @param {number} [small] pixels of the smallest type: for the back row
  */
-export function slide({ figures: all, look }, room) {
+export function slide({ figures: all, look }, room, small = least()) {
   const [width, height] = [room.clientWidth, room.clientHeight];
-  const beside = Math.max(1, Math.floor(width / (COLUMN * least())));
+  const beside = Math.max(1, Math.floor(width / (COLUMN * small)));
   const figures = all.length > beside ? [...all.slice(0, beside - 1), all[all.length - 1]] : all;
   const draw = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
     const pen = new Pen(look, letter, true);
@@ -92,8 +100,12 @@ export function slide({ figures: all, look }, room) {
   };
   const fits = (/** @type {any[]} */ list, /** @type {number} */ letter) =>
     draw(list, letter).took <= height;
-  const small = least();
-  const most = MOST.find((each) => fits(figures.map((one) => cut(one, each)), small));
+  const most = MOST.find((each) =>
+    fits(
+      figures.map((one) => cut(one, each)),
+      small,
+    ),
+  );
   const list = figures.map((one) => cut(one, most ?? MOST[MOST.length - 1]));
   let [low, high] = most ? [small, 1.6 * small] : [12, small];
   while (high - low > 0.5) {
@@ -101,7 +113,7 @@ export function slide({ figures: all, look }, room) {
     if (fits(list, middle)) low = middle;
     else high = middle;
   }
-  room.innerHTML = element("svg", { width, height, role: "img" }, draw(list, low).pen.parts.join(""));
+  room.replaceChildren(shown(draw(list, low).pen.parts.join(""), { width, height, role: "img" }));
 }
 
 /** So many of n places, those nearest to what is to be kept. @param {number} n @param {number[]} keep @param {number} most */
@@ -203,6 +215,24 @@ const CUTS = {
         .filter(({ source, target }) => source >= 0 && target >= 0),
       selected: place(selected),
     };
+  },
+  ladder(figure, most) {
+    const { rungs } = figure;
+    const step = Math.max(1, (rungs.length - 1) / Math.max(1, most - 1));
+    const kept = rungs.filter(
+      ({ selected }, at) =>
+        selected || rungs.length <= most || Math.round(Math.round(at / step) * step) === at,
+    );
+    return {
+      ...figure,
+      note: noted(figure.note, kept.length, rungs.length),
+      rungs: kept.map((rung) => ({ ...rung, words: rung.words.slice(0, most < 7 ? 2 : 3) })),
+    };
+  },
+  dials(figure, most) {
+    const chosen = figure.dials.flatMap(({ selected }, at) => (selected ? [at] : []));
+    const kept = around(figure.dials.length, chosen, most);
+    return { ...figure, dials: kept.map((at) => figure.dials[at]) };
   },
   steps(figure, most) {
     const { frames, current } = figure;

@@ -6,11 +6,9 @@ import { bus } from "./bus.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { slide } from "./panel_layout.js";
-import { large } from "./presenter_panels.js";
+import { asFigure, large } from "./presenter_panels.js";
 import { charted } from "./presenter_panels_words.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
-import plateStyle from "./tour_figure.css.js";
-import { enlarged as inLargeType } from "./tour_figure_presenter.js";
 import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";
 import style from "./presenter.css.js";
@@ -25,7 +23,7 @@ const SETTLES = 350; // ms after which a page that was drawn anew is looked at a
 
 const page = document.documentElement;
 
-export default mount("presenter", plateStyle + style, (view) => {
+export default mount("presenter", style, (view) => {
   if (!view.keys) listen(view);
   if (bus.now.presenter) later(view);
 });
@@ -198,7 +196,7 @@ function present(view) {
   view.shown = about(picture, shown);
   const large = Boolean(shown?.panels.length);
   view.board.classList.toggle("clear", !large);
-  if (shown && large) return inLargeType({ look: view.look, header: {} }, plate, shown.panels);
+  if (shown && large) return slide({ look: view.look, figures: shown.panels.map(asFigure) }, plate);
   const { width, height } = picture.getBoundingClientRect();
   picture.setAttribute(PICKED, whole ? "whole" : "");
   if (whole) return bus.tell({ presenter: true });

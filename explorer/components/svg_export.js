@@ -19,8 +19,8 @@ const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 export const legible = (text) =>
   text.replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd");
 
-/** @param {any} text */
-const escaped = (text) =>
+/** Text as XML. @param {any} text */
+export const escaped = (text) =>
   legible(`${text}`).replace(/[&<>"]/g, (c) => MARKS[/** @type {keyof typeof MARKS} */ (c)]);
 
 /**

@@ -3,23 +3,20 @@
 // focus is, but in what needs them itself.
 
 import { plainKey, rove } from "./keys.js";
-import { hear, make, mount, put, resized, until } from "./mount.js";
-import plateStyle from "./tour_figure.css.js";
-import { drawn, painted, sized } from "./tour_figure.js";
-import { enlarged } from "./tour_figure_presenter.js";
+import { hear, make, mount, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
+import { resolved, slide } from "./panel_layout.js";
 import style from "./tour.css.js";
 
 /** @typedef {import("./mount.js").View} View */
 
 const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
-const SIZES = [10, 19]; // of the picture's type in pixels, least and most
-const TALL = 38; // lines of the largest type in a window, where it is taller than usual
+const SMALLEST = 13; // pixels of a picture's type
 const BELOW = 60; // pixels kept for what stands under the picture
 const NARROW = 600; // pixels of width under which panels stand under each other
 const LEAST = 400; // pixels of height that a step has on any page
 
-export default mount("tour", plateStyle + style, (view) => {
+export default mount("tour", style, (view) => {
   if (!view.keys) listen(view);
   if (view.fresh || !view.same) build(view);
   hear(view, (now) => {
@@ -82,7 +79,7 @@ function build(view) {
     after,
   );
   view.plate = make("div", { class: "plate", role: "group", "aria-label": header.title });
-  view.plate.append(...drawn(view));
+  view.figures = resolved(header.figures, view.blocks);
   view.where = make("span", "where");
   view.dots = header.names.map((/** @type {string} */ name, /** @type {number} */ at) =>
     make("button", {
@@ -96,7 +93,6 @@ function build(view) {
   view.next = step("›", "Next step", () => go(view, view.want + 1));
   rove(view.dots, { held: header.at, columns: 1 });
   const head = make("header", "", make("h2", "", header.title), view.where);
-  view.plate.style.setProperty("--panels", header.panels.length);
   const nav = make(
     "nav",
     { "aria-label": "Steps" },
@@ -138,15 +134,10 @@ function fit(view) {
   const room = view.presented ? innerHeight : Math.max(LEAST, innerHeight - top - BELOW);
   root.style.height = `${room}px`;
   if (narrow) root.style.height = "auto";
-  if (view.presented) enlarged(view, plate, view.header.panels);
-  else {
-    if (plate.matches(".large")) plate.replaceChildren(...drawn(view));
-    plate.classList.remove("large");
-    const [least, most] = SIZES;
-    sized(plate, [least, narrow ? most : Math.max(most, Math.round(innerHeight / TALL))]);
-    painted(view);
-  }
-  put(plate, { data: { size: plate.style.fontSize } });
+  if (narrow) plate.style.height = `${LEAST}px`;
+  else plate.style.height = "";
+  if (view.presented) slide(view, plate);
+  else slide(view, plate, SMALLEST);
 }
 
 /** How far the page around an element is scrolled down. @param {HTMLElement} root */

@@ -3,12 +3,13 @@ and the way to the other steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
+from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
 from explorer.components.bundle import loader
 
@@ -17,14 +18,13 @@ from explorer.components.bundle import loader
 class StepPayload:
     """What is drawn. at: which of the steps called `names` it is. says: its sentence before the
     number, the number, and after it.
-    panels: its pictures side by side, as plain data with a "kind" each; none where there is nothing
-    to show."""
+    figures: side by side; none where there is nothing to show."""
 
     at: int
     names: tuple[str, ...]
     title: str
     says: tuple[str, str, str]
-    panels: tuple[Mapping[str, Any], ...]
+    figures: tuple[Figure, ...]
 
 
 _mount = st.components.v2.component(
@@ -35,7 +35,8 @@ _mount = st.components.v2.component(
 def payload(step: StepPayload, token: str) -> bytes:
     """What the browser draws a step from. token: the name of the picture, for whoever waits for
     it."""
-    return codec.encode(asdict(step) | {"token": token}, {})
+    blocks: dict[str, np.ndarray] = {}
+    return codec.encode(as_plain(step, blocks) | {"token": token}, blocks)
 
 
 def show(data: bytes, key: str, on_go: Callable[[], None]) -> None:

@@ -159,7 +159,9 @@ def _matrix(asked: ExportRequest, view: HeadView, n_views: int) -> bytes:
     """One head's matrix with nothing held, in about a byte a cell where there are many heads."""
     shown = view.shown
     axes = shown.axes
-    matrix = head.Matrix(shown.matrix, shown.allowed, axes.rows, axes.keys, axes.special, axes.said)
+    matrix = head.HeadMatrix(
+        shown.matrix, shown.allowed, axes.rows, axes.keys, axes.special, axes.said
+    )
     name = f"{view.attention} {_key(view)}"
     data = head.payload(
         matrix,

@@ -14,8 +14,7 @@ import streamlit as st
 from explorer import export
 from explorer.components import image_export
 from explorer.layout import current_recording
-from explorer.panels.document import document, python
-from explorer.panels.spec import Panel
+from explorer.panels.spec import Panel, document, python
 from explorer.state import cache, models, url_state
 from explorer.state.cache import Run
 from explorer.text import python_snippets

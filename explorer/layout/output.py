@@ -10,7 +10,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from explorer.analysis.csv import Cells, Columns, count_cells, to_csv
-from explorer.components import panel as panel_component
+from explorer.components import panel
 from explorer.layout import export_menu
 from explorer.panels.spec import Panel
 from explorer.state import url_state
@@ -137,14 +137,14 @@ def show_panel(make: Callable[[], Panel], key: str) -> Panel | None:
     """Draw the panel that a function makes, with its table below it, and offer its files. Where it
     cannot be made, its reason stands in its place, and None is returned."""
     try:
-        panel = make()
+        made = make()
     except ValueError as reason:
         st.info(literal(str(reason)))
         return None
-    panel_component.draw(panel, key, partial(_take_selection, key))
-    export_menu.offer_panel(panel)
-    with_table(panel.table, (panel.title, *panel.caption), panel.file)
-    return panel
+    panel.show(made.encode(), key, partial(_take_selection, key))
+    export_menu.offer_panel(made)
+    with_table(made.table, (made.title, *made.caption), made.file)
+    return made
 
 
 def _take_selection(key: str) -> None:

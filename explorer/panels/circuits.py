@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import soft_lookup
+from explorer.analysis.figures import BarRow, Bars
 from explorer.analysis.formatting import signed
 from explorer.panels import spec
 from explorer.panels.selection import Selection, select
-from explorer.panels.spec import BarRow, Bars, Panel
+from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
@@ -36,22 +37,21 @@ def circuits(
     token: int = 0,
     source: int | None = None,
     word: int | None = None,
-    in_context: bool = False,
-    whole_vocabulary: bool = False,
+    scope: str = "",
     attention: str = "",
 ) -> Panel:
     """What a head's weights do with a query and a key.
 
     source: the key, the one of the largest weight where None. word: the id of a word that takes
-    the place of both. in_context: the head's value of the key in this text in the place of its bare
-    embedding. whole_vocabulary: the keys that match, among all words. Raises ValueError for a
-    model that does not give its matrices.
+    the place of both. scope: words of "context" (the head's value of the key in this text, in the
+    place of its bare embedding) and "vocabulary" (the matching keys among all words). Raises
+    ValueError for a model that does not give its matrices.
     """
     selection = select(run, layer, head, token, attention)
     words = sentences("circuits", "circuits")
     model = selection.recording.model.name
     if not models.shows_writes(selection.recording):
-        raise ValueError(words("not_given", model=models.title(model)))
+        raise ValueError(words("not_given", model=selection.model))
     place = (
         soft_lookup.most_looked_at(selection.attention, *selection.at) if source is None else source
     )
@@ -61,14 +61,14 @@ def circuits(
     )
     bare = cache.bare_circuits(selection.recording, selection.attention.name, (layer, head), ids)
     at, writes = ids.index(chosen.key), bare
-    in_context = in_context and word is None
+    in_context = "context" in scope and word is None
     if in_context:
         at, writes = (
             0,
             cache.circuits(selection.recording, selection.attention, (layer, head), (place,)),
         )
     query, key = models.labels(model, [chosen.query, chosen.key])
-    matches = _matches(selection, bare, ids.index(chosen.query), query, whole_vocabulary)
+    matches = _matches(selection, bare, ids.index(chosen.query), query, "vocabulary" in scope)
     raised = _changes(selection, writes, at, key)
     copies = soft_lookup.copy_counts(bare)
     slots = {

@@ -40,6 +40,12 @@ class Selection:
         return self.axes.rows[self.query]
 
     @property
+    def model(self) -> str:
+        """The model's name, as a sentence begins with it."""
+        title = models.title(self.recording.model.name)
+        return f"{title}," if ", " in title else title
+
+    @property
     def is_across(self) -> bool:
         """True where rows and columns are two texts."""
         return self.attention.query != self.attention.key

@@ -8,10 +8,7 @@ import numpy as np
 
 from explorer.analysis import evidence, soft_lookup
 from explorer.analysis.csv import Columns
-from explorer.analysis.formatting import fixed, percent, power, signed
-from explorer.panels import spec
-from explorer.panels.selection import Selection, select
-from explorer.panels.spec import (
+from explorer.analysis.figures import (
     BarRow,
     Bars,
     Chart,
@@ -20,12 +17,15 @@ from explorer.panels.spec import (
     Frame,
     Graph,
     Matrix,
-    Panel,
     Series,
     Steps,
     Strip,
     Strips,
 )
+from explorer.analysis.formatting import fixed, percent, power, signed
+from explorer.panels import spec
+from explorer.panels.selection import Selection, select
+from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
@@ -92,7 +92,7 @@ def expect_values(selection: Selection) -> None:
     """Raises ValueError for a model that gives its weights and nothing behind them."""
     if not selection.attention.opens:
         raise ValueError(
-            f"{models.title(selection.recording.model.name)} gives its attention weights, but no "
+            f"{selection.model} gives its attention weights, but no "
             "scores and values, so this cannot be computed."
         )
 
@@ -236,7 +236,8 @@ def messages(
     """A head as a graph whose edges carry messages, and what one token receives.
 
     times: edges have at least so many times the uniform weight of their row. layout: "arcs" or
-    "circle". mean: the mean of the layer's heads, which has weights and no messages. Raises ValueError for a head or token that is not there.
+    "circle". mean: the mean of the layer's heads, which has weights and no messages. Raises
+    ValueError for a head or token that is not there.
     """
     selection = select(run, layer, head, token, attention)
     words = sentences(CONCEPT, "messages")
@@ -385,7 +386,7 @@ def scoring(
     expect_values(selection)
     x = soft_lookup.attention_input(selection.recording, selection.attention, layer)
     if x is None:
-        raise ValueError(words("no_vectors", model=models.title(selection.recording.model.name)))
+        raise ValueError(words("no_vectors", model=selection.model))
     variants = soft_lookup.scoring_variants(x, selection.attention, layer, head)
     pair = soft_lookup.most_asymmetric_pair(variants[2], selection.axes.special)
     keys = selection.axes.keys

@@ -9,211 +9,26 @@ figures.js` draws every figure, on the screen and as SVG.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import wraps
+from html import escape
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ParamSpec, get_type_hints
 
 import numpy as np
 
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, to_csv
+from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
+from explorer.html_export import html
+from explorer.html_export.document_spec import DocumentSpec, Line, Part, TextLines, View
 from explorer.state.cache import Run, picture_name
 
 Arguments = ParamSpec("Arguments")
-
-
-@dataclass(frozen=True, eq=False)
-class Figure:
-    """What every figure has: a title, a line below it, and the choices that a press sets.
-
-    select: names of the address, such as ("token", "source"); what is pressed gives a value for
-    each.
-    """
-
-    title: str = ""
-    note: str = ""
-    select: tuple[str, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        """The name of the figure for the renderer."""
-        return type(self).__name__.lower()
-
-
-@dataclass(frozen=True, eq=False)
-class Matrix(Figure):
-    """A matrix: values (row, column) from `low` to `high`, NaN for a cell that does not exist.
-
-    Colours run from -high to high where `signed`. marks: (row, column, text), framed. sides: what
-    rows and columns are. missing: why a cell does not exist. digits: decimals of the values.
-    """
-
-    rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    values: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-    low: float = 0.0
-    high: float = 1.0
-    signed: bool = False
-    marks: tuple[tuple[int, int, str], ...] = ()
-    sides: tuple[str, str] = ("", "")
-    missing: str = ""
-    digits: int = 2
-
-
-@dataclass(frozen=True, eq=False)
-class BarRow:
-    """A row of bars: its label, and for each column a length and a text. key: what a press sets;
-    outline: a length that is drawn as a dashed frame over the first bar."""
-
-    label: str
-    values: tuple[float, ...]
-    texts: tuple[str, ...]
-    selected: bool = False
-    key: str = ""
-    outline: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Bars(Figure):
-    """Rows of bars below named columns, each column on its own scale, or all on one where `shared`.
-
-    high: the length of a full bar, the largest where None. mark: the (row, column) whose text is
-    the number that the panel's sentence names. header: what the rows are.
-    """
-
-    columns: tuple[str, ...] = ()
-    rows: tuple[BarRow, ...] = ()
-    high: float | None = None
-    shared: bool = False
-    mark: tuple[int, int] | None = None
-    header: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class TokenRow(Figure):
-    """A sentence whose tokens are tinted by weights from 0 to 1; NaN: not allowed. selected: the
-    token that the weights belong to, -1 for none."""
-
-    tokens: tuple[str, ...] = ()
-    weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    selected: int = -1
-
-
-@dataclass(frozen=True, eq=False)
-class Links(Figure):
-    """Queries at the left, keys at the right, joined by their weights (query, key), NaN where not
-    allowed; `selected` the query that is spoken of, and its mark (key, text)."""
-
-    left: tuple[str, ...] = ()
-    right: tuple[str, ...] = ()
-    sides: tuple[str, str] = ("query", "key")
-    weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-    selected: int = -1
-    mark: tuple[int, str] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """A curve: its name, its points, and what is written at its end. shape: "line", "points" or
-    "steps"; main: the one that is spoken of."""
-
-    name: str
-    x: np.ndarray
-    y: np.ndarray
-    end: str = ""
-    main: bool = False
-    shape: str = "line"
-
-
-@dataclass(frozen=True, eq=False)
-class Chart(Figure):
-    """Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x
-    falls to the right. square: one scale for both axes. guides: (x, text), dashed lines."""
-
-    series: tuple[Series, ...] = ()
-    x_title: str = ""
-    y_title: str = ""
-    log_x: bool = False
-    log_y: bool = False
-    ticks: tuple[tuple[float, str], ...] = ()
-    backwards: bool = False
-    square: bool = False
-    guides: tuple[tuple[float, str], ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Strip:
-    """A vector as a strip of colours: the sign before it, its label, its values and a text at its
-    end."""
-
-    label: str
-    values: np.ndarray
-    text: str = ""
-    sign: str = ""
-    selected: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Strips(Figure):
-    """Vectors one below the other on one scale from -high to high."""
-
-    strips: tuple[Strip, ...] = ()
-    high: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Edge:
-    """A weighted edge of a graph, by the places of its nodes."""
-
-    source: int
-    target: int
-    weight: float
-
-
-@dataclass(frozen=True, eq=False)
-class Graph(Figure):
-    """Tokens as nodes and weights as edges from the token attended to. strengths: of each node's
-    fill, 0 to 1. layout: "arcs" or "circle"; two_sided: the first `split` nodes are the sources."""
-
-    nodes: tuple[str, ...] = ()
-    strengths: tuple[float, ...] = ()
-    edges: tuple[Edge, ...] = ()
-    layout: str = "arcs"
-    split: int = 0
-    selected: int = -1
-
-
-@dataclass(frozen=True, eq=False)
-class TextTable(Figure):
-    """A small table that is part of the picture: named columns, and rows of texts. keys: what a
-    press on a row sets."""
-
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    keys: tuple[str, ...] = ()
-    selected: int = -1
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """One position of a slider: its label, its sentence and its figures."""
-
-    label: str
-    figures: tuple[Figure, ...]
-    sentence: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Steps(Figure):
-    """Frames behind a slider, of which one is on show. choice: the name of the address that holds
-    the frame's label; plays: True where the frames are a sequence in time."""
-
-    frames: tuple[Frame, ...] = ()
-    current: int = 0
-    choice: str = ""
-    plays: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +60,7 @@ class Panel:
         header = {
             "title": self.title,
             "finding": self.finding,
-            "figures": [_plain(figure, blocks) for figure in self.figures],
+            "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": list(self.details),
             "caption": list(self.caption),
             "file": self.file,
@@ -253,25 +68,62 @@ class Panel:
         }
         return codec.encode(header, blocks)
 
+    def save(self, path: str | Path) -> None:
+        """Write the panel as HTML or CSV, by the ending of the path. Raises ValueError for
+        another."""
+        path = Path(path)
+        if path.suffix == ".html":
+            path.write_text(document([self]), "utf-8")
+        elif path.suffix == ".csv":
+            path.write_text(self.csv(), "utf-8")
+        else:
+            raise ValueError(f"A panel is saved as .html or .csv, not as {path.name}.")
+
+    def _repr_html_(self) -> str:
+        """The panel in a notebook: a frame, which keeps it apart from the notebook's own page."""
+        page = escape(document([self]))
+        return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:0"></iframe>'
+
     def csv(self) -> str:
         """The table as CSV, below the title and the caption."""
         return to_csv(self.table, (self.title, *self.caption))
 
 
-def _plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
-    """A figure as JSON, its arrays in blocks: {"block": name, "shape": [...]}."""
-    if isinstance(value, np.ndarray):
-        name = str(len(blocks))
-        blocks[name] = value.astype(np.float32)
-        return {"block": name, "shape": list(value.shape)}
-    if is_dataclass(value) and not isinstance(value, type):
-        plain = {each.name: _plain(getattr(value, each.name), blocks) for each in fields(value)}
-        return plain | ({"kind": value.kind} if isinstance(value, Figure) else {})
-    if isinstance(value, (tuple, list)):
-        return [_plain(each, blocks) for each in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
+def document(panels: Sequence[Panel], link: str = "") -> str:
+    """Panels one below the other as an HTML document that asks for nothing from elsewhere; `link`:
+    the address that shows the same. Raises ValueError for no panel."""
+    if not panels:
+        raise ValueError("A document needs a panel.")
+    captions: list[Line] = [("p", line) for panel in panels[1:] for line in panel.caption]
+    parts: list[Part] = [View("panel", {"": panel.encode()}, column=2) for panel in panels]
+    if captions:
+        parts.append(TextLines({"": captions}, column=2))
+    spec = DocumentSpec(panels[0].title, panels[0].caption, parts, {}, f"{panels[0].file}.html")
+    return html.document(spec, link)
+
+
+def python(panels: Sequence[Panel]) -> str:
+    """The lines that make panels again and save them."""
+    lines = ["from headlight import Run, edits, panels", ""]
+    for at, panel in enumerate(panels):
+        name = "panel" if at == 0 else f"panel_{at + 1}"
+        if at == 0 or panel.run != panels[at - 1].run:
+            lines.append(f"run = {_run(panel.run)}")
+        lines += [f"{name} = {panel.call}", f'{name}.save("{panel.file}.html")']
+    lines.append("panel.table  # named columns")
+    return "\n".join(lines)
+
+
+def _run(run: Run | None) -> str:
+    """The call that makes a run."""
+    if run is None:
+        raise ValueError("This panel was not made of a run.")
+    words = [repr(run.model), repr(run.text)]
+    if run.edits:
+        words.append("edits=(" + ", ".join(f"edits.{edit!r}" for edit in run.edits) + ",)")
+    if run.target is not None:
+        words.append(f"target={run.target!r}")
+    return f"Run({', '.join(words)})"
 
 
 # Every panel function by its name, such as "soft_lookup.temperature".
@@ -281,6 +133,9 @@ PANELS: dict[str, Callable[..., Panel]] = {}
 def from_words(name: str, run: Run, choices: Mapping[str, str]) -> Panel:
     """The panel of a name, its arguments given as words. Raises ValueError for a panel, an argument
     or a value that is not there."""
+    module = name.partition(".")[0]
+    if find_spec(f"{__package__}.{module}"):
+        import_module(f"{__package__}.{module}")
     if name not in PANELS:
         raise ValueError(f"no panel is called {name!r}; there are {', '.join(sorted(PANELS))}")
     function = PANELS[name]

@@ -6,9 +6,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from explorer.analysis.figures import StepResult
 from explorer.analysis.terminology import ffn_formula
 from explorer.analysis.tour import TourContext
-from explorer.analysis.tour_figures import StepResult
 
 PAGES = {
     "attention": "Attention",

@@ -64,11 +64,3 @@ test("of heads that moved, of a vector and of a split the numbers are their own"
   const shapes = split({ header: { n: 3, heads: 2, d_head: 4, d_v: 5, d_model: 8 } });
   assert.deepEqual(shapes.panels[0].rungs[4].words, [["(3, 10)", 0, ""]]);
 });
-
-test("the curve that is spoken of has the colour of the text's number, and no other has it", async () => {
-  const { coloured } = await of("tour_figure_pens");
-  const look = { primary: "brown", categorical: ["brown", "blue", "green"] };
-  const colours = (...on) => coloured(on.map((each) => ({ on: each })), look); // prettier-ignore
-  assert.deepEqual(colours(false, true), ["blue", "brown"]);
-  assert.deepEqual(colours(false, false, true, false), ["blue", "green", "brown", "blue"]);
-});

@@ -11,7 +11,6 @@ const { nice, scale, through, ticks } = await of("axis");
 const say = await of("number_format");
 const { strongest, cut, calm } = await of("tokens");
 const { bus, listen } = await of("bus");
-const { apart, mixture, placed, soften, temperatureAt } = await of("soft_lookup_curve");
 const { decode, encode } = await of("codec");
 const { mount } = await of("mount");
 
@@ -217,21 +216,4 @@ test("a place that has left the page is not drawn in", () => {
   call("seen");
   assert.deepEqual(drawn, ["seen"]);
   delete globalThis.getComputedStyle;
-});
-
-test("a soft lookup: sums to 1, hard at 0, even at infinity, none for what is not allowed", () => {
-  const row = { scores: [1, 3, 2, 9], allowed: [1, 1, 1, 0], values: [1, 0, 0, 1, 1, 1, 5, 5] };
-  for (const t of [0, 0.01, 1, 100, Infinity]) {
-    const weights = soften(row, t);
-    assert.ok(Math.abs(weights.reduce((a, b) => a + b) - 1) < 1e-12);
-    assert.equal(weights[3], 0);
-  }
-  assert.deepEqual(soften(row, 0), [0, 1, 0, 0]);
-  assert.deepEqual(soften(row, Infinity), [1 / 3, 1 / 3, 1 / 3, 0]);
-  assert.deepEqual([...mixture(row, [0, 1, 0, 0])], [0, 1]);
-  const { distance, cosine } = apart(Float64Array.from([3, 4]), Float32Array.from([3, 4]));
-  assert.deepEqual([distance, cosine], [0, 1]);
-  const ends = { coldest: 0.01, hottest: 100 };
-  for (const t of [0, 0.5, 1, 7, Infinity])
-    assert.ok(temperatureAt(ends, Math.round(placed(ends, t))) / (t || 1) < 1.03 || t === Infinity);
 });

@@ -119,7 +119,7 @@ def drawn(on: AttentionState, view: HeadView, as_: str) -> bytes:
     at, axes = (view.head.layer, view.head.head), shown.axes
     chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.kept, chosen.row_sums
     return head.payload(
-        head.Matrix(
+        head.HeadMatrix(
             shown.matrix,
             shown.allowed,
             axes.rows,

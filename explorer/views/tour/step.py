@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.analysis.evidence import Untestable
+from explorer.analysis.figures import StepResult
 from explorer.analysis.tour import MEASURES, TourContext, available_steps
-from explorer.analysis.tour_figures import StepResult, panel_data
 from explorer.components import tour
 from explorer.state import cache, url_state
 from explorer.text import tour as tour_text
@@ -50,7 +50,7 @@ def show(seen: TourContext, steps: Sequence[TourStep], at: int) -> None:
         names=tuple(each.title for each in steps),
         title=step.title,
         says=tour_text.said(step, shown) if shown else (problem, "", ""),
-        panels=tuple(map(panel_data, shown.panels)) if shown else (),
+        figures=shown.figures if shown else (),
     )
     token = cache.picture_name(seen.recording, "tour", step.id)
     tour.show(tour.payload(header, token), "tour step", on_go=go)

@@ -1,0 +1,333 @@
+"""Figures as data: what a picture shows, before anything is drawn.
+
+A closed set, drawn by `explorer/components/figures.js` on the screen, in files and for the
+presenter. Arrays hold NaN for what does not exist. A press on a part of a figure sets the choices
+named in `select`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """What every figure has: a title, a line below it, and the choices that a press sets.
+
+    select: names of the address, such as ("token", "source"); what is pressed gives a value for
+    each.
+    """
+
+    title: str = ""
+    note: str = ""
+    select: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def kind(self) -> str:
+        """The name of the figure for the renderer."""
+        return type(self).__name__.lower()
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix(Figure):
+    """A matrix: values (row, column) from `low` to `high`, NaN for a cell that does not exist.
+
+    Colours run from -high to high where `signed`. marks: (row, column, text), framed. sides: what
+    rows and columns are. missing: why a cell does not exist. digits: decimals of the values.
+    """
+
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    values: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    low: float = 0.0
+    high: float = 1.0
+    signed: bool = False
+    marks: tuple[tuple[int, int, str], ...] = ()
+    sides: tuple[str, str] = ("", "")
+    missing: str = ""
+    digits: int = 2
+
+
+@dataclass(frozen=True, eq=False)
+class BarRow:
+    """A row of bars: its label, and for each column a length and a text. key: what a press sets;
+    outline: a length that is drawn as a dashed frame over the first bar."""
+
+    label: str
+    values: tuple[float, ...]
+    texts: tuple[str, ...]
+    selected: bool = False
+    key: str = ""
+    outline: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Bars(Figure):
+    """Rows of bars below named columns, each column on its own scale, or all on one where `shared`.
+
+    high: the length of a full bar, the largest where None. mark: the (row, column) whose text is
+    the number that the panel's sentence names. header: what the rows are.
+    """
+
+    columns: tuple[str, ...] = ()
+    rows: tuple[BarRow, ...] = ()
+    high: float | None = None
+    shared: bool = False
+    mark: tuple[int, int] | None = None
+    header: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRow(Figure):
+    """A sentence whose tokens are tinted by weights from 0 to 1; NaN: not allowed. selected: the
+    token that the weights belong to, -1 for none."""
+
+    tokens: tuple[str, ...] = ()
+    weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    selected: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Links(Figure):
+    """Queries at the left, keys at the right, joined by their weights (query, key), NaN where not
+    allowed; `selected` the query that is spoken of, and its mark (key, text)."""
+
+    left: tuple[str, ...] = ()
+    right: tuple[str, ...] = ()
+    sides: tuple[str, str] = ("query", "key")
+    weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    selected: int = -1
+    mark: tuple[int, str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A curve: its name, its points, and what is written at its end. shape: "line", "points" or
+    "steps"; main: the one that is spoken of."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    end: str = ""
+    main: bool = False
+    shape: str = "line"
+
+
+@dataclass(frozen=True, eq=False)
+class Chart(Figure):
+    """Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x
+    falls to the right. square: one scale for both axes. guides: (x, text), dashed lines."""
+
+    series: tuple[Series, ...] = ()
+    x_title: str = ""
+    y_title: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    ticks: tuple[tuple[float, str], ...] = ()
+    backwards: bool = False
+    square: bool = False
+    guides: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """A vector as a strip of colours: the sign before it, its label, its values and a text at its
+    end."""
+
+    label: str
+    values: np.ndarray
+    text: str = ""
+    sign: str = ""
+    selected: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Strips(Figure):
+    """Vectors one below the other on one scale from -high to high."""
+
+    strips: tuple[Strip, ...] = ()
+    high: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A weighted edge of a graph, by the places of its nodes."""
+
+    source: int
+    target: int
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Graph(Figure):
+    """Tokens as nodes and weights as edges from the token attended to. strengths: of each node's
+    fill, 0 to 1. layout: "arcs" or "circle"; two_sided: the first `split` nodes are the sources."""
+
+    nodes: tuple[str, ...] = ()
+    strengths: tuple[float, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    layout: str = "arcs"
+    split: int = 0
+    selected: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class TextTable(Figure):
+    """A small table that is part of the picture: named columns, and rows of texts. keys: what a
+    press on a row sets."""
+
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    keys: tuple[str, ...] = ()
+    selected: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """A rotation of a vector: before the addition (length), the sum (length, degrees) and at the
+    end (length, degrees), in units of the dials' `full`."""
+
+    label: str
+    before: float
+    total: tuple[float, float]
+    after: tuple[float, float]
+    text: str = ""
+    selected: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Dials(Figure):
+    """Rotations one after another. full: the length of an arrow that reaches the circle."""
+
+    dials: tuple[Rotation, ...] = ()
+    full: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """A row of words with their probabilities and these as text."""
+
+    label: str
+    words: tuple[tuple[str, float, str], ...]
+    selected: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder(Figure):
+    """Rows of words, the likeliest first."""
+
+    rungs: tuple[Rung, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A loop or one step in it: what it does, how often, and what is in it."""
+
+    text: str
+    count: str = ""
+    inside: tuple[Box, ...] = ()
+    selected: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Loops(Figure):
+    """Nested loops."""
+
+    boxes: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Facts(Figure):
+    """Few numbers or words in large type, each with what it is."""
+
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One position of a slider: its label, its sentence and its figures."""
+
+    label: str
+    figures: tuple[Figure, ...]
+    sentence: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Steps(Figure):
+    """Frames behind a slider, of which one is on show. choice: the name of the address that holds
+    the frame's label; plays: True where the frames are a sequence in time."""
+
+    frames: tuple[Frame, ...] = ()
+    current: int = 0
+    choice: str = ""
+    plays: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class StepResult:
+    """A step on this sentence: its number, as it stands on the picture and as a value; the words
+    that its sentence names; its figures side by side; the choices of the address that show the
+    same on the step's page; and which of the step's sentences is true here, "" for the first."""
+
+    number: str
+    value: float
+    figures: tuple[Figure, ...]
+    words: dict[str, str] = field(default_factory=dict)
+    address: tuple[tuple[str, str], ...] = ()
+    variant: str = ""
+
+
+def as_plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
+    """A figure as JSON, its arrays in blocks: {"block": name, "shape": [...]}."""
+    if isinstance(value, np.ndarray):
+        name = str(len(blocks))
+        blocks[name] = value.astype(np.float32)
+        return {"block": name, "shape": list(value.shape)}
+    if is_dataclass(value) and not isinstance(value, type):
+        plain = {each.name: as_plain(getattr(value, each.name), blocks) for each in fields(value)}
+        return plain | ({"kind": value.kind} if isinstance(value, Figure) else {})
+    if isinstance(value, (tuple, list)):
+        return [as_plain(each, blocks) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+MOST_TOKENS = 13  # of a sentence that one picture shows in type for the back row
+
+
+def numbers(values: np.ndarray | Sequence[float]) -> np.ndarray:
+    """A row of numbers, NaN for those that are not finite."""
+    row = np.asarray(values, np.float64)
+    return np.where(np.isfinite(row), row, np.nan)
+
+
+def matrix(values: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
+    """A matrix of numbers, NaN where `allowed` is False."""
+    return numbers(values if allowed is None else np.where(allowed, values, np.nan))
+
+
+def window(n: int, focus: Sequence[int], limit: int = MOST_TOKENS) -> np.ndarray:
+    """Which of n places are shown: all where they fit, else those around `focus`, in order."""
+    if n <= limit:
+        return np.arange(n)
+    focused = sorted({int(each) for each in focus if 0 <= each < n})[:limit]
+    distance = np.abs(np.arange(n)[:, None] - np.array(focused or [0])).min(axis=1)
+    nearest = np.argsort(distance, kind="stable")[:limit]
+    return np.sort(nearest)
+
+
+def truncation_note(n_shown: int, n: int, noun: str = "tokens") -> str:
+    """A word on how much of a sentence is shown; "" where all is."""
+    return "" if n_shown == n else f"{n_shown} of {n} {noun}"
+
+
+def share(value: float) -> str:
+    """A share of a length, short enough for a column: "94%", "0.3%", "0%" for what is rounding."""
+    if value < 0.0005:
+        return "0%"
+    return f"{100 * value:.1f}%" if value < 0.01 else f"{100 * value:.0f}%"

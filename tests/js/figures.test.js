@@ -1,0 +1,108 @@
+// Figures as SVG: what is drawn is what the figure says, whatever the text.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const of = (name) => import(`${process.env.MODULES}/${name}.js`);
+const { Pen } = await of("draw");
+const { figure } = await of("figures");
+const { around, widths } = await of("panel_layout");
+const { lookOf } = await of("theme");
+
+const look = lookOf({
+  ink: "#111111",
+  paper: "#ffffff",
+  primary: "#aa5500",
+  border: "#dddddd",
+  font: "sans-serif",
+  sequential: ["#ffffff", "#000000"],
+  categorical: ["#aa5500", "#0000ff", "#008800"],
+});
+const plain = { title: "", note: "", select: [], marks: [], sides: ["", ""] };
+
+/** A figure of a kind as the SVG of a file. */
+function drawn(kind, more) {
+  const pen = new Pen(look, 14, false);
+  const height = figure(pen, { kind, ...plain, ...more }, { x: 0, y: 0, width: 600 });
+  assert.ok(height > 0 && height < 2000);
+  return pen.parts.join("");
+}
+
+test("a matrix has one colour for each value, runs of a colour are one path, nothing where there is none", () => {
+  const svg = drawn("matrix", {
+    rows: ["a", "b"],
+    columns: ["c", "d", "e"],
+    values: Float32Array.of(0, 1, 1, NaN, 0.5, 0),
+    low: 0,
+    high: 1,
+    missing: "not allowed",
+    digits: 2,
+  });
+  const cells = svg.slice(svg.lastIndexOf("<g "));
+  assert.match(cells, /M1 0h2v1h-2z/); // the two ones of the first row
+  assert.doesNotMatch(cells, /M0 1/); // the cell that does not exist
+  assert.match(cells, /rgb\(0,0,0\)/);
+  assert.match(svg, /hatch/);
+});
+
+test("words of a text are text and no markup", () => {
+  const word = '<script>alert("x")</script>&amp;\u0001';
+  for (const svg of [
+    drawn("bars", {
+      columns: [""],
+      rows: [{ label: word, values: [1], texts: ["1"], selected: false, key: "", outline: null }],
+      high: null,
+      mark: null,
+      header: "",
+    }),
+    drawn("tokenrow", { tokens: [word], weights: Float32Array.of(1), selected: 0 }),
+    drawn("links", { left: [word], right: [word], weights: Float32Array.of(1), selected: 0, mark: null }), // prettier-ignore
+  ]) {
+    assert.doesNotMatch(svg, /<script|\u0001/);
+    assert.match(svg, /&lt;script/);
+  }
+});
+
+test("the main curve has the page's own colour, and no other curve has it", () => {
+  const line = (main) => ({ name: "", end: "", main, shape: "line", x: [0, 1], y: [0, 1] });
+  const svg = drawn("chart", {
+    series: [line(false), line(true), line(false)],
+    x_title: "",
+    y_title: "",
+    ticks: [],
+    guides: [],
+  });
+  const strokes = [...svg.matchAll(/<path [^>]*stroke="(#\w+)"[^>]*stroke-width="(1.5|2.5)"/g)];
+  assert.deepEqual(
+    strokes.map(([, colour]) => colour),
+    ["#0000ff", "#aa5500", "#008800"],
+  );
+});
+
+test("bars are as long as their values, and those below zero go to the left", () => {
+  const row = (value) => ({ label: "a", values: [value], texts: [""], selected: false, key: "", outline: null }); // prettier-ignore
+  const svg = drawn("bars", {
+    columns: [""],
+    rows: [row(1), row(-0.5)],
+    high: null,
+    mark: null,
+    header: "",
+  });
+  const bars = [...svg.matchAll(/<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"[^>]*fill-opacity="0.7"/g)]; // prettier-ignore
+  const [[, x, wide], [, left, short]] = bars.map((each) => each.map(Number));
+  assert.ok(Math.abs(wide - 2 * short) < 0.3 && Math.abs(left + short - x) < 0.3);
+});
+
+test("what a slide keeps is around what it speaks of, and figures share the width", () => {
+  assert.deepEqual(around(10, [7], 3), [6, 7, 8]);
+  assert.deepEqual(around(3, [0], 5), [0, 1, 2]);
+  assert.deepEqual(widths(300, [{ kind: "bars" }, { kind: "bars" }], 14), [300, 300]);
+  const [main, beside] = widths(1000, [{ kind: "graph" }, { kind: "bars" }], 14);
+  assert.ok(main > beside && main + beside < 1000);
+});
+
+test("a long word is cut with an ellipsis, a short one is not", () => {
+  const pen = new Pen(look, 14, false);
+  assert.equal(pen.cut("animal", 500), "animal");
+  const cut = pen.cut("internationalisation".repeat(4), 80);
+  assert.ok(cut.endsWith("…") && pen.width(cut) <= 80);
+});

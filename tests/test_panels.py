@@ -1,0 +1,251 @@
+"""Every panel: what it says of any text, that its Python line makes it again, its files, and its
+laws."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from app_harness import page_at
+from conftest import HOSTILE, on_page, read_once
+from streamlit.testing.v1 import AppTest
+from tolerances import PASSED, STORED, SUMMED
+
+import headlight
+from explorer.analysis import soft_lookup
+from explorer.analysis.formatting import percent
+from explorer.components import codec
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from explorer.state.cache import Run
+from explorer.text import templates
+from models import edits
+
+TEXT = "the cat sat on the mat"
+MODELS = ("encoder", "decoder", "translator")
+
+
+@cache
+def every() -> dict[str, Callable[..., Panel]]:
+    """Every panel function by its name."""
+    assert headlight.panels  # the door imports all of them
+    return dict(spec.PANELS)
+
+
+NAMES = sorted(every())
+
+
+def made(name: str, run: Run, **choices: Any) -> Panel | str:
+    """A panel, or the sentence that says why there is none."""
+    try:
+        return every()[name](run, **choices)
+    except ValueError as reason:
+        return str(reason)
+
+
+def texts_of(value: object) -> list[str]:
+    """Every text of plain data."""
+    if isinstance(value, str):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value
+    return (
+        [each for one in inside for each in texts_of(one)]
+        if isinstance(inside, (list, tuple)) or isinstance(value, dict)
+        else []
+    )
+
+
+# ---- any panel -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
+    for text in (TEXT, *HOSTILE.values()):
+        panel = made(name, Run(model, text))
+        if isinstance(panel, str):
+            assert panel.endswith(".") and len(panel.split()) <= 30
+            continue
+        header, _ = codec.decode(panel.encode())
+        assert header["title"] and header["finding"].strip() and header["figures"]
+        assert not [each for each in texts_of(header) if "{" in each and "{" not in text]
+        assert any(f"model {model}" in line for line in panel.caption)
+        assert all(len(set(map(len, [*panel.table.values()]))) == 1 for _ in [0])
+        for sentence in (panel.finding, *panel.details):
+            assert "nan" not in sentence.lower().split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_python_line_of_a_panel_makes_it_again(name: str) -> None:
+    run = Run("encoder", TEXT, (edits.ZeroHead(0, 1),))
+    panel = every()[name](run)
+    names: dict[str, Any] = {}
+    lines = [line for line in spec.python([panel]).splitlines() if ".save(" not in line]
+    exec("\n".join(lines), names)
+    assert names["run"] == run and names["panel"].encode() == panel.encode()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_words_of_an_address_make_the_same_panel(name: str) -> None:
+    run = Run("encoder", TEXT)
+    assert spec.from_words(name, run, {}).encode() == every()[name](run).encode()
+    with pytest.raises(ValueError, match="has no choice 'nothing'"):
+        spec.from_words(name, run, {"nothing": "1"})
+
+
+def test_what_is_not_there_is_refused_in_a_sentence() -> None:
+    run = Run("encoder", TEXT)
+    for words, problem in (
+        ({"layer": "99"}, "There is no layer 99"),
+        ({"head": "-1"}, "There is no head -1"),
+        ({"token": "400"}, "There is no token 400"),
+        ({"attention": "cross"}, "There is no attention 'cross'"),
+        ({"t": "nan"}, "The temperature is"),
+        ({"layer": "x"}, "layer is 'x'"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            spec.from_words("soft_lookup.temperature", run, words)
+    with pytest.raises(ValueError, match="no panel is called 'nothing.here'"):
+        spec.from_words("nothing.here", run, {})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_panel_leaves_as_csv_and_as_one_file(name: str, tmp_path: Any) -> None:
+    panel = every()[name](Run("encoder", HOSTILE["script"]))
+    panel.save(tmp_path / "panel.csv")
+    names, *rows = csv.reader(io.StringIO((tmp_path / "panel.csv").read_text("utf-8")))
+    assert [name.lstrip("'") for name in names[:-1]] == list(panel.table)
+    assert len(rows) == len(next(iter(panel.table.values())))
+    panel.save(tmp_path / "panel.html")
+    page = (tmp_path / "panel.html").read_text("utf-8")
+    assert "<script>document.title" not in page and "connect-src data:" in page
+    with pytest.raises(ValueError, match=r"\.html or \.csv"):
+        panel.save(tmp_path / "panel.pdf")
+
+
+def test_the_export_of_a_recording_takes_a_panel_by_its_name() -> None:
+    recording = read_once("encoder").record(TEXT)
+    page = headlight.page(recording, "soft_lookup.temperature", layer=1, head=2, token=3, t=0.5)
+    assert "Layer 1, head 2" in page and "T = 0.5" not in page.partition("<main")[0]
+
+
+# ---- sentences -----------------------------------------------------------------------------------
+
+
+def templates_of(folder: Any = templates.FOLDER) -> list[tuple[str, str]]:
+    return [
+        (f"{file.stem}.{panel}.{name}", sentence)
+        for file in sorted(folder.glob("*.toml"))
+        for panel, named in templates.all_of(file.stem).items()
+        for name, value in named.items()
+        for sentence in ([value] if isinstance(value, str) else value)
+    ]
+
+
+PRIVATE = {"looks", "said", "told", "hears", "heard", "chance", "hands", "habit", "pushed"}
+
+
+@pytest.mark.parametrize(("place", "sentence"), templates_of())
+def test_a_template_is_short_and_in_the_fields_words(place: str, sentence: str) -> None:
+    for part in sentence.replace("; ", ". ").split(". "):
+        assert len(part.split()) <= 25, (place, part)
+    assert not PRIVATE & set(sentence.lower().replace(",", "").split()), place
+
+
+# ---- soft lookup ---------------------------------------------------------------------------------
+
+
+def test_a_temperature_goes_from_the_best_key_to_the_uniform_average() -> None:
+    run = Run("encoder", TEXT)
+    panel = every()["soft_lookup.temperature"](run, layer=1, head=2, token=3, t=0.5)
+    attention = run.recording().attention[0]
+    steps, curve = panel.figures
+    rows = {frame.label: frame.figures[0].rows for frame in steps.frames}
+    weights = {label: [row.values[0] for row in each] for label, each in rows.items()}
+    assert steps.frames[steps.current].label == "0.5" and steps.frames[-1].label == "∞"
+    for label, each in weights.items():
+        assert sum(each) == pytest.approx(1, abs=SUMMED), label
+    np.testing.assert_allclose(weights["1"], attention.pattern[1, 2, 3], atol=STORED)
+    assert max(weights["0"]) == 1
+    np.testing.assert_allclose(weights["∞"], 1 / len(weights["∞"]), atol=STORED)
+    soft = soft_lookup.lookup(attention, 1, 2, 3, 0.5)
+    at = int(np.flatnonzero(np.isclose(curve.series[0].x, 0.5))[0])
+    assert curve.series[0].y[at] == pytest.approx(soft.relative)
+    assert percent(soft.relative) in panel.finding
+
+
+def test_messages_add_up_and_edges_are_the_heads_weights() -> None:
+    run = Run("encoder", TEXT)
+    panel = every()["soft_lookup.messages"](run, layer=1, head=2, token=3, times=1.0)
+    attention = run.recording().attention[0]
+    graph, received = panel.figures
+    for edge in graph.edges:
+        assert edge.weight == pytest.approx(attention.pattern[1, 2, edge.target, edge.source])
+        assert edge.weight >= 1 / attention.allowed[edge.target].sum()
+    assert sum(row.values[2] for row in received.rows) == pytest.approx(1, abs=SUMMED)
+    whole = every()["soft_lookup.messages"](run, layer=1, token=3, mean=True)
+    assert whole.figures[1].columns == ("weight",)
+    across = every()["soft_lookup.messages"](Run("translator", TEXT), attention="cross")
+    assert across.figures[0].split == len(across.run.recording().streams[0].tokens)
+
+
+@pytest.mark.parametrize("quantity", ["Scores", "Weights"])
+def test_scores_are_of_this_texts_vectors(quantity: str) -> None:
+    run = Run("decoder", TEXT)
+    panel = every()["soft_lookup.scoring"](run, layer=1, head=2, quantity=quantity)
+    recording = run.recording()
+    of = recording.attention[0]
+    x = soft_lookup.attention_input(recording, of, 1)
+    for figure, variant in zip(panel.figures, soft_lookup.scoring_variants(x, of, 1, 2)):
+        expected = (
+            variant.scores
+            if quantity == "Scores"
+            else np.where(of.allowed, variant.weights, np.nan)
+        )
+        np.testing.assert_allclose(figure.values, expected, rtol=SUMMED, atol=STORED)
+        assert f"asymmetry {variant.asymmetry:.2f}" in figure.title
+    with pytest.raises(ValueError, match="two texts"):
+        every()["soft_lookup.scoring"](Run("translator", TEXT), attention="cross")
+
+
+def test_circuits_are_those_of_the_words_that_are_named() -> None:
+    run = Run("decoder", TEXT)
+    stream = run.recording().streams[0]
+    query, key = int(stream.ids[3]), int(stream.ids[2])
+    show = every()["circuits.circuits"]
+    found = read_once("decoder").circuits("self", 1, 3, (query, key))
+    matches, changes = show(run, layer=1, head=3, token=3, source=2, scope="vocabulary").figures
+    n = len(matches.rows)
+    assert [row.values[0] for row in matches.rows] == pytest.approx(found.keys[0][:n], abs=PASSED)
+    raised = [row.values[0] for row in changes.rows if row.values[0] > 0]
+    assert raised == pytest.approx(found.up[1][: len(raised)], abs=PASSED)
+    lowest = changes.rows[-1].values[0]
+    assert lowest == pytest.approx(found.down[1][0], abs=PASSED)
+
+
+# ---- the page ------------------------------------------------------------------------------------
+
+
+def panels_on(app: AppTest) -> list[dict]:
+    """What the panels of a page were sent."""
+    assert not app.exception
+    return [
+        codec.decode(each.proto.bytes)[0]
+        for each in on_page(app)
+        if each.proto.component_name == "headlight.panel"
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", ["Hard", "Graph", "Three", "Words", "Scale"])
+def test_the_page_shows_the_selected_head_of_a_hostile_text(view: str) -> None:
+    choices = {"look_at": view, "layer": "1", "head": "2", "token": "3", "text": HOSTILE["script"]}
+    first, *_ = panels_on(page_at("lookup", **choices))
+    assert view in ("Scale", "Words") or "ayer 1, head 2" in " ".join(first["caption"])
+    lost = page_at("lookup", look_at=view, layer="99", head="x", look_temperature="nan")
+    assert panels_on(lost)
