@@ -254,7 +254,7 @@ def words(context: TourContext) -> StepResult:
     mask = stream.tokens[token]
     title = f"at {mask}, in place of “{word}”" if is_hidden else f"after “{word}”"
     note = "; of each word the probability of its first piece" * bool(words)
-    ladder = Ladder(title=title + note, rungs=(*rungs[:-1], replace(rungs[-1], on=True)))
+    ladder = Ladder(title=title + note, rungs=(*rungs[:-1], replace(rungs[-1], selected=True)))
     answer, value, number = rungs[-1].words[0]
     placeholders = {
         "answer": answer,
