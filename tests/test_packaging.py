@@ -14,7 +14,6 @@ import sys
 import sysconfig
 import time
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -253,25 +252,20 @@ print(headlight.__file__)
 
 @pytest.mark.slow
 def test_installed_its_processes_start_beside_other_modules_of_their_names(
-    installed: Installed, tiny_folder: Callable[[str], Path]
+    installed: Installed,
 ) -> None:
-    said = installed.script(f"""
+    said = installed.script("""
 import time
-from pathlib import Path
 from headlight import live_training
-from headlight.models.pretrained.sandbox import tester
 
-if __name__ == "__main__":
-    print(tester.try_out(Path({str(tiny_folder("bert"))!r}), "it"))
-    tester.close()
-    run = live_training.TrainingProcess(live_training.TrainingPlan("copy"))
-    run.resume()
-    while run.running and not run.weights:
-        time.sleep(0.1)
-    run.end()
-    print(run.problem or len(run.weights))
+run = live_training.TrainingProcess(live_training.TrainingPlan("copy"))
+run.resume()
+while run.running and not run.weights:
+    time.sleep(0.1)
+run.end()
+print(run.problem or len(run.weights))
 """)
-    assert said.split() == ["ours:", "1"]
+    assert said == "1\n"
 
 
 @pytest.mark.slow

@@ -21,9 +21,9 @@ OTHERS = sorted(
 )
 
 
-@pytest.mark.parametrize("path", [*SOURCES, ROOT / "setup.py"], ids=module_of)
-def test_a_file_keeps_to_the_grammar_of_3_11(path: Path) -> None:
-    ast.parse(path.read_text("utf-8"), feature_version=(3, 11))
+def test_every_file_keeps_to_the_grammar_of_3_11() -> None:
+    for path in (*SOURCES, ROOT / "setup.py"):
+        ast.parse(path.read_text("utf-8"), str(path), feature_version=(3, 11))
 
 
 def of_the_standard_library() -> list[str]:
