@@ -13,7 +13,7 @@ import random
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -21,6 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.browser import server
 from benchmarks.load_clients import EVERY, WORDS, Load, load
+from explorer.state import places
 
 LENGTH = 512  # words of the long reader's text
 AGAIN = ForwardMsg.FINISHED_EARLY_FOR_RERUN
@@ -28,7 +29,7 @@ AGAIN = ForwardMsg.FINISHED_EARLY_FOR_RERUN
 
 @dataclass(frozen=True)
 class Work:
-    """Where it is: the page, what its address says, and the key of the button that starts it."""
+    """Where it is: the tab, what its address says, and the key of the button that starts it."""
 
     page: str
     asked: dict[str, str]
@@ -37,14 +38,12 @@ class Work:
 
 WORKS = {
     "jacobian": Work("residual", {"flow": "Gradient", "block": "0.attn"}),
-    "lens": Work("predictions", {"model": "decoder"}),
-    "sweep": Work(
-        "switches", {"effects": "Patching", "patch": "Sites", "donor": "{text} now"}, "start sweep"
-    ),
-    "beam": Work("translation", {"model": "translator", "beams": "8"}),
+    "lens": Work("lens", {"model": "decoder"}),
+    "sweep": Work("patching", {"patch": "Sites", "donor": "{text} now"}, "start sweep"),
+    "beam": Work("translate", {"model": "translator", "beams": "8"}),
     "claims": Work("claims", {}),
-    "training": Work("training", {"train_view": "Live"}, "live start"),
-    "edits": Work("switches", {"model": "translator", "edits": "WithoutScale"}),
+    "training": Work("live", {}, "live start"),
+    "edits": Work("edit", {"model": "translator", "edits": "WithoutScale"}),
 }
 
 
@@ -64,8 +63,9 @@ class Long:
             asked = {"text": text} | {
                 name: value.format(text=text) for name, value in self.work.asked.items()
             }
-            query = urlencode(asked)
-            await self._ask(query, page_name=self.work.page)
+            to = urlsplit(places.address(self.work.page, asked))
+            query = to.query
+            await self._ask(query, page_name=to.path.strip("/"))
             if self.work.press:
                 await self._ask(query, press=self._button, page_script_hash=self._page)
             while self._part:  # the page looks at its work by itself

@@ -153,7 +153,7 @@ async def stands_still(lesson: Class, seconds: float, pid: int) -> None:
     os.kill(pid, signal.SIGSTOP)
     try:
         moving = []
-        for at in ("/lookup", "/compare"):
+        for at in ("/learn", "/experiment"):
             rule = lesson.rule | {"at": at}
             moving.append(asyncio.ensure_future(asked(lesson.ports[0], "move", rule)))
             await asyncio.sleep(0.1)

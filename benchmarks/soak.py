@@ -26,14 +26,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from urllib.parse import urlencode
+from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
+from explorer.state import places
+
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("", *sorted({path.stem for path in (ROOT / "pages").glob("*.py")} - {"attention"}))
+PAGES = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
 MODELS = ("encoder", "decoder", "translator", "minilm")
 WORDS = [
     "the",
@@ -119,8 +121,9 @@ async def ask(line: ClientConnection, page: str, asked: dict[str, str]) -> str:
     """A reader asks for a page by a link and waits until it stands. Returns "" or what went
     wrong."""
     wish = BackMsg()
-    wish.rerun_script.query_string = urlencode(asked)
-    wish.rerun_script.page_name = page
+    to = urlsplit(places.address(page, asked))
+    wish.rerun_script.query_string = to.query
+    wish.rerun_script.page_name = to.path.strip("/")
     await line.send(wish.SerializeToString())
     while True:
         message = ForwardMsg()

@@ -4,16 +4,15 @@ the class."""
 from __future__ import annotations
 
 import hashlib
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from explorer.analysis import layer_map
+from explorer.analysis import predictions
 from explorer.analysis.quiz import Question, questions
 from explorer.components import classroom, quiz
 from explorer.components.quiz import Item
 from explorer.layout import controls, current_recording
-from explorer.state import cache, models, url_state
+from explorer.state import cache, models, places, url_state
 from explorer.text.quiz import ask, choice, measured, says
 from explorer.text.quiz_print import sheet
 from models.recording import Recording
@@ -79,12 +78,12 @@ def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
     if not writes or models.capabilities(recording.model.name).logits != stream:
         return []
     scores = cache.logits(recording, stream, len(recording.streams[-1].tokens) - 1)
-    best, p = layer_map.top_tokens(scores, SAID)
-    labels = models.labels(recording.model.name, best)
-    words = cache.predicted_words(recording, list(zip(best, p)))
+    words = predictions.top_words(predictions.distribution(scores), most=SAID)
+    labels = models.labels(recording.model.name, [word.id for word in words])
+    whole = cache.predicted_words(recording, [(word.id, word.own) for word in words])
     return [
-        (words[id].word if id in words else label, float(own))
-        for id, label, own in zip(best, labels, p)
+        (whole[word.id].word if word.id in whole else label, word.own)
+        for label, word in zip(labels, words)
     ]
 
 
@@ -107,8 +106,7 @@ def evidence(one: Question) -> str:
         for name, value in url_state.link_parameters().items()
         if name in ("text", "model", "target")
     }
-    query = urlencode(kept | {name: value for name, value in one.address if value})
-    return f"/{'' if one.page == 'attention' else one.page}{'?' + query if query else ''}"
+    return places.address(one.page, kept | {name: value for name, value in one.address if value})
 
 
 def named(recording: Recording) -> tuple[str, str]:

@@ -1,62 +1,14 @@
-"""Training: when does a head learn its pattern?"""
+"""Training: when does a head learn it?"""
 
 from __future__ import annotations
 
-import streamlit as st
+from explorer.layout import navigation
+from explorer.views.training.tab import checkpoints, paired_runs, train_live
 
-from explorer.layout import current_recording
-from explorer.layout.controls import pick
-from explorer.state import event_log, models, url_state
-from explorer.text import training
-from explorer.text.markdown_escape import literal
-from explorer.views.training import checkpoint_scores, head_formation, live, twins
-
-VIEWS = {"Checkpoints": "Checkpoints", "Live": "Train one live", "Twins": "Twins"}
-
-
-def model_on_screen() -> str:
-    """The model on screen without its step, which is the first one to be seen."""
-    base, _, step = st.session_state.model.partition("@")
-    if step and not st.session_state.train_step:
-        st.session_state.train_step = step
-    return base
-
-
-@event_log.fragment
-def explore(model: str, text: str) -> None:
-    """The page below the sentence bar; it takes names and not recordings."""
-    head_formation.show(checkpoint_scores.text_of(model, text))
-    url_state.write()
-
-
-@event_log.fragment
-def train() -> None:
-    """A model of the reader's own."""
-    st.caption(training.WHOSE.format(literal(models.title(st.session_state.model))))
-    live.show()
-    url_state.write()
-
-
-@event_log.fragment
-def compare(model: str, text: str) -> None:
-    """Two models trained alike but for one thing."""
-    twins.show(model, text)
-    url_state.write()
-
-
-url_state.one_of("train_view", tuple(VIEWS))
-pick("View", VIEWS, "train_view", bare=True)
-view = st.session_state.train_view
-if view != "Live":
-    current_recording.show_fallback()
-if view == "Live":
-    train()
-elif missing := models.missing_checkpoints(st.session_state.model if view == "Checkpoints" else ""):
-    st.info(missing)
-elif view == "Twins":
-    compare(st.session_state.model.partition("@")[0], st.session_state.text)
-else:
-    with st.spinner("Loading the model …"):
-        model = model_on_screen()
-        current_recording.current_run(model)
-    explore(model, st.session_state.text)
+navigation.show_tabs(
+    {
+        "checkpoints": checkpoints,
+        "live": train_live,
+        "twins": paired_runs,
+    }
+)

@@ -1,20 +1,40 @@
-"""Pages of the app as a reader opens them, without a browser."""
+"""Places and tabs of the app as a reader opens them, without a browser."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 from streamlit.testing.v1 import AppTest
 
+from explorer.state import places
+
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = str(ROOT / "explorer" / "main.py")
+TABS = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
+
+
+def aimed(app: AppTest, page: str, **asked: str) -> AppTest:
+    """An app whose next run is at the address of a tab, or of a page of an earlier version, with
+    these choices."""
+    to = urlsplit(places.address(page, asked))
+    app.query_params.update(dict(parse_qsl(to.query, keep_blank_values=True)))
+    if to.path != "/":  # which the app opens on
+        app.switch_page(str(ROOT / "pages" / f"{to.path.strip('/')}.py"))
+    return app
 
 
 def page_at(page: str, **asked: str) -> AppTest:
-    """A page by the name of its file, opened at an address with these choices."""
-    app = AppTest.from_file(MAIN, default_timeout=120)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    if page != "attention":  # which the app opens on
-        app.switch_page(str(ROOT / "pages" / f"{page}.py"))
-    return app.run()
+    """That page in a new visit."""
+    return aimed(AppTest.from_file(MAIN, default_timeout=120), page, **asked).run()
+
+
+def go(app: AppTest, page: str) -> AppTest:
+    """The app after a reader went to a tab by place and tab, or to what was a page of an earlier
+    version."""
+    tab = places.tab_of(page, {})
+    place = places.place_of(tab)
+    app.session_state["tabs"] = {**app.session_state["tabs"], place: tab}
+    app.session_state["went"] = True
+    app.query_params.clear()
+    return app.switch_page(str(ROOT / "pages" / f"{place}.py")).run()

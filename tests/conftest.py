@@ -221,7 +221,6 @@ def on_page(app: AppTest) -> list:
     frame = (
         "headlight.sentence",
         "headlight.follow",
-        "headlight.way",
         "headlight.presenter",
     )
     return [each for each in app.get("bidi_component") if each.proto.component_name not in frame]

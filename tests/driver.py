@@ -177,6 +177,13 @@ class Visitor:
         self.page.goto(f"{self.server}/{query}{said}")
         return self.drawn()
 
+    def go(self, place: str, tab: str = "") -> Visitor:
+        """To a place by its link, and to one of its tabs by that."""
+        self.page.get_by_role("link", name=place, exact=True).first.click()
+        if tab:
+            self.page.get_by_role("tab", name=tab, exact=True).click()
+        return self
+
     def drawn(self) -> Visitor:
         """Wait until grid and head are painted, by the page itself and not ahead of it, and no run
         is on its way. A run that the server has not begun yet is not waited for."""

@@ -34,7 +34,7 @@ Rows = list[list[str]]
 # What offers a table as CSV, where a view calls it.
 OFFERS = {"with_table", "table.with_table", "offer_csv", "tables"}
 ENDS = {"stop experiment", "stop sweep", "many cancel"}  # buttons under what goes on by itself
-VIEWS = [ROOT / "explorer" / "views", ROOT / "pages"]
+VIEWS = [ROOT / "explorer" / "views"]
 
 
 @dataclass
@@ -174,7 +174,7 @@ def ended(app: AppTest, button: str) -> bool:
 
 
 def places() -> set[tuple[str, int, int]]:
-    """Where the code of views and pages offers a table as CSV: file, first line and last."""
+    """Where the code of views offers a table as CSV: file, first line and last."""
     found = set()
     for path in (path for folder in VIEWS for path in folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

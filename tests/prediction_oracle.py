@@ -32,9 +32,9 @@ OPENS = Sampling(*(float(url_state.default(name)) for name in ("temperature", "t
 # ---- the page ----------------------------------------------------------------
 
 
-def opened(**asked: str) -> AppTest:
-    """The page, opened at an address."""
-    return clean(page_at("predictions", **asked))
+def opened(tab: str = "word", **asked: str) -> AppTest:
+    """A tab of Predict, opened at an address."""
+    return clean(page_at(tab, **asked))
 
 
 def clean(app: AppTest) -> AppTest:

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from urllib.parse import quote
 
 import javascript
 import pytest
+from app_harness import TABS
 from driver import MARKS, Visitor
+
+from explorer.state import places
 
 pytestmark = MARKS
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted(file.stem for file in (ROOT / "pages").glob("*.py") if file.stem != "__init__")
 TEXT = "She told her that <b>he</b> did not cross the street because $x$ was tired."
 LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
-# Pages that begin with an empty form.
-FORMS = ("sentences",)
+# Tabs that begin with an empty form, or with a word on the model that they need.
+FORMS = ("sentences", "generate", "live")
 # What is drawn, wherever it stands: the components' canvases and SVGs in their shadow roots,
 # Plotly's, and lists with bars.
 FIRST_PICTURE = """() => {
@@ -66,11 +67,11 @@ def at_rest(visitor: Visitor, dark: bool) -> None:
 
 
 @javascript.needs_node
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", TABS)
 def test_a_page_is_accessible_and_shows_a_picture_at_once(visitor: Visitor, name: str) -> None:
     page = visitor.page
     page.set_viewport_size(LAPTOP)
-    page.goto(f"{visitor.server}/{'' if name == 'attention' else name}?text={quote(TEXT)}")
+    page.goto(f"{visitor.server}{places.address(name, {'text': TEXT})}")
     if name not in FORMS:
         visitor.until(f"() => ({FIRST_PICTURE})() < {LAPTOP['height'] - 60}")
     at_rest(visitor, dark=False)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from app_harness import ROOT, page_at
+from app_harness import go, page_at
 from conftest import on_page
 from streamlit.testing.v1 import AppTest
 
@@ -110,14 +110,16 @@ def test_back_takes_one_press_a_page_and_small_choices_are_no_stops(
         page.wait_for_url("**tone=Log**" if name == "Log" else lambda url: "tone" not in url)
     assert page.evaluate("history.length") == before
     page.keyboard.press("Escape")
-    page.get_by_role("link", name="Positions").first.click()
-    page.wait_for_url("**/positions?**")
-    page.get_by_role("link", name="Anatomy").first.click()
-    page.wait_for_url("**/anatomy?**")
+    visitor.go("Architecture")
+    page.wait_for_url("**/architecture?**")
+    visitor.go("Attention", "One weight")
+    page.wait_for_url("**tab=weight**")
     page.go_back()
-    page.wait_for_url("**/positions?**")
+    page.wait_for_url(lambda url: "tab" not in url and "architecture" not in url)
     page.go_back()
-    page.wait_for_url(lambda url: "positions" not in url and "anatomy" not in url)
+    page.wait_for_url("**/architecture?**")
+    page.go_back()
+    page.wait_for_url(lambda url: "architecture" not in url)
     visitor.drawn()
     assert asked(page)["tone"] == ["Log"] and asked(page)["layer"] == ["1"]
 
@@ -140,12 +142,6 @@ def shown(app: AppTest) -> tuple[str, str]:
     return app.session_state["text"], app.session_state["model"]
 
 
-def step(app: AppTest, page: str) -> AppTest:
-    """To another page by its tab."""
-    app.query_params.clear()
-    return app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
-
-
 @needs_smollm2
 @pytest.mark.slow
 def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
@@ -155,6 +151,8 @@ def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
     rows = codec.decode(bars.proto.bytes)[0]["rows"]
     assert rows[0]["label"] == "Italy"
     assert not any(row["label"].startswith("‧") for row in rows[:3])
+    app = opened("generate")
+    assert shown(app) == (CONTINUED_TEXT, smollm2.NAME)
     (ahead,) = [each.value for each in app.markdown if "it goes on" in each.value]
     assert "Italy" in ahead
     writing = models.handle(smollm2.NAME).generate(CONTINUED_TEXT)
@@ -173,12 +171,12 @@ def test_what_a_page_opens_on_gives_way_to_what_was_chosen() -> None:
     default = (DEFAULT_TEXT, "encoder")
     app = opened("attention")
     assert shown(app) == default
-    assert shown(step(app, "predictions")) == (CONTINUED_TEXT, smollm2.NAME)
-    assert shown(step(app, "residual")) == default
+    assert shown(go(app, "predictions")) == (CONTINUED_TEXT, smollm2.NAME)
+    assert shown(go(app, "residual")) == default
     app = opened("attention", text="Ram pushed Hari")
-    assert shown(step(app, "predictions")) == ("Ram pushed Hari", "encoder")
+    assert shown(go(app, "predictions")) == ("Ram pushed Hari", "encoder")
     app = opened("attention", model="decoder")
-    assert shown(step(app, "predictions")) == (DEFAULT_TEXT, "decoder")
+    assert shown(go(app, "predictions")) == (DEFAULT_TEXT, "decoder")
     app = opened("predictions", temperature="1")  # a link means what it always meant
     assert shown(app) == default and app.query_params["model"] in ("encoder", ["encoder"])
 

@@ -256,18 +256,14 @@ def test_opening_a_head_sends_the_head_and_nothing_of_the_grid(visitor: Visitor)
     assert 0 < sum(sizes) <= 30_000 + n * n, json.dumps(sizes)
 
 
-def go_to(visitor: Visitor, page: str) -> None:
-    visitor.page.get_by_role("link", name=page, exact=True).first.click()
-
-
 def test_text_and_model_go_along_from_page_to_page_and_back(visitor: Visitor) -> None:
     visitor.open("?view=Matrix").paste(TEXT)
-    go_to(visitor, "Predict")
-    visitor.page.wait_for_url(lambda url: "/predictions?" in url and "text=Ram" in url)
+    visitor.go("Predict")
+    visitor.page.wait_for_url(lambda url: "/predict?" in url and "text=Ram" in url)
     assert visitor.page.locator("textarea").first.input_value() == TEXT
-    go_to(visitor, "Attention")
-    visitor.page.wait_for_url(lambda url: "predictions" not in url and "text=Ram" in url)
+    visitor.go("Attention")
+    visitor.page.wait_for_url(lambda url: "predict" not in url and "text=Ram" in url)
     assert "Hari" in visitor.drawn().tokens()
     visitor.page.go_back()
-    visitor.page.wait_for_url(lambda url: "/predictions?" in url and "text=Ram" in url)
+    visitor.page.wait_for_url(lambda url: "/predict?" in url and "text=Ram" in url)
     assert visitor.page.locator("textarea").first.input_value() == TEXT

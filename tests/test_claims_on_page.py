@@ -179,7 +179,7 @@ def test_a_link_opens_a_claim_and_a_choice_and_refuses_what_is_not_there() -> No
     assert (
         sent(app)["open"] == ""
         and len(rows(app)) == len(claims.CLAIMS)
-        and not set(app.query_params) - {"model"}
+        and not set(app.query_params) - {"model", "tab"}
     )
 
 
@@ -216,6 +216,6 @@ def test_a_reader_opens_a_claim_by_keys_filters_prints_and_goes_to_where_it_is_s
     assert text in printed.text and claims.CLAIMS[-1].statement in printed.text
     row.filter(has_text=claims.BY_ID["unit-length"].statement).click()
     page.locator(".claims .go").click()
-    page.wait_for_url("**/residual?**")
+    page.wait_for_url("**/architecture?**tab=residual**")
     asked = parse_qs(urlparse(page.url).query)
     assert asked["model"] == ["induction"] and asked["text"] == [text]

@@ -81,7 +81,7 @@ def test_another_tab_of_the_teacher_goes_on_with_the_class_where_it_is(
     join(student, code)
     tab = teacher.context.new_page()
     tab.set_default_timeout(60_000)
-    tab.goto(f"{teacher.server}/positions?text=A+text+of+my+own")
+    tab.goto(f"{teacher.server}/architecture?text=A+text+of+my+own")
     offer = tab.locator(".follow .line")
     offer.wait_for()
     assert code in offer.inner_text() and "you started this class" in offer.inner_text()

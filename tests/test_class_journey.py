@@ -106,13 +106,13 @@ def shows_at_once(teacher: Visitor, student: Visitor) -> None:
     assert "Layer 0, head 5, off the small picture" in student.page.locator(".head").inner_text()
     assert student.page.locator("h2:has-text('Layer 0, head 5')").count() == 0
     # Another page too: the teacher's own picture, drawn by the views themselves.
-    teacher.page.get_by_role("link", name="Anatomy").first.click()
+    teacher.page.get_by_role("tab", name="One weight").click()
     board = student.page.locator(".shown")
     board.locator(".anatomy .cell, .anatomy canvas").first.wait_for()
     assert (
         "on its way" in board.inner_text() and "sat" in board.locator(".anatomy").first.inner_text()
     )
-    teacher.page.get_by_role("link", name="Attention").first.click()
+    teacher.page.get_by_role("tab", name="Heads").click()
     board.locator(".heads .cell").nth(31).wait_for()
     assert board.locator(".anatomy").count() == 0
     student.page.reload()

@@ -78,11 +78,11 @@ def test_a_class_without_a_line_lapses_and_its_key_brings_it_back_under_its_code
         await gone(classes, made)
         for key in ("x", made.watch, made.key + "x"):
             with pytest.raises(Unknown):
-                await classes.move(made.code, key, "/lookup")
-        await classes.move(made.code, made.key, "/lookup")
+                await classes.move(made.code, key, "/learn")
+        await classes.move(made.code, made.key, "/learn")
         # A student of before is one again, and the teacher's own line brings it back too.
         line, seen = await listening(classes, made.code, student)
-        assert seen["at"] == "/lookup"
+        assert seen["at"] == "/learn"
         await line.close()
         await gone(classes, made)
         line, seen = await listening(classes, made.code, made.watch)
@@ -93,7 +93,7 @@ def test_a_class_without_a_line_lapses_and_its_key_brings_it_back_under_its_code
         # One that was ended is not brought back.
         await classes.end(made.code, made.key)
         with pytest.raises(Unknown):
-            await classes.move(made.code, made.key, "/lookup")
+            await classes.move(made.code, made.key, "/learn")
         with pytest.raises(Unknown):
             await anext(classes.listen(made.code, made.watch))
 

@@ -68,8 +68,8 @@ def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, serve
         return sends and b'"anatomy"' in gzip.decompress(request.post_data_buffer)
 
     with page.expect_request(shows_anatomy):
-        page.get_by_role("link", name="Anatomy").first.click()
-        page.wait_for_url("**/anatomy?**")
+        page.get_by_role("tab", name="One weight").click()
+        page.wait_for_url("**tab=weight**")
         page.wait_for_selector("[data-test-script-state=notRunning]")
         page.wait_for_timeout(1500)  # in which a page without its views would be sent
         for route in late:

@@ -106,10 +106,10 @@ def test_an_older_move_that_is_written_last_changes_nothing() -> None:
         classes = ClassService(store := Away())
         made = await classes.start("t")
         rule = made.code, made.key
-        await overtaken(store, classes.move(*rule, "/lookup"), classes.move(*rule, "/lens"))
+        await overtaken(store, classes.move(*rule, "/learn"), classes.move(*rule, "/lens"))
         assert (await store.read(made.code))["at"] == "/lens"
         # Also where the second leads back to where the class was before the first.
-        await overtaken(store, classes.move(*rule, "/lookup"), classes.move(*rule, "/lens"))
+        await overtaken(store, classes.move(*rule, "/learn"), classes.move(*rule, "/lens"))
         assert (await store.read(made.code))["at"] == "/lens"
         first, second = classes.show(*rule, "/a", b"a"), classes.show(*rule, "/b", b"b")
         await overtaken(store, first, second)

@@ -107,10 +107,10 @@ def test_a_student_whose_connection_broke_is_where_the_teacher_is(
     # Another page and text.
     cable.cut()
     student.page.wait_for_selector(LOST)
-    moves(teacher, f"/positions?text={BEFORE.replace(' ', '+')}")
+    moves(teacher, f"/architecture?text={BEFORE.replace(' ', '+')}")
     cable.mend()
     student.page.wait_for_selector(FOLLOWS)
-    assert "/positions?" in student.page.url
+    assert "/architecture?" in student.page.url
     student.until(IS, BEFORE)
     student.page.locator(".stPlotlyChart").first.wait_for()
 

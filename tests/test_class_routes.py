@@ -62,10 +62,10 @@ def test_a_class_from_start_to_end(ask: httpx2.Client) -> None:
     student = sent(ask, "join", code=made["code"].lower()).json()
     assert student["at"] == "/" and "key" not in student and "watch" not in student
     rule = {"code": made["code"], "key": made["key"]}
-    assert sent(ask, "move", **rule, at="/positions?text=a%20b").status_code == 200
+    assert sent(ask, "move", **rule, at="/architecture?text=a%20b").status_code == 200
     number = sent(ask, "ask", **rule, question=QUESTION).json()["number"]
     seen = first(ask, made["code"], student["student"])
-    assert seen["at"] == "/positions?text=a%20b" and seen["asked"]["text"] == SCRIPT
+    assert seen["at"] == "/architecture?text=a%20b" and seen["asked"]["text"] == SCRIPT
     assert "right" not in seen["asked"]
     answer = {"code": made["code"], "student": student["student"], "number": number}
     assert sent(ask, "answer", **answer, choice=1).status_code == 200
@@ -87,7 +87,7 @@ def test_a_picture_is_passed_on_as_it_came_and_is_bounded(ask: httpx2.Client) ->
     headers = {"x-headlight-key": made["key"], **kind}
     at = {"code": made["code"], "at": "/lens"}
     assert ask.post("/class/show", params=at, headers=headers, content=b"x").status_code == 400
-    at["at"] = "/tour?text=a"
+    at["at"] = "/learn?text=a"
     for refused, more, content in (
         (404, kind, b"x"),
         (404, {**kind, "x-headlight-key": made["watch"]}, b"x"),
@@ -118,9 +118,9 @@ def test_a_picture_is_passed_on_as_it_came_and_is_bounded(ask: httpx2.Client) ->
         "javascript:alert(1)",
         "/nothing",
         "/join",
-        "/positions/../x",
-        "/positions/",
-        "/positions#x",
+        "/architecture/../x",
+        "/architecture/",
+        "/architecture#x",
         "/?text=" + "a" * 6000,
         "/?text=a\nb",
         "",
@@ -222,6 +222,6 @@ def test_one_student_holds_so_many_lines_and_counts_for_no_more(ask: httpx2.Clie
         newest = open_line(words[0])
         assert not [said for said in one if said.startswith("data: ")], "the oldest ends unsaid"
         until(ask, made, "here", 2)  # students, however many windows they have
-        sent(ask, "move", code=made["code"], key=made["key"], at="/compare")
+        sent(ask, "move", code=made["code"], key=made["key"], at="/experiment")
         for line in (*others, other, newest):
-            assert "/compare" in next(said for said in line if said.startswith("data: "))
+            assert "/experiment" in next(said for said in line if said.startswith("data: "))

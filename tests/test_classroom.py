@@ -115,10 +115,10 @@ def test_what_the_teacher_shows_is_seen_by_all_and_at_once_by_whoever_comes(play
         assert at == "/"
         line, seen = await listening(classes, made.code, first)
         assert seen["at"] == "/" and not seen["asked"]
-        await classes.move(made.code, made.key, "/positions?width=64")
-        assert (await line.until(lambda said: said["at"] != "/"))["at"] == "/positions?width=64"
+        await classes.move(made.code, made.key, "/architecture?width=64")
+        assert (await line.until(lambda said: said["at"] != "/"))["at"] == "/architecture?width=64"
         late, at = await classes.join(made.code, "s2")
-        assert at == "/positions?width=64" and late != first
+        assert at == "/architecture?width=64" and late != first
         # One that was away, asleep or without a network, hears how things stand, not what it
         # missed.
         await line.close()
@@ -137,14 +137,14 @@ def test_students_fetch_the_last_picture_and_nobody_else_does(play) -> None:
         student, _ = await classes.join(made.code, "s")
         line, seen = await listening(classes, made.code, student)
         assert (seen["picture"], seen["of"], seen["many"]) == ("", "", 1)
-        await classes.move(made.code, made.key, "/anatomy")
+        await classes.move(made.code, made.key, "/predict")
         await line.next()
         first = bytes(range(256)) * 9
-        await classes.show(made.code, made.key, "/anatomy", first)
+        await classes.show(made.code, made.key, "/predict", first)
         seen = await line.next()
-        assert seen["at"] == seen["of"] == "/anatomy"
+        assert seen["at"] == seen["of"] == "/predict"
         assert await classes.picture(made.code, student, seen["picture"]) == first
-        await classes.show(made.code, made.key, "/anatomy", b"second")
+        await classes.show(made.code, made.key, "/predict", b"second")
         later = await line.next()
         assert await classes.picture(made.code, student, later["picture"]) == b"second"
         for gone in (seen["picture"], ""):  # it is not kept beside the next
@@ -322,8 +322,8 @@ def test_two_processes_are_one_class(redis_address: str) -> None:
         teacher, _ = await listening(here, made.code, made.watch)
         student, _ = await listening(there, made.code, word)
         assert (await teacher.until(lambda said: said["here"] == 1))["here"] == 1
-        await here.move(made.code, made.key, "/lookup")
-        await student.until(lambda said: said["at"] == "/lookup")
+        await here.move(made.code, made.key, "/learn")
+        await student.until(lambda said: said["at"] == "/learn")
         number = await here.ask(made.code, made.key, QUESTION)
         await student.until(lambda said: said["asked"])
         await there.answer(made.code, word, number, 1)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from app_harness import page_at
 from conftest import HOSTILE, on_page, read_once
 from embedding_fixtures import of, states
 from streamlit.testing.v1 import AppTest
@@ -27,15 +28,7 @@ FRUIT, DEVICES = (
 
 
 def opened(**asked: str) -> AppTest:
-    script = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom explorer.layout import header\n"
-        "from explorer.state import url_state\nurl_state.begin('embeddings')\nheader.header()\n"
-        f"exec(compile(open({str(ROOT / 'pages/embeddings.py')!r}).read(), 'embeddings', 'exec'))"
-    )
-    app = AppTest.from_string(script, default_timeout=60)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app.run()
+    app = page_at("embeddings", **asked)
     assert not app.exception and not app.error, app.exception
     return app
 
@@ -235,6 +228,7 @@ def test_the_address_carries_what_is_on_screen_and_opens_the_same() -> None:
         "plane": "Words",
         "curve": "Difference",
         "anchors": "pear / phone",
+        "tab": "embeddings",
     }
     again = opened(**asked)
     for kind in ("walk", "around", "near"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import tiny
 import tokenizers
+from app_harness import go
 from malformed_models import IN_VAIN, VAIN_TEXT
 from streamlit.testing.v1 import AppTest
 
@@ -67,7 +68,7 @@ def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, fo
     app.session_state[models.OPENED_KEY] = (name,)
     app = app.run()
     if page != "attention":
-        app.switch_page(str(ROOT / f"pages/{page}.py")).run()
+        go(app, page)
     assert not app.exception
     (said,) = (each.value for each in app.warning if "tokenizer" in each.value)
     assert said == str(NotEncoded())

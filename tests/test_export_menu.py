@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import driver
 import numpy as np
 import pytest
-from app_harness import page_at
+from app_harness import TABS, page_at
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
 
@@ -24,20 +24,23 @@ from explorer.text.python_snippets import recipe
 from models.edits import describe
 
 ROOT = Path(__file__).resolve().parent.parent
-# A page of panels has files of its own, see test_panels.py.
-PAGES = sorted(file.stem for file in (ROOT / "pages").glob("*.py") if file.stem != "lookup")
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
+# Tabs of panels have files of their own, see test_panels.py.
+OF_PANELS = ("circuits", "concepts")
 # What of each page is told to be other than at first, and the view that its file then shows.
 SET = {
-    "attention": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
-    "anatomy": ({"layer": "1", "head": "5", "edits": "ZeroHead:0:1:self"}, "anatomy"),
+    "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
+    "weight": ({"layer": "1", "head": "5", "edits": "ZeroHead:0:1:self"}, "anatomy"),
     "positions": ({}, "positions"),
     "residual": ({"write": "Share"}, "residual"),
     "embeddings": ({"second": "The dog sat on it."}, "paths"),
-    "summaries": ({"sum_what": "Rollout"}, "summary"),
-    "predictions": ({"hidden": "2"}, "lens"),
-    "translation": ({"model": "translator"}, "alignment"),
-    "switches": ({"edits": "WithoutPositions"}, "comparison"),
+    "aggregated": ({"sum_what": "Rollout"}, "summary"),
+    "word": ({"hidden": "2"}, "lens"),
+    "generate": ({"model": "decoder"}, "lens"),
+    "lens": ({"lens": "Rank"}, "lens"),
+    "attribution": ({"token": "2"}, "lens"),
+    "translate": ({"model": "translator"}, "alignment"),
+    "edit": ({"edits": "WithoutPositions"}, "comparison"),
     "compare": ({"other_what": "Sentence", "other_text": "The dog sat on it."}, "comparison"),
 }
 
@@ -50,7 +53,7 @@ def opened(page: str, **asked: str) -> AppTest:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [each for each in TABS if each not in OF_PANELS])
 def test_what_the_menu_gives_makes_the_picture_again(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

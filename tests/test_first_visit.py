@@ -67,15 +67,6 @@ def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visi
     page.locator(".both .lines .queries span").nth(2).hover()
     assert page.locator(".both .plane .down .on").all_inner_texts() == ["animal", "it"]
     assert page.locator(".head .says").inner_text().startswith("animal looks at")
-    # A term in the headline says what it means, by pointer and by keyboard.
-    page.wait_for_function("() => CSS.highlights.get('headlight-term')?.size > 2")
-    box = page.locator("h1").bounding_box()
-    page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
-    assert page.locator(".way .tip").inner_text().startswith("layer One round")
-    page.get_by_role("button", name="Terms", exact=True).first.press("Enter")
-    assert {"layer", "head"} <= set(page.locator(".way .words dt").all_inner_texts())
-    page.keyboard.press("Escape")
-    assert not page.locator(".way .words").is_visible()
     # The Tour is offered until the reader has a text of their own.
     assert page.get_by_role("button", name="New here? Take the tour").is_visible()
     visitor.paste("The boy who lost his dog said that he was sad.")

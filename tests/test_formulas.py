@@ -9,6 +9,7 @@ from decimal import Decimal, getcontext
 from pathlib import Path
 
 import pytest
+from app_harness import page_at
 from conftest import on_page
 from javascript import needs_node, run, served
 from streamlit.testing.v1 import AppTest
@@ -199,13 +200,7 @@ MODELS = ("encoder", "decoder", "translator")
 
 
 def opened(page: str, model: str, text: str | None, asked: dict[str, str]) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
-    app.query_params["model"] = model
-    if text:
-        app.query_params["text"] = text
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app.switch_page(f"../pages/{page}.py").run()
+    app = page_at(page, model=model, **({"text": text} if text else {}), **asked)
     assert not app.exception, app.exception
     return app
 

@@ -39,7 +39,7 @@ slow = pytest.mark.slow
 
 @slow
 def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> None:
-    app = opened(text=PROMPT, model="decoder", temperature="0")
+    app = opened("generate", text=PROMPT, model="decoder", temperature="0")
     ids = prompt_ids(PROMPT)
     goes_on = next(each.value for each in app.markdown if "it goes on" in each.value)
     for n in range(5):
@@ -67,14 +67,14 @@ def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> Non
 @slow
 def test_the_same_seed_writes_the_same_words_and_a_slider_loses_none() -> None:
     def written(seed: str) -> list[int]:
-        app = opened(text=OPEN, model="decoder", seed=seed)
+        app = opened("generate", text=OPEN, model="decoder", seed=seed)
         for _ in range(4):
             press(app, "write one")
         return said(app)
 
     first = written("3")
     assert written("3") == first and any(written(seed) != first for seed in "456")
-    app = opened(text=OPEN, model="decoder", seed="3")
+    app = opened("generate", text=OPEN, model="decoder", seed="3")
     press(app, "write one")
     app.select_slider(key="temperature").set_value("1").run()
     assert said(clean(app)) == first[:1]
@@ -90,9 +90,9 @@ def test_the_same_seed_writes_the_same_words_and_a_slider_loses_none() -> None:
 
 @slow
 def test_a_token_chosen_by_hand_is_written_and_reading_goes_on_from_it() -> None:
-    app = opened(text=PROMPT, model="decoder", temperature="0")
+    app = opened("generate", text=PROMPT, model="decoder", temperature="0")
     chosen = int(sent(app, "bars")["rows"][4]["key"])
-    again = opened(**asked_of(app), said=str(chosen))
+    again = opened("generate", **asked_of(app), said=str(chosen))
     written = [token for token in sent(again, "strip")["tokens"] if token["tone"] == "said"]
     assert len(written) == 1 and written[0]["under"].endswith("· #5")
     check_choices(again, [*prompt_ids(PROMPT), chosen], Sampling(0))
@@ -102,7 +102,7 @@ def test_a_token_chosen_by_hand_is_written_and_reading_goes_on_from_it() -> None
 
 @slow
 def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None:
-    app = opened(text=PROMPT, model="decoder", temperature="0", layer="1", head="2")
+    app = opened("generate", text=PROMPT, model="decoder", temperature="0", layer="1", head="2")
     for _ in range(3):
         press(app, "write one")
     proto = next(
@@ -135,7 +135,7 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
 @slow
 def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
     eos = models.handle("decoder").tokenizer.eos
-    app = opened(text=PROMPT, model="decoder", said=f"40.{eos}.50")
+    app = opened("generate", text=PROMPT, model="decoder", said=f"40.{eos}.50")
     assert (
         said(app) == [40, eos]
         and app.button(key="write one").disabled
@@ -146,7 +146,7 @@ def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
     assert not app.button(key="write one").disabled
     text = "the cat " * 254  # and a space
     n = len(prompt_ids(text))
-    app = opened(text=text, model="decoder", temperature="0", said="100")
+    app = opened("generate", text=text, model="decoder", temperature="0", said="100")
     assert n == 510
     press(app, "write one")
     assert (
@@ -170,7 +170,7 @@ def check_choices_without_keys(app: AppTest, ids: list[int]) -> None:
 
 @slow
 def test_what_was_written_becomes_the_text_and_another_text_forgets_it() -> None:
-    app = opened(text=PROMPT, model="decoder", temperature="0")
+    app = opened("generate", text=PROMPT, model="decoder", temperature="0")
     for _ in range(2):
         press(app, "write one")
     ids = prompt_ids(PROMPT) + said(app)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import pytest
 import tiny
-from app_harness import page_at
+from app_harness import go, page_at
 from streamlit.testing.v1 import AppTest
 
 from explorer.state import models
@@ -99,7 +99,7 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
     assert not {"No positions", "No residual", "No LayerNorm", "No FFN", "Look ahead"} & set(
         app.pills(key="comparison").options
     )
-    app.switch_page(str(ROOT / "pages" / "switches.py")).run()
+    go(app, "edit")
     for name in app.selectbox(key="switch preset").options:
         app.selectbox(key="switch preset").set_value(name).run()
         assert not app.exception and not app.error and app.session_state["edits"], name

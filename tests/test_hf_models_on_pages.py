@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tiny
 import transformers
-from app_harness import ROOT
+from app_harness import ROOT, TABS, aimed, go
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, SUMMED
@@ -26,7 +26,6 @@ from explorer.state import jobs, models
 from models import registry
 from models.results import softmax
 
-PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
 FAMILIES = ("ours:bert", "ours:gpt2", "hub:t5", "hub:gpt_neox", "hub:bloom")
 TEXT = "the cat sat on the mat"
 # Today's families in our own classes, over a text of every kind of awkwardness.
@@ -67,17 +66,13 @@ def there(name: str) -> object:
 
 def opened(page: str, **asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
-    for name, value in asked.items():
-        app.query_params[name] = value
     if (model := asked.get("model", "")) in models._handles:
         app.session_state[models.OPENED_KEY] = (model,)  # this visitor has opened it before
-    if page != "attention":
-        app.switch_page(str(ROOT / f"pages/{page}.py"))
-    return app.run()
+    return aimed(app, page, **asked).run()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", TABS)
 def test_every_page_opens_on_every_family(model: str, page: str) -> None:
     app = opened(page, model=model, text=TEXT)
     assert not app.exception
@@ -140,7 +135,8 @@ def modern(request: pytest.FixtureRequest, tiny_folder: Callable[[str], Path]) -
 
 # Pages that speak of the paper's parts as such, or show another model where this one does not fit;
 # so does the deep stack of our own under Gradient.
-NOT_OF_IT = ("claims", "switches", "training", "translation")
+INSTEAD = {"checkpoints": "induction", "twins": "induction", "translate": "translator"}
+NOT_OF_IT = ("claims", "edit", "checkpoints", "twins", "live", "translate")
 
 
 def said(app: AppTest) -> str:
@@ -156,7 +152,7 @@ LOOKS = [("residual", {"flow": flow}) for flow in ("LayerNorm", "Heads", "Gradie
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", TABS)
 def test_every_page_tells_a_model_of_today_as_it_is(modern: tuple[str, str], page: str) -> None:
     family, name = modern
     looks = [{}] + [choices for each, choices in LOOKS if each == page]
@@ -164,7 +160,9 @@ def test_every_page_tells_a_model_of_today_as_it_is(modern: tuple[str, str], pag
         app = opened(page, model=name, text=AWKWARD, **choices)
         assert not app.exception and not app.error, choices
         # it has no earlier weights and no cross-attention
-        another = {"training": "induction", "translation": "translator"}.get(page, name)
+        another = {"checkpoints": "induction", "twins": "induction", "translate": "translator"}.get(
+            page, name
+        )
         assert app.session_state.model == another
         if page not in NOT_OF_IT and choices != {"flow": "Gradient"}:
             found = [each for each in NOT_SAID[family] if each in said(app)]
@@ -226,7 +224,7 @@ def test_what_a_link_asks_for_waits_for_its_model(tiny_folder: Callable[[str], P
 def test_one_attention_is_followed_from_page_to_page_and_back(model: str) -> None:
     app = opened("attention", model=model, attention="cross")
     for page in ("anatomy", "attention", "summaries", "anatomy", "lookup", "attention"):
-        app.switch_page(str(ROOT / f"pages/{page}.py")).run()
+        go(app, page)
         assert not app.exception and app.session_state.attention == "cross", page
 
 

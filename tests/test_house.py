@@ -113,7 +113,7 @@ FLOORS = [
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(state\.(url_state|event_log)|layout\.(header|export_menu|navigation))",
+        r"explorer\.(state\.(url_state|event_log|places)|layout\.(header|export_menu|navigation))",
     ),
     (
         r"pages/.*",
@@ -123,7 +123,7 @@ FLOORS = [
     (
         r"explorer/views/.*",
         {"streamlit"},
-        r"explorer\.(views|layout|state|text|analysis|figures|components)\..*"
+        r"explorer\.(views|layout|panels|state|text|analysis|figures|components)\..*"
         r"|models\.(recording|edits|results|example_texts|training_plan)",
     ),
     (
@@ -375,7 +375,7 @@ def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
             ROOT / "explorer/components"
         ):
             around |= mounted(path) | {key for _, key in keys_of(path)}
-    assert {"way", "borrow"} <= around
+    assert {"presenter", "borrow"} <= around
     for path in SOURCES:
         if path.is_relative_to(ROOT / "pages") or path.is_relative_to(ROOT / "explorer/views"):
             here = {key for _, key in keys_of(path)}

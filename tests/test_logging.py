@@ -37,7 +37,7 @@ def test_a_slow_run_is_one_line_without_the_text(monkeypatch: pytest.MonkeyPatch
     assert not app.exception and len(lines) == 1
     said = dict(part.split("=") for part in lines[0].split()[1:])
     assert lines[0].startswith("slow ") and said["model"] == "encoder"
-    assert said["page"] == "attention"
+    assert said["page"] == "heads"
     assert int(said["tokens"]) > 4 and float(said["seconds"]) > 0
     assert not set(SECRET.split()) & set(lines[0].split())
     # A part of the page that runs by itself, as after a click in it.

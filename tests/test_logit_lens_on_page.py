@@ -27,9 +27,9 @@ KINDS = ["small_handle", "small_decoder", "small_translator"]
 # ---- the page ----------------------------------------------------------------
 
 
-def opened(**asked: str) -> AppTest:
-    """The page, opened at an address."""
-    return clean(page_at("predictions", **asked))
+def opened(tab: str = "lens", /, **asked: str) -> AppTest:
+    """The tab, opened at an address."""
+    return clean(page_at(tab, **asked))
 
 
 def clean(app: AppTest) -> AppTest:
@@ -124,7 +124,7 @@ def test_a_lens_weighs_what_its_arrays_weigh() -> None:
 
 @pytest.mark.slow
 def test_a_model_that_says_no_words_is_told_and_another_shown() -> None:
-    app = opened(model="minilm", text="Apples fall.")
+    app = opened("word", model="minilm", text="Apples fall.")
     assert any(
         "minilm has no readout" in each.value and "this page shows **encoder**" in each.value
         for each in app.caption
@@ -157,6 +157,8 @@ def test_every_arrangement_is_read_and_said_as_it_is(
     recording = cache.record(model, "b a c d b")
     check_table(app, recording)
     said = " ".join(each.value for each in app.markdown)
+    app = opened("attribution", model=model, text="b a c d b")
+    said += " ".join(each.value for each in app.markdown)
     assert state in said and parts in said
     found = cache.lens(recording, "decoder")
     taken = cache.attribution(
@@ -178,7 +180,9 @@ def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
 
     monkeypatch.setitem(models._handles, name, load(str(tiny.build(family, tmp_path)), name=name))
     asked = {
-        "predictions": [{}],
+        "word": [{}],
+        "lens": [{}],
+        "attribution": [{}],
         "translation": [{}],
         "embeddings": [{}, {"sums": "Sums"}],
         "residual": [{"flow": flow} for flow in ("Writes", "LayerNorm", "Heads", "Gradient")],
@@ -189,11 +193,8 @@ def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
     said = ""
     for page, choices in asked.items():
         for choice in choices:
-            app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-            for key, value in {"model": name, "text": "the cat sat", **choice}.items():
-                app.query_params[key] = value
-            app.switch_page(str(ROOT / "pages" / f"{page}.py"))
-            said += " ".join(each.value for each in (*clean(app.run()).markdown, *app.info))
+            app = clean(page_at(page, model=name, text="the cat sat", **choice))
+            said += " ".join(each.value for each in (*app.markdown, *app.info))
     assert "in its own code" in said
     assert "cannot be taken apart into a sum" not in said and "parts add up to" in said
     assert ("of these changes (of their squares)" in said) == (family == "bert")
@@ -258,7 +259,7 @@ def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
     meanings = head_naming.meanings(recording, attention)
     heads = head_naming.describe(recording, attention)
     broad = next(head for head in heads if head.name == "broad")
-    app = opened(model="decoder", text=text, part=f"self.{broad.layer}.{broad.head}")
+    app = opened("attribution", model="decoder", text=text, part=f"self.{broad.layer}.{broad.head}")
     said = next(each.value for each in app.markdown if "is called **broad**" in each.value)
     assert meanings["broad"].rstrip(".") in said and "so far" in said
 
@@ -268,7 +269,14 @@ def test_the_bars_are_the_parts_of_the_word_asked_for() -> None:
     handle, text = models.handle("decoder"), "The cat sat on the"
     recording = cache.record("decoder", text)
     word, against = (models.first_token("decoder", typed)[0] for typed in ("mat", "floor"))
-    app = opened(model="decoder", text=text, word=str(word), against=str(against), part="self.3.1")
+    app = opened(
+        "attribution",
+        model="decoder",
+        text=text,
+        word=str(word),
+        against=str(against),
+        part="self.3.1",
+    )
     taken = handle.attribute(
         recording, "decoder", len(recording.streams[0].tokens) - 1, word, against
     )
@@ -303,7 +311,7 @@ def test_the_bars_are_the_parts_of_the_word_asked_for() -> None:
 def test_without_a_choice_the_word_is_the_models_own_and_a_word_is_not_compared_with_itself() -> (
     None
 ):
-    app = opened(model="decoder", text="The cat sat on the")
+    app = opened("attribution", model="decoder", text="The cat sat on the")
     found = cache.lens(cache.record("decoder", "The cat sat on the"), "decoder")
     best = models.labels("decoder", [found.final_id[-1]])[0]
     assert (
@@ -311,7 +319,8 @@ def test_without_a_choice_the_word_is_the_models_own_and_a_word_is_not_compared_
         and app.selectbox(key="against field").options[0] == "nothing"
     )
     assert len(app.selectbox(key="word field").options) == 11
-    same = opened(model="decoder", text="The cat sat on the", against=str(found.final_id[-1]))
+    asked = {"model": "decoder", "text": "The cat sat on the"}
+    same = opened("attribution", **asked, against=str(found.final_id[-1]))
     assert any("compared with itself" in told.value for told in same.info)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from app_harness import TABS, go
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.testing.v1 import AppTest
 
@@ -18,7 +19,6 @@ from explorer.state.jobs import Job
 from models.recording import Attention, Recording, Stream
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
 LONG = "The cat sat on the mat, and the dog ran to the park. " * 12
 
 
@@ -75,7 +75,7 @@ def stop_all() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", TABS)
 def test_a_visit_holds_no_recording_beyond_the_shelf(
     page: str, callables: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
         app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
         app.query_params["text"], app.query_params["model"] = f"{model}: {LONG}", model
         app.run()
-        app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+        go(app, page)
         assert not app.exception and not app.error
         visits.append(app)
     on_shelf = [value for value, _ in cache._cache.held.values()]

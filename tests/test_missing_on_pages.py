@@ -57,21 +57,21 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         "NAME does not give the head’s W_Q, W_K, W_V and W_O, so its circuits cannot be computed.",
     ),
     (
-        "predictions",
+        "attribution",
         {},
         CLOSED,
         "NAME does not let its FFNs be opened: nothing in its code says which of its tensors are "
         "W₁ and W₂. What each FFN wrote as a whole stands above.",
     ),
     (
-        "predictions",
+        "attribution",
         {},
         CLOSED,
         "This model runs in its own code, which does not show what each head wrote: an attention "
         "is one part.",
     ),
     (
-        "predictions",
+        "attribution",
         {},
         ("gpt_neox",),
         "This model’s attention and FFN read the same vector and write side by side, and its own "

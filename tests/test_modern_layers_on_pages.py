@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from app_harness import go
 from conftest import on_page
 from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import NOT_SAID, opened, said, there
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.slow
 
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the house"
 VIEWS = [
-    *(("lookup", {"look_at": way}) for way in ("Hard", "Graph", "Three", "Words", "Scale")),
+    *(("lookup", {"look_at": way}) for way in ("Hard", "Graph", "Three", "Scale")),
+    ("circuits", {}),
     ("lookup", {"look_at": "Graph", "look_heads": "Mean", "look_layout": "Circle"}),
     *(("lookup", {"look_at": "Three", "look_before": one}) for one in ("Weights", "Scores")),
     *(
@@ -34,15 +36,14 @@ VIEWS = [
     *(("compare", {"other_view": view}) for view in ("Heads", "Answers", "Nearest", "Vectors")),
     ("compare", {"other_what": "Sentence", "other_text": OTHER, "other_view": "Nearest"}),
     *(("switches", {"effects": one}) for one in ("Attention", "Vectors", "Trained without")),
-    *(
-        ("switches", {"effects": "Patching", "donor": OTHER, "patch": p})
-        for p in ("Heads", "Sites")
-    ),
-    ("predictions", {"part": "head.self.1.2"}),
-    ("predictions", {"lens": "Rank", "word": "7", "against": "11", "ffn": "1"}),
+    *(("patching", {"donor": OTHER, "patch": p}) for p in ("Heads", "Sites")),
+    ("attribution", {"part": "head.self.1.2"}),
+    ("lens", {"lens": "Rank"}),
+    ("attribution", {"word": "7", "against": "11", "ffn": "1"}),
 ]
 # Their numbers are held up against the model's own below.
-NO_CAPTION = {("look_at", "Words"), ("other_view", "Answers"), ("effects", "Patching")}
+NO_CAPTION = {("other_view", "Answers")}
+BARS_ALONE = ("circuits", "patching", "word", "lens", "attribution")
 
 
 @pytest.fixture(params=("qwen3", "gpt_neox"), scope="module")
@@ -95,7 +96,7 @@ def test_every_view_is_about_this_model(
     ]
     if choices.get("effects") != "Trained without":  # which shows models that come with the app
         assert all(name in each and handle.card.fingerprint in each for each in told)
-    assert told or page == "predictions" or NO_CAPTION & choices.items()
+    assert told or page in BARS_ALONE or NO_CAPTION & choices.items()
     if page != "switches":
         assert not [each for each in NOT_SAID[family] if each in said(app)]
 
@@ -139,8 +140,7 @@ def test_both_sides_answers_are_their_models(modern: tuple[str, str]) -> None:
 
 def test_a_sweep_runs_and_its_strongest_patch_becomes_a_switch(modern: tuple[str, str]) -> None:
     name, handle = modern[1], loaded(modern)
-    asked = {"effects": "Patching", "donor": OTHER, "token": "5"}
-    app = clean(opened("switches", model=name, text=TEXT, **asked))
+    app = clean(opened("patching", model=name, text=TEXT, donor=OTHER, token="5"))
     clean(app.button(key="start sweep").click().run())
     for _ in range(500):
         if any("All patched" in each.value for each in app.markdown):
@@ -152,6 +152,6 @@ def test_a_sweep_runs_and_its_strongest_patch_becomes_a_switch(modern: tuple[str
     sweep = handle.patch_heads(TEXT, OTHER, "self", 5, *interventions.contrast(*logits))
     strongest = max(sweep.effects, key=lambda each: abs(each.value - sweep.clean))
     assert edit == PatchHead(OTHER, *strongest.place, "self")
-    app.session_state["effects"] = "Attention"
-    trio = next(each for each in sent(clean(app.run()), "switches") if each["kind"] == "trio")
+    app = clean(go(app, "edit"))
+    trio = next(each for each in sent(app, "switches") if each["kind"] == "trio")
     assert str(edit) in trio["caption"][0], "all of the page shows what it does"

@@ -99,7 +99,7 @@ def test_any_text_has_a_gap_to_fill(text: str) -> None:
     "text", [*AWKWARD.values(), HOSTILE["10,000 characters"]], ids=[*AWKWARD, "long"]
 )
 def test_any_text_goes_on(text: str) -> None:
-    app = opened(text=text, model="decoder")
+    app = opened("generate", text=text, model="decoder")
     if text == HOSTILE["10,000 characters"]:
         assert any(
             "Nothing can be written here: the text has" in told.value and "reads 512" in told.value
@@ -165,7 +165,7 @@ def test_a_gap_says_how_unsure_the_model_is_and_shows_its_formula() -> None:
 @pytest.mark.parametrize("way", [way for way in WAYS])
 def test_temperature_top_k_and_top_p_reshape_what_is_drawn_from(way: str) -> None:
     sampling = WAYS[way]
-    app = opened(text=PROMPT, model="decoder")
+    app = opened("generate", text=PROMPT, model="decoder")
     for key, value in (
         ("temperature", sampling.temperature),
         ("top_k", sampling.top_k),
@@ -184,7 +184,7 @@ def test_temperature_top_k_and_top_p_reshape_what_is_drawn_from(way: str) -> Non
 
 @slow
 def test_a_link_opens_the_same_and_one_that_makes_no_sense_still_opens() -> None:
-    app = opened(text=PROMPT, model="decoder")
+    app = opened("generate", text=PROMPT, model="decoder")
     app.select_slider(key="temperature").set_value("0.7").run()
     app.number_input(key="seed field").set_value(11).run()
     for _ in range(3):
@@ -196,6 +196,7 @@ def test_a_link_opens_the_same_and_one_that_makes_no_sense_still_opens() -> None
         "temperature": "0.7",
         "seed": "11",
         "said": app.session_state["said"],
+        "tab": "generate",
     }
     again = opened(**asked)
     for name in ("bars", "strip", "looks"):
@@ -206,8 +207,8 @@ def test_a_link_opens_the_same_and_one_that_makes_no_sense_still_opens() -> None
         {"said": "."},
         {"temperature": "-1", "top_p": "0", "top_k": "x", "seed": "-3"},
     ):
-        app = opened(text=PROMPT, model="decoder", **wrong)
-        assert not set(app.query_params) - {"text", "model"}
+        app = opened("generate", text=PROMPT, model="decoder", **wrong)
+        assert not set(app.query_params) - {"text", "model", "tab"}
     for wrong in ({"hidden": "0"}, {"hidden": "999.3"}, {"hidden": "a"}, {"token": "0"}):
         check_strip_has_one_gap(opened(text=PROMPT, **wrong))
 
@@ -220,11 +221,11 @@ def check_strip_has_one_gap(app: AppTest) -> None:
 def test_a_space_at_the_end_is_told() -> None:
     assert any(
         "ends with a space" in told.value
-        for told in opened(text="The cat ", model="decoder").caption
+        for told in opened("generate", text="The cat ", model="decoder").caption
     )
     assert not any(
         "ends with a space" in told.value
-        for told in opened(text="The cat", model="decoder").caption
+        for told in opened("generate", text="The cat", model="decoder").caption
     )
 
 
@@ -256,9 +257,11 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
 
 @slow
 def test_a_small_gpt2_writes_and_says_where_it_ended(gpt2_on_pages: own_model.OwnModel) -> None:
-    app = opened(model="grammar", text="the cat sat", said=f"20.{gpt2_on_pages.tokenizer.eos}")
+    app = opened(
+        "generate", model="grammar", text="the cat sat", said=f"20.{gpt2_on_pages.tokenizer.eos}"
+    )
     assert "<|endoftext|>" in said_about(app)
-    assert opened(model="grammar", text="")
+    assert opened("generate", model="grammar", text="")
 
 
 def said_about(app: AppTest) -> str:

@@ -121,8 +121,8 @@ BESIDE = {
         {"view": "Plotly", "attention": "cross", "att_keep": "No specials", **TRANSLATED},
         1,
     ),
-    "a logit's parts and neurons": ("predictions", {"hidden": "2", "ffn": "1"}, 4),
-    "a decoder's parts": ("predictions", {"model": "decoder", "token": "3", "against": "9"}, 5),
+    "a logit's parts and neurons": ("attribution", {"hidden": "2", "ffn": "1"}, 2),
+    "a decoder's parts": ("attribution", {"model": "decoder", "token": "3", "against": "9"}, 2),
     "a head": ("attention", {}, 1),
     "a head in no text": ("attention", {"text": ""}, 1),
     "a cell": ("anatomy", {"layer": "1", "head": "2"}, 1),
@@ -162,18 +162,19 @@ BESIDE = {
         1,
     ),
     "the word that the page hides": (
-        "predictions",
+        "word",
         {"text": "The red fox saw a small bird. The red fox saw a small bird."},
-        4,
+        1,
     ),
-    "nothing hidden": ("predictions", {"hidden": "none", "token": "3"}, 4),
+    "nothing hidden": ("lens", {"hidden": "none", "token": "3"}, 1),
+    "a next token": ("word", {"model": "decoder", "token": "3"}, 1),
     "a draft": (
-        "predictions",
+        "generate",
         {"model": "decoder", "said": "5.9.300", "temperature": "0.7", "top_k": "5"},
-        6,
+        3,
     ),
-    "a text without room": ("predictions", {"model": "grammar", "text": "The cat. " * 50}, 4),
-    "what a translator says": ("predictions", {"target": "La voiture.", **TRANSLATED}, 3),
+    "a text without room": ("generate", {"model": "grammar", "text": "The cat. " * 50}, 1),
+    "what a translator says": ("lens", {"target": "La voiture.", **TRANSLATED}, 1),
     "beams": ("translation", {"beams": "4", "beam": "3", "cross": "1.2", **TRANSLATED}, 4),
     "a translation drawn": (
         "translation",
@@ -189,9 +190,8 @@ BESIDE = {
 RUNNING = {
     "beside an RNN": ("residual", {"flow": "RNN", "lag": "1", **SHORT}, 1, "start experiment"),
     "patched heads": (
-        "switches",
+        "patching",
         {
-            "effects": "Patching",
             "donor": "The dog sat.",
             "edits": "WithoutScale:",
             "token": "3",
@@ -201,9 +201,8 @@ RUNNING = {
         "start sweep",
     ),
     "patched states": (
-        "switches",
+        "patching",
         {
-            "effects": "Patching",
             "patch": "Sites",
             "donor": "The dog sat.",
             "model": "decoder",
@@ -340,14 +339,13 @@ KEPT = {
     "residual": ("FLOWS", "flow", set()),
     "switches": ("EFFECTS", "effects", set()),
     "compare": ("VIEWS", "other_view", {"Answers"}),
-    "training": ("VIEWS", "train_view", {"Live"}),
 }
 
 
 @pytest.mark.parametrize("page", KEPT)
 def test_no_view_of_a_page_is_left_out(page: str) -> None:
     name, choice, others = KEPT[page]
-    tree = ast.parse((ROOT / "pages" / f"{page}.py").read_text("utf-8"))
+    tree = ast.parse((ROOT / "explorer" / "views" / page / "tab.py").read_text("utf-8"))
     (kept,) = (
         each.value
         for each in tree.body

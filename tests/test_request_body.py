@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import ROOT, page_at
+from app_harness import TABS, page_at
 from compare_fixtures import recorded
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
@@ -17,32 +17,28 @@ MOST = 1_500_000  # bytes
 LONG = "The cat sat on the mat while the old dog slept by the door. " * 60
 OTHER = LONG.replace("cat", "bird")
 VIEWS = [
-    ("attention", {}),
-    ("attention", {"view": "Matrix"}),
-    ("attention", {"att_unit": "Words"}),
-    *(("lookup", {"look_at": way}) for way in ("Hard", "Graph", "Three", "Words", "Scale")),
+    ("heads", {}),
+    ("heads", {"view": "Matrix"}),
+    ("heads", {"att_unit": "Words"}),
+    *(("concepts", {"look_at": way}) for way in ("Hard", "Graph", "Three", "Scale")),
     *(
         ("positions", {"ask": ask})
         for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
     ),
-    *(("switches", {"effects": one}) for one in ("Attention", "Vectors", "Trained without")),
-    ("switches", {"effects": "Patching", "donor": OTHER}),
+    *(("edit", {"effects": one}) for one in ("Attention", "Vectors", "Trained without")),
+    ("patching", {"donor": OTHER}),
     *(("compare", {"other_view": view}) for view in ("Heads", "Answers", "Nearest", "Vectors")),
     ("compare", {"other_what": "Sentence", "other_text": OTHER}),
-    *(("summaries", {"sum_what": what}) for what in ("Mean", "Rollout", "Flow", "Writes")),
+    *(("aggregated", {"sum_what": what}) for what in ("Mean", "Rollout", "Flow", "Writes")),
     *(("residual", {"flow": flow}) for flow in ("Writes", "LayerNorm", "Heads", "Gradient", "RNN")),
     ("embeddings", {"contexts": "One"}),
 ]
-VIEWS += [
-    (page, {})
-    for page in sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
-    if page not in {each for each, _ in VIEWS}
-]
+VIEWS += [(page, {}) for page in TABS if page not in {each for each, _ in VIEWS}]
 # Of a model with more heads, those that send most.
 LARGE = [
     (page, choices)
     for page, choices in VIEWS
-    if page in ("attention", "anatomy")
+    if page in ("heads", "weight")
     or choices in ({"effects": "Attention"}, {"other_view": "Heads"}, {"other_view": "Nearest"})
     or choices in ({"look_at": "Three"}, {"ask": "Order"}, {"sum_what": "Mean"})
 ]

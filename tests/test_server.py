@@ -67,8 +67,8 @@ def looked(said: httpx2.Response) -> None:
         "/static/nothing.js",
         "/static/../config.toml",
         "/nothing",
-        "/compare/more",
-        "/pages/compare.py",
+        "/learn/more",
+        "/pages/learn.py",
         "/.git/config",
         "/%00",
     ],
@@ -86,25 +86,25 @@ def test_streamlit_opens_no_dialog_of_its_own(ask: httpx2.Client) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "PATCH"])
-@pytest.mark.parametrize("path", ["/", "/compare", "/healthz", "/_stcore/health"])
+@pytest.mark.parametrize("path", ["/", "/learn", "/healthz", "/_stcore/health"])
 def test_nothing_is_written(ask: httpx2.Client, method: str, path: str) -> None:
     assert ask.request(method, path, content=b"x").status_code == 405
 
 
 def test_every_page_is_there_and_the_first_one_by_its_name_too(ask: httpx2.Client) -> None:
-    from explorer.server.middleware import FIRST_PAGE, pages
+    from explorer.state import places
 
-    assert set(pages()) == {file.stem for file in (ROOT / "pages").glob("*.py")}
-    for name in pages():
-        if name != FIRST_PAGE:
+    assert {*places.PLACES} == {file.stem for file in (ROOT / "pages").glob("*.py")}
+    for name in places.PLACES:
+        if name != places.FIRST:
             assert ask.head(f"/{name}").status_code == 200, name
-    moved = ask.get(f"/{FIRST_PAGE}?text=a%20b&layer=1")
-    assert moved.status_code == 307 and moved.headers["location"] == "/?text=a%20b&layer=1"
+    moved = ask.get(f"/{places.FIRST}?text=a%20b&layer=1")
+    assert moved.status_code == 307 and moved.headers["location"] == "/?text=a+b&layer=1"
 
 
 def test_an_unknown_page_leads_to_those_that_are_here(ask: httpx2.Client) -> None:
     said = ask.get("/attentoin<script>alert(1)</script>")
-    assert said.status_code == 404 and 'href="/compare"' in said.text and "script" not in said.text
+    assert said.status_code == 404 and 'href="/learn"' in said.text and "script" not in said.text
 
 
 def test_no_page_takes_a_file() -> None:
@@ -179,7 +179,7 @@ def test_what_is_no_message_ends_its_line_and_no_other(small_server: str, said: 
 
 @pytest.mark.parametrize(
     "path",
-    ["/compare", "/nothing", "/healthz", "/_stcore/health", "/manifest.json", "/_stcore/metrics"],
+    ["/learn", "/nothing", "/healthz", "/_stcore/health", "/manifest.json", "/_stcore/metrics"],
 )
 def test_headers_keep_the_page_and_its_address_to_itself(ask: httpx2.Client, path: str) -> None:
     said = ask.head(path).headers
@@ -253,14 +253,14 @@ def test_a_newcomer_waits_when_all_places_are_taken_and_comes_in_when_one_is_fre
 def newcomer(ask: httpx2.Client, small_server: str, stay: ExitStack) -> None:
     _, second = (seated(small_server, stay) for _ in range(SEATS))
     assert taken(ask) == SEATS
-    said = ask.get("/compare?text=kept")
+    said = ask.get("/learn?text=kept")
     assert said.status_code == 503 and f"All {SEATS} places are taken" in said.text
     assert said.headers["retry-after"] == str(RETRY_SECONDS)
     assert f'http-equiv="refresh" content="{RETRY_SECONDS}"' in said.text
     with pytest.raises(InvalidStatus), reader(small_server):
         pass
     second.close()
-    until(lambda: ask.get("/compare?text=kept").status_code == 200)
+    until(lambda: ask.get("/learn?text=kept").status_code == 200)
     # That page is on its way, and the place is its reader's until they are here.
     assert ask.get("/").status_code == 503
     seated(small_server, stay)

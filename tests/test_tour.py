@@ -173,18 +173,18 @@ GO = """to => { history.pushState(history.state, "", to);
 
 # Every page, and what stands on it when its picture is there.
 PAGES = {
-    "/anatomy": ".anatomy[data-token], .anatomy canvas",
-    "/positions": ".js-plotly-plot",
-    "/residual": ".residual[data-token]",
-    "/embeddings": ".paths[data-token]",
-    "/summaries": ".matrices[data-token]",
-    "/lookup": ".lookup[data-token]",
-    "/predictions": ".bars[data-token]",
-    "/switches": ".bars[data-token]",
+    "/?tab=weight": ".anatomy[data-token], .anatomy canvas",
+    "/architecture": ".js-plotly-plot",
+    "/architecture?tab=residual": ".residual[data-token]",
+    "/architecture?tab=embeddings": ".paths[data-token]",
+    "/?tab=aggregated": ".matrices[data-token]",
+    "/learn?tab=concepts": ".lookup[data-token]",
+    "/predict": ".bars[data-token]",
+    "/experiment": ".bars[data-token]",
     "/training?model=induction": ".heads[data-token]",
-    "/translation?model=translator": ".translation[data-token]",
-    "/compare?model=translator": ".compare[data-token]",
-    "/claims": ".claims[data-token]",
+    "/predict?tab=translate&model=translator": ".translation[data-token]",
+    "/experiment?tab=compare&model=translator": ".compare[data-token]",
+    "/learn?tab=claims": ".claims[data-token]",
 }
 
 
@@ -199,12 +199,12 @@ AT = """id => { for (const e of document.querySelectorAll("*")) {
 def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) -> None:
     page = visitor.page
     page.set_viewport_size(SMALL)
-    page.goto(f"{visitor.server}/tour?tour=order")
+    page.goto(f"{visitor.server}/learn?tour=order")
     page.wait_for_selector(".tour[data-token]")
     visitor.until(AT, "4 / 17")
     page.keyboard.press("ArrowRight")
     visitor.until(AT, "5 / 17")
-    page.wait_for_url("**/tour?tour=qkv")
+    page.wait_for_url("**/learn?tour=qkv")
     page.keyboard.press("p")
     page.wait_for_selector("html[data-headlight-presenter=on]", state="attached")
     for at in ("6 / 17", "7 / 17", "8 / 17"):
@@ -225,7 +225,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     )
     page.keyboard.press("Backspace")
     page.locator(".tour .dot").nth(7).click()
-    page.get_by_role("button", name="Open this on Attention").click()
+    page.get_by_role("button", name="Open this on Attention: Heads").click()
     page.wait_for_url("**/?*head=5*")
     page.wait_for_selector("canvas[data-painted]")
     page.locator("h1").first.click()

@@ -15,7 +15,7 @@ def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: 
     page.wait_for_selector("canvas[data-painted]")
     page.wait_for_selector("h3:has-text('became an induction head at step')")
     painted = visitor.picture()
-    slider = page.get_by_label("Checkpoint")
+    slider = page.get_by_role("slider", name="Checkpoint")
     slider.focus()
     page.keyboard.press("Home")
     page.wait_for_url("**train_step=0**")
@@ -27,12 +27,12 @@ def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: 
     page.wait_for_selector("[data-test-script-state=notRunning]")
     assert int(page.locator(".curves").get_attribute("data-step")) >= 100
 
-    page.get_by_role("radio", name="Train one live").click()
+    page.get_by_role("tab", name="Train live").click()
     page.get_by_role("button", name="Start").click()
     page.wait_for_selector("text=/Step [1-9][0-9,]*, .*loss/", timeout=120_000)
     below = page.get_by_test_id("stMainBlockContainer")  # Streamlit’s own line has a Stop too
     below.get_by_role("button", name="Stop").click()
-    page.get_by_role("button", name="Keep and explore on Attention").click(timeout=60_000)
+    page.get_by_role("button", name="Keep and explore its heads").click(timeout=60_000)
     page.wait_for_url("**model=live**")
     visitor.drawn()
     assert page.locator(".grid .cell").count() == 4

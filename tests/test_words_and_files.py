@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from app_harness import page_at
 from streamlit.testing.v1 import AppTest
 from tolerances import DOUBLE
 
@@ -243,12 +244,7 @@ def test_every_csv_of_a_page_loads_as_it_is(page: str, monkeypatch: pytest.Monke
         put(label, name, mime, make)
 
     monkeypatch.setattr(export_menu, "offer", listed)
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
-    app.switch_page(f"../pages/{page}.py")
-    app.query_params["text"] = STRANGE
-    for name, value in PAGES[page].items():
-        app.query_params[name] = value
-    app.run()
+    app = page_at(page, text=STRANGE, **PAGES[page])
     assert not app.exception
     assert offered, f"{page} offers no CSV"
     for name, make in offered.items():

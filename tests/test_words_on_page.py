@@ -217,7 +217,7 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
         page.locator(".area i.opened").is_visible()
         and page.locator(".token[aria-pressed=true]").count() == 1
     )
-    page.get_by_role("link", name="Take this weight apart").click()
-    page.wait_for_url("**/anatomy**")
+    page.get_by_role("button", name="Show how this weight is computed").click()
+    page.wait_for_url("**tab=weight**")
     page.wait_for_url("**anatomy_cell=3.1**")
     assert "layer=1" in page.url and "head=2" in page.url and "token=3" in page.url

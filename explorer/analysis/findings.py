@@ -957,7 +957,7 @@ def answer_findings(stream: Stream, answer: StreamPrediction) -> list[Finding]:
                 words=answer.said,
                 site=lens.sites[at],
                 counts=(("sites", len(lens.sites)),),
-                page="predictions",
+                page="lens",
                 address=(("token", str(token)),),
             )
         )
@@ -993,7 +993,7 @@ def _largest_push(answer: StreamPrediction, attribution: Attribution) -> list[Fi
             query=answer.token,
             words=answer.said,
             site=best.kind,
-            page="predictions",
+            page="attribution",
             address=(("token", str(answer.token)),),
         )
     ]

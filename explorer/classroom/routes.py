@@ -29,8 +29,7 @@ from explorer.classroom.store import MemoryStore, TooMany, Unknown
 from explorer.components import bundle
 from explorer.server import request_body
 from explorer.server.client_address import network
-from explorer.server.middleware import FIRST_PAGE, pages
-from explorer.state import event_log
+from explorer.state import event_log, places
 from explorer.state.settings import settings
 
 # The page on which a student joins a class, light enough for any phone, and the code that leads
@@ -133,8 +132,8 @@ def app_address(address: object) -> str:
     if not isinstance(address, str) or not address.startswith("/") or len(address) > MAX_ADDRESS:
         raise ValueError("This is no address of the app.")
     parts = urlsplit(address)
-    page = parts.path.strip("/") or FIRST_PAGE
-    if parts.scheme or parts.netloc or parts.fragment or page not in pages():
+    page = parts.path.strip("/") or places.FIRST
+    if parts.scheme or parts.netloc or parts.fragment or page not in places.PLACES:
         raise ValueError("This is no page of the app.")
     if parts.path not in ("/", f"/{page}") or any(sign < " " for sign in address):
         raise ValueError("This is no page of the app.")

@@ -18,19 +18,17 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROUTE = "headlight"
 SHARED = HERE / "shared.css"
-GLOSSARY = HERE.parent / "text" / "glossary.toml"
 THEME = HERE.parent.parent / ".streamlit" / "config.toml"
 
 
 @cache
 def modules() -> dict[str, bytes]:
     """Every module by its name: the .js files as they are, each style as a module that exports its
-    text after the one that all share, the light theme's colours, and the glossary."""
+    text after the one that all share, and the light theme's colours."""
     made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
     for file in sorted(HERE.glob("*.css")):
         made[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
     made["light.toml.js"] = _exporting(_light())
-    made["glossary.toml.js"] = _exporting(_terms())
     return made
 
 
@@ -74,20 +72,6 @@ def _exporting(value: object, with_shared: bool = False) -> bytes:
         return f"export default {said};\n".encode()
     first = f'import shared from "./{SHARED.name}.js";\n'
     return f"{first}export default shared + {said};\n".encode()
-
-
-def _terms() -> list[list[object]]:
-    """Each term with what it means and the spellings by which it is found in a text."""
-    read = tomllib.loads(GLOSSARY.read_text("utf-8"))
-    everyday = read.pop("everyday")
-    return [
-        [
-            name,
-            one["means"],
-            [each for each in (name, *one.get("also", ())) if each not in everyday],
-        ]
-        for name, one in read.items()
-    ]
 
 
 def _light() -> dict[str, object]:

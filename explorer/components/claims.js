@@ -99,9 +99,12 @@ function details(view, row) {
     make("tr", "", make("th", { scope: "row" }, name), make("td", "", value)),
   );
   const [file, label, url] = row.page;
-  const link = make("a", "go", `See it on the page ${label} →`);
+  const link = make("a", "go", `See it on ${label} →`);
+  const to = new URL(url.slice(1), document.baseURI);
+  for (const [name, value] of new URLSearchParams(location.search))
+    if (name !== "tab") to.searchParams.set(name, value);
   put(link, {
-    href: new URL(url, document.baseURI).href + window.location.search,
+    href: to.href,
     onclick: (event) => {
       if (!plainKey(event) || event.shiftKey) return; // a new tab or window is the browser's affair
       event.preventDefault();

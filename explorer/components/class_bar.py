@@ -22,10 +22,10 @@ def show(
     at: str,
     pages: Mapping[str, str],
 ) -> None:
-    """Draw it. defaults: what an address means that does not say it; texts: what pages open on by
-    their addresses, where it is another text; subject: text and model on
-    screen, None for a text that no address can carry; at: the address that this run of the page is
-    of; pages: what pages are called, by their addresses."""
+    """Draw it. defaults: what an address means that does not say it; texts: what tabs open on by
+    their addresses, where it is another text; subject: text and model on screen, None for a text
+    that no address can carry; at: the address that this run of the page is of; pages: what places
+    are called, by their addresses."""
     header = {
         "defaults": dict(defaults),
         "texts": dict(texts),

@@ -151,7 +151,9 @@ function place(last = own.sent || bus.now.lesson?.at || "") {
 /** An address with what goes without saying said. @param {string} at */
 function explicit(at) {
   const to = new URL(at.replace(/^\/+/, ""), ROOT);
-  const text = own.texts[`/${to.pathname.slice(ROOT.pathname.length)}`];
+  const tab = to.searchParams.get("tab");
+  const path = `/${to.pathname.slice(ROOT.pathname.length)}`;
+  const text = own.texts[tab ? `${path}?tab=${tab}` : path];
   for (const [name, value] of Object.entries({ ...own.defaults, ...(text && { text }) }))
     if (!to.searchParams.has(name)) to.searchParams.set(name, value);
   to.searchParams.sort();

@@ -15,7 +15,7 @@ from explorer import export
 from explorer.components import image_export
 from explorer.layout import current_recording
 from explorer.panels.spec import Panel, document, python
-from explorer.state import cache, models, url_state
+from explorer.state import cache, models, places, url_state
 from explorer.state.cache import Run
 from explorer.text import python_snippets
 from explorer.text.markdown_escape import literal
@@ -25,21 +25,28 @@ from models.recording import Recording
 # What of a page leaves it as a file: which view, of which recording, under which choices, by
 # names alone.
 
-# The view that a page's file shows. A page that has none of its own is taken as all heads.
+# The view that a tab's file shows. A tab that has none of its own is taken as all heads.
 VIEW_OF = {
-    "anatomy": "anatomy",
+    "weight": "anatomy",
     "positions": "positions",
     "residual": "residual",
     "embeddings": "paths",
-    "summaries": "summary",
-    "lookup": "lookup",
-    "predictions": "lens",
-    "translation": "alignment",
-    "switches": "comparison",
+    "aggregated": "summary",
+    "circuits": "lookup",
+    "concepts": "lookup",
+    "word": "lens",
+    "generate": "lens",
+    "lens": "lens",
+    "attribution": "lens",
+    "translate": "alignment",
+    "edit": "comparison",
+    "patching": "comparison",
     "compare": "comparison",
 }
-# The pages of the text alone, whatever was typed for a decoder to read.
+# The tabs of the text alone, whatever was typed for a decoder to read.
 OF_THE_TEXT = ("embeddings", "positions")
+EDITED = ("edit", "patching")
+OF_HIDDEN_WORDS = ("word", "lens", "attribution")
 # The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
 CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_tone")}
 
@@ -90,7 +97,7 @@ def page_export(page: str) -> PageExport:
     plain = _plain_source(page)
     source, other = _sources(page, plain)
     view = VIEW_OF.get(page, "heads")
-    if page == "switches" and not state.edits:
+    if page in EDITED and not state.edits:
         view = "heads"
     if not _fits(view, source, other) or (view == "summary" and state.sum_what not in export.SUMS):
         view, source = "heads", plain
@@ -99,14 +106,10 @@ def page_export(page: str) -> PageExport:
     return PageExport(view, source, other, _choices(page, view))
 
 
-def _is_checkpoints(page: str) -> bool:
-    return page == "training" and st.session_state.train_view == "Checkpoints"
-
-
 def _plain_source(page: str) -> ExportSource:
     """The model and text on screen without edits: those of the checkpoint, where one is shown."""
     state = st.session_state
-    if _is_checkpoints(page) and (one := state.get("checkpoint shown")):
+    if page == "checkpoints" and (one := state.get("checkpoint shown")):
         return ExportSource(one.model, one.text, "", one.target)
     return ExportSource(state.model, state.text, "", current_recording.typed_target(state.model))
 
@@ -114,7 +117,7 @@ def _plain_source(page: str) -> ExportSource:
 def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource | None]:
     """What a page's view is made of, and what stands beside it, None where nothing does."""
     state = st.session_state
-    if page == "switches":
+    if page in EDITED:
         return plain, replace(plain, edits=state.edits)
     if page == "compare" and (shown := state.get("sides shown")):
         # The sides as the page laid them beside each other; none where it could not.
@@ -125,9 +128,9 @@ def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource
         text = state.get("second shown") if page == "embeddings" else None
         other = ExportSource(plain.model, text) if text else None
         return ExportSource(plain.model, plain.text), other
-    if page == "anatomy" and state.edits:
+    if page == "weight" and state.edits:
         return replace(plain, edits=state.edits), None
-    if page == "predictions":
+    if page in OF_HIDDEN_WORDS:
         return replace(plain, edits=state.get("hidden shown", "")), None
     return plain, None
 
@@ -137,15 +140,15 @@ def _choices(page: str, view: str) -> tuple[tuple[str, str], ...]:
     if view == "comparison":
         return _comparison_choices() if page == "compare" else _edit_choices()
     chosen = _view_choices(view)
-    if _is_checkpoints(page) and st.session_state.train_of:
+    if page == "checkpoints" and st.session_state.train_of:
         chosen = tuple((dict(chosen) | {"attention": st.session_state.train_of}).items())
     return chosen
 
 
 def base_address(page: str) -> str:
-    """The address of this Headlight, without the page's own name."""
+    """The address of this Headlight, without the place's own name."""
     where = urlsplit(st.context.url or "")
-    path = where.path.removesuffix("/").removesuffix(page)
+    path = where.path.removesuffix("/").removesuffix(places.place_of(page))
     return f"{where.scheme}://{where.netloc}{path}" if where.scheme else ""
 
 
@@ -311,7 +314,7 @@ def fill(room: Any, page: str) -> None:
         st.markdown("**One HTML file**, interactive, with no network")
         with st.container(horizontal=True, gap="small"):
             _page(out, page)
-            if page == "attention":
+            if page == "heads":
                 _page(replace(out, view="findings", choices=()), page)
         if numbers_code is None:
             numbers_too = " again"

@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import isnan
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from explorer.analysis.formatting import signed
-from explorer.analysis.layer_map import (
-    Station,
-    largest_head_part,
-    selected_token,
-    stations,
-    top_tokens,
-)
-from explorer.analysis.logit_lens import part_key, part_name
-from explorer.components import layer_map as layer_map_components
 from explorer.components import presenter, sentence
 from explorer.components.class_bar import show
-from explorer.components.layer_map import CurrentPrediction, Stop
-from explorer.layout import controls, current_recording, export_menu
-from explorer.state import cache, event_log, models, url_state
+from explorer.layout import current_recording, export_menu
+from explorer.state import event_log, models, places, url_state
 from explorer.state.models import DEFAULT_MODEL
 from explorer.state.settings import settings, well_formed
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from models import registry
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
-from models.recording import Recording
 
 # The class that this window takes part in: its line at the foot of every page.
 
 
-def class_bar(pages: Mapping[str, str]) -> None:
-    """The line, which the browser alone fills: the server hears of a class over its own addresses.
-    `pages`: titles by page, the first one's address being "/"."""
+def class_bar() -> None:
+    """The line, which the browser alone fills: the server hears of a class over its own
+    addresses."""
     names = {
-        "/" if at == 0 else f"/{name}": title.strip()
-        for at, (name, title) in enumerate(pages.items())
+        "/" if name == places.FIRST else f"/{name}": place.title
+        for name, place in places.PLACES.items()
     }
     defaults = {"text": DEFAULT_TEXT, "model": DEFAULT_MODEL}
     subject = {name: well_formed(st.session_state[name]) for name in defaults}
     fits = url_state.fits_address(st.session_state.text)
-    page = st.session_state.page
-    at = f"/{page}?{urlencode(url_state.query_parameters())}"
-    texts = {f"/{name}": text for name, text in url_state.FIRST_TEXTS.items()}
+    place = places.place_of(st.session_state.page)
+    path = "/" if place == places.FIRST else f"/{place}"
+    at = f"{path}?{urlencode(url_state.query_parameters())}"
+    texts = {places.address(tab, {}): text for tab, text in url_state.FIRST_TEXTS.items()}
     show(defaults, texts, subject if fits else None, at, names)
 
 
@@ -158,159 +146,6 @@ def _share() -> None:
 def listen_for_presenter() -> None:
     """Put its keys on the page."""
     presenter.show()
-
-
-# The map under the frame: what the sentence passes in this model, what each part added to the
-# word held, what is said now, and which head pushed it.
-
-BLOCK_PAGES = {
-    "words": "embeddings",
-    "positions": "positions",
-    "heads": "attention",
-    "cross": "attention",
-    "ffn": "residual",
-}
-# Which stops each page shows.
-HIGHLIGHTED = {
-    "attention": ("heads", "cross"),
-    "anatomy": ("heads", "cross"),
-    "summaries": ("heads", "cross"),
-    "lookup": ("heads",),
-    "positions": ("positions",),
-    "residual": ("heads", "cross", "ffn"),
-    "embeddings": ("words",),
-    "translation": ("cross",),
-}
-# Their names, and on a narrow screen, where a layer's first stop has its number.
-LABELS = {
-    "positions": ("+ positions", "+"),
-    "heads": ("heads", ""),
-    "cross": ("cross", ""),
-    "ffn": ("FFN", ""),
-}
-DESCRIPTIONS = {
-    "words": "The words as vectors",
-    "positions": "The position is added",
-    "heads": "Layer {}: the heads look at other words",
-    "cross": "Layer {}: the decoder looks at the source",
-    "ffn": "Layer {}: the feed-forward network, each word by itself",
-}
-MAX_LAYERS = 14  # layers a row has room for; of deeper models every few are shown
-MAX_NAMED_STOPS = (
-    16  # stops a row has room for with all their names; of more the first layer’s have theirs
-)
-
-
-def layer_map(page: str) -> None:
-    """The map of the text and model on screen, with the part that `page` shows lit."""
-    state = st.session_state
-    run = state.get("on the map") if page == "translation" else None  # which has its own model
-    target = current_recording.typed_target(state.model)
-    recording = (run or cache.Run(state.model, state.text, (), target)).recording()
-    stream, token = selected_token(
-        recording, str(state.get("token", "")) or _opening_token(recording)
-    )
-    visible = stations(recording, stream, token)
-    stride = -(-recording.model.n_layer // MAX_LAYERS)
-    visible = tuple(
-        station for station in visible if station.layer < 0 or station.layer % stride == 0
-    )
-    label = recording.stream(stream).tokens[token]
-    show_names = len(visible) <= MAX_NAMED_STOPS
-    stops = [
-        _stop(
-            station, page, label if station.stream == stream else "the source", previous, show_names
-        )
-        for previous, station in zip((None, *visible), visible)
-    ]
-    about = f"The way of “{label}” through the model"
-    layer_map_components.show(
-        stops,
-        _current_prediction(recording, stream, token),
-        page == "predictions",
-        about,
-        _open_stop,
-    )
-
-
-def _opening_token(recording: Recording) -> str:
-    """The word that an encoder's first page opens on; "" where none is, and for other models."""
-    if recording.model.kind != "encoder":
-        return ""
-    word = controls.opening_word(recording, recording.attention[0])
-    return "" if word is None else str(word)
-
-
-def _stop(
-    station: Station, page: str, token_label: str, previous: Station | None, show_names: bool
-) -> Stop:
-    description = DESCRIPTIONS[station.what].format(station.layer)
-    if not isnan(station.share):
-        description += (
-            f". What it wrote for “{token_label}” is {station.share:.2f} of the vector’s length"
-        )
-    is_first = (
-        previous is None or previous.layer != station.layer or previous.stream != station.stream
-    )
-    label, short = LABELS.get(station.what, (token_label, token_label))
-    if is_first and station.layer >= 0:
-        label, short = f"{station.layer} · {label}", f"{station.layer}"
-    return Stop(
-        label=label if show_names or station.layer == 0 or station.what == "words" else short,
-        short=short,
-        says=description,
-        goal=BLOCK_PAGES[station.what]
-        + (f":{station.layer}" if station.what in ("heads", "cross") else ""),
-        bar=-1.0 if isnan(station.share) else min(1.0, station.share),
-        lit=station.what in HIGHLIGHTED.get(page, ()),
-        gap=is_first and previous is not None,
-    )
-
-
-def _current_prediction(recording: Recording, stream: str, token: int) -> CurrentPrediction:
-    """What the model says at a token, and which head pushed it there."""
-    model = recording.model.name
-    if models.capabilities(model).logits != stream:
-        return CurrentPrediction()
-    best, p = top_tokens(cache.logits(recording, stream, token))
-    labels = models.labels(model, best)
-    is_last = token == len(recording.stream(stream).tokens) - 1
-    completions = cache.predicted_words(recording, list(zip(best, p)), 1) if is_last else {}
-    words = [
-        (completions[id].word if id in completions else label, probability)
-        for id, label, probability in zip(best, labels, p)
-    ]
-    pieces = "".join(
-        f". {word.word}: the probability is that of its first piece, {word.pieces[0]}"
-        for word in completions.values()
-    )
-    if models.capabilities(model).no_parts:  # a logit that is no sum has no parts
-        return CurrentPrediction(words, note=pieces)
-    try:
-        part = largest_head_part(cache.attribution(recording, stream, token, best[0]))
-    except ValueError:  # what a model in its own code was heard to write does not add up here
-        part = None
-    if part is None:
-        return CurrentPrediction(words, note=pieces)
-    reason = f"{part_name(part)} pushed “{labels[0]}” most: {signed(part.value)} to its logit"
-    head = f"L{part.layer} {'cross ' * (part.attention == 'cross')}H{part.head}"
-    return CurrentPrediction(words, head, reason, f"predictions:{token}:{part_key(part)}", pieces)
-
-
-def _open_stop() -> None:
-    """The stop that was chosen: its page, opened on its layer, or on the head that pushed."""
-    state = st.session_state
-    page, _, rest = str(state["way"].get("goal") or "").partition(":")
-    if page not in {*BLOCK_PAGES.values(), "predictions"}:
-        return
-    state.wanted_page = page
-    if page == "predictions" and rest:
-        state.token, _, state.part = rest.partition(":")
-        state.word = state.against = ""
-        if models.facts(state.model)["kind"] == "encoder":
-            state.hidden = "none"  # the map reads the word in sight
-    elif rest.isdecimal():
-        state.layer = rest
 
 
 POLL_INTERVAL = 0.2  # seconds between two looks at how far a model has come

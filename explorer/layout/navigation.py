@@ -1,42 +1,22 @@
-"""The pages of the app: what the tab of each says, Streamlit's objects for them, and the mark.
+"""The frame's places and tabs: Streamlit's objects for them, the way to another tab, and the mark.
 Files are looked for once and not in every run."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 
-from explorer.state.event_log import FIRST_PAGE
+from explorer.state import places
 
 EXPLORER = Path(__file__).resolve().parent.parent
 PAGES = EXPLORER.parent / "pages"
-
-# Each page's file and what its tab says: short, so that all tabs are seen on a screen of 1280
-# pixels.
-TABS = {
-    "attention": "Attention",
-    "tour": "Tour",
-    "anatomy": "Anatomy",
-    "positions": "Positions",
-    "residual": "Residual",
-    "embeddings": "Embeddings",
-    "summaries": "Summaries",
-    "lookup": "Lookup",
-    "predictions": "Predict",
-    "translation": "Translate",
-    "switches": "Switches",
-    "compare": "Compare",
-    "training": "Training",
-    "claims": "Claims\u2003",  # beside a logo Streamlit cuts the row of tabs 16 px short
-}
-# Pages without a tab: a button of the frame leads there.
-PAGES_WITHOUT_TAB = {"classroom": "Class", "sentences": "Many sentences"}
+HIDDEN = ("classroom",)  # a button of the frame leads there
 
 
 @cache
@@ -47,7 +27,7 @@ def mark() -> str:
 
 
 def pages() -> dict[str, Any]:
-    """Every page by its name, for one run: Streamlit marks them while they run."""
+    """Every place by its name, for one run: Streamlit marks them while they run."""
     return {name: copy(page) for name, page in _all_pages().items()}
 
 
@@ -56,10 +36,49 @@ def _all_pages() -> Mapping[str, Any]:
     return {
         name: st.Page(
             PAGES / f"{name}.py",
-            title=title,
+            title=place.title,
             url_path=name,
-            default=name == FIRST_PAGE,
-            visibility="hidden" if name in PAGES_WITHOUT_TAB else "visible",
+            default=name == places.FIRST,
+            visibility="hidden" if name in HIDDEN else "visible",
         )
-        for name, title in (TABS | PAGES_WITHOUT_TAB).items()
+        for name, place in places.PLACES.items()
     }
+
+
+def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
+    """The tabs of the place on screen, and in the open one its view, which alone is computed.
+    `views`: what draws each tab, by its id."""
+    state = st.session_state
+    place = places.place_of(state.page)
+    titles = places.PLACES[place].tabs
+    key = f"tabs of {place}"
+    state[key] = titles[state.page]
+    tabs = st.tabs(list(titles.values()), key=key, on_change=_take_tab, args=(key, place))
+    with tabs[list(titles).index(state.page)]:
+        views[state.page]()
+
+
+def _take_tab(key: str, place: str) -> None:
+    titles = places.PLACES[place].tabs
+    label = st.session_state[key]
+    st.session_state.tabs[place] = next(tab for tab, title in titles.items() if title == label)
+    st.session_state.went = True
+
+
+def go(page: str, choices: Mapping[str, str]) -> NoReturn:
+    """Go to the tab that shows a page under choices that are already taken."""
+    tab = places.tab_of(page, choices)
+    state = st.session_state
+    state.wanted_page = tab
+    st.rerun(scope="app")
+
+
+def link(page: str, label: str, query: Mapping[str, str]) -> None:
+    """A link to the tab that shows a page under the choices of `query`."""
+    tab = places.tab_of(page, query)
+    st.page_link(
+        f"../pages/{places.place_of(tab)}.py",
+        label=label,
+        icon=":material/arrow_forward:",
+        query_params={**query, "tab": tab},
+    )

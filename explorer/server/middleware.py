@@ -16,9 +16,10 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from html import escape
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import streamlit
 from google.protobuf.message import DecodeError
@@ -32,14 +33,15 @@ from streamlit.runtime import Runtime
 
 from explorer.components import bundle
 from explorer.server.client_address import network
+from explorer.state import places
 from explorer.state.event_log import log_refusal
 from explorer.state.settings import settings
 
 # One press of Back a page: what the browser remembers of the way through the app.
 
 # Streamlit makes a stop in the browser's history of every change of the address. A stop is another
-# page, another text or another model; all else, and what a page writes into its own address when it
-# opens, takes the place of what was there.
+# place or tab, another text or model, another word, layer or head; all else, and what a page writes
+# into its own address when it opens, takes the place of what was there.
 SCRIPT = b"""<script>
 (() => {
   const push = history.pushState.bind(history);
@@ -50,10 +52,11 @@ SCRIPT = b"""<script>
     const from = new URL(location.href), to = new URL(url ?? from, from);
     const another = from.pathname !== to.pathname;
     const differs = (name) => from.searchParams.get(name) !== to.searchParams.get(name);
-    const told = ["text", "model"].some(differs);
+    const tab = differs("tab");
+    const told = tab || ["text", "model", "layer", "head", "token"].some(differs);
     if (another || (told && !opening)) push(state, unused, url);
     else history.replaceState(state, unused, url);
-    opening = another;
+    opening = another || tab;
   };
 })();
 </script>"""
@@ -178,8 +181,6 @@ class Placeholder:
 
 
 STATIC = Path(streamlit.__file__).resolve().parent / "static"
-PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
-FIRST_PAGE = "attention"  # it stands at "/"
 METHODS = ("GET", "HEAD", "OPTIONS")
 # Streamlit's own routes that its page needs: is the server there, what may it do, a reader's
 # session, downloads and pictures, our font.
@@ -193,15 +194,9 @@ GET_PATHS = re.compile(
 POST_PATHS = re.compile(r"/class/(start|join|move|ask|reveal|answer|end|show)|/ahead")
 
 
-@cache
-def pages() -> tuple[str, ...]:
-    """The pages by the names that their addresses have."""
-    return tuple(sorted(file.stem for file in PAGES.glob("*.py")))
-
-
 def is_page(path: str) -> bool:
-    """True for the address of a page; Streamlit itself takes a slash at its end away."""
-    return path == "/" or path.strip("/") in pages()
+    """True for the address of a place; Streamlit itself takes a slash at its end away."""
+    return path == "/" or path.strip("/") in places.PLACES
 
 
 def is_open(path: str) -> bool:
@@ -230,13 +225,13 @@ def refusal(scope: Scope) -> Response | None:
     path, method = scope["path"], scope["method"]
     if method == "POST" and POST_PATHS.fullmatch(path):
         return None
-    if path.strip("/") == FIRST_PAGE and method in ("GET", "HEAD"):
-        query = scope["query_string"].decode("latin-1")
-        return RedirectResponse("/" + (f"?{query}" if query else ""), 307)
+    if method in ("GET", "HEAD") and (now := address_now(scope)):
+        return RedirectResponse(now, 307)
     if not is_open(path):
         if method == "GET" and not path.startswith(("/_stcore", "/static", "/media", "/component")):
             links = ", ".join(
-                link("/" if name == FIRST_PAGE else f"/{name}", name) for name in pages()
+                link("/" if name == places.FIRST else f"/{name}", place.title)
+                for name, place in places.PLACES.items()
             )
             return page(404, ("There is no such page.", f"These are here: {links}."))
         return PlainTextResponse("There is nothing here.", 404)
@@ -245,6 +240,17 @@ def refusal(scope: Scope) -> Response | None:
     if method not in METHODS:
         return PlainTextResponse("This is only read.", 405, {"Allow": ", ".join(METHODS)})
     return None
+
+
+def address_now(scope: Scope) -> str:
+    """Where the page of an earlier version is now that this request asks for, with its choices; ""
+    for an address that stays as it is."""
+    page = scope["path"].strip("/")
+    choices = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    if page not in places.PAGES_BEFORE:
+        return ""
+    is_place = page in places.PLACES and page != places.FIRST
+    return "" if is_place and not choices.keys() & places.GONE else places.address(page, choices)
 
 
 # How many readers this server has at once, and what a newcomer sees when it has all it can serve.

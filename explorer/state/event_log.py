@@ -20,7 +20,6 @@ from explorer.state.scheduling import memory_budget, script_queue
 
 log = logging.getLogger("headlight")
 ROOT = Path(__file__).resolve().parent.parent.parent
-FIRST_PAGE = "attention"  # whose address has no name
 SLOW = 3.0  # seconds after which a run is told of
 REPEATS = 60.0  # seconds in which an exception of one kind and place is one line
 MAX_KINDS = 256  # exceptions of which it is remembered that they were told
@@ -141,9 +140,8 @@ def _cause(error: BaseException) -> dict[str, str]:
 def _facts(**facts: object) -> str:
     """What is known of this run as "name=value", one line whatever it is made of."""
     state = {} if get_script_run_ctx(suppress_warning=True) is None else st.session_state
-    page = state.get("page")
     values = {
-        "page": FIRST_PAGE if page == "" else page,
+        "page": state.get("page"),
         "model": state.get("model"),
         "tokens": state.get("n_tokens"),
     }

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from explorer.state import garbage_collection, models
+from explorer.state import garbage_collection, models, places
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, facts, is_loaded
 from explorer.state.settings import MAX_FIELD, well_formed
 from explorer.text.markdown_escape import literal
@@ -141,21 +141,22 @@ lookup = PageParameters(
     look_layout="Arcs",
     look_heads="One",
     look_before="Weights",
-    look_as="Bare",
-    look_keys="Text",
-    look_key=OF_TEXT,
-    look_word=OF_MODEL,
 )
-predictions = PageParameters(
-    "predictions",
-    site="",
-    lens="Top word",
+circuits = PageParameters(
+    "circuits", look_as="Bare", look_keys="Text", look_key=OF_TEXT, look_word=OF_MODEL
+)
+predictions = PageParameters("word", hidden=OF_TEXT)
+logit_lens = PageParameters("lens", site="", lens="Top word")
+attribution = PageParameters(
+    "attribution",
     word=OF_MODEL,
     against=OF_MODEL,
     part=OF_MODEL,
     ffn=OF_MODEL,  # the layer whose FFN is opened
     neuron=OF_MODEL,
-    hidden=OF_TEXT,
+)
+generation = PageParameters(
+    "generate",
     said=OF_TEXT,
     temperature="0.5",  # at 1 a small model writes words that are none
     top_k="0",
@@ -165,15 +166,14 @@ predictions = PageParameters(
 translation = PageParameters("translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="")
 switches = PageParameters(
     "switches",
-    donor="",
     only="",
     brush="Zero",
     seen="",
     experiment="",  # "off": opened with nothing switched
     effects="Attention",
-    patch="Heads",
     fair="",
 )
+patching = PageParameters("patching", donor="", patch="Heads")
 compare = PageParameters(
     "compare",
     other_what="Edit",
@@ -192,7 +192,6 @@ tour = PageParameters("tour", tour=OF_MODEL)  # the step, by its id
 claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
 training = PageParameters(
     "training",
-    train_view="Checkpoints",
     train_step=OF_MODEL,
     train_habit=OF_MODEL,
     train_of=OF_MODEL,
@@ -203,17 +202,17 @@ training = PageParameters(
 sentences = PageParameters("sentences", many_by="far word")
 
 
-# A page that the chosen model does not fit runs another. While the reader is there, that one is
-# the model on screen, in the frame, in the map and in the address; the chosen one comes back on
-# the next page, with what was chosen of it.
+# A tab that the chosen model does not fit runs another. While the reader is there, or on a tab with
+# the same need, that one is the model on screen, in the frame and in the address; the chosen one
+# comes back on the next tab, with what was chosen of it.
 
 REPLACED_MODEL = "set aside"  # in a visit's state
 
 
 @dataclass(frozen=True)
 class ReplacedModel:
-    """The model that was chosen, the one shown on `page` instead, and what was chosen of a text and
-    of the chosen model, (name, value)."""
+    """The model that was chosen, the one shown on the tab `page` instead, and what was chosen of a
+    text and of the chosen model, (name, value)."""
 
     model: str
     replacement: str
@@ -224,7 +223,7 @@ class ReplacedModel:
 
 @dataclass(frozen=True)
 class Need:
-    """What a page needs: whether a model has it, which models do, the first to be shown, and why
+    """What a tab needs: whether a model has it, which models do, the first to be shown, and why
     another has not, in words that go on with "so this page shows"."""
 
     fits: Callable[[str], bool]
@@ -246,8 +245,7 @@ def _has_logits(model: str) -> bool:
 
 
 def _has_checkpoints(model: str) -> bool:
-    live = st.session_state.train_view == "Live"
-    return live or bool(models.checkpoints(model)) or not models.with_checkpoints()
+    return bool(models.checkpoints(model)) or not models.with_checkpoints()
 
 
 def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
@@ -267,24 +265,31 @@ def _why_not_written(model: str) -> str:
     return "writes no translation"
 
 
+WORDS = Need(
+    _has_logits,
+    lambda: _shipped(_has_logits),
+    lambda _: "encoder",
+    lambda model: f"{models.capabilities(model).no_readout} and predicts no words",
+)
+TRANSLATION = Need(
+    _generates, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
+)
+# A model that reads the same text where the chosen one fills in words, else the one whose head
+# forms at a jump.
+CHECKPOINTS = Need(
+    _has_checkpoints,
+    models.with_checkpoints,
+    lambda model: "twin-post" if facts(model)["kind"] == "encoder" else "induction",
+    lambda _: "comes without earlier weights",
+)
 NEEDS = {
-    "translation": Need(
-        _generates, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
-    ),
-    "predictions": Need(
-        _has_logits,
-        lambda: _shipped(_has_logits),
-        lambda _: "encoder",
-        lambda model: f"{models.capabilities(model).no_readout} and predicts no words",
-    ),
-    # A model that reads the same text where the chosen one fills in words, else the one whose head
-    # forms at a jump.
-    "training": Need(
-        _has_checkpoints,
-        models.with_checkpoints,
-        lambda model: "twin-post" if facts(model)["kind"] == "encoder" else "induction",
-        lambda _: "comes without earlier weights",
-    ),
+    "word": WORDS,
+    "generate": WORDS,
+    "lens": WORDS,
+    "attribution": WORDS,
+    "translate": TRANSLATION,
+    "checkpoints": CHECKPOINTS,
+    "twins": CHECKPOINTS,
 }
 
 
@@ -293,7 +298,7 @@ def apply_fallback() -> bool:
     was; one that is not in memory yet is judged when it is."""
     state = st.session_state
     fallback = state.get(REPLACED_MODEL)
-    if fallback is not None and (state.model, state.page) != (fallback.replacement, fallback.page):
+    if fallback is not None and not (state.model == fallback.replacement and _serves(fallback)):
         del state[REPLACED_MODEL]  # the reader, or a link, asked for another
     need = NEEDS.get(state.page)
     ready = models.is_light(state.model) or models.is_loaded(state.model)
@@ -306,10 +311,18 @@ def apply_fallback() -> bool:
     return True
 
 
+def _serves(fallback: ReplacedModel) -> bool:
+    """True where the tab on screen has the need for which a model is shown instead of another."""
+    return NEEDS.get(st.session_state.page) is NEEDS[fallback.page]
+
+
 def restore_model() -> bool:
-    """The reader goes to another page by its tab: the chosen model is on screen again, with what
-    was chosen of it. True where there was one."""
+    """The reader goes to another tab: the chosen model is on screen again, with what was chosen of
+    it, unless that tab has the same need. True where there was one."""
     state = st.session_state
+    fallback = state.get(REPLACED_MODEL)
+    if fallback is not None and state.model == fallback.replacement and _serves(fallback):
+        return False
     fallback = state.pop(REPLACED_MODEL, None)
     if fallback is None or state.model != fallback.replacement:
         return False
@@ -345,11 +358,8 @@ MAX_ADDRESS = (
     4000  # characters of encoded text that browsers, servers and chat programs all pass on
 )
 
-# What a page opens on where no text is asked for: Translation on one that its small model gets
-# right.
-FIRST_TEXTS = {"translation": EXAMPLES["Red car"]}
-# Pages that a button of the frame leads to: it takes nothing along.
-PAGES_WITHOUT_TAB = ("classroom", "sentences")
+# What a tab opens on where no text is asked for: Translate on one that its small model gets right.
+FIRST_TEXTS = {"translate": EXAMPLES["Red car"]}
 MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
@@ -360,58 +370,91 @@ def query_parameters() -> dict[str, str]:
 
 
 def first_text(page: str) -> str:
-    """The text that an address of a page means that says none."""
+    """The text that an address of a tab means that says none."""
     return FIRST_TEXTS.get(page, DEFAULT_TEXT)
 
 
 def opening(page: str) -> tuple[str, str]:
-    """The text and the model that a bare address of a page opens."""
-    if page == "predictions" and registry.SMOLLM2 in registry.names():
+    """The text and the model that a bare address of a tab opens."""
+    if NEEDS.get(page) is WORDS and registry.SMOLLM2 in registry.names():
         return CONTINUED_TEXT, registry.SMOLLM2
     return first_text(page), DEFAULT_MODEL
 
 
-def begin(page: str) -> None:
+def begin(place: str) -> None:
     """Take what the address says into the session, before any widget is made: at the start, and
-    when the reader went back or forward.
+    when the reader went back or forward. `st.session_state.page` is the tab on screen.
 
     An address that is not the one last written, in a run that no widget of the frame began, is the
-    reader's own doing. A bare address on another `page` than before is a step through the app's own
-    navigation: text and choices go along. The bare address stays in the browser's history; going
-    back to it later means what it meant then (`bare`).
+    reader's own doing. A bare address of another `place` than before is a step through the app's
+    own navigation: text and choices go along. The bare address stays in the browser's history;
+    going back to it later means what it meant then (`bare`).
     """
     garbage_collection.mark_served()
     state = st.session_state
     parameters = query_parameters()
     acted = state.pop("acted", False)
-    if state.get("wanted_page") not in (None, *PAGES_WITHOUT_TAB):
+    if state.get("wanted_page") not in (None, "classroom"):  # there one takes nothing along
         accept_fallback()
+    previous = state.get("page", "")
+    came = not previous or places.place_of(previous) != place
+    open_tab = _wanted_tab(place)
     if "wanted_text" in state:
         state.text = well_formed(state.pop("wanted_text"))
         forget_token()
         acted = state.pop("acted")
     if "wanted_model" in state:
-        _take_wanted_model(page)
+        _take_wanted_model(previous)
         acted = True
-    previous = state.get("page", page)
-    moved, state.page = "page" not in state or previous != page, page
-    if "written" in state and moved and not parameters:
-        is_restored = restore_model()
-        if not acted and (state.text, state.model) == opening(previous) != opening(page):
-            state.text, state.model = opening(page)  # nobody has chosen them
-            forget_head()
-            del state.acted
-        elif state.text == first_text(previous) != first_text(page):
-            state.text = first_text(page)
-            forget_token()
-            del state.acted
-        state.bare = link_parameters() if is_restored else state.written
-        return
-    if "written" in state and (acted or parameters == state.written):
+    went = state.pop("went", False) or open_tab
+    own = acted or went or parameters == state.get("written") or (came and not parameters)
+    if own and "written" in state:
+        _show_tab(place, state.setdefault("tabs", {}).get(place, ""))
+        if state.page != previous:
+            _carry_over(previous, acted)
         return
     if not parameters:
         parameters = state.back = state.get("bare", parameters)
-    _take_link(parameters, page)
+    _show_tab(place, parameters.get("tab", ""))
+    _take_link(parameters, state.page)
+
+
+def _wanted_tab(place: str) -> bool:
+    """Note the tab that a press asks for, which is open from here on in its place; True where one
+    was asked for. In another place than the one on screen, it is still to be gone to."""
+    state = st.session_state
+    wanted = state.get("wanted_page")
+    if wanted is None:
+        return False
+    state.setdefault("tabs", {})[places.place_of(wanted)] = wanted
+    if places.place_of(wanted) == place:
+        del state.wanted_page
+    return True
+
+
+def _show_tab(place: str, tab: str) -> None:
+    """The tab of a place that is on screen; the first where it has none of that name."""
+    state = st.session_state
+    state.page = tab if tab in places.PLACES[place].tabs else places.first_tab(place)
+    state.setdefault("tabs", {})[place] = state.page
+
+
+def _carry_over(previous: str, acted: bool) -> None:
+    """Text, model and choices go along from the tab `previous`, unless nobody has chosen them.
+    acted: a press brought them along."""
+    state = st.session_state
+    page = state.page
+    is_restored = restore_model()
+    chosen = acted or any(state[name] for name in depending_on("text", "model"))
+    if not chosen and (state.text, state.model) == opening(previous) != opening(page):
+        state.text, state.model = opening(page)
+        forget_head()
+        del state.acted
+    elif state.text == first_text(previous) != first_text(page):
+        state.text = first_text(page)
+        forget_token()
+        del state.acted
+    state.bare = link_parameters() if is_restored else state.written
 
 
 def _take_wanted_model(page: str) -> None:
@@ -430,7 +473,8 @@ def _take_link(asked: dict[str, str], page: str) -> None:
     """Take text, model and choices as a link has them."""
     state = st.session_state
     state.written = asked
-    text, model = (first_text(page), DEFAULT_MODEL) if asked else opening(page)
+    bare = not asked.keys() - {"tab"}
+    text, model = opening(page) if bare else (first_text(page), DEFAULT_MODEL)
     state.text = asked.get("text", text)[:MAX_FIELD]
     state.model = asked.get("model", model)
     state.model = registry.spelled(state.model)
@@ -554,14 +598,15 @@ def link_parameters() -> dict[str, str]:
     parameters = {
         name: value for name, value in choices if value != default(name) and fits_address(value)
     }
-    text = well_formed(state["text"])
-    first, model = opening(state["page"])
-    if not parameters and (text, state["model"]) == (first, model):
-        return {}
-    if text != first_text(state["page"]) and fits_address(text):
-        parameters["text"] = text
-    if state["model"] != DEFAULT_MODEL or model != DEFAULT_MODEL:
-        parameters["model"] = state["model"]
+    text, page = well_formed(state["text"]), state["page"]
+    first, model = opening(page)
+    if parameters or (text, state["model"]) != (first, model):
+        if text != first_text(page) and fits_address(text):
+            parameters["text"] = text
+        if state["model"] != DEFAULT_MODEL or model != DEFAULT_MODEL:
+            parameters["model"] = state["model"]
+    if page != places.first_tab(places.place_of(page)):
+        parameters["tab"] = page
     return parameters
 
 

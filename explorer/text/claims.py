@@ -36,15 +36,6 @@ NOTES = {
     ),
 }
 # Files of the app's pages where a claim can be seen, and what they are called there.
-PAGES = {
-    "attention": "Attention",
-    "positions": "Positions",
-    "residual": "Residual stream",
-    "embeddings": "Embeddings",
-    "predictions": "Predictions",
-    "translation": "Translation",
-    "lookup": "Lookup",
-}
 MARKS = {HOLDS: "✓", FAILS: "✗", SHORT: "–", UNTESTABLE: "–"}
 # What the kinds mean, for the reader.
 MEANING = {

@@ -10,18 +10,6 @@ from explorer.analysis.figures import StepResult
 from explorer.analysis.terminology import ffn_formula
 from explorer.analysis.tour import TourContext
 
-PAGES = {
-    "attention": "Attention",
-    "anatomy": "Anatomy",
-    "positions": "Positions",
-    "residual": "Residual",
-    "embeddings": "Embeddings",
-    "lookup": "Lookup",
-    "predictions": "Predict",
-    "translation": "Translate",
-    "switches": "Switches",
-}
-
 
 @dataclass(frozen=True)
 class TourStep:

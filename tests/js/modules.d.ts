@@ -1,4 +1,4 @@
-// Modules that explorer/components/bundle.py makes of styles, of the theme and of the glossary.
+// Modules that explorer/components/bundle.py makes of styles and of the theme.
 declare module "*.css.js" {
   const style: string;
   export default style;
@@ -14,8 +14,4 @@ declare module "*light.toml.js" {
     categorical: string[];
   };
   export default light;
-}
-declare module "*glossary.toml.js" {
-  const terms: [name: string, means: string, spellings: string[]][];
-  export default terms;
 }

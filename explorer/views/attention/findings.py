@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import CROWD, Finding, select_findings
-from explorer.layout import controls
+from explorer.layout import controls, navigation
 from explorer.layout.current_recording import take_text
 from explorer.text import findings, glossary
 from explorer.text.attention import read_as
@@ -113,7 +113,7 @@ def offer_tour() -> None:
     """The Tour, offered quietly: until it was taken in this visit, or the reader has a text of
     their own."""
     if st.button("New here? Take the tour", key="take tour", type="tertiary"):
-        st.switch_page("../pages/tour.py")
+        navigation.go("tour", {})
 
 
 def button(at: int, one: Finding) -> None:
@@ -128,7 +128,7 @@ def button(at: int, one: Finding) -> None:
         icon=":material/arrow_outward:" if elsewhere else None,
     )
     if pressed and elsewhere:
-        st.switch_page(f"../pages/{one.page}.py")
+        navigation.go(one.page, dict(one.address))
 
 
 def retype(text: str, one: Finding) -> None:

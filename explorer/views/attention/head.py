@@ -14,7 +14,7 @@ from explorer.analysis.attention import HeadView, heat, mask_rule, notes, row_ru
 from explorer.analysis.findings import ALIGNED, LINK, NEAR_LINK, Finding, Link
 from explorer.components import head
 from explorer.components.figure_caption import Picture
-from explorer.layout import controls, export_menu, output
+from explorer.layout import controls, export_menu, navigation, output
 from explorer.layout.controls import pick
 from explorer.layout.output import offer_csv, offer_recording
 from explorer.state import cache, models
@@ -40,17 +40,9 @@ def show(on: AttentionState, view: HeadView) -> None:
         in_plotly(view)
     units()
     told(on, view, as_)
-    st.page_link(
-        "../pages/anatomy.py",
-        label=f"Take this weight apart: {opened(view.opened)}",
-        icon=":material/zoom_in:",
-    )
+    way("weight", f"Show how this weight is computed: {opened(view.opened)}", "zoom_in")
     if on.attention.query == on.attention.key:
-        st.page_link(
-            "../pages/sentences.py",
-            label="This head over many sentences",
-            icon=":material/stacks:",
-        )
+        way("sentences", "Test this head on other sentences", "stacks")
     in_words(on, view)
     files(on, view)
     with st.expander("Why this name?", key="why this name", on_change="rerun") as why:
@@ -61,14 +53,21 @@ def show(on: AttentionState, view: HeadView) -> None:
             st.caption(head_naming_text.rule(across=on.axes.said is not None))
 
 
+def way(tab: str, label: str, icon: str) -> None:
+    """The way to a tab that shows the same head and word."""
+    pressed = st.button(label, key=f"to {tab}", icon=f":material/{icon}:", type="tertiary")
+    if pressed:
+        navigation.go(tab, {})
+
+
 def in_words(on: AttentionState, view: HeadView) -> None:
     """The way to what the head's weights say, in words."""
     if not models.shows_writes(on.recording):
         return
-    at = {"layer": view.head.layer, "head": view.head.head, "look_at": "Words"}
+    at: dict[str, object] = {"layer": view.head.layer, "head": view.head.head}
     if on.attention is not on.recording.attention[0]:
         at["attention"] = on.attention.name
-    way_to("lookup", "Words in, words out: its QK and OV", on.recording, **at)
+    way_to("circuits", "QK and OV circuits of this head", on.recording, **at)
 
 
 def title(on: AttentionState, view: HeadView) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from explorer.analysis import csv, evidence
 from explorer.components import claims
 from explorer.layout import export_menu
-from explorer.state import cache
+from explorer.state import cache, places
 from explorer.text import claims as claims_text
 from explorer.text import claims_report, glossary
 from explorer.views.claims import claim_jobs
@@ -41,6 +41,7 @@ def row(claim: evidence.Claim, finding: evidence.Verdict | None) -> claims.Claim
     """A claim as the list draws it."""
     waiting = evidence.Verdict("being tested", None, "", "The test has not run yet.")
     told = finding or waiting
+    tab = places.tab_of(claim.page, {})
     return claims.ClaimRow(
         id=claim.id,
         tone=TONES.get(told.verdict, "waiting"),
@@ -59,7 +60,7 @@ def row(claim: evidence.Claim, finding: evidence.Verdict | None) -> claims.Claim
         parts=claims_text.parts(told),
         remark=claim.remark,
         terms=glossary.terms_in(f"{claim.statement} {claim.how}"),
-        page=(claim.page, claims_text.PAGES[claim.page], claim.page),
+        page=(tab, places.title(tab), places.address(tab, {})),
     )
 
 

@@ -69,8 +69,8 @@ def show(model: str, text: str) -> None:
         kept(recording, draft)
     if draft.said:
         st.caption(
-            "The sections below look inside your own text. “Add to my text” makes what was written "
-            "a part of it."
+            "The other tabs show your own text. “Add to my text” makes what was written a part of "
+            "it."
         )
     if not state.playing:  # an address for every token would fill the browser's history
         url_state.write()

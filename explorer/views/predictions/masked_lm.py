@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import streamlit as st
 
 from explorer.analysis import predictions
@@ -13,6 +16,7 @@ from explorer.text import predictions as predictions_text
 from explorer.views.predictions.page_state import labels_of, nothing, whole_vocabulary
 from models.edits import HideToken
 from models.recording import Recording, Stream
+from models.results import WholeWord
 
 NOTHING = "none"  # hidden, said in the address: no word. Where the address says nothing, one is
 
@@ -156,19 +160,26 @@ def _typed(stream: Stream, at: int, looked_at: bool) -> token_strip.Token:
 
 
 def fillers(
-    recording: Recording, of: predictions.Distribution, here: int | None, place: int
+    recording: Recording,
+    of: predictions.Distribution,
+    here: int | None,
+    place: int,
+    whole: Mapping[int, WholeWord] = MappingProxyType({}),
 ) -> None:
     """The likeliest words as bars, the word of the text (id `here`, None for a typed mask) among
-    them, and all others as one bar."""
+    them, and all others as one bar. whole: the words of several pieces that tokens begin, by the
+    token."""
     words = predictions.top_words(of, () if here is None else [here])
     others = predictions.remaining_words(of, words)
     rows = [
         bars.Bar(
-            label,
+            whole[word.id].word if word.id in whole else label,
             word.own,
             (f"{word.rank + 1:,}", probability(word.own)),
             str(word.id),
-            mark="in the text" if word.id == here else "",
+            mark="in the text"
+            if word.id == here
+            else f"first piece “{label}”" * (word.id in whole),
             gap=word.rank >= predictions.MOST_ROWS,
         )
         for word, label in zip(words, labels_of(recording, words))
@@ -183,16 +194,18 @@ def fillers(
             ("rank", "probability"),
             about=f"What fits token {place}, the likeliest first.",
             chosen=chosen,
-            action="shows further down what raised or lowered the word",
+            action="chooses the word that Attribution takes apart",
             full=words[0].own,
             token=cache.picture_name(recording, "fillers", place, chosen),
         ),
         "fillers",
         on_choice=take_word,
     )
+    if whole:
+        st.caption("  \n".join(map(predictions_text.whole_word, whole.values())))
     st.caption(
         f"All {len(of.order):,} words together: {others.all_own:.4f}. The likeliest word sets the "
-        "scale; a bar with a break is longer than drawn. Choose a bar to see, further down, what "
+        "scale; a bar with a break is longer than drawn. Choose a bar, and Attribution shows what "
         "raised or lowered its word."
     )
 
@@ -220,7 +233,7 @@ def show_all() -> None:
 
 
 def take_word() -> None:
-    """A click on a bar: its word is what the section on the heads takes apart; a second click lets
+    """A click on a bar: its word is what Attribution takes apart; a second click lets
     it go."""
     chosen = st.session_state.fillers["row"]
     st.session_state.word = "" if chosen == st.session_state.word else chosen

@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.analysis import predictions
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns
-from explorer.layout import export_menu
+from explorer.layout import export_menu, navigation
 from explorer.layout.output import with_table
 from explorer.state import models, url_state
 from explorer.text.predictions import counted
@@ -52,20 +52,21 @@ def _columns(model: str, n: int, of: predictions.Distribution) -> Columns:
 
 
 def way_to(page: str, label: str, recording: Recording, **choices: object) -> None:
-    """A link to another page with these choices. A text too long for an address goes along in the
-    session, and so do they."""
-    state, query = st.session_state, None
+    """A link to the tab of a page with these choices. A text too long for an address goes along in
+    the session, and so do they."""
+    words = {name: str(value) for name, value in choices.items()}
     if url_state.fits_address(recording.text):
-        asked = {"model": recording.model.name, "text": recording.text, **choices}
-        if state.target:
-            asked["target"] = state.target
-        query = {name: str(value) for name, value in asked.items()}
-    else:
-        for name, value in choices.items():
-            if state.get(name) != str(value):  # what a widget holds may not be set again
-                state[name] = str(value)
-    file, icon = f"../pages/{page}.py", ":material/arrow_forward:"
-    st.page_link(file, label=label, icon=icon, query_params=query)
+        asked = {"model": recording.model.name, "text": recording.text, **words}
+        if st.session_state.target:
+            asked["target"] = st.session_state.target
+        navigation.link(page, label, asked)
+    elif st.button(label, key=f"way to {page}", type="tertiary", on_click=_take, args=(words,)):
+        navigation.go(page, words)
+
+
+def _take(choices: dict[str, str]) -> None:
+    for name, value in choices.items():
+        st.session_state[name] = value
 
 
 def nothing() -> None:

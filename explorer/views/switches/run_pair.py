@@ -124,7 +124,8 @@ def both(plain: Recording) -> Runs:
     """Both runs under what the address asks for; where it asks for nothing, under an experiment."""
     edits, wrong = asked(plain)
     # Patching and models trained otherwise start from the model as it is.
-    link, opens = None, not st.session_state.edits and st.session_state.effects in SHOWN
+    state = st.session_state
+    link, opens = None, state.page == "edit" and not state.edits and state.effects in SHOWN
     if opens and url_state.one_of("experiment", ("", "off")) != "off":
         edits, link = cache.cached_for(plain, "experiment", lambda: experiment(plain))
     try:
@@ -133,7 +134,6 @@ def both(plain: Recording) -> Runs:
         other, error = plain, overflow(why.site)
     token = chosen(plain)
     if link is not None:
-        state = st.session_state
         if not any(state[name] for name in OF_A_HEAD):
             first = link.attention == plain.attention[0].name
             state.attention = "" if first else link.attention

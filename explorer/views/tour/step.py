@@ -11,7 +11,8 @@ from explorer.analysis.evidence import Untestable
 from explorer.analysis.figures import StepResult
 from explorer.analysis.tour import MEASURES, TourContext, available_steps
 from explorer.components import tour
-from explorer.state import cache, url_state
+from explorer.layout import navigation
+from explorer.state import cache, places, url_state
 from explorer.text import tour as tour_text
 from explorer.text.tour import TourStep
 
@@ -55,17 +56,18 @@ def show(seen: TourContext, steps: Sequence[TourStep], at: int) -> None:
     token = cache.picture_name(seen.recording, "tour", step.id)
     tour.show(tour.payload(header, token), "tour step", on_go=go)
     st.session_state["tour ids"] = [each.id for each in steps]
+    choices = (*step.address, *(shown.address if shown else ()))
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
-            f"Open this on {tour_text.PAGES[step.page]}",
+            f"Open this on {places.title(places.tab_of(step.page, dict(choices)))}",
             key="open on its page",
             icon=":material/arrow_outward:",
             on_click=leave,
-            args=((*step.address, *(shown.address if shown else ())),),
+            args=(choices,),
             type="tertiary",
         )
         if pressed:
-            st.switch_page(f"../pages/{step.page}.py")
+            navigation.go(step.page, dict(choices))
         with st.popover("More", key="tour more"):
             st.markdown(tour_text.more(step, seen))
 

@@ -269,9 +269,9 @@ def ways(of: Text, at: Checkpoint, recording: Recording) -> None:
     """On to another page with this checkpoint; and, where a decoder could show induction, to the
     text said twice."""
     state = st.session_state
-    words = f"Explore step {at.step:,} on Attention"
+    words = f"Explore the heads of step {at.step:,}"
     if st.button(words, key="explore checkpoint", icon=":material/arrow_forward:"):
-        state.wanted_model, state.acted, state.wanted_page = at.model, True, "attention"
+        state.wanted_model, state.acted, state.wanted_page = at.model, True, "heads"
         st.rerun()
     text = " ".join(of.text.split())
     half = text[: len(text) // 2].strip()

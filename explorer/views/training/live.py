@@ -47,7 +47,7 @@ from models.training_plan import (
 
 A_LOOK = 1.0  # seconds between two looks at one that learns
 STAGES = "live stages"  # in a visit's state: what was measured of the training, and on which text
-KEEPS = {"attention": "Keep and explore on Attention", "training": "Keep and see its checkpoints"}
+KEEPS = {"heads": "Keep and explore its heads", "checkpoints": "Keep and see its checkpoints"}
 OFF = "This server trains no models live; its checkpoints show heads forming too."
 
 
@@ -167,12 +167,10 @@ def buttons(one: TrainingJob, busy: bool) -> None:
 
 
 def explore(one: TrainingJob, page: str) -> None:
-    """Keep the model for this visit, and go to a page with it. For a callback."""
+    """Keep the model for this visit, and go to a tab with it. For a callback."""
     state = st.session_state
     state.wanted_model, state.acted = jobs.keep_model(one), True
-    state.train_view = "Checkpoints"
-    if page != "training":
-        state.wanted_page = page
+    state.wanted_page = page
 
 
 def status(one: TrainingJob) -> None:

@@ -82,7 +82,6 @@ def screen(model: str, text: str, forced: str | None) -> TranslationState:
     source = current_recording.current_run(model, target=target)
     recording = source.recording()
     ended = beam.done if forced is None else not recording.target_dropped
-    st.session_state["on the map"] = source
     url_state.one_of(
         "cross", translation.view_names(*translation.cross_attention(recording).pattern.shape[:2])
     )

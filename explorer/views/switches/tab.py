@@ -1,4 +1,4 @@
-"""Switches: what breaks without the scale, the mask, positions, residual, norm, this head?"""
+"""A model under edits: what breaks without the scale, the mask, positions, or a head."""
 
 from __future__ import annotations
 
@@ -22,17 +22,23 @@ from explorer.views.switches.run_pair import both, numbers_of
 EFFECTS = {
     "Attention": attention.show,
     "Vectors": vectors.show,
-    "Patching": patching.show,
     "Trained without": ablation_models.show,
 }
 
 
-def page() -> None:
-    """The text is recorded, and the rest is drawn from its names."""
+def edit_model() -> None:
+    """The tab Edit the model: the text is recorded, and the rest is drawn from its names."""
     url_state.one_of("effects", tuple(EFFECTS))
     with st.spinner("Loading the model …"):
         source = current_recording.current_run()
     explore(source)
+
+
+def patch() -> None:
+    """The tab Patching: the text is recorded, and the rest is drawn from its names."""
+    with st.spinner("Loading the model …"):
+        source = current_recording.current_run()
+    explore_patches(source)
 
 
 @event_log.fragment
@@ -56,7 +62,7 @@ def explore(source: Run) -> None:
                 tuple(EFFECTS),
                 key="effects",
                 wrap=True,
-                format_func=lambda name: name.partition(" ")[0],  # short: a phone shows all four
+                format_func=lambda name: name.partition(" ")[0],  # short: a phone shows all three
                 required=True,
                 persist_state="session",
                 label_visibility="collapsed",
@@ -66,4 +72,16 @@ def explore(source: Run) -> None:
     url_state.write()
 
 
-page()
+@event_log.fragment
+def explore_patches(source: Run) -> None:
+    """Parts of another sentence's run put into this one, under the edits of the address; it takes
+    names, as `explore` does."""
+    on = both(source.recording())
+    status.warn(on.wrong)
+    if on.error:
+        st.error(on.error)
+    else:
+        pick_attention(on.plain)
+        answers.tokens(on)
+        patching.show(on)
+    url_state.write()

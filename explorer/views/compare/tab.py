@@ -1,5 +1,4 @@
-"""Compare: two models, or two sentences, or before and after: what do they say, and which heads
-differ?"""
+"""Two runs side by side: two models, or two sentences, or before and after."""
 
 from __future__ import annotations
 
@@ -114,6 +113,8 @@ def toolbar(view: str) -> None:
             )
 
 
-with st.spinner("Loading the model …"):
-    shown = current_recording.current_run()
-explore(shown.model, st.session_state.text)
+def compare() -> None:
+    """The tab Compare: the text is recorded, and the rest is drawn from its names."""
+    with st.spinner("Loading the model …"):
+        shown = current_recording.current_run()
+    explore(shown.model, st.session_state.text)

@@ -11,8 +11,8 @@ from explorer.views.tour import step
 from explorer.views.tour.tour_inputs import seen_of
 
 
-def page() -> None:
-    """The page: the text is recorded, and the step is drawn from its names."""
+def take_tour() -> None:
+    """The tab Tour: the text is recorded, and the step is drawn from its names."""
     with st.spinner("Loading the model …"):
         target = current_recording.typed_target(st.session_state.model)
         source = current_recording.current_run(target=target)
@@ -26,6 +26,3 @@ def walk(source: Run) -> None:
     steps = step.way(seen)
     step.show(seen, steps, step.chosen(steps))
     url_state.write()
-
-
-page()

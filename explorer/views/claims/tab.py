@@ -1,16 +1,14 @@
-"""Claims: does what textbooks say hold here, on this text, in this model?"""
+"""Textbook claims, tested on this text and model."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import streamlit as st
 
 from explorer.analysis import evidence
 from explorer.components import claims
-from explorer.layout import current_recording
+from explorer.layout import current_recording, navigation
 from explorer.layout.controls import pick
-from explorer.state import cache, event_log, models, url_state
+from explorer.state import cache, event_log, models, places, url_state
 from explorer.text import claims as claims_text
 from explorer.views.claims import claim_jobs, listing
 
@@ -62,7 +60,7 @@ def explore(model: str, text: str, target: str | None) -> None:
 def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None:
     """The list as far as it has come. It runs again by itself until every claim is tested."""
     if page := st.session_state.pop("claim page", None):
-        st.switch_page(Path(__file__).parent / f"{page}.py")
+        navigation.go(page, {})
     recording = cache.record(model, text, target=target)
     tests = claim_jobs.begun(model, text, target)
     ready, found = tests.finished, tests.latest or {}
@@ -111,19 +109,22 @@ def asked() -> tuple[str, int]:
 
 
 def take_claim() -> None:
+    """The claim that the reader opened, which is in the address from here on."""
     st.session_state.claim = st.session_state["claim heard"] = (
         st.session_state["claims"].get("claim") or ""
     )
 
 
 def take_page() -> None:
+    """Another tab, which a claim's row leads to."""
     wanted = st.session_state["claims"].get("go")
-    if wanted in claims_text.PAGES:
+    if wanted in {places.tab_of(claim.page, {}) for claim in claims_text.CLAIMS}:
         st.session_state["claim page"] = wanted
 
 
-with st.spinner("Loading the model …"):
-    two_texts = models.handle(st.session_state.model).card.kind == "encoder-decoder"
-    wanted = st.session_state.target if two_texts and st.session_state.target.strip() else None
-    shown = current_recording.current_run(target=wanted)
-explore(shown.model, st.session_state.text, wanted)
+def tested_claims() -> None:
+    """The tab Claims: the text is recorded, and the rest is drawn from its names."""
+    with st.spinner("Loading the model …"):
+        wanted = current_recording.typed_target(st.session_state.model)
+        shown = current_recording.current_run(target=wanted)
+    explore(shown.model, st.session_state.text, wanted)

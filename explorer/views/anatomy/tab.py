@@ -1,4 +1,4 @@
-"""Anatomy: why is this weight what it is?"""
+"""One attention weight, from query and key to what its head wrote."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from explorer.views.anatomy import cell, heads, story
 from explorer.views.anatomy.with_edits import switched
 
 
-def page() -> None:
-    """The page: the text is recorded, under the edits of the page Switches, and the rest is drawn
-    from its names."""
+def one_weight() -> None:
+    """The tab One weight: the text is recorded, under the edits of Edit the model, and the rest
+    is drawn from its names."""
     source = switched(current_recording.read_current())
     recording = source.recording()
     url_state.one_of("attention", attention_names(recording))
@@ -52,6 +52,3 @@ def explore(source: Run) -> None:
         heads.split(shown)
         heads.three_forms(shown)
     url_state.write()
-
-
-page()

@@ -1,4 +1,4 @@
-"""Residual stream: what did each sub-layer write, and how far did it turn the vector?"""
+"""The residual stream: what did each sub-layer write, and how far did it turn the vector?"""
 
 from __future__ import annotations
 
@@ -77,5 +77,7 @@ def take_stream() -> None:
     st.session_state.token = ""
 
 
-url_state.one_of("flow", tuple(FLOWS))
-explore(current_recording.read_current())
+def residual_stream() -> None:
+    """The tab Residual stream: the text is recorded, and the rest is drawn from its names."""
+    url_state.one_of("flow", tuple(FLOWS))
+    explore(current_recording.read_current())

@@ -1,4 +1,5 @@
-"""Concepts: attention as a soft lookup, as messages, its scores, its circuits and its scale."""
+"""Concepts: attention as a soft lookup, as messages, its scores and its scale; and the circuits of
+a head."""
 
 from __future__ import annotations
 
@@ -17,7 +18,6 @@ VIEWS = {
     "Hard": "Soft lookup",
     "Graph": "Messages",
     "Three": "Three kinds of scores",
-    "Words": "QK & OV",
     "Scale": "Why the scale",
 }
 TIMES = ("0.5", "1", "1.5", "2", "3", "5")
@@ -53,10 +53,16 @@ def explore(source: Run) -> None:
             pick("Show", {"Weights": "After the softmax", "Scores": "Before it"}, "look_before")
         make = partial(soft_lookup.scoring, source, *at[:2], state.look_before, name)
         output.show_panel(make, "scoring")
-    elif view == "Scale":
-        output.show_panel(partial(soft_lookup.scale, source, name), "scale")
     else:
-        show_circuits(source, at, name)
+        output.show_panel(partial(soft_lookup.scale, source, name), "scale")
+    url_state.write()
+
+
+@event_log.fragment
+def explore_circuits(source: Run) -> None:
+    """The circuits of the chosen head; it takes names, as `explore` does."""
+    on = subject(source)
+    show_circuits(source, choose(on, False), on.attention.name)
     url_state.write()
 
 
@@ -91,14 +97,22 @@ def temperature() -> float:
     return value if known else 1.0
 
 
-for choice, options in (
-    ("look_at", tuple(VIEWS)),
-    ("look_rule", TIMES),
-    ("look_layout", LAYOUTS),
-    ("look_heads", ("One", "Mean")),
-    ("look_before", ("Weights", "Scores")),
-    ("look_as", ("Bare", "Here")),
-    ("look_keys", ("Text", "All")),
-):
-    url_state.one_of(choice, options)
-explore(current_recording.read_current())
+def concepts() -> None:
+    """The tab Concepts: choices that do not exist are forgotten, the text is recorded, and the rest
+    is drawn from its names."""
+    for choice, options in (
+        ("look_at", tuple(VIEWS)),
+        ("look_rule", TIMES),
+        ("look_layout", LAYOUTS),
+        ("look_heads", ("One", "Mean")),
+        ("look_before", ("Weights", "Scores")),
+    ):
+        url_state.one_of(choice, options)
+    explore(current_recording.read_current())
+
+
+def qk_and_ov() -> None:
+    """The tab QK & OV, drawn in the same way."""
+    url_state.one_of("look_as", ("Bare", "Here"))
+    url_state.one_of("look_keys", ("Text", "All"))
+    explore_circuits(current_recording.read_current())

@@ -1,4 +1,4 @@
-"""Many sentences: what does a head do in all of them?"""
+"""What heads do over many sentences."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from explorer.state.cache import record
 from explorer.views.sentences import corpus_input, results
 
 
-def page() -> None:
-    """The sentences are read one by one, in the background; what has been read is shown as it
-    comes."""
+def many_sentences() -> None:
+    """The tab Many sentences. They are read one by one, in the background; what has been read is
+    shown as it comes."""
     st.subheader(
         "What does a head do in many sentences?",
         anchor=False,
@@ -48,6 +48,3 @@ def page() -> None:
         name = cache.picture_name(nothing, "many", attention.name, len(found), texts)
         results.results(found, about, file, name)
     url_state.write()
-
-
-page()

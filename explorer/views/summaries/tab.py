@@ -1,4 +1,4 @@
-"""Summaries: what do all heads say together, and can you trust the sum?"""
+"""All heads in one matrix, and how far it can be trusted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from explorer.views.summaries import matrix, output_norms
 from explorer.views.summaries.page_state import KEPT
 
 
-def page() -> None:
-    """The page: choices that do not exist are forgotten, the text is recorded, and the rest is
-    drawn from its names."""
+def aggregated() -> None:
+    """The tab Aggregated: choices that do not exist are forgotten, the text is recorded, and the
+    rest is drawn from its names."""
     url_state.one_of("sum_what", tuple(summaries.LABELS))
     url_state.one_of("att_keep", tuple(KEPT))
     source = current_recording.read_current()
@@ -40,6 +40,3 @@ def explore(source: Run) -> None:
     else:
         matrix.show(on, what)
     url_state.write()
-
-
-page()

@@ -1,4 +1,4 @@
-"""Positions: how does the model know word order?"""
+"""Positions in a model: how does the model know word order?"""
 
 from __future__ import annotations
 
@@ -41,12 +41,15 @@ def explore(model: str, text: str) -> None:
     url_state.write()
 
 
-for choice, options in (
-    ("ask", tuple(SCREENS)),
-    ("order", order.ORDERS),
-    ("positions", order.POSITIONS),
-):
-    url_state.one_of(choice, options)
-with st.spinner("Loading the model …"):
-    on_screen = current_recording.current_run()
-explore(on_screen.model, st.session_state.text)
+def word_order() -> None:
+    """The tab Positions: choices that do not exist are forgotten, the text is recorded, and the
+    rest is drawn from its names."""
+    for choice, options in (
+        ("ask", tuple(SCREENS)),
+        ("order", order.ORDERS),
+        ("positions", order.POSITIONS),
+    ):
+        url_state.one_of(choice, options)
+    with st.spinner("Loading the model …"):
+        on_screen = current_recording.current_run()
+    explore(on_screen.model, st.session_state.text)

@@ -1,4 +1,4 @@
-"""Embeddings: where does a word travel, layer by layer, and what does context change?"""
+"""Word vectors: where does a word travel, layer by layer, and what does context change?"""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def explore(model: str, text: str) -> None:
     url_state.write()
 
 
-with st.spinner("Loading the model …"):
-    shown = current_recording.current_run()
-explore(shown.model, st.session_state.text)
+def paths_of_words() -> None:
+    """The tab Embeddings: the text is recorded, and the rest is drawn from its names."""
+    with st.spinner("Loading the model …"):
+        shown = current_recording.current_run()
+    explore(shown.model, st.session_state.text)

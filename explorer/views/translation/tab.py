@@ -1,4 +1,4 @@
-"""Translation: how does a decoder look back at the source?"""
+"""A translation token by token, and what its decoder attends to in the source."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from explorer.views.translation import search, steps, tables
 from explorer.views.translation.page_state import screen
 
 
-def page() -> None:
-    """The page: a model that translates, and the search for what it says."""
+def translate() -> None:
+    """The tab Translate: a model that translates, and the search for what it says."""
     current_recording.show_fallback()
     model, text = st.session_state.model, st.session_state.text
     search.seek(model, text)
@@ -48,6 +48,3 @@ def explore(model: str, text: str) -> None:
         tables.note(on)
     tables.tables(on)
     url_state.write()
-
-
-page()

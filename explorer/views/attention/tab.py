@@ -1,0 +1,111 @@
+"""The heads of a model on a text: which attends where?"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import attention
+from explorer.analysis.attention import HeadSelection
+from explorer.analysis.terminology import windowed
+from explorer.layout import controls, current_recording, output
+from explorer.layout.controls import attention_names
+from explorer.state import event_log, url_state
+from explorer.state.cache import Run
+from explorer.state.scheduling import script_queue
+from explorer.text.attention import LABELS, WHO, WHO_TERMS, WINDOW
+from explorer.views.attention import findings, grid, head, recording_checks
+from explorer.views.attention.page_state import (
+    choices,
+    chosen_head,
+    held_tokens,
+    screen,
+    take_attention,
+)
+
+CHOICES = (
+    ("view", head.VIEWS),
+    ("scale", attention.SCALES),
+    ("tone", attention.TONES),
+    ("att_unit", attention.UNITS),
+    ("att_keep", attention.TOKEN_FILTERS),
+    ("att_sum", attention.ROW_SUMS),
+    ("att_right", ("", "Open")),
+)
+
+
+def heads() -> None:
+    """The tab Heads: choices that do not exist are forgotten, the text is recorded, and the rest is
+    drawn from its names."""
+    for name, options in CHOICES:
+        url_state.one_of(name, options)
+    shown = current_recording.read_current()
+    script_queue.wait_for((shown.model, shown.text))
+    url_state.one_of("attention", attention_names(shown.recording()))
+    controls.choose_attention(shown.recording())
+    explore(shown)
+
+
+@event_log.fragment
+def explore(source: Run) -> None:
+    """The page below the sentence bar. A choice of attention, head, token or view runs this alone.
+
+    It takes names and not the recording, which Streamlit would keep for every visitor for as long
+    as the visit lasts.
+    """
+    top = st.container(key="findings", gap="xsmall")
+    which(source)
+    on = screen(source, st.session_state.attention)
+    left, right = st.columns([1, 1.9 if st.session_state.view == "Both" else 1.08], gap="large")
+    # On its way to the browser before the findings are made, but behind those that are there.
+    begun = not controls.has_findings(on.recording)
+    if begun:
+        with left:
+            grid.show(on)
+    first = controls.opening_finding(on.recording, on.attention)
+    held = held_tokens(on, first)
+    st.session_state["held word"] = "" if held[0] is None else str(held[0])
+    asked = HeadSelection(held, st.session_state.anatomy_cell)
+    view = on.view(chosen_head(on, first), asked, choices())
+    with top:
+        findings.show(on, view)
+    if not begun:
+        with left:
+            grid.show(on)
+    with right:
+        head.show(on, view)
+    with left:
+        recording_checks.formula(on, view)
+        recording_checks.is_it_right(on.recording)
+    url_state.write()
+
+
+def which(source: Run) -> None:
+    """The control that chooses an attention where there are several, and a line on who looks at
+    whom."""
+    recording = source.recording()
+    names = attention_names(recording)
+    if len(names) > 1:
+        st.segmented_control(
+            "Attention",
+            names,
+            key="attention",
+            wrap=True,
+            format_func=partial(labelled, recording.attention[0].name),
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+            on_change=partial(take_attention, source),
+        )
+    attention = recording.attention[names.index(st.session_state.attention)]
+    if len(names) > 1 or not attention.allowed.all():
+        said = WHO[attention.name]
+        if windowed(attention.allowed):
+            said += WINDOW
+        output.caption(said, *WHO_TERMS[attention.name])
+
+
+def labelled(first: str, name: str) -> str:
+    """What the control calls an attention; the `first` one needs no word in the address."""
+    return LABELS[name or first]

@@ -1,0 +1,131 @@
+"""What a model predicts: for one place, while it writes, at each layer, and out of which parts."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import logit_lens, predictions
+from explorer.layout import current_recording
+from explorer.state import event_log, models, url_state
+from explorer.state.cache import Run
+from explorer.text.markdown_escape import literal
+from explorer.text.predictions import mask_is_text
+from explorer.views.predictions import (
+    generation,
+    logit_attribution,
+    masked_lm,
+    neurons,
+    next_token,
+)
+from explorer.views.predictions.logit_lens import LensSelection, inside, show
+from explorer.views.predictions.page_state import fills, way_to
+from models.edits import HideToken, to_line
+from models.recording import Recording
+
+
+def recorded() -> Run:
+    """The text, recorded by a model that predicts words."""
+    current_recording.show_fallback()
+    with st.spinner("Loading the model …"):
+        target = current_recording.typed_target(st.session_state.model)
+        source = current_recording.current_run(target=target)
+    current_recording.show_target(target)
+    url_state.one_of("lens", tuple(logit_lens.MEASURES))
+    return source
+
+
+def can_hide(recording: Recording) -> bool:
+    """True for a model that fills in masked words and has a mask."""
+    return fills(recording) and HideToken in models.capabilities(recording.model.name).edits
+
+
+def word() -> None:
+    """The tab Next or masked word."""
+    show_word(recorded())
+
+
+@event_log.fragment
+def show_word(source: Run) -> None:
+    """The prediction for one place. It takes names and not the recording, which Streamlit would
+    keep for as long as the visit lasts."""
+    recording = source.recording()
+    model, text = source.model, source.text
+    if (typed := predictions.first_mask(text)) and not models.capabilities(model).mask:
+        writes = recording.model.kind == "decoder"
+        st.info(mask_is_text(models.title(model), typed, writes=writes))
+    edits: tuple[HideToken, ...] = ()
+    if can_hide(recording):
+        edits, _ = masked_lm.show(model, text)
+    elif fills(recording):
+        st.info(
+            f"{literal(models.title(model))} has no [MASK] to hide a word with, so nothing can be "
+            "filled in. Logit lens and Attribution show what happens inside it."
+        )
+    else:
+        next_token.show(recording)
+    st.session_state["hidden shown"] = to_line(edits)  # for the files of the page
+    url_state.write()
+
+
+def generate() -> None:
+    """The tab Generate."""
+    source = recorded()
+    recording = source.recording()
+    st.session_state.playing = False
+    if recording.model.kind == "decoder":
+        generation.show(source.model, source.text)
+    elif fills(recording):
+        st.info(
+            f"{models.markdown_name(source.model)} fills in masked words and writes no text. "
+            "Choose a model that predicts the next word, such as **decoder** or **smollm2**."
+        )
+    else:
+        writes_elsewhere(recording)
+    url_state.write()
+
+
+def writes_elsewhere(recording: Recording) -> None:
+    """For a model whose words are shown being written on another tab: where."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("This model writes its translation, token by token.", width="content")
+        way_to("translate", "Open Translate", recording)
+
+
+def selected(source: Run) -> LensSelection:
+    """The token whose prediction is opened: with the words hidden that Next or masked word
+    hides."""
+    recording = source.recording()
+    edits: tuple[HideToken, ...] = ()
+    place = None
+    if can_hide(recording):
+        hidden, place = masked_lm.gaps(recording)
+        edits = tuple(map(HideToken, hidden))
+    st.session_state["hidden shown"] = to_line(edits)  # for the files of the page
+    return inside(Run(source.model, source.text, edits, source.target), place)
+
+
+def lens() -> None:
+    """The tab Logit lens."""
+    show_lens(recorded())
+
+
+@event_log.fragment
+def show_lens(source: Run) -> None:
+    """The predictions at each layer; it takes names, as `show_word` does."""
+    show(selected(source))
+    url_state.write()
+
+
+def attribution() -> None:
+    """The tab Attribution."""
+    show_attribution(recorded())
+
+
+@event_log.fragment
+def show_attribution(source: Run) -> None:
+    """The parts of one logit, and the neurons of one layer; it takes names, as `show_word` does."""
+    on = selected(source)
+    taken = logit_attribution.show(on)
+    if taken is not None:
+        neurons.show(on, taken, logit_attribution.words_of(on, taken))
+    url_state.write()

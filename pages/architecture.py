@@ -1,0 +1,16 @@
+"""Architecture: what happens to a word on its way through?"""
+
+from __future__ import annotations
+
+from explorer.layout import navigation
+from explorer.views.embeddings.tab import paths_of_words
+from explorer.views.positions.tab import word_order
+from explorer.views.residual.tab import residual_stream
+
+navigation.show_tabs(
+    {
+        "positions": word_order,
+        "residual": residual_stream,
+        "embeddings": paths_of_words,
+    }
+)

@@ -1,0 +1,15 @@
+"""Experiment: what breaks, what differs?"""
+
+from __future__ import annotations
+
+from explorer.layout import navigation
+from explorer.views.compare.tab import compare
+from explorer.views.switches.tab import edit_model, patch
+
+navigation.show_tabs(
+    {
+        "edit": edit_model,
+        "patching": patch,
+        "compare": compare,
+    }
+)
