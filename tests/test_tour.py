@@ -139,11 +139,8 @@ FITS = """() => {
   const plate = board.querySelector(".plate");
   if (plate.scrollHeight > plate.clientHeight + 1 || plate.scrollWidth > plate.clientWidth + 1)
     return "the picture is cut";
-  const boxes = [...board.querySelectorAll(".panel")];
-  const panels = boxes.map((each) => each.getBoundingClientRect());
-  const end = (side, best) => best(...panels.map((each) => each[side]));
-  const high = end("bottom", Math.max) - end("top", Math.min);
-  const share = (end("right", Math.max) - end("left", Math.min)) * high / innerWidth / innerHeight;
+  const drawn = plate.querySelector("svg")?.getBBox() || plate.getBoundingClientRect();
+  const share = (drawn.width * drawn.height) / innerWidth / innerHeight;
   if (!(share >= 0.4) || plate.clientHeight < innerHeight / 2)
     return `a picture of ${share} of the screen`;
   const words = document.createTreeWalker(board, NodeFilter.SHOW_TEXT);
@@ -178,7 +175,7 @@ PAGES = {
     "/architecture?tab=residual": ".residual[data-token]",
     "/architecture?tab=embeddings": ".paths[data-token]",
     "/?tab=aggregated": ".matrices[data-token]",
-    "/learn?tab=concepts": ".lookup[data-token]",
+    "/learn?tab=concepts": ".panel[data-token]",
     "/predict": ".bars[data-token]",
     "/experiment": ".bars[data-token]",
     "/training?model=induction": ".heads[data-token]",
@@ -230,7 +227,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.wait_for_selector("canvas[data-painted]")
     page.locator("h1").first.click()
     page.keyboard.press("p")
-    page.wait_for_selector(".board .number")
+    page.wait_for_selector(".board .plate svg text")
     assert "“it” looks at “animal” (0.72)" in page.locator(".board h1").inner_text()
     assert page.evaluate(FITS) == ""
     said = set()
@@ -242,7 +239,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
         page.wait_for_selector(what, state="attached")
         page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
         page.keyboard.press("p")
-        page.wait_for_selector(".board .large .panel")
+        page.wait_for_selector(".board .plate svg text")
         page.wait_for_function(f"() => ({FITS})() === ''")  # a page that draws anew is drawn anew
         page.wait_for_function(NEW, arg=sorted(said))  # the page before may be there for a moment
         said.add(page.locator(".board h1").inner_text())

@@ -48,13 +48,14 @@ export function widthOf(text, bold, font) {
   return width;
 }
 
-/** What draws figures. `letter` is the type size in pixels. */
+/** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type. */
 export class Pen {
-  /** @param {Look} look @param {number} letter @param {boolean} screen */
-  constructor(look, letter, screen) {
+  /** @param {Look} look @param {number} letter @param {boolean} screen @param {number} [least] */
+  constructor(look, letter, screen, least = 0) {
     this.look = look;
     this.letter = letter;
     this.screen = screen;
+    this.least = least;
     /** @type {string[]} */
     this.parts = [];
   }
@@ -64,9 +65,14 @@ export class Pen {
     this.parts.push(tag(name, attributes, inside));
   }
 
+  /** Pixels of a type. @param {number} size in letters */
+  type(size) {
+    return Math.max(this.least, size * this.letter);
+  }
+
   /** @param {string} text @param {TextStyle} [style] */
   width(text, { size = 1, bold = false } = {}) {
-    return widthOf(text, bold, this.look.font) * size * this.letter;
+    return widthOf(text, bold, this.look.font) * this.type(size);
   }
 
   /** A text cut to a width, with an ellipsis. @param {string} text @param {number} room @param {TextStyle} [style] */
@@ -106,7 +112,7 @@ export class Pen {
         x: at(x),
         y: at(y),
         dy: "0.35em",
-        "font-size": at(size * this.letter),
+        "font-size": at(this.type(size)),
         "font-weight": bold ? 650 : undefined,
         fill: fill ?? this.look.ink,
         "fill-opacity": alpha,
@@ -121,7 +127,7 @@ export class Pen {
 
   /** @param {number} x @param {number} y @param {number} width @param {number} height @param {Record<string, any>} style */
   rect(x, y, width, height, style) {
-    this.put("rect", { x: at(x), y: at(y), width: at(Math.max(0, width)), height: at(height), ...style }); // prettier-ignore
+    this.put("rect", { x: at(x), y: at(y), width: at(Math.max(0, width)), height: at(Math.max(0, height)), ...style }); // prettier-ignore
   }
 
   /** @param {number[][]} points @param {string} stroke @param {Record<string, any>} [style] */
@@ -158,7 +164,7 @@ export class Pen {
    * @param {(cell: number) => number | undefined} word the colour of the cell at row x columns + column
    */
   cells([x, y, width, height], rows, columns, word) {
-    if (!rows || !columns) return;
+    if (!rows || !columns || width <= 0 || height <= 0) return;
     if (this.screen) {
       this.put("image", {
         ...{ x: at(x), y: at(y), width: at(width), height: at(height) },

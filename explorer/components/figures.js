@@ -334,7 +334,7 @@ const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const { letter, look } = pen;
-  const height = Math.min(room, 0.66 * width, 24 * letter);
+  const height = Math.max(8 * letter, Math.min(room, 0.66 * width, 24 * letter));
   const { series, x_title, y_title, log_x, log_y, backwards, guides } = figure;
   const finite = (/** @type {"x" | "y"} */ axis, /** @type {boolean} */ log) =>
     series.flatMap((one) => [...one[axis]]).filter((value) => Number.isFinite(value) && (!log || value > 0)); // prettier-ignore

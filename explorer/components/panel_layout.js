@@ -88,14 +88,15 @@ const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figur
  * Draw figures as large as their room allows, of each as many rows as fit in the smallest type.
  * @param {any} view its `figures` and its `look`
  * @param {HTMLElement} room
+ * @param {string} name what the figures are called
  * @param {number} [small] pixels of the smallest type: for the back row
  */
-export function slide({ figures: all, look }, room, small = least()) {
+export function slide({ figures: all, look }, room, name, small = least()) {
   const [width, height] = [room.clientWidth, room.clientHeight];
   const beside = Math.max(1, Math.floor(width / (COLUMN * small)));
   const figures = all.length > beside ? [...all.slice(0, beside - 1), all[all.length - 1]] : all;
   const draw = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
-    const pen = new Pen(look, letter, true);
+    const pen = new Pen(look, letter, true, Math.min(letter, small));
     return { pen, took: row(pen, list, { x: 0, y: 0, width, height }) };
   };
   const fits = (/** @type {any[]} */ list, /** @type {number} */ letter) =>
@@ -113,7 +114,8 @@ export function slide({ figures: all, look }, room, small = least()) {
     if (fits(list, middle)) low = middle;
     else high = middle;
   }
-  room.replaceChildren(shown(draw(list, low).pen.parts.join(""), { width, height, role: "img" }));
+  const svg = draw(list, low).pen.parts.join("");
+  room.replaceChildren(shown(svg, { width, height, role: "group", "aria-label": name }));
 }
 
 /** So many of n places, those nearest to what is to be kept. @param {number} n @param {number[]} keep @param {number} most */

@@ -196,7 +196,8 @@ function present(view) {
   view.shown = about(picture, shown);
   const large = Boolean(shown?.panels.length);
   view.board.classList.toggle("clear", !large);
-  if (shown && large) return slide({ look: view.look, figures: shown.panels.map(asFigure) }, plate);
+  if (shown && large)
+    return slide({ look: view.look, figures: shown.panels.map(asFigure) }, plate, head.textContent);
   const { width, height } = picture.getBoundingClientRect();
   picture.setAttribute(PICKED, whole ? "whole" : "");
   if (whole) return bus.tell({ presenter: true });
@@ -211,7 +212,7 @@ function presentPanel(view, panel) {
   view.head.textContent = header.finding || header.title;
   view.caption.textContent = header.caption.join(" · ");
   view.board.classList.remove("clear");
-  slide(panel, view.plate);
+  slide(panel, view.plate, header.title);
 }
 
 /**

@@ -136,8 +136,8 @@ function fit(view) {
   if (narrow) root.style.height = "auto";
   if (narrow) plate.style.height = `${LEAST}px`;
   else plate.style.height = "";
-  if (view.presented) slide(view, plate);
-  else slide(view, plate, SMALLEST);
+  if (view.presented) slide(view, plate, view.header.title);
+  else slide(view, plate, view.header.title, SMALLEST);
 }
 
 /** How far the page around an element is scrolled down. @param {HTMLElement} root */
