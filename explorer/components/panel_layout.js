@@ -94,7 +94,8 @@ const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figur
 export function slide({ figures: all, look }, room, name, small = least()) {
   const [width, height] = [room.clientWidth, room.clientHeight];
   const beside = Math.max(1, Math.floor(width / (COLUMN * small)));
-  const figures = all.length > beside ? [...all.slice(0, beside - 1), all[all.length - 1]] : all;
+  const ends = [...all.slice(0, beside - 1), all[all.length - 1]];
+  const figures = all.length <= beside ? all : beside > 1 ? ends : all.slice(0, 1);
   const draw = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
     const pen = new Pen(look, letter, true, Math.min(letter, small));
     return { pen, took: row(pen, list, { x: 0, y: 0, width, height }) };
