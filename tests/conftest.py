@@ -84,7 +84,7 @@ LETTERS = ("emoji", "right to left", "zero width", "bidi override", "control")
 AWKWARD = {
     **{name: HOSTILE[name] for name in ("empty", "one word", "special tokens")},
     "letters": " ".join(HOSTILE[name] for name in LETTERS),
-    "marks": "<script>document.title='owned'</script> <img src=x onerror=\"this.title='owned'\"> "
+    "marks": f"{HOSTILE['script']} <img src=x onerror=\"document.title='owned'\"> "
     "$x^2$ **b** [link](http://example.org) `code` :red[x] %{x} <br> &lt;",
 }
 

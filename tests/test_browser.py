@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import HOSTILE, read_once
+from conftest import AWKWARD, HOSTILE, read_once
 from driver import MARKS, Visitor
 from playwright.sync_api import expect
 
@@ -120,20 +120,8 @@ def test_finder_filters_and_sorts(visitor: Visitor) -> None:
 
 def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(visitor: Visitor) -> None:
     visitor.open("?view=Matrix")
-    for name in (
-        "emoji",
-        "right to left",
-        "script",
-        "bold",
-        "latex",
-        "markdown",
-        "bidi override",
-        "control",
-        "zero width",
-        "empty",
-        "no spaces",
-    ):
-        visitor.paste(HOSTILE[name])
+    for name, text in AWKWARD.items():
+        visitor.paste(text)
         assert visitor.page.title().endswith("Headlight"), name
         sent = visitor.page.locator("textarea").first.input_value()
         assert tuple(visitor.tokens()) == recorded(sent).streams[0].tokens, name
