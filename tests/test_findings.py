@@ -14,8 +14,10 @@ import torch
 from conftest import read_once
 from tolerances import DEGREES, STORED, SUMMED, TOTAL
 
-from explorer.analysis import findings, head_naming, words
+from explorer.analysis import findings, head_naming, logit_lens, words
 from explorer.analysis.findings import StreamPrediction
+from explorer.layout import controls
+from explorer.state.cache import Run
 from explorer.text.findings import evidence, headline, question, quoted
 from models import own_model
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
@@ -318,6 +320,19 @@ def test_where_the_answer_was_settled_and_what_pushed_it() -> None:
         if one.kind == findings.PUSHED:
             parts = [part for part in taken.parts if part.kind in ("head", "ffn")]
             assert one.value == max(part.value for part in parts)
+
+
+def test_a_lens_that_takes_long_is_left_out_and_the_push_stays() -> None:
+    recording = Run("decoder", "The cat sat on the mat because it was tired.").recording()
+    stream = recording.streams[0]
+    assert logit_lens.is_cheap(recording, stream)
+    many = replace(recording.model, n_vocab=int(logit_lens.MAX_CHEAP_PRODUCTS))
+    assert not logit_lens.is_cheap(replace(recording, model=many), stream)
+    answer = controls._stream_prediction(recording)
+    assert answer is not None and answer.lens is not None
+    whole = findings.answer_findings(answer)
+    assert {one.kind for one in whole} == {findings.SETTLED, findings.PUSHED}
+    assert findings.answer_findings(replace(answer, lens=None)) == whole[1:]
 
 
 @pytest.mark.parametrize("name", ["encoder", "decoder", "minilm", "translator", "induction"])

@@ -809,11 +809,11 @@ MIN_EXCESS_SHARE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class StreamPrediction:
-    """What a model answers at a token of a stream, where there is a readout: the lens, the token,
-    what it says there, and, where it was taken apart, that word's logit. said: the word, and its
-    first piece where it has several, of which all numbers are."""
+    """What a model answers at a token of a stream, where there is a readout: the lens where it was
+    computed, the token, what it says there, and, where it was taken apart, that word's logit. said:
+    the word, and its first piece where it has several, of which all numbers are."""
 
-    lens: Lens
+    lens: Lens | None
     token: int
     said: tuple[str, ...]
     attribution: Attribution | None = None
@@ -934,36 +934,39 @@ def _word_maxima(values: np.ndarray, grouped: Groups) -> np.ndarray:
     return np.maximum.reduceat(values, grouped.starts, axis=-1)
 
 
-def answer_findings(stream: Stream, answer: StreamPrediction) -> list[Finding]:
+def answer_findings(answer: StreamPrediction) -> list[Finding]:
     """From which site on the model's own answer stays first, and what pushed it most.
 
     settled: value the number of the site, chance that of the text's other tokens on average.
     pushed: value what the head or the feed-forward network added to the logit (against another
     word's, where it was so taken apart), chance the mean size of all heads' and networks' parts.
     """
-    lens, token = answer.lens, answer.token
-    settled_sites = _settled_sites(lens.rank)
-    others = np.delete(settled_sites, token)
-    result = []
-    at = int(settled_sites[token])
-    if at < len(lens.sites):
-        result.append(
-            Finding(
-                SETTLED,
-                float(at),
-                float(others.mean()) if len(others) else float(len(lens.sites) - 1),
-                0.35,
-                query=token,
-                words=answer.said,
-                site=lens.sites[at],
-                counts=(("sites", len(lens.sites)),),
-                page="lens",
-                address=(("token", str(token)),),
-            )
-        )
+    result = [] if answer.lens is None else _settled(answer, answer.lens)
     if answer.attribution is not None:
         result += _largest_push(answer, answer.attribution)
     return result
+
+
+def _settled(answer: StreamPrediction, lens: Lens) -> list[Finding]:
+    settled_sites = _settled_sites(lens.rank)
+    others = np.delete(settled_sites, answer.token)
+    at = int(settled_sites[answer.token])
+    if at == len(lens.sites):
+        return []
+    return [
+        Finding(
+            SETTLED,
+            float(at),
+            float(others.mean()) if len(others) else float(len(lens.sites) - 1),
+            0.35,
+            query=answer.token,
+            words=answer.said,
+            site=lens.sites[at],
+            counts=(("sites", len(lens.sites)),),
+            page="lens",
+            address=(("token", str(answer.token)),),
+        )
+    ]
 
 
 def _settled_sites(rank: np.ndarray) -> np.ndarray:
@@ -1037,7 +1040,7 @@ def findings(
         grouped = words.words(stream, _text(recording, stream.name))
         result += stream_findings(stream, grouped)
     if answer is not None:
-        result += answer_findings(recording.stream(answer.lens.stream), answer)
+        result += answer_findings(answer)
     ranked = sorted(result, key=lambda one: -one.score)
     return tuple(_with_address(recording, one) for one in ranked)
 

@@ -20,6 +20,7 @@ from models.results import Neurons as Neurons
 # together, when one fires, tables.
 
 MOST_BARS = 12
+MAX_CHEAP_PRODUCTS = 4e9  # about a tenth of a second on two cores
 FIRING_THRESHOLD = (
     0.5  # of a neuron's largest activation: from there on a token counts as one it fires at
 )
@@ -186,6 +187,12 @@ def default_token(recording: Recording) -> int:
     may have none."""
     stream = read_stream(recording)
     return len(stream.tokens) - 1 if predicts_next(recording) else int(np.argmin(stream.special))
+
+
+def is_cheap(recording: Recording, stream: Stream) -> bool:
+    """True where the lens on a whole stream takes a fraction of a second: every vector of it is
+    multiplied by every word's embedding."""
+    return stream.resid.size * recording.model.n_vocab <= MAX_CHEAP_PRODUCTS
 
 
 def predicted_tokens(lens: Lens, limit: int = 3) -> list[tuple[int, float]]:

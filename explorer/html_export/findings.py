@@ -4,11 +4,13 @@ app's memory."""
 from __future__ import annotations
 
 from explorer.analysis import head_naming, logit_lens
+from explorer.analysis.attention import argmax_id
 from explorer.analysis.findings import Finding, StreamPrediction, findings
 from explorer.html_export.request import ExportRequest
 from models import whole_words
+from models.results import softmax
 
-ASKED_UP_TO = 64  # tokens, as on the first page: a lens over a vocabulary takes long on a long text
+ASKED_UP_TO = 64  # tokens, as on the first page
 
 
 def found_in(asked: ExportRequest) -> tuple[Finding, ...]:
@@ -28,14 +30,16 @@ def _answer(asked: ExportRequest) -> StreamPrediction | None:
     if not wanted or asked.model.capabilities.logits != stream.name:
         return None
     try:
-        lens = asked.model.lens(recording, stream.name)
-        id = int(lens.final_id[n - 1])
+        scores = asked.model.logits(recording, stream.name, n - 1)
+        id = argmax_id(scores)
+        is_cheap = logit_lens.is_cheap(recording, stream)
+        lens = asked.model.lens(recording, stream.name) if is_cheap else None
         parts = asked.model.attribute(recording, stream.name, n - 1, id)
     except ValueError:  # a model whose logits cannot be read or taken apart
         return None
     said = tuple(asked.labels([id]))
     if not recording.edits:
-        first = whole_words.followed_tokens(asked.model, logit_lens.predicted_tokens(lens, 1))
+        first = whole_words.followed_tokens(asked.model, [(id, float(softmax(scores)[id]))])
         for each in whole_words.whole_words(asked.model, recording.text, (), first).values():
             said = each.word, *said
     return StreamPrediction(lens, n - 1, said, parts)

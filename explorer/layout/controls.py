@@ -28,11 +28,11 @@ from explorer.state.cache import Run
 from explorer.state.scheduling import TimeLimit
 from explorer.text import glossary, python_snippets
 from models.recording import Attention, Recording
+from models.results import softmax
 
 # What a recording is opened on: its findings, made once, and the step to one of them.
 
-# Tokens up to which the answer is asked for: a lens over a vocabulary takes long on a long text.
-MAX_ANSWER_TOKENS = 64
+MAX_ANSWER_TOKENS = 64  # up to which findings say what the model predicts
 MAX_OPENING_TOKENS = 128  # up to which every page opens on the word that the first page opens on
 HEAD_BYTES = 1100  # what a head's name takes with all that speaks for it
 FINDING_BYTES = 500  # what a finding takes
@@ -124,9 +124,11 @@ def _stream_prediction(recording: Recording) -> StreamPrediction | None:
     if not applies or models.capabilities(recording.model.name).logits != stream.name:
         return None
     try:
-        lens = cache.lens(recording, stream.name)
-        id = int(lens.final_id[n - 1])
-        words = cache.predicted_words(recording, logit_lens.predicted_tokens(lens), 1)
+        scores = cache.logits(recording, stream.name, n - 1)
+        id = argmax_id(scores)
+        words = cache.predicted_words(recording, [(id, float(softmax(scores)[id]))], 1)
+        is_cheap = logit_lens.is_cheap(recording, stream)
+        lens = cache.lens(recording, stream.name) if is_cheap else None
         pieces = tuple(models.labels(recording.model.name, [id]))
         label = (words[id].word, *pieces) if id in words else pieces
         return StreamPrediction(
