@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.state import cache, garbage_collection, jobs, models, scheduling
@@ -348,7 +349,7 @@ def test_a_model_that_others_look_at_is_not_taken_from_under_them(
     assert models.no_room(held[0]) == models.no_room("encoder") == ""
     del models._last_requests[f"reader of {held[1]}", held[1]]
     assert models.no_room("ours:/models/new") == ""
-    models._store("ours:/models/new", None)
+    models._store("ours:/models/new", read_once("encoder"))
     assert set(models._handles) == {*held, "ours:/models/new"} - {held[1]}
 
 

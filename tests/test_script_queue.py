@@ -12,7 +12,7 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 
 from explorer.server.streamlit_patches import MessageBatch, batch_messages
-from explorer.state.scheduling import ScriptQueue
+from explorer.state.scheduling import PATIENCE, ComputeQueue, ScriptQueue
 
 
 def begun(work) -> threading.Thread:
@@ -200,3 +200,44 @@ def test_runs_that_began_lately_are_counted(monkeypatch):
     assert line.begun_lately() == 1
     now[0] += 1
     assert line.begun_lately() == 0
+
+
+def test_heavy_runs_go_behind_others_and_are_not_passed_for_ever():
+    line, done, hold = ScriptQueue(moment=60), [], threading.Event()
+
+    def work(name: str, is_heavy: bool) -> None:
+        with line.run(is_heavy):
+            hold.wait(20)
+            done.append(name)
+
+    names = ["first", "heavy 1", "heavy 2", *(f"light {at}" for at in range(PATIENCE + 2))]
+    threads = []
+    for at, name in enumerate(names):
+        threads.append(begun(lambda name=name: work(name, name.startswith("heavy"))))
+        until(lambda: line.waiting() + (line._first is not None) == at + 1)
+    hold.set()
+    for thread in threads:
+        thread.join(20)
+    lights = [f"light {at}" for at in range(PATIENCE + 2)]
+    assert done == ["first", *lights[:PATIENCE], "heavy 1", *lights[PATIENCE:], "heavy 2"]
+
+
+def test_what_a_heavy_run_computes_waits_behind_others():
+    runs, turns, done = ScriptQueue(moment=0), ComputeQueue(lambda: 60.0, lambda: None), []
+    begun_all, hold = threading.Event(), threading.Event()
+
+    def work(name: str, is_heavy: bool) -> None:
+        with runs.run(is_heavy), turns.turn():
+            begun_all.set()
+            hold.wait(20)
+            done.append(name)
+
+    threads = [begun(lambda: work("first", False))]
+    assert begun_all.wait(20)
+    for at, name in enumerate(["heavy", "light 1", "light 2"]):
+        threads.append(begun(lambda name=name: work(name, name == "heavy")))
+        until(lambda: turns.waiting() == at + 1)
+    hold.set()
+    for thread in threads:
+        thread.join(20)
+    assert done == ["first", "light 1", "light 2", "heavy"]

@@ -16,7 +16,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.state.scheduling import memory_budget, script_queue
+from explorer.state.scheduling import heavy_models, memory_budget, script_queue
 
 log = logging.getLogger("headlight")
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -74,7 +74,8 @@ def timed_run(**facts: object) -> Iterator[None]:
         return
     start, token = time.perf_counter(), _inside_run.set(True)
     try:
-        with script_queue.run(), memory_budget.work():
+        is_heavy = st.session_state.get("model") in heavy_models
+        with script_queue.run(is_heavy), memory_budget.work():
             yield
     finally:
         _inside_run.reset(token)

@@ -18,6 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
 from explorer.state import event_log, garbage_collection
+from explorer.state.scheduling import HEAVY_PARAMETERS, heavy_models
 from explorer.state.settings import settings
 from explorer.text import capability_messages
 from models import buffer_pool, live_training, registry
@@ -323,6 +324,8 @@ def _store(name: str, model: Any) -> None:
     that nobody looks at goes."""
     with _handles_lock:
         _handles[name] = model
+        if model.card.n_parameters >= HEAVY_PARAMETERS:
+            heavy_models.add(name)
         copies = [candidate for candidate in _handles if _is_copy(candidate)]
         while len(copies) > 1 and sum(map(_size, copies)) > COPY_BYTES:
             del _handles[copies.pop(0)]

@@ -90,7 +90,7 @@ class ComputeQueue:
             yield
             return
         ticket, stopwatch = object(), _Stopwatch()
-        self._take(ticket, self._short)
+        self._take(ticket, self._long if _heavy_run.get() else self._short)
         stopwatch.go()
         try:
             with interruptible(lambda: self._breathe(ticket, stopwatch), self.released):
@@ -337,7 +337,8 @@ def _priority(work: Work) -> tuple[bool, bool, float]:
 memory_budget = MemoryBudget()
 
 
-# Readers' runs of the script, one after another in the order of asking.
+# Readers' runs of the script, one after another in the order of asking; those of a heavy model
+# behind others.
 
 RECENT_SECONDS = 1.0  # seconds
 RUN_SECONDS = 0.25  # seconds that a run has to itself; an ordinary one takes a third of that
@@ -346,36 +347,48 @@ OWN_PREFETCH_WAIT = 0.6  # seconds that it waits for what is made ahead of it of
 SWITCH_INTERVAL = 0.0005  # seconds
 
 
+HEAVY_PARAMETERS = 50_000_000  # of a model whose pass takes a tenth of a second
+heavy_models: set[str] = set()  # names of those that were loaded
+_heavy_run: ContextVar[bool] = ContextVar("heavy run", default=False)
+
+
 class ScriptQueue:
     """A queue of runs, of which one has its `moment`, once it has waited for what is made ahead of
-    it, `ahead` at most (seconds)."""
+    it, `ahead` at most (seconds). Heavy runs go behind others, of which PATIENCE may pass them."""
 
     def __init__(self, moment: float = RUN_SECONDS, ahead: float = PREFETCH_WAIT) -> None:
         self._moment, self._longest_ahead = moment, ahead
         self._lock = threading.Lock()
         self._ahead: list[Hashable] = []
         self._prefetch_done = threading.Condition(self._lock)
-        self._waiting: deque[threading.Condition] = deque()
+        self._light: deque[threading.Condition] = deque()
+        self._heavy: deque[threading.Condition] = deque()
+        self._light_streak = 0
         self._first: object | None = None
         self._since = 0.0
         self._begun: deque[float] = deque(maxlen=64)  # when runs began, the last ones
 
     @contextmanager
-    def run(self) -> Iterator[None]:
-        """A run of one's own, after those that asked before have ended or had their moment."""
+    def run(self, is_heavy: bool = False) -> Iterator[None]:
+        """A run of one's own, after those that asked before have ended or had their moment. What a
+        heavy one computes waits behind what others compute."""
         ticket = threading.Condition(self._lock)
+        queue = self._heavy if is_heavy else self._light
         with self._lock:
-            self._waiting.append(ticket)
-            while self._waiting[0] is not ticket or self._left() > 0:
-                ticket.wait(self._left() if self._waiting[0] is ticket else None)
-            self._waiting.popleft()
+            queue.append(ticket)
+            while self._next() is not ticket or self._left() > 0:
+                ticket.wait(self._left() if self._next() is ticket else None)
+            queue.popleft()
+            self._light_streak = 0 if is_heavy else self._light_streak + bool(self._heavy)
             self._first, self._since = ticket, time.monotonic()
             self._prefetch_done.wait_for(lambda: not self._ahead, self._longest_ahead)
             self._begun.append(self._since)
             self._wake()
+        token = _heavy_run.set(is_heavy)
         try:
             yield
         finally:
+            _heavy_run.reset(token)
             with self._lock:
                 if self._first is ticket:
                     self._first = None
@@ -405,7 +418,7 @@ class ScriptQueue:
 
     def waiting(self) -> int:
         """How many wait."""
-        return len(self._waiting)
+        return len(self._light) + len(self._heavy)
 
     def begun_lately(self) -> int:
         """How many runs have begun within a second."""
@@ -419,9 +432,14 @@ class ScriptQueue:
             return 0.0
         return self._since + self._moment - time.monotonic()
 
+    def _next(self) -> threading.Condition | None:
+        """Who runs next, None where nobody waits."""
+        heavy_is_due = self._heavy and (not self._light or self._light_streak >= PATIENCE)
+        return next(iter(self._heavy if heavy_is_due else self._light), None)
+
     def _wake(self) -> None:
-        if self._waiting:
-            self._waiting[0].notify()
+        if (waiting := self._next()) is not None:
+            waiting.notify()
 
 
 def set_switch_interval() -> None:
