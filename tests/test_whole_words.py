@@ -165,7 +165,7 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
     (told,) = [each for each in tour_text.STEPS if each.id == "words"]
     before, number, _ = tour_text.said(told, step)
     assert f"“{word}” leads from" in before and before.endswith(f"first piece, “{piece}”, ends at ")
-    top = step.panels[0].rungs[-1].words[0]
+    top = step.figures[0].rungs[-1].words[0]
     assert (top[0], number) == (word, top[2]) and top[1] == pytest.approx(own, abs=PASSED)
     table = sent(clean(page_at("lens", text=text, model=model)), "lens")
     assert table["whole"][str(table["final"][-1])] == word
