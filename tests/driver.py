@@ -223,7 +223,7 @@ class Visitor:
         """Take a file out of the Export menu, by its button: where it lies under its own name."""
         from playwright.sync_api import TimeoutError as Late
 
-        menu = self.page.get_by_role("button", name="download icon")
+        menu = self.page.get_by_role("button", name="Export")
         if not self.page.locator(".pictures").count():
             menu.click()
         button = self.page.get_by_role("button", name=name, exact=True)

@@ -11,6 +11,7 @@ import tiny
 from streamlit.testing.v1 import AppTest
 from test_header import ROOT, ask, opened, told
 
+from explorer.layout import header
 from explorer.state import models
 from explorer.state.settings import settings
 from models import registry
@@ -97,7 +98,7 @@ def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
 
 def test_a_public_server_shows_no_field_for_folders(public: None) -> None:
     app = opened("claims")
-    app.button(key="borrow").click().run()
+    app.selectbox(key="model").set_value(header.ADD).run()
     assert not app.exception and not [each for each in app.text_input if "folder" in each.label]
 
 

@@ -39,7 +39,7 @@ def at(page: object) -> tuple[str, dict[str, str]]:
 def start(teacher: Visitor) -> str:
     """A class that is started on the teacher's desk, on which the teacher got by the button there;
     its code."""
-    teacher.page.get_by_role("button", name="school icon").click()
+    teacher.page.get_by_role("button", name="Class").click()
     teacher.page.wait_for_selector(".questions li")
     teacher.page.get_by_role("button", name="Start a class").press("Enter")
     return teacher.page.locator(".how .code").inner_text()

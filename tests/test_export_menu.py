@@ -217,7 +217,7 @@ def test_whatever_was_typed_is_a_string_in_the_lines() -> None:
 @pytest.mark.slow
 def test_the_menu_in_the_browser(visitor: driver.Visitor, tmp_path: Path) -> None:
     page = visitor.open("?layer=1&head=5").page
-    page.get_by_role("button", name="download icon").click()
+    page.get_by_role("button", name="Export").click()
     heads = page.get_by_role("button", name="All heads", exact=True)
     heads.wait_for()
     page.wait_for_selector("[data-test-script-state=notRunning]")

@@ -12,6 +12,7 @@ import tiny
 from app_harness import go, page_at
 from streamlit.testing.v1 import AppTest
 
+from explorer.layout import header
 from explorer.state import models
 from models.edits import UniformHead, ZeroHead, from_line
 
@@ -49,7 +50,7 @@ def told(app: AppTest) -> str:
 
 def ask(app: AppTest, where: str) -> AppTest:
     """Open the dialog, give it a name, and press the button."""
-    app.button(key="borrow").click().run()
+    app.selectbox(key="model").set_value(header.ADD).run()
     app.text_input(key="wanted where").set_value(where)
     app.session_state["borrowing"] = (
         True  # in the app the dialog runs again alone; here all of the script does
@@ -143,7 +144,8 @@ def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(
     page = visitor.page
     page.goto(f"{visitor.server}/compare?{urlencode({'text': TEXT})}")
     page.get_by_text("differs most").first.wait_for()
-    page.get_by_role("button", name="add icon").focus()
+    page.get_by_role("combobox", name="Model").focus()
+    page.keyboard.type("Add a model")
     page.keyboard.press("Enter")
     field = page.get_by_role("dialog").get_by_label("Name or folder")
     field.focus()

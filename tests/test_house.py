@@ -375,7 +375,7 @@ def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
             ROOT / "explorer/components"
         ):
             around |= mounted(path) | {key for _, key in keys_of(path)}
-    assert {"presenter", "borrow"} <= around
+    assert {"presenter", "to class"} <= around
     for path in SOURCES:
         if path.is_relative_to(ROOT / "pages") or path.is_relative_to(ROOT / "explorer/views"):
             here = {key for _, key in keys_of(path)}

@@ -107,7 +107,7 @@ class TestJourneys:
     ) -> None:
         page = visitor.open().page
         for white, paper in ((False, "#fffdf9"), (True, "#ffffff")):
-            page.get_by_role("button", name="download icon").click()
+            page.get_by_role("button", name="Export").click()
             page.get_by_role("checkbox", name="on white").set_checked(white)
             text = visitor.export("Matrix as SVG").read_text("utf-8")
             assert re.search(rf'<rect [^>]*fill="{paper}"', text)

@@ -278,9 +278,10 @@ def menu() -> Any:
     """The menu's button, for the line at the top. What it holds is put into it by `fill`, after the
     page."""
     return st.popover(
-        "",
+        "Export",
         icon=":material/download:",
-        help="Export: picture, numbers, one HTML file, Python",
+        type="tertiary",
+        help="Picture, numbers, one HTML file, Python",
         key="export menu",
         on_change="rerun",
         width="content",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,6 +16,7 @@ from explorer.state.settings import settings, well_formed
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from models import registry
+from models.edits import describe, from_line
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
 # The class that this window takes part in: its line at the foot of every page.
@@ -45,9 +45,9 @@ def class_bar() -> None:
 MAX_LIVE_CHARACTERS = 400  # characters up to which a text is drawn while it is typed
 
 
-def sentence_field(names: list[str], on_borrow: Callable[[], None]) -> Any:
-    """The line. `names`: the models to choose from; `on_borrow` is called for one that is not among
-    them. Returns the Export menu, to be filled when the page has run."""
+def sentence_field(names: list[str]) -> Any:
+    """The line, and the buttons at the right of the bar above it. `names`: the models to choose
+    from. Returns the Export menu, to be filled when the page has run."""
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="top-line"):
         sentence.show(
@@ -60,36 +60,45 @@ def sentence_field(names: list[str], on_borrow: Callable[[], None]) -> Any:
         )
         st.selectbox(
             "Model",
-            names,
+            [*names, ADD],
             key="model",
             format_func=model_label,
-            on_change=url_state.forget_head,
+            on_change=_take_model,
             label_visibility="collapsed",
-            width=240,
-        )
-        st.button(
-            "",
-            key="borrow",
-            icon=":material/add:",
-            on_click=on_borrow,
-            help="Any Hugging Face model, from the hub or a folder",
+            width=280,
         )
         with st.popover("Examples", width="content", key="examples", on_change="rerun") as box:
             if box.open:
                 _examples()
+    with st.container(horizontal=True, gap="small", width="content", key="bar-right"):
         st.button(
-            "",
+            "Class",
             key="to class",
             icon=":material/school:",
             on_click=_to_class,
+            type="tertiary",
             help="Questions on this text, and a class that follows",
         )
         _share()
         return export_menu.menu()
 
 
+ADD = "+"  # the last entry of the model menu
+
+
+def _take_model() -> None:
+    """Another model was chosen; or the last entry, which asks for one that is not in the menu."""
+    state = st.session_state
+    if state.model == ADD:
+        state.model, state.borrowing = state.last_model, True
+    else:
+        url_state.forget_head()
+
+
 def model_label(model: str) -> str:
     """A model's name and what it is for."""
+    if model == ADD:
+        return "Add a model …"
     purpose = model_descriptions.purpose(model)
     return f"{models.title(model)} · {purpose}" if purpose else models.title(model)
 
@@ -126,9 +135,9 @@ def _to_class() -> None:
 def _share() -> None:
     """The link to what is on screen, made when it is asked for."""
     with st.popover(
-        "",
+        "Share",
         icon=":material/share:",
-        help="Share",
+        type="tertiary",
         width="content",
         key="share",
         on_change="rerun",
@@ -148,6 +157,32 @@ def listen_for_presenter() -> None:
     presenter.show()
 
 
+# What the reader changed in the model, on every page.
+
+SHOWS_EDITS = (
+    "Shown on One weight, Edit the model and Patching. Other tabs show the model as it was trained."
+)
+
+
+def edited() -> None:
+    """The edits of the address, and the press that undoes them."""
+    state = st.session_state
+    state["edits shown"] = state.edits
+    try:
+        edits = from_line(str(state.edits))
+    except ValueError:  # Experiment says which of them cannot be read
+        return
+    if edits:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edited"):
+            st.badge(f"Edited: {literal(describe(edits))}", color="orange")
+            st.button("Undo", key="undo edits", type="tertiary", on_click=_undo)
+            st.caption(SHOWS_EDITS, width="content")
+
+
+def _undo() -> None:
+    st.session_state.edits, st.session_state.experiment = "", "off"
+
+
 POLL_INTERVAL = 0.2  # seconds between two looks at how far a model has come
 
 
@@ -161,7 +196,8 @@ def header() -> Any:
         ensure_loaded()
         if url_state.apply_fallback():  # one that had to be fetched first to be judged
             ensure_loaded()
-    menu = sentence_field(model_options(), open_dialog)
+    menu = sentence_field(model_options())
+    edited()
     if state.pop("borrowing", False):
         hf_model_dialog()
     if name := state.pop("unknown_model", None):
@@ -186,9 +222,17 @@ def header() -> Any:
 
 
 def model_options() -> list[str]:
-    """The models to choose from: those that are here, those that this visitor opened, and the one
-    on screen."""
-    return list(dict.fromkeys((*models.choices(), st.session_state.model)))
+    """The models to choose from, by what one wants: the pretrained ones that are here, the paper's
+    three, small ones that learned one thing, and those that this visitor opened; and the one on
+    screen."""
+    here = dict.fromkeys((*models.choices(), st.session_state.model))
+    first = [name for name in (*PRETRAINED, *models.PREFERRED) if name in here]
+    opened = models.opened_models()
+    small = [name for name in here if name not in (*first, *opened)]
+    return [*first, *small, *(name for name in here if name in opened and name not in first)]
+
+
+PRETRAINED = (registry.SMOLLM2, registry.MINILM)
 
 
 def ensure_loaded() -> None:
@@ -228,11 +272,6 @@ def fetch_model(name: str) -> str:
 def accept_offer() -> None:
     """The reader wants the model that the link names."""
     st.session_state.wanted_model = st.session_state.pop("offered_model")
-
-
-def open_dialog() -> None:
-    """The reader asked for another model."""
-    st.session_state.borrowing = True
 
 
 @st.dialog("A Hugging Face model", width="large")

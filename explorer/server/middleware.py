@@ -48,6 +48,7 @@ SCRIPT = b"""<script>
   let opening = true;
   const acted = () => { opening = false; };
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, acted, true);
+  addEventListener("popstate", () => { opening = true; }, true);
   history.pushState = (state, unused, url) => {
     const from = new URL(location.href), to = new URL(url ?? from, from);
     const another = from.pathname !== to.pathname;

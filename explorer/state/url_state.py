@@ -450,7 +450,9 @@ def _carry_over(previous: str, acted: bool) -> None:
         state.text, state.model = opening(page)
         forget_head()
         del state.acted
-    elif state.text == first_text(previous) != first_text(page):
+    elif (state.token and page in FIRST_TEXTS) or state.text != first_text(previous):
+        pass  # a word of the text is chosen, or the text itself
+    elif first_text(previous) != first_text(page):
         state.text = first_text(page)
         forget_token()
         del state.acted

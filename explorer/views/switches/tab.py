@@ -45,6 +45,9 @@ def patch() -> None:
 def explore(source: Run) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
+    state = st.session_state
+    if state.edits != state["edits shown"]:
+        st.rerun(scope="app")  # the frame names the edits
     on = both(source.recording())
     if not on.error:
         numbers_of(on)
@@ -76,6 +79,9 @@ def explore(source: Run) -> None:
 def explore_patches(source: Run) -> None:
     """Parts of another sentence's run put into this one, under the edits of the address; it takes
     names, as `explore` does."""
+    state = st.session_state
+    if state.edits != state["edits shown"]:
+        st.rerun(scope="app")  # the frame names the edits
     on = both(source.recording())
     status.warn(on.wrong)
     if on.error:

@@ -1,0 +1,71 @@
+"""All places and tabs in a real browser, with one word and one head chosen."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import driver
+from driver import Visitor
+
+from explorer.state import places
+
+pytestmark = driver.MARKS
+CHOSEN = {"layer": ["1"], "head": ["5"], "token": ["9"]}
+REPLACED = ("translate", "checkpoints", "twins")  # tabs that the first model does not fit
+
+
+def chosen(visitor: Visitor) -> dict[str, list[str]]:
+    asked = parse_qs(urlsplit(visitor.page.url).query)
+    return {name: asked.get(name, []) for name in CHOSEN}
+
+
+def test_a_word_and_a_head_are_kept_through_all_places_and_tabs(visitor: Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    visitor.open("?layer=1&head=5&token=9")
+    for name, place in places.PLACES.items():
+        if name == "classroom":
+            continue
+        for tab, title in place.tabs.items():
+            visitor.go(place.title, title)
+            page.wait_for_selector(f"[role=tab][aria-selected=true]:has-text('{title}')")
+            if tab != places.first_tab(name):
+                page.wait_for_url(f"**tab={tab}**")
+            page.wait_for_selector("[data-test-script-state=notRunning]")
+            assert page.locator("[data-testid=stException]").count() == 0, tab
+            if tab not in REPLACED:
+                visitor.until(
+                    "() => ['layer=1', 'head=5', 'token=9'].every(e => location.search.includes(e))"
+                )
+                assert chosen(visitor) == CHOSEN, tab
+            for one in page.locator("[role=tab]").all():
+                box = one.bounding_box()
+                assert box["x"] >= 0 and box["x"] + box["width"] <= 1280, title
+    # Plotly says so of a chart that is left before it has a size.
+    visitor.errors[:] = [each for each in visitor.wrong() if "negative value" not in each]
+
+
+def test_back_goes_to_the_last_head_and_the_last_tab(visitor: Visitor) -> None:
+    page = visitor.open().page
+    page.locator(".cell").nth(4).click()
+    page.wait_for_url("**head=4**")
+    visitor.drawn()
+    page.locator(".cell").nth(6).click()
+    page.wait_for_url("**head=6**")
+    visitor.drawn()
+    visitor.go("Attention", "Aggregated")
+    page.wait_for_url("**tab=aggregated**")
+    page.go_back()
+    page.wait_for_url(lambda url: "head=6" in url and "tab" not in url)
+    page.go_back()
+    page.wait_for_url("**head=4**")
+    page.wait_for_selector("h2:has-text('Layer 0, head 4')")
+
+
+def test_on_a_phone_the_last_tab_of_a_place_is_reached(visitor: Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    visitor.open()
+    page.get_by_role("tab", name="Many sentences").click()
+    page.wait_for_url("**tab=sentences**")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
