@@ -59,7 +59,7 @@ async def hold(
     for page in first:
         held.wrong.append(await visit(port, page, {}))
     for model in MODELS:
-        held.wrong.append(await visit(port, "", {"model": model}))
+        held.wrong.append(await visit(port, "heads", {"model": model}))
     await asyncio.sleep(min(seconds, 25))  # until the server's collector has been at it
     held.before = held.most = memory_of(process)
     held.tell("before", held.before)
