@@ -44,7 +44,6 @@ VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "comparison": comparison.comparison,
     "positions": matrix_pages.positions,
     "residual": matrix_pages.residual,
-    "summary": matrix_pages.summary,
 }
 # The choices that a view takes, by the names that they have in the address of its page.
 CHOICES = {
@@ -57,11 +56,9 @@ CHOICES = {
     "comparison": ("attention", "other_of", "other_to", "other_tone", "other_pair"),
     "positions": ("stream",),
     "residual": ("stream", "write"),
-    "summary": ("attention", "sum_what", "sum_layer"),
 }
 OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
 DRAWN = heads.AS  # how a head is drawn: the choice `view`
-SUMS = matrix_pages.SUMS  # what a summary can be of: the choice `sum_what`
 
 
 def page(

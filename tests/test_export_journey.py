@@ -106,15 +106,10 @@ def _angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.degrees(np.arccos((a * b).sum(axis=-1) / lengths))
 
 
-def _summed(recording: Recording) -> np.ndarray:
-    return recording.attention[0].pattern.mean(axis=(0, 1))
-
-
 # Views of one matrix: what is chosen, and the numbers that it shows, or the first columns of them.
 OF_A_MATRIX = {
     "positions": ({}, _added),
     "residual": ({}, _turned),
-    "summary": ({}, _summed),
 }
 
 

@@ -26,7 +26,7 @@ from models.edits import describe
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 # Tabs of panels have files of their own, see test_panels.py.
-OF_PANELS = ("circuits", "concepts")
+OF_PANELS = ("aggregated", "circuits", "concepts")
 # What of each page is told to be other than at first, and the view that its file then shows.
 SET = {
     "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
@@ -34,7 +34,6 @@ SET = {
     "positions": ({}, "positions"),
     "residual": ({"write": "Share"}, "residual"),
     "embeddings": ({"second": "The dog sat on it."}, "paths"),
-    "aggregated": ({"sum_what": "Rollout"}, "summary"),
     "word": ({"hidden": "2"}, "lens"),
     "generate": ({"model": "decoder"}, "lens"),
     "lens": ({"lens": "Rank"}, "lens"),
@@ -66,6 +65,9 @@ def test_what_the_menu_gives_makes_the_picture_again(
     exec(compile(code, page, "exec"), names)
     if page == "claims":
         assert len(names["table"]["verdict"]) > 20
+        return
+    if page == "twins":
+        assert names["table"]
         return
     if page == "sentences":  # the text of the field above is none of those that were read
         texts, attention = app.session_state["sentences read"]

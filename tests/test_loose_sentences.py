@@ -23,11 +23,6 @@ def test_the_slowest_pair_is_not_said_to_tell_what_it_cannot() -> None:
 
 
 @pytest.mark.slow
-def test_flow_says_what_the_published_code_does() -> None:
-    assert "divides each row by its sum" in said(opened("summaries", sum_what="Flow", text=TEXT))
-
-
-@pytest.mark.slow
 def test_a_special_token_of_the_encoder_is_asked_for_no_word() -> None:
     app = opened("predictions", model="encoder", text=TEXT, token="0", part="Lens")
     told = said(app) + "\n".join(each.value for each in app.caption)

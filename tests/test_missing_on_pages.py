@@ -82,9 +82,7 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
             "summaries",
             {"sum_what": what},
             ALL,
-            "NAME does not show W_O, through which a head writes its values: nothing in its code "
-            "says which of its tensors that is. So what is written cannot be computed. Mean, max, "
-            "rollout and flow can.",
+            "NAME does not give W_O and the values, so what its heads write cannot be computed.",
         )
         for what in ("Values", "Writes", "Mean")
     ),

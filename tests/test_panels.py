@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import driver
 import numpy as np
 import pytest
 from app_harness import page_at
@@ -17,14 +18,15 @@ from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, SUMMED
 
 import headlight
-from explorer.analysis import soft_lookup
-from explorer.analysis.formatting import percent
+from explorer.analysis import head_naming, soft_lookup, summaries
+from explorer.analysis.formatting import fixed, percent
 from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.state.cache import Run
 from explorer.text import templates
 from models import edits
+from models.example_texts import DEFAULT_TEXT
 
 TEXT = "the cat sat on the mat"
 MODELS = ("encoder", "decoder", "translator")
@@ -228,6 +230,71 @@ def test_circuits_are_those_of_the_words_that_are_named() -> None:
     assert lowest == pytest.approx(found.down[1][0], abs=PASSED)
 
 
+# ---- aggregated attention ------------------------------------------------------------------------
+
+
+def test_an_aggregation_is_the_models() -> None:
+    run = Run("encoder", TEXT)
+    of = run.recording().attention[0]
+    w_o = read_once("encoder").outputs()["self"][0]
+    expected = {
+        "Mean": of.pattern.mean((0, 1)),
+        "Max": of.pattern.max((0, 1)),
+        "Rollout": summaries.rollout(of),
+        "Flow": summaries.flow(of, range(len(of.allowed))),
+        "Values": summaries.norms(of, w_o),
+    }
+    for kind, values in expected.items():
+        matrix, row = every()["summaries.aggregated"](run, kind=kind, token=3).figures
+        np.testing.assert_allclose(matrix.values, values, atol=SUMMED)
+        assert matrix.marks == ((3, int(values[3].argmax()), ""),)
+        key = row.rows.index(next(each for each in row.rows if each.selected))
+        assert row.rows[key].values[0] == pytest.approx(expected["Mean"][3].max(), abs=SUMMED)
+    shares = summaries.row_shares(expected["Values"])[3]
+    panel = every()["summaries.aggregated"](run, token=3)
+    assert percent(float(shares[expected["Mean"][3].argmax()])) in panel.finding
+
+
+def test_tokens_left_out_of_an_aggregation_are_named_with_their_share() -> None:
+    run = Run("encoder", TEXT)
+    of = run.recording().attention[0]
+    gone = head_naming.shared_sinks(run.recording(), of)
+    assert gone.any() and not gone.all()
+    panel = every()["summaries.aggregated"](run, tokens="Quiet")
+    whole, left = summaries.mean(of), np.flatnonzero(~gone)
+    np.testing.assert_allclose(panel.figures[0].values, whole[np.ix_(left, left)], atol=SUMMED)
+    share = (whole[left][:, gone].sum(axis=1) / whole[left].sum(axis=1)).mean()
+    assert any(percent(float(share)) in line for line in panel.caption)
+
+
+def test_what_is_not_defined_between_two_texts_is_refused() -> None:
+    run = Run("translator", TEXT)
+    for kind in ("Rollout", "Flow"):
+        with pytest.raises(ValueError, match="the same tokens"):
+            every()["summaries.aggregated"](run, kind=kind, attention="cross")
+        assert every()["summaries.aggregated"](run, kind=kind, attention="decoder self")
+
+
+def test_a_disagreement_leads_to_its_head_and_row() -> None:
+    run = Run("encoder", DEFAULT_TEXT)
+    of = run.recording().attention[0]
+    worst = summaries.disagreements(of, read_once("encoder").outputs()["self"][0]).found[0]
+    (table,) = every()["summaries.disagreements"](run).figures
+    assert table.keys[0] == (str(worst.layer), str(worst.head), str(worst.query))
+    assert table.rows[0][4:] == (fixed(worst.weight), fixed(worst.share))
+
+
+def test_outputs_of_heads_are_the_models() -> None:
+    run = Run("encoder", TEXT)
+    found = summaries.contributions(
+        run.recording().attention[0], *read_once("encoder").outputs()["self"], 2
+    )
+    (norms,) = every()["summaries.output_norms"](run, token=2).figures
+    np.testing.assert_allclose(norms.values, found.length, rtol=SUMMED)
+    (shares,) = every()["summaries.output_norms"](run, token=2, measure="Share").figures
+    np.testing.assert_allclose(shares.values.sum(axis=1), 1, atol=SUMMED)
+
+
 # ---- the page ------------------------------------------------------------------------------------
 
 
@@ -249,3 +316,35 @@ def test_the_page_shows_the_selected_head_of_a_hostile_text(view: str) -> None:
     assert view in ("Scale", "Words") or "ayer 1, head 2" in " ".join(first["caption"])
     lost = page_at("lookup", look_at=view, layer="99", head="x", look_temperature="nan")
     assert panels_on(lost)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Mean", "Rollout", "Values", "Writes"])
+def test_the_aggregated_tab_shows_the_selected_query(kind: str) -> None:
+    first, *_ = panels_on(page_at("aggregated", sum_what=kind, token="3", text=TEXT))
+    assert kind == "Writes" or first["figures"][0]["marks"][0][0] == 3
+    assert panels_on(page_at("aggregated", sum_what="?", sum_layer="99", token="x"))
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(driver.CHROMIUM is None, reason="no chromium on this machine")
+def test_a_matrix_is_read_and_pressed_and_leaves_as_vectors(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/?tab=aggregated&token=3")
+    cells = page.locator(".panel .cells").first
+    cells.wait_for()
+    text = page.locator("textarea").first.input_value()
+    recording = read_once("encoder").record(text)
+    mean = recording.attention[0].pattern.mean((0, 1))
+    cells.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    column = int(mean[3].argmax()) + 1
+    said = page.locator(".panel .tip").first.inner_text()
+    assert recording.streams[0].tokens[4] in said and said.endswith(f"{mean[4, column]:.3f}")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**token=4**source={column}**")
+    drawn = visitor.export("Picture as SVG").read_text("utf-8")
+    assert "Mean attention of all heads" in drawn and "<image" not in drawn
+    assert "model encoder" in drawn

@@ -59,11 +59,6 @@ VIEWS = {
     ),
     "another order of a translation": ("positions", {"ask": "Order", **TRANSLATED}, 3),
     "adding positions": ("positions", {"ask": "Adding"}, 1),
-    "flow": ("summaries", {"sum_what": "Flow", "sum_layer": "1", "text": "The cat sat."}, 2),
-    "weight x value": ("summaries", {"sum_what": "Values", "sum_layer": "0", "sum_head": "1"}, 2),
-    "quiet mean": ("summaries", {"sum_what": "Mean", "att_keep": "No specials"}, 2),
-    "values across": ("summaries", {"sum_what": "Values", "attention": "cross", **TRANSLATED}, 2),
-    "summed writes": ("summaries", {"sum_what": "Writes", "sum_measure": "Share"}, 1),
     "switched vectors": ("switches", {"effects": "Vectors", "token": "2", **EDITED}, 3),
     "switched vectors of a translation": (
         "switches",
@@ -141,8 +136,6 @@ BESIDE = {
     ),
     "waves": ("positions", {"ask": "Waves", "places": "20", "width": "32", "pair": "3"}, 2),
     "a learned table": ("positions", {"ask": "Waves", "places": "20", "model": "minilm"}, 2),
-    "mean of heads": ("summaries", {"sum_what": "Mean", "sum_layer": "2"}, 2),
-    "largest of heads": ("summaries", {"sum_what": "Max", "model": "decoder"}, 2),
     "a switched head": ("switches", {"effects": "Attention", **EDITED}, 4),
     "a switched head of a translation": (
         "switches",

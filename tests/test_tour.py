@@ -174,7 +174,7 @@ PAGES = {
     "/architecture": ".js-plotly-plot",
     "/architecture?tab=residual": ".residual[data-token]",
     "/architecture?tab=embeddings": ".paths[data-token]",
-    "/?tab=aggregated": ".matrices[data-token]",
+    "/?tab=aggregated": ".panel[data-token]",
     "/learn?tab=concepts": ".panel[data-token]",
     "/predict": ".bars[data-token]",
     "/experiment": ".bars[data-token]",

@@ -177,12 +177,12 @@ class Graph(Figure):
 
 @dataclass(frozen=True, eq=False)
 class TextTable(Figure):
-    """A small table that is part of the picture: named columns, and rows of texts. keys: what a
-    press on a row sets."""
+    """A small table that is part of the picture: named columns, and rows of texts. keys: the values
+    that a press on a row gives the choices in `select`."""
 
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
-    keys: tuple[str, ...] = ()
+    keys: tuple[tuple[str, ...], ...] = ()
     selected: int = -1
 
 

@@ -312,7 +312,7 @@ function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width
       row.forEach((text, at) => pen.text(start[at], middle, text, { room: wide[at] - 0.4 * letter, bold: which === selected })); // prettier-ignore
     };
     if (select.length)
-      pen.target({ select: [keys[which]], label: row.join(", "), pressed: which === selected }, draw); // prettier-ignore
+      pen.target({ select: [keys[which]].flat(), label: row.join(", "), pressed: which === selected }, draw); // prettier-ignore
     else draw();
   });
   return 1.4 * letter + rows.length * pitch + 0.4 * letter;

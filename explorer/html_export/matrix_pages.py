@@ -7,10 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.analysis import summaries
 from explorer.analysis.caption import caption
 from explorer.analysis.residual import WRITES, write_grid
-from explorer.analysis.summaries import rollout
 from explorer.components import matrix
 from explorer.components.figure_caption import Picture
 from explorer.html_export.document_spec import FIRST, DocumentSpec, View
@@ -51,26 +49,6 @@ def residual(asked: ExportRequest) -> DocumentSpec:
     panel = matrix.MatrixPanel("", grid.values, min(0.0, low), high)
     title = f"What each sub-layer wrote: {grid.measure.name.lower()}, token by token"
     return _sheet(asked, title, "residual", [panel], (stream.tokens, columns, ("token", "site")))
-
-
-def summary(asked: ExportRequest) -> DocumentSpec:
-    """All heads in one matrix. Choices: attention, sum_what (one of SUMS), sum_layer."""
-    attention = asked.attention()
-    what = asked.one_of("sum_what", SUMS)
-    layer = asked.whole("sum_layer", len(attention.pattern))
-    made = {"Mean": summaries.mean, "Max": summaries.largest, "Rollout": rollout}
-    if what == "Rollout" and attention.query != attention.key:
-        raise ValueError("rollout follows one text through itself, and this attention has two")
-    values = made[what](attention, layer)
-    axes = asked.axes(attention)
-    where = "all layers" if layer is None else f"layer {layer}"
-    return _sheet(
-        asked,
-        f"{what} of all heads, {where}",
-        "summaries",
-        [matrix.MatrixPanel("", _allowed(values, attention.allowed), 0.0, float(values.max()))],
-        (axes.rows, axes.keys, axes.sides),
-    )
 
 
 def _allowed(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:

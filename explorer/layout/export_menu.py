@@ -31,7 +31,6 @@ VIEW_OF = {
     "positions": "positions",
     "residual": "residual",
     "embeddings": "paths",
-    "aggregated": "summary",
     "circuits": "lookup",
     "concepts": "lookup",
     "word": "lens",
@@ -99,7 +98,7 @@ def page_export(page: str) -> PageExport:
     view = VIEW_OF.get(page, "heads")
     if page in EDITED and not state.edits:
         view = "heads"
-    if not _fits(view, source, other) or (view == "summary" and state.sum_what not in export.SUMS):
+    if not _fits(view, source, other):
         view, source = "heads", plain
     if view not in export.OF_TWO:
         other = None
@@ -202,8 +201,6 @@ def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
     }.get(view, True)
 
 
-# How a page's file can draw a head, and the summaries that it can show.
-DRAWN, SUMS = export.DRAWN, export.SUMS
 WORDS = {"heads": "all heads", "lens": "the logit lens", "paths": "the paths"}
 # What the lines of a page make that has no file of its own.
 CODE_RESULTS = {"claims": "every claim’s verdict", "sentences": "these tables"}

@@ -1,0 +1,370 @@
+"""Panels on attention aggregated over heads: its mean, rollout and others, and what heads write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis import attention, head_naming, summaries
+from explorer.analysis.attention import MatrixView
+from explorer.analysis.figures import BarRow, Bars, Figure, Matrix, TextTable
+from explorer.analysis.formatting import fixed, percent, signed
+from explorer.analysis.terminology import mask_reason
+from explorer.panels import spec
+from explorer.panels.selection import Selection, select
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+
+CONCEPT = "summaries"
+KINDS = ("Mean", "Max", "Rollout", "Flow", "Values")
+THROUGH_LAYERS = ("Rollout", "Flow")
+TOKENS = ("All", "Quiet", "No specials")  # all, without shared sinks, without special tokens
+N_KEYS, N_ROWS = 8, 12
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregation:
+    """One matrix out of many: its kind, its values (query, key), and the matrix on show."""
+
+    selection: Selection
+    kind: str
+    layer: int | None
+    head: int | None
+    values: np.ndarray
+    view: MatrixView
+
+    @property
+    def scope(self) -> str:
+        """Over which layers and heads, in words."""
+        words = sentences(CONCEPT, "aggregated")
+        if self.layer is None:
+            return words("all_layers")
+        if self.head is not None:
+            return words("one_head", layer=self.layer, head=self.head)
+        name = "up_to" if self.kind in THROUGH_LAYERS else "one_layer"
+        return words(name, layer=self.layer)
+
+    @property
+    def title(self) -> str:
+        """What the matrix is."""
+        return sentences(CONCEPT, "aggregated")(self.kind.lower())
+
+    @property
+    def query(self) -> int:
+        """The selected query, the first one on show where it is left out."""
+        token = self.selection.query
+        return token if self.view.row_of(token) >= 0 else self.view.row_tokens[0][0]
+
+
+@spec.panel
+def aggregated(
+    run: Run,
+    kind: str = "Mean",
+    token: int = 0,
+    layer: int | None = None,
+    head: int | None = None,
+    tokens: str = "All",
+    attention: str = "",
+) -> Panel:
+    """All heads in one matrix, with one query by mean, rollout and share of the output.
+
+    kind: one of KINDS. layer: one layer, or up to it; None for all. head: of kind "Values" alone.
+    tokens: one of TOKENS. Raises ValueError for what is not there, for rollout and flow between two
+    texts, and for a flow that takes too long.
+    """
+    selection = select(run, layer or 0, head or 0, token, attention)
+    words = sentences(CONCEPT, "aggregated")
+    for name, value, options in (("kind", kind, KINDS), ("tokens", tokens, TOKENS)):
+        if value not in options:
+            raise ValueError(f"{name} is {value!r}; it can be {', '.join(options)}")
+    title = words(kind.lower())
+    if kind in THROUGH_LAYERS and selection.is_across:
+        raise ValueError(words("across", title=title))
+    if kind == "Values" and not models.shows_writes(selection.recording):
+        raise ValueError(words("closed", model=selection.model))
+    of = selection.attention
+    if kind == "Flow" and summaries.flow_work(of, layer)[1] > summaries.MAX_TOTAL_WORK:
+        raise ValueError(words("too_long", n=len(of.allowed)))
+    head = head if kind == "Values" and layer is not None else None
+    made = _aggregate(selection, kind, layer, head, tokens)
+    figures: tuple[Figure, ...] = (_matrix(made), _comparison(made))
+    return Panel(
+        title=title,
+        finding=_finding(made),
+        figures=figures,
+        table=_columns(made),
+        details=_cautions(made),
+        caption=(
+            words(
+                "caption",
+                title=title,
+                scope=made.scope,
+                meaning=words(f"{kind.lower()}_meaning"),
+            ),
+            *_left_out(made),
+        ),
+        file="-".join([kind.lower(), *made.scope.replace(",", "").split()]),
+    )
+
+
+def _aggregate(
+    selection: Selection, kind: str, layer: int | None, head: int | None, tokens: str
+) -> Aggregation:
+    recording, of = selection.recording, selection.attention
+    values = cache.cached_for(
+        recording,
+        (of.name, "aggregated", kind, layer, head),
+        lambda: _values(selection, kind, layer, head),
+    )
+    sinks = cache.cached_for(
+        recording, (of.name, "shared sinks"), lambda: head_naming.shared_sinks(recording, of)
+    )
+    view = attention.matrix_view(values, of.allowed, selection.axes, None, tokens, False, sinks)
+    return Aggregation(selection, kind, layer, head, values, view)
+
+
+def _values(selection: Selection, kind: str, layer: int | None, head: int | None) -> np.ndarray:
+    of = selection.attention
+    if kind == "Values":
+        w_o, _ = cache.outputs(selection.recording)[of.name]
+        return summaries.norms(of, w_o, layer, head)
+    if kind == "Flow":
+        return summaries.flow(of, range(len(of.allowed)), layer)
+    return {"Mean": summaries.mean, "Max": summaries.largest, "Rollout": summaries.rollout}[kind](
+        of, layer
+    )
+
+
+def _matrix(made: Aggregation) -> Matrix:
+    view = made.view
+    key = int(made.values[made.query].argmax())
+    mark = (view.row_of(made.query), view.column_of(key), "")
+    return Matrix(
+        select=("token", "source"),
+        rows=view.axes.rows,
+        columns=view.axes.keys,
+        values=summaries.mask_values(view.matrix, view.allowed),
+        high=summaries.scale_maximum(view.matrix, made.kind),
+        marks=(mark,) if min(mark[:2]) >= 0 else (),
+        sides=view.axes.sides,
+        missing=mask_reason(view.allowed),
+        digits=2,
+    )
+
+
+def _comparison(made: Aggregation) -> Bars:
+    """One query by mean, by rollout and by the share of the output, as far as they are defined."""
+    words = sentences(CONCEPT, "aggregated")
+    selection, query = made.selection, made.query
+    columns = {words("mean_column"): summaries.mean(selection.attention)[query]}
+    if not selection.is_across:
+        columns[words("rollout_column")] = summaries.rollout(selection.attention)[query]
+    if models.shows_writes(selection.recording):
+        columns[words("output_column")] = _output_shares(selection)[query]
+    largest = np.max(list(columns.values()), axis=0)
+    keys = sorted(np.argsort(-largest, kind="stable")[:N_KEYS].tolist())
+    rows = tuple(
+        BarRow(
+            selection.axes.keys[key],
+            tuple(float(each[key]) for each in columns.values()),
+            tuple(fixed(float(each[key])) for each in columns.values()),
+            selected=key == int(columns[words("mean_column")].argmax()),
+        )
+        for key in keys
+    )
+    return Bars(
+        title=words("compared", query=selection.axes.rows[query]),
+        columns=tuple(columns),
+        rows=rows,
+        shared=True,
+    )
+
+
+def _output_shares(selection: Selection) -> np.ndarray:
+    """The share of each key in the lengths that all heads write, (query, key)."""
+    of = selection.attention
+    w_o, _ = cache.outputs(selection.recording)[of.name]
+    values = cache.cached_for(
+        selection.recording,
+        (of.name, "aggregated", "Values", None, None),
+        lambda: summaries.norms(of, w_o),
+    )
+    return summaries.row_shares(values)
+
+
+def _finding(made: Aggregation) -> str:
+    words = sentences(CONCEPT, "aggregated")
+    selection, query = made.selection, made.query
+    row = made.values[query]
+    key = int(row.argmax())
+    slots = {
+        "query": selection.axes.rows[query],
+        "key": selection.axes.keys[key],
+        "weight": fixed(float(row[key])),
+    }
+    if made.kind != "Mean" or made.layer is not None:
+        value = slots["weight"]
+        return words("finding_of", title=made.title, scope=made.scope, value=value, **slots)
+    if not models.shows_writes(selection.recording):
+        heads = int(np.prod(selection.attention.pattern.shape[:2]))
+        return words("finding_weights", heads=heads, **slots)
+    share = percent(float(_output_shares(selection)[query, key]))
+    return words("finding", share=share, **slots)
+
+
+def _cautions(made: Aggregation) -> tuple[str, ...]:
+    """What the matrix does not say, with this text's numbers."""
+    words = sentences(CONCEPT, "aggregated")
+    selection = made.selection
+    layers, heads = selection.attention.pattern.shape[:2]
+    written = summaries.output_share(selection.recording, selection.attention)
+    caution = words(
+        f"{made.kind.lower()}_caution",
+        heads=heads if made.layer is not None else layers * heads,
+        written="unknown" if written is None else fixed(written),
+    )
+    low, high = map(fixed, summaries.row_sums(made.values))
+    return (words(f"{made.kind.lower()}_meaning"), caution, words("sums", low=low, high=high))
+
+
+def _left_out(made: Aggregation) -> tuple[str, ...]:
+    hidden = made.view.hidden
+    if hidden is None:
+        return ()
+    rows = [first for first, _ in made.view.row_tokens]
+    share = summaries.mean_share(hidden, made.values[rows].sum(axis=1))
+    names = ", ".join(made.view.left_out[:N_KEYS])
+    return (sentences(CONCEPT, "aggregated")("left_out", tokens=names, share=percent(share)),)
+
+
+def _columns(made: Aggregation) -> spec.Columns:
+    return attention.columns(made.view.matrix, made.view.axes)
+
+
+# ---- weights beside outputs ----------------------------------------------------------------------
+
+
+@spec.panel
+def disagreements(run: Run, attention: str = "") -> Panel:
+    """The rows in which a token takes most of the weight and little of what the head writes.
+
+    Raises ValueError for a model that does not give its values and W_O.
+    """
+    selection = select(run, attention=attention)
+    _expect_outputs(selection)
+    words = sentences(CONCEPT, "disagreements")
+    found = cache.cached_for(
+        selection.recording,
+        (selection.attention.name, "disagreements"),
+        lambda: summaries.disagreements(
+            selection.attention, cache.outputs(selection.recording)[selection.attention.name][0]
+        ),
+    )
+    slots = {
+        "count": f"{len(found.found):,}",
+        "rows": f"{found.rows_in_all:,}",
+        "min_weight": summaries.MIN_WEIGHT,
+        "max_share": summaries.MAX_SHARE,
+    }
+    axes = selection.axes
+    listed = found.found[:N_ROWS] or ((found.nearest,) if found.nearest else ())
+    table = TextTable(
+        select=("layer", "head", "token"),
+        columns=words.lines("columns"),
+        rows=tuple(
+            (
+                str(each.layer),
+                str(each.head),
+                axes.rows[each.query],
+                axes.keys[each.key],
+                fixed(each.weight),
+                fixed(each.share),
+            )
+            for each in listed
+        ),
+        keys=tuple((str(each.layer), str(each.head), str(each.query)) for each in listed),
+    )
+    return Panel(
+        title=words("title"),
+        finding=words("finding" if found.found else "none", **slots),
+        figures=(table,),
+        table=summaries.disagreement_columns(found, axes.rows, axes.keys),
+        details=words.lines("details"),
+        caption=(words("caption"),),
+        file="disagreements",
+    )
+
+
+def _expect_outputs(selection: Selection) -> None:
+    """Raises ValueError for a model that does not give its values and W_O."""
+    if not models.shows_writes(selection.recording):
+        raise ValueError(sentences(CONCEPT, "aggregated")("closed", model=selection.model))
+
+
+@spec.panel
+def output_norms(
+    run: Run, token: int | None = None, measure: str = "Length", attention: str = ""
+) -> Panel:
+    """What each head wrote at one token, or on average: its norm, or its share of the output.
+
+    measure: "Length" or "Share". Raises ValueError for a model that does not give its values and
+    W_O.
+    """
+    selection = select(run, token=token or 0, attention=attention)
+    _expect_outputs(selection)
+    if measure not in ("Length", "Share"):
+        raise ValueError(f"measure is {measure!r}; it can be Length or Share")
+    words = sentences(CONCEPT, "output_norms")
+    w_o, b_o = cache.outputs(selection.recording)[selection.attention.name]
+    found = cache.cached_for(
+        selection.recording,
+        (selection.attention.name, "contributions", token),
+        lambda: summaries.contributions(selection.attention, w_o, b_o, token),
+    )
+    values, rows, columns = summaries.layer_table(found, measure)
+    (layer, head, norm), against, (low_layer, low_head, low) = summaries.extreme_heads(found)
+    bias_layer, bias = summaries.largest_bias(found)
+    title = words("title" if measure == "Length" else "share_title")
+    word = selection.axes.rows[token or 0]
+    where = words("mean_of_tokens") if token is None else words("token", token=token, word=word)
+    matrix = Matrix(
+        select=("layer", "head"),
+        rows=tuple(rows),
+        columns=tuple(columns),
+        values=values,
+        high=summaries.scale_maximum(values, "Writes"),
+        signed=measure == "Share",
+        marks=((layer, head, ""),),
+        sides=("layer", "head"),
+    )
+    return Panel(
+        title=title,
+        finding=words(
+            "finding",
+            layer=layer,
+            head=head,
+            norm=fixed(norm),
+            against=against,
+            count=found.share.size,
+        ),
+        figures=(matrix,),
+        table=_layers(rows, columns, values),
+        details=words.lines(
+            "details",
+            share=signed(low),
+            low_layer=low_layer,
+            low_head=low_head,
+            bias=signed(bias),
+            bias_layer=bias_layer,
+        ),
+        caption=(words("caption", title=title, where=where),),
+        file=f"output-{measure.lower()}",
+    )
+
+
+def _layers(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> spec.Columns:
+    return {"layer": list(rows), **dict(zip(columns, values.T))}
