@@ -16,7 +16,7 @@ import streamlit as st
 from explorer.analysis.head_naming import MEANING
 from explorer.components import heads as heads_components
 from explorer.components.figure_caption import Picture
-from explorer.components.head import HeadAppearance, Matrix, PinnedCell, payload, show
+from explorer.components.head import HeadAppearance, HeadMatrix, PinnedCell, payload, show
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ if kind in ("grid", "plotly", "make"):
             allowed, special = np.ones((shape[2], shape[2]), bool), [False] * shape[2]
             at = int(layer), int(head)
             data = payload(
-                Matrix(pattern[at], allowed, tokens, tokens, special),
+                HeadMatrix(pattern[at], allowed, tokens, tokens, special),
                 at,
                 PinnedCell(),
                 HeadAppearance(),

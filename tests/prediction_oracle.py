@@ -54,6 +54,7 @@ def asked_of(app: AppTest) -> dict[str, str]:
     return {
         name: values[0] if isinstance(values, list) else values
         for name, values in app.query_params.items()
+        if name != "tab"
     }
 
 

@@ -18,6 +18,7 @@ from explorer import export
 from explorer.components import bundle
 from explorer.html_export.import_map import import_map
 from explorer.layout.export_menu import VIEW_OF
+from explorer.state import places
 from explorer.text.markdown_escape import literal, plain
 from models.edits import ZeroHead, describe, to_line
 from models.own_model import OwnModel, handle_of
@@ -107,9 +108,9 @@ def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
         assert "The red cat." in foot
     where = urlsplit(unescape(re.search(r'<a href="([^"]+)"', made)[1]))
     assert (where.scheme, where.netloc) == ("https", "lab.example")
-    page = where.path.removeprefix("/h/")
-    assert VIEW_OF.get(page or "attention", "heads") == {"findings": "heads"}.get(view, view)
     query = dict(parse_qsl(where.query))
+    tab = places.tab_of(where.path.removeprefix("/h/") or "attention", query)
+    assert VIEW_OF.get(tab, "heads") == {"findings": "heads"}.get(view, view)
     assert query["text"] == text and query.get("model", "encoder") == name
     assert query["edits"] == to_line(edits)
 

@@ -124,14 +124,16 @@ def test_an_ffn_that_is_off_or_replaced_has_no_neurons(small_decoder: OwnModel) 
 def test_an_ffns_bar_opens_its_neurons_and_they_add_up_on_screen() -> None:
     from test_logit_lens_on_page import bars_of, opened
 
-    app = opened(model="decoder", text="The cat sat on the", part="ffn.2", ffn="2")
+    app = opened("attribution", model="decoder", text="The cat sat on the", part="ffn.2", ffn="2")
     recording = cache.record("decoder", "The cat sat on the")
     word = int(cache.lens(recording, "decoder").final_id[-1])
     found = cache.neurons(recording, "decoder", 2, (5, word, None))
     rows = bars_of(app, "Neurons of the FFN")["rows"]
     assert sum(row["value"] for row in rows) == pytest.approx(found.part, abs=PASSED)
     unit = int(rows[3]["key"])
-    chosen = opened(model="decoder", text="The cat sat on the", ffn="2", neuron=str(unit))
+    chosen = opened(
+        "attribution", model="decoder", text="The cat sat on the", ffn="2", neuron=str(unit)
+    )
     assert bars_of(chosen, "Neurons of the FFN")["chosen"] == str(unit)
     said = bars_of(chosen, "The words whose logits")["rows"]
     assert said[0]["value"] == pytest.approx(float(found.up[3, 0]), abs=STORED)

@@ -49,7 +49,11 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Conversions in this process, without its limits: another takes two seconds to start."""
-    monkeypatch.setattr(gguf, "_run_converter", gguf_conversion.convert)
+    monkeypatch.setattr(
+        gguf,
+        "_run_converter",
+        lambda source, goal, name, _: gguf_conversion.convert(source, goal, name),
+    )
     monkeypatch.setattr(child_process, "limit_files", lambda size: None)
 
 

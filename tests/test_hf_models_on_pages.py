@@ -178,14 +178,14 @@ def test_a_model_whose_logit_is_no_sum_says_why_and_offers_none(
     for way in ("hub", "ours"):
         name = f"{way}:{folders['bert']}"
         there(name)
-        app = opened("predictions", model=name, text=TEXT)
+        app = opened("attribution", model=name, text=TEXT)
         assert not [each for each in app.info if "cannot be taken apart" in each.value]
         told = " ".join(each.value for each in app.markdown)
         assert "parts add up to" in told and "of these changes (of their squares)" in told
     shutil.copytree(folders["bert"], tmp_path, dirs_exist_ok=True)
     tiny.change(tmp_path, hidden_act="mish")
     there(f"hub:{tmp_path}")
-    app = opened("predictions", model=f"hub:{tmp_path}", text=TEXT)
+    app = opened("attribution", model=f"hub:{tmp_path}", text=TEXT)
     told = [each.value for each in app.info if "cannot be taken apart" in each.value]
     assert len(told) == 1 and "neither linear nor a dense layer" in told[0]
 

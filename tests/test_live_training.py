@@ -12,6 +12,7 @@ from random import Random
 import numpy as np
 import pytest
 import torch
+from app_harness import aimed
 from conftest import AWKWARD, HOSTILE, typed
 from test_training_page import opened, sent
 
@@ -207,14 +208,13 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
         app.button(key="live stop").click().run()
         until(lambda: not one.learning)
         app.run()
-        app.button(key="live keep training").click().run()
+        app.button(key="live keep checkpoints").click().run()
         name = app.session_state["model"]
         assert live_training.is_live(name) and not app.exception
         assert sent(app, "curves")["steps"][-1] == one.progress.step
         assert any(name in each.options or "my text" in str(each.options) for each in app.selectbox)
         monkeypatch.setattr(jobs, "settings", lambda: Settings(live=0))
-        app.session_state["train_view"] = "Live"
-        app.run()
+        app = aimed(app, "live").run()
         assert any("trains no models" in each.value for each in app.info)
         assert not [each for each in app.button if each.key == "live start"]
     finally:

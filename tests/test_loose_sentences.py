@@ -24,7 +24,7 @@ def test_the_slowest_pair_is_not_said_to_tell_what_it_cannot() -> None:
 
 @pytest.mark.slow
 def test_a_special_token_of_the_encoder_is_asked_for_no_word() -> None:
-    app = opened("predictions", model="encoder", text=TEXT, token="0", part="Lens")
+    app = opened("lens", model="encoder", text=TEXT, token="0")
     told = said(app) + "\n".join(each.value for each in app.caption)
     assert "no word was ever asked for there" in told
 

@@ -190,7 +190,7 @@ RUNNING = {
             "token": "3",
             **SHORT,
         },
-        3,
+        1,
         "start sweep",
     ),
     "patched states": (
@@ -201,7 +201,7 @@ RUNNING = {
             "model": "decoder",
             **SHORT,
         },
-        2,
+        1,
         "start sweep",
     ),
 }

@@ -209,7 +209,7 @@ def sphere(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     (dials,) = shown.figures
     cut = f"{len(dials.dials)} of {len(own)} turns"
     assert (cut in dials.note) == (len(dials.dials) < len(own))
-    assert [one.text for one in dials.dials if one.main] == [shown.number]
+    assert [one.text for one in dials.dials if one.selected] == [shown.number]
 
 
 def words(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:

@@ -282,11 +282,17 @@ class StepResult:
 
 
 def as_plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
-    """A figure as JSON, its arrays in blocks: {"block": name, "shape": [...]}."""
+    """A figure as JSON, its arrays in blocks: {"block": name}. Arrays of more than MAX_EXACT
+    numbers are in LEVELS levels from "low" to "high"; one level more is NaN."""
     if isinstance(value, np.ndarray):
         name = str(len(blocks))
-        blocks[name] = value.astype(np.float32)
-        return {"block": name, "shape": list(value.shape)}
+        if value.size <= MAX_EXACT:
+            blocks[name] = value.astype(np.float32)
+            return {"block": name}
+        low, high = float(np.nanmin(value)), float(np.nanmax(value))
+        levels = (value - low) * (LEVELS / ((high - low) or 1.0))
+        blocks[name] = np.where(np.isnan(value), LEVELS + 1, np.rint(levels)).astype(np.uint8)
+        return {"block": name, "low": low, "high": high}
     if is_dataclass(value) and not isinstance(value, type):
         plain = {each.name: as_plain(getattr(value, each.name), blocks) for each in fields(value)}
         return plain | ({"kind": value.kind} if isinstance(value, Figure) else {})
@@ -297,6 +303,8 @@ def as_plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
     return value
 
 
+MAX_EXACT = 60_000  # numbers of a figure that travel in single precision
+LEVELS = 254
 MOST_TOKENS = 13  # of a sentence that one picture shows in type for the back row
 
 

@@ -17,9 +17,16 @@ const NARROW = 44; // letters of width below which figures stand one below the o
 export function resolved(value, blocks) {
   if (Array.isArray(value)) return value.map((each) => resolved(each, blocks));
   if (value === null || typeof value !== "object") return value;
-  if (value.block !== undefined) return blocks[value.block];
+  if (value.block !== undefined && value.low === undefined) return blocks[value.block];
+  if (value.block !== undefined) return leveled(blocks[value.block], value);
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolved(one, blocks)])); // prettier-ignore
 }
+
+const LEVELS = 254; // of a large array, as explorer/analysis/figures.py sends it
+
+/** The numbers of an array in levels; one level more is none. @param {Uint8Array} levels @param {{ low: number, high: number }} ends */
+const leveled = (levels, { low, high }) =>
+  Float32Array.from(levels, (each) => (each > LEVELS ? NaN : low + (each * (high - low)) / LEVELS));
 
 /** How wide each figure may be. @param {number} width @param {any[]} figures @param {number} letter @param {number} [narrow] */
 export function widths(width, figures, letter, narrow = NARROW) {

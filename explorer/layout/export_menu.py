@@ -31,8 +31,6 @@ VIEW_OF = {
     "positions": "positions",
     "residual": "residual",
     "embeddings": "paths",
-    "circuits": "lookup",
-    "concepts": "lookup",
     "word": "lens",
     "generate": "lens",
     "lens": "lens",
