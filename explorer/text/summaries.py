@@ -40,8 +40,7 @@ MEANING = {
     ),
     "Values": (
         "‖α f(x)‖: the length of the weight times what is really passed on, f(x) = value · "
-        "W_O. A token with a large weight and a short value adds little. (Kobayashi et al. "
-        "2020)"
+        "W_O. A token with a large weight and a short value adds little. (Kobayashi et al. 2020)"
     ),
     "Writes": (
         "What each head added to the residual stream: its z through its slice of W_O. "
@@ -79,8 +78,7 @@ CLOSED = (
 TOO_LONG = (
     "**Flow is not computed for {} tokens.** The work grows with the third power of their "
     "number and would keep everyone else on this machine waiting. Rollout rests on the same "
-    "assumptions and is there for any length; a shorter text, or fewer layers, gives the "
-    "flow."
+    "assumptions and is there for any length; a shorter text, or fewer layers, gives the flow."
 )
 ONE_ROW = (
     "With {} tokens the flow of all pairs would take too long here, so one token’s row is "
