@@ -208,8 +208,7 @@ def pronouns(names: Sequence[str], write: bool) -> None:
                 print(
                     f"{name:<10} {attention}, layer {layer}, head {head}: the noun first in "
                     f"{one.n_matches} of {one.n} sentences, weight {one.score:.2f}, from other "
-                    f"words "
-                    f"{one.chance:.2f}, by luck in {one.p_value:.1e} of cases"
+                    f"words {one.chance:.2f}, by luck in {one.p_value:.1e} of cases"
                 )
             if not heads:
                 print(f"{name:<10} {attention}: none")

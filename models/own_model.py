@@ -114,7 +114,7 @@ def load(name: str) -> OwnModel:
         name,
         hashlib.sha256(weight_bytes).hexdigest()[:12],
         f"{'8 to 12 bits' if step and quantization.is_quantized(folder) else 'fp16'}, computed in "
-        f"fp32",
+        "fp32",
     )
 
 

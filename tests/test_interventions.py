@@ -145,7 +145,7 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     was = interventions.growth(stream)
     assert sentence == (
         f"vectors at the end were {interventions.factor_text(was)} times as long as at the "
-        f"start, and "
+        "start, and "
         f"now are {interventions.factor_text(1000 * was)} times"
     )
     sure, unsure = np.array([9.0, 0, 0, 0]), np.array([0.0, 0, 0, 9.0])

@@ -358,13 +358,11 @@ WORD_RULE_ACROSS = (
 )
 SINK_RULE = (
     f"A sink is a token that takes at least {head_naming.SINK_SHARE:.0%} of the head’s attention "
-    f"on average "
-    f"over the rows, and {head_naming.SINK_LIFT} times an even row’s share."
+    f"on average over the rows, and {head_naming.SINK_LIFT} times an even row’s share."
 )
 CROWD_RULE = (
     f"Shared sinks: special tokens, and tokens that are a sink of at least {head_naming.CROWD:.0%} "
-    f"of "
-    "the heads."
+    "of the heads."
 )
 OWN_SINKS_NOTE = (
     "The small pictures show all tokens. The large one leaves out those on which its own head "
@@ -373,8 +371,7 @@ OWN_SINKS_NOTE = (
 NO_SPECIALS_NOTE = "There is none to leave out here, so all tokens are shown."
 SAME_AS_SPECIALS_NOTE = (
     f"No other token is a sink of {head_naming.CROWD:.0%} of the heads on this text: without "
-    f"shared "
-    "sinks and without special tokens are the same here."
+    "shared sinks and without special tokens are the same here."
 )
 MAX_NAMED = 8  # of the tokens left out
 
@@ -613,8 +610,7 @@ def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
         where = "columns" if cross_stream and choices.kept == "No sinks" else "rows and columns"
         lines.append(
             f"Left out, {where}: {token_list or 'rows that end the target'}. “hidden”: what of "
-            f"each row "
-            "goes there."
+            "each row goes there."
         )
         lines.append(
             "Rows renormalised over the shown tokens: they sum to 1 without the hidden share; "

@@ -302,7 +302,7 @@ def identity_plus(e: ClaimContext) -> Measurement:
     return Measurement(
         max(float(jacobian.error) for jacobian in jacobians.values()),
         f"Both Jacobians at {len(jacobians)} tokens in {sublayer.name}, {n} × {n} numbers "
-        f"each, were "
+        "each, were "
         f"worked out apart. That of f alone stretches by at most {number(largest)} and loses some "
         f"directions (down to {number(min(of_f))}); with x added, the weakest keeps at least "
         f"{number(min(weakest))}.",
@@ -385,8 +385,7 @@ def far_words(e: ClaimContext) -> Measurement:
         total,
         "Through the layers, not along the text: the gradient from the answers at the last "
         f"{len(steps)} tokens changes by × {fixed(step, 3)} a token, which makes it "
-        f"{comparison} at "
-        f"{reach} tokens than at 1.",
+        f"{comparison} at {reach} tokens than at 1.",
         tuple(rows),
     )
 
@@ -413,11 +412,9 @@ def recurrent_fades(e: ClaimContext) -> Measurement:
         steps[main_gain],
         f"{NETWORKS} recurrent networks of width {WIDTH}, their weights at random with a gain of "
         f"{main_gain:g}, read this text’s embeddings. From the last state back over {back} "
-        f"tokens the "
-        f"gradient comes to {number(lengths[main_gain][-1])} of itself in the median, "
+        f"tokens the gradient comes to {number(lengths[main_gain][-1])} of itself in the median, "
         f"× {fixed(steps[main_gain], 2)} a token. The gain decides: at {other_gain:g}, with "
-        f"the same tanh, "
-        f"it is × {fixed(steps[other_gain], 2)} a token.",
+        f"the same tanh, it is × {fixed(steps[other_gain], 2)} a token.",
         tuple(
             (
                 f"{at} back; at a gain of {other_gain:g}",
@@ -593,7 +590,7 @@ def reach(e: ClaimContext) -> Measurement:
         MAX_RATIO if exceeds else far[0] / near[0],
         "Special tokens, the first token and each head’s own sinks are left out, on which a head "
         f"rests rather than looks; {len(reaches)} of {n} heads still have weight enough to "
-        f"measure. "
+        "measure. "
         f"The one that stays nearest ({near[2]}) looks {number(near[0])} tokens away in the mean, "
         f"the one that reaches furthest ({far[2]}) {number(far[0])}.",
         tuple(
@@ -723,8 +720,7 @@ def future_change(e: ClaimContext) -> Measurement:
     return Measurement(
         max(earlier_changes),
         f"{len(own_changes)} tokens were exchanged, one after another. Their own vectors "
-        f"changed by up "
-        f"to {number(max(own_changes))}, those of the tokens before them by "
+        f"changed by up to {number(max(own_changes))}, those of the tokens before them by "
         f"{number(max(earlier_changes))}.",
         tuple(rows),
     )
@@ -778,7 +774,7 @@ def both_sides(e: ClaimContext) -> Measurement:
     return Measurement(
         n_changed / n_earlier,
         f"{len(rows)} tokens were exchanged, one after another: {n_changed} of the {n_earlier} "
-        f"vectors "
+        "vectors "
         f"before them change. On this text {percent(share)} of all weight rests on later tokens.",
         tuple(rows),
     )
@@ -861,10 +857,9 @@ def ffn_isolation(e: ClaimContext) -> Measurement:
     return Measurement(
         max(other_changes),
         f"The vectors of {len(own_changes)} tokens were exchanged just before the FFN of layer "
-        f"0, one "
+        "0, one "
         f"after another. What the FFN writes changed there by up to {number(max(own_changes))} "
-        f"and at "
-        f"the other {len(stream.tokens) - 1} tokens by {number(max(other_changes))}.",
+        f"and at the other {len(stream.tokens) - 1} tokens by {number(max(other_changes))}.",
         tuple(rows),
     )
 
@@ -895,8 +890,7 @@ def cross_keys(e: ClaimContext) -> Measurement:
         max(key_changes),
         f"The decoder was given {len(rows)} other texts to go on from, one after another. The "
         f"{n_source} keys and values changed by {number(max(key_changes))} at most; the "
-        f"queries, which "
-        f"come from the decoder, by up to {number(max(query_changes))}.",
+        f"queries, which come from the decoder, by up to {number(max(query_changes))}.",
         (*rows, ("queries × keys", f"{cross.q.shape[2]} × {n_source}")),
     )
 
@@ -1326,7 +1320,7 @@ def no_blow_up(e: ClaimContext) -> Measurement:
         length_without / length_with,
         "The norms are taken from a model that was trained with them: its weights were learned to "
         f"be held by them. The mean length of the last vectors is {number(length_with)}; with "
-        f"every "
+        "every "
         f"norm left out, and all weights the same, it is {number(length_without)}. {comparison}",
         rows,
     )
@@ -1381,7 +1375,7 @@ def summed_axis(e: ClaimContext) -> Measurement:
     return Measurement(
         value,
         f"Summed over the tokens looked at, every sum is 1 (off by {number(row_error)}). "
-        f"Summed over "
+        "Summed over "
         f"the tokens that look, the sums are off by {number(value)} in the mean: a token may be "
         "looked at a lot, or by nobody.",
     )
@@ -1459,9 +1453,7 @@ def random_products(e: ClaimContext) -> Measurement:
     return Measurement(
         float(np.abs(statistics.variance / np.array(statistics.widths) - 1).max()),
         f"{soft_lookup.PAIRS:,} pairs of random vectors at each of {len(statistics.widths)} "
-        f"widths; "
-        f"text and "
-        f"weights play no part. At width {widest} Var(q·k) is "
+        f"widths; text and weights play no part. At width {widest} Var(q·k) is "
         f"{number(float(statistics.variance[-1]))}, and the largest of {soft_lookup.KEYS} weights "
         f"{fixed(statistics.raw[-1], 2)} in the mean; after dividing by √{widest} they are "
         f"{number(float(statistics.variance[-1] / widest))} and {fixed(statistics.scaled[-1], 2)}.",
@@ -1529,8 +1521,7 @@ def head_width(e: ClaimContext) -> Measurement:
     return Measurement(
         error / largest if largest else float("nan"),
         f"q·k was worked out again from the recorded vectors. Divided by √{d_k} {comparison}; "
-        f"divided "
-        f"by √{d} it would be off by up to {number(full_width_error)}.",
+        f"divided by √{d} it would be off by up to {number(full_width_error)}.",
         (
             (f"off, dividing by √{d_k} (one head’s width)", number(error)),
             (f"off, dividing by √{d} (the whole width)", number(full_width_error)),

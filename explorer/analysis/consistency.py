@@ -553,7 +553,7 @@ def _score_law(recording: Recording) -> str:
         return f"q · k × {plain_scales[0]:.4g} = score, with this model’s own scale"
     return (
         f"q · k × {min(plain_scales):.4g} to {max(plain_scales):.4g} = score, with each layer’s "
-        f"own scale"
+        "own scale"
     )
 
 

@@ -553,8 +553,7 @@ def _attention_changes(
             float(layer_distances[layer]),
             float(layer_distances[layer]) ** 2,
             f"the rows of {place} lie {layer_distances[layer]:.2f} away from where they were "
-            f"on average "
-            f"(Jensen–Shannon distance, 0 to 1); {entropy}",
+            f"on average (Jensen–Shannon distance, 0 to 1); {entropy}",
         )
 
 
@@ -573,8 +572,7 @@ def _growth_change(before: Stream, after: Stream, name_stream: bool) -> Quantity
         growth_after,
         magnitude,
         f"vectors at the end{stream_note} were {factor_text(growth_before)} times as long as "
-        f"at the start, "
-        f"and now are {factor_text(growth_after)} times",
+        f"at the start, and now are {factor_text(growth_after)} times",
     )
 
 

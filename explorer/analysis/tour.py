@@ -768,8 +768,7 @@ def pizza(context: TourContext) -> StepResult:
     measured_grid = Matrix(
         f"measured: on average {number} on itself",
         f"Mean of {attention.pattern.shape[0] * attention.pattern.shape[1]} heads; the rest of "
-        f"each row "
-        "goes to special tokens and the full stop.",
+        "each row goes to special tokens and the full stop.",
         labels,
         labels,
         matrix(cut),
@@ -1045,14 +1044,12 @@ def sphere(context: TourContext) -> StepResult:
         note=(
             (
                 f"The circle has radius √d = {fixed(width, 0)}: {context.norm}, before its "
-                f"gain, puts "
-                "every vector there."
+                "gain, puts every vector there."
             )
             if post
             else (
                 f"{context.norm} stands before each sub-layer here (pre-LN): nothing brings "
-                f"the sum "
-                "back to a circle. Circle: the longest."
+                "the sum back to a circle. Circle: the longest."
             )
         )
         + (f" {note}." if note else ""),
@@ -1219,8 +1216,7 @@ def embed(context: TourContext) -> StepResult:
     figure = Strips(
         title=f"“{stream.tokens[token]}”",
         note=f"The first {min(N_COMPONENTS, len(word))} of {len(word)} numbers; at the right the "
-        f"length "
-        "of all.",
+        "length of all.",
         strips=tuple(
             Strip(
                 label,

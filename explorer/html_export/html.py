@@ -46,21 +46,21 @@ def document(sheet: DocumentSpec, link: str = "") -> str:
     title = escape(sheet.title)
     caption = "".join(f"<p dir=auto>{escape(_shown(line))}</p>" for line in sheet.caption)
     return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="referrer" content="no-referrer">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
         f'<meta name="generator" content="Headlight {VERSION}">\n'
         f"<title>{title} · Headlight</title>\n<style>\n{_style()}</style>\n"
         f'<script type="importmap">{code}</script>\n</head>\n<body>\n'
         f'<header><h1 dir="auto">{title}</h1>'
-        f'<button id="colours" type="button">Dark</button></header>\n'
-        f"<main><div></div><div></div><div></div></main>\n"
-        f"<noscript><p>A script in the file draws it. Allow scripts to see it.</p></noscript>\n"
+        '<button id="colours" type="button">Dark</button></header>\n'
+        "<main><div></div><div></div><div></div></main>\n"
+        "<noscript><p>A script in the file draws it. Allow scripts to see it.</p></noscript>\n"
         f"<footer>{caption}<p>Made with Headlight {VERSION}</p>{_back(sheet, link)}</footer>\n"
         f'<script type="application/octet-stream" id="data">{data}</script>\n'
         f'<script type="module">import {{ open }} from "headlight/{HOST}.js"; open();</script>\n'
-        f"</body>\n</html>\n"
+        "</body>\n</html>\n"
     )
 
 

@@ -59,18 +59,16 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
     if n_characters > len(recording.text):
         notes.warning(
             f"Only the first {len(recording.text):,} of {n_characters:,} characters are read. "
-            f"The field keeps "
-            "the whole text."
+            "The field keeps the whole text."
         )
     if recording.dropped:
         n = recording.model.n_positions
         notes.warning(
             f"This text has {recording.dropped + n:,} tokens with the special ones; the model "
             f"{literal(title(recording.model.name))} reads {n}. The last {recording.dropped:,} "
-            f"tokens of "
+            "tokens of "
             f"{'what is read' if n_characters > len(recording.text) else 'the text'} are not "
-            f"shown. The field "
-            "keeps the whole text."
+            "shown. The field keeps the whole text."
         )
     if recording.target_dropped:
         n = recording.model.n_positions
@@ -91,15 +89,13 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
     ):
         notes.caption(
             f"“{literal(byte_token)}” and its like are bytes: a character that the vocabulary "
-            f"lacks is "
-            "read byte by byte."
+            "lacks is read byte by byte."
         )
     if not fits_address(recording.text):
         notes.info(
             f"This text is too long for a link ({len(recording.text):,} characters). It stays "
-            f"in this "
-            "tab; reloading the page or sharing its address does not bring it back, so keep a "
-            "copy."
+            "in this "
+            "tab; reloading the page or sharing its address does not bring it back, so keep a copy."
         )
     return Run(recording.model.name, st.session_state.text, (), target)
 

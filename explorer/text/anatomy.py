@@ -288,7 +288,7 @@ def verdict(found: OutputForms, label: str) -> str:
         return text
     return (
         f"{text} The model’s own output, in 32 bits, is at most {say(found.own.max_difference, 2)} "
-        f"away."
+        "away."
     )
 
 

@@ -48,8 +48,7 @@ CKA = (
     "common width.\n\n**Caution:** with fewer tokens than dimensions even unrelated spaces come "
     "out high. So the value by chance is measured "
     f"too: the same with B’s tokens in another order, the mean of {comparison.SHUFFLES} orders. "
-    f"Only "
-    "what is well above it says anything."
+    "Only what is well above it says anything."
 )
 PLANES = {  # whether both sides are one model's
     True: (
@@ -63,8 +62,7 @@ PLANES = {  # whether both sides are one model's
 }
 STILL_LOOKS = (
     "A head that writes something else still looks where it looked. It is felt in the layers "
-    "above, if there are any in this attention, and "
-    "in what the model says."
+    "above, if there are any in this attention, and in what the model says."
 )
 
 
@@ -165,8 +163,7 @@ def other_shape(a: tuple[int, ...], b: tuple[int, ...]) -> str:
     one, other = (f"{of[0]} layers of {of[1]} heads" for of in (a, b))
     return (
         f"A has {one} and B {other}, so there are no heads in the same place. A head of A opens "
-        "with the nearest head of B; a head of B stays "
-        "beside the open one of A."
+        "with the nearest head of B; a head of B stays beside the open one of A."
     )
 
 
@@ -198,8 +195,7 @@ def units(found: PatternPair) -> str:
         a, b = unaligned_shares(found)
         return (
             f"{said} Columns not aligned: {len(columns.outside_a)} of A, {len(columns.outside_b)} "
-            f"of B; {a:.1%} of A’s attention and "
-            f"{b:.1%} of B’s goes there."
+            f"of B; {a:.1%} of A’s attention and {b:.1%} of B’s goes there."
         )
     return said if rows.outside_a or rows.outside_b else f"{said} Nothing is left out."
 
@@ -260,8 +256,7 @@ def apart(found: comparison.AlignedStates, unit: int) -> str:
     far, cosine = comparison.final_distance(found, unit)
     return (
         f"“{found.labels[unit]}” ends {far:.2f} apart on the two sides, in all "
-        f"{found.a.shape[-1]} dimensions; the cosine of the two is "
-        f"{fixed(cosine, 3)}."
+        f"{found.a.shape[-1]} dimensions; the cosine of the two is {fixed(cosine, 3)}."
     )
 
 

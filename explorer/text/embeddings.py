@@ -105,8 +105,7 @@ def _compared(scene: Scene, anchors: Anchors, token: int, mate: int) -> tuple[st
     word, gap = quoted(scene, 0, token), abs(found.gap)
     own = (
         f"The cosine between the word’s two vectors is {fixed(found.own[0], 3)} at the embedding "
-        "and "
-        f"{fixed(found.own[-1], 3)} at {scene.titles[-1]}."
+        f"and {fixed(found.own[-1], 3)} at {scene.titles[-1]}."
     )
     if found.verdict == "still":
         return (
@@ -161,13 +160,11 @@ def note(
     follows = f", {with_article(norm)} follows" if built.normed else ""
     return (
         f"**The path.** A token starts as {begins.replace('√d', f'√{d}')}{position}{follows}, and "
-        f"{step}. At each of the {len(scene.sites)} sites {word} is a vector of {d} "
-        "numbers.  \n"
+        f"{step}. At each of the {len(scene.sites)} sites {word} is a vector of {d} numbers.  \n"
         "**The plane.** All shown vectors of all sites give one mean m and the directions u₁, "
         "u₂ of the picture; a vector v stands at "
         "(u₁ · (v − m), u₂ · (v − m)). The plane never changes along the way, so a dot that "
-        "moves has moved. "
-        f"It holds {one} + {other} = **{both}** of the spread.  \n"
+        f"moves has moved. It holds {one} + {other} = **{both}** of the spread.  \n"
         f"**The error.** Two of {d} directions cannot show everything. A dot’s projection error "
         "is the share of ‖v − m‖² outside the "
         f"plane: 1 − (x² + y²) / ‖v − m‖². For {word} at {scene.titles[stage]}: x = "
@@ -180,8 +177,7 @@ def of_anchors() -> str:
     """What anchors are and what their cosines can say."""
     return (
         f"**Anchors.** Each anchor word is read alone, in “{embeddings.frame_word('…')}”, by "
-        f"the same "
-        "model; its vector is the mean over its "
+        "the same model; its vector is the mean over its "
         "tokens at the site, a group’s vector c the mean over its words, and cos(v, c) = v · c "
         "/ (‖v‖ ‖c‖). All vectors of a model "
         "share directions, and a word that stands elsewhere in its sentence has another "

@@ -157,7 +157,7 @@ def formula(cell: LensCell, word: str, read: str, readout: tuple[str, bool], n_w
         logits += " + bias"
     return (
         f"**How a cell is made.** Logits = {logits}, for all {n_words:,} words at once, and p = "
-        f"softmax(logits): the model’s last readout, used early."
+        "softmax(logits): the model’s last readout, used early."
         f"{TRANSFORM if kind == 'transform' else ''} Only the last row is what the model says. "
         f"{read}  \n"
         f"Here **{literal(word)}** has p = {probability(cell.probabilities[0])}. KL to the final = "

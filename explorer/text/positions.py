@@ -96,8 +96,7 @@ def parted(layer: int, reads: str, norm: str) -> str:
     if reads:
         return (
             f"Between the sum and layer 0 stands {with_article(norm)}, which mixes words and "
-            f"positions, so "
-            "that no part is position alone."
+            "positions, so that no part is position alone."
         )
     return (
         "In layer 0 the query is W_Q(word + position), so a score falls into four parts; the "
@@ -206,8 +205,7 @@ ADDING = (
     "a position can be mistaken for a bit "
     "of meaning wherever the two overlap.  \n"
     "**Concatenating** keeps them apart: x = [e ; p], and the query is W₁ e + W₂ p, each with a "
-    "matrix of its own. The price is "
-    "width.  \n"
+    "matrix of its own. The price is width.  \n"
     "**Where the two subspaces are orthogonal, adding is as good as concatenating**: W can act on "
     "each as it likes, since no direction "
     "belongs to both. In many dimensions any two directions taken at random are nearly orthogonal."
@@ -270,8 +268,7 @@ def none_to_find(model: str) -> str:
     """That there are no positions among the embeddings' directions."""
     return (
         f"{named(model)} adds nothing for positions, so there are none among its embeddings’ "
-        "directions. Choose a model with positions "
-        "above."
+        "directions. Choose a model with positions above."
     )
 
 
@@ -290,8 +287,7 @@ def adds_this(model: str, off: float, other: bool) -> str:
         f"**{named(model)} adds exactly this**, computed and not learned: what it added to your "
         "text differs from the formula by at "
         f"most {power(off)} (single precision). BERT and GPT-2 learn their table instead, one "
-        "free vector for each position and none "
-        f"beyond the last.{more}"
+        f"free vector for each position and none beyond the last.{more}"
     )
 
 
@@ -305,8 +301,7 @@ def waves(wave: positions.Wave, turns: np.ndarray, n: int, d: int, pair: int) ->
     rate = f"10000^({2 * pair}/{d})"
     return (
         "**Each position gets a row of sines and cosines.** PE(pos, 2i) = sin(pos / 10000^(2i/d)) "
-        "and PE(pos, 2i + 1) = cos of the same "
-        "angle.  \n"
+        "and PE(pos, 2i + 1) = cos of the same angle.  \n"
         f"**Pair i = {pair}** of d = {d}: the angle grows by 1 / {rate} = {size(wave.angle[1])} a "
         "position, so a turn takes λ = 2π × "
         f"{rate} = **{size(turns[pair])}** positions. At position 1 it holds sin {angle} = {sine} "
@@ -349,8 +344,7 @@ def distance(found: positions.Products, n: int, d: int) -> str:
         f"**Measured** over all {n * n:,} products: the largest deviation from that sum is "
         f"**{power(found.deviation)}** (double "
         f"precision). At distance 0 it is d/2 = {found.law[0]:,.0f}{ends}. It does not say which "
-        "of the two comes first: |i − j|, not "
-        "i − j."
+        "of the two comes first: |i − j|, not i − j."
     )
 
 
@@ -361,8 +355,7 @@ def learned_distance(found: positions.ByDistance, n: int, longer: float | None) 
         ""
         if longer is None
         else f"  \n**Position 0 is left out.** Its vector is {longer:.1f} times as long as "
-        "the middle one, and its products would hide "
-        "all others."
+        "the middle one, and its products would hide all others."
     )
     return (
         "**A learned table obeys no law of distance**: the sum of cosines does not apply, and "
@@ -387,8 +380,7 @@ def no_rotation(model: str, found: positions.RotationErrors | None, by: int) -> 
     )
     return (
         f"**The rotation law does not apply to {literal(model)}**, whose table was "
-        f"learned.{missed} What follows is the paper’s formula "
-        "itself."
+        f"learned.{missed} What follows is the paper’s formula itself."
     )
 
 
@@ -447,8 +439,7 @@ def overlap(model: str, found: Overlap, r: int, held: float) -> str:
     if share < 0.95 * chance:
         verdict = (
             "less than chance: words and positions keep partly out of each other’s way, and a "
-            "linear map can read one without much of "
-            "the other"
+            "linear map can read one without much of the other"
         )
     elif share > 1.05 * chance:
         verdict = (
@@ -475,6 +466,5 @@ def price(room: int, held: float, d: int, n: int) -> str:
         f"**The price here.** {room} dimensions hold {held:.0%} of the variation over {n} "
         "positions. Concatenating as many would make the "
         f"stream {d} + {room} = {d + room} wide, and every matrix that reads it {room / d:.0%} "
-        "larger; concatenating a whole table of "
-        f"{d}, twice as large."
+        f"larger; concatenating a whole table of {d}, twice as large."
     )

@@ -100,7 +100,7 @@ def many(model: str, texts: Sequence[str], attention: str, more: More = ((), ())
             f"model = headlight.load({model!r})",
             f"texts = {list(texts)!r}",
             f"read = [corpus.measure_recording(model.record(text))[{attention!r}] for text in "
-            f"texts]",
+            "texts]",
             "found = [each for each in read if isinstance(each, corpus.Sentence)]",
             "shares, habits = corpus.share_columns(found), corpus.habit_columns(found)",
             *more[1],

@@ -73,7 +73,7 @@ def way_on(place: str | None, norm: str) -> str:
     does = {
         "post": f"Attention and FFN each add something to it; {norm} then sets its length.",
         "pre": f"Attention and FFN each read it through {with_article(norm)} and add something to "
-        f"it.",
+        "it.",
         None: "Attention and FFN each add something to it, and no norm ever sets its length.",
     }
     return f"{does[place]} {ONLY_ADDED}"

@@ -169,8 +169,7 @@ def near(count: int, close: int, median: float) -> str:
     return (
         f"Of **{plural(count, 'lookup')}** (heads × queries with a choice) **{close:,}** "
         f"{'comes' if close == 1 else 'come'} within {LOOKUP_TOLERANCE:g} of the hard one; "
-        f"half of all "
-        f"are within **{fixed(median)}**."
+        f"half of all are within **{fixed(median)}**."
     )
 
 

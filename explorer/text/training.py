@@ -30,10 +30,8 @@ WHERE = {
 WHAT_COUNTS = (
     "A head has a habit at a checkpoint where its lift over an even row is at least "
     f"{head_naming.MIN_LIFT}, in more than half of the rows that can show it, of "
-    f"{head_naming.FEWEST_ROWS} "
-    f"different tokens or more, and luck would do as much in under "
-    f"{head_naming.MAX_P_VALUE:.0%} of "
-    f"heads. "
+    f"{head_naming.FEWEST_ROWS} different tokens or more, and luck would do as much in under "
+    f"{head_naming.MAX_P_VALUE:.0%} of heads. "
     "It became that head at the first checkpoint from which on this holds at every one."
 )
 

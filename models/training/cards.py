@@ -231,7 +231,7 @@ ABOUT["encoder-onward"] = ABOUT["encoder"] | {
         "24, 48, 64, 128 tokens, a quarter of the tokens hidden, "
         + ADAM.format("1e-3", 400).replace("; seed 1", ""),
         f"then {RESUMED.steps:,} more (models/training/continued_training.py), on all of it, rows "
-        f"of at most "
+        "of at most "
         f"{masked.LONGEST_ROW} tokens, {masked.ANYWHERE_SHARE:.0%} of them at a random position:",
         *ABOUT["encoder"]["recipe"][:2],
         f"{masked.Masked.diet.echo_share:.0%} of the sentences stand twice in their row, the "
@@ -270,11 +270,10 @@ ABOUT["translator-retold"] = ABOUT["translator-onward"] | {
         f"a beam of {sequence_distillation.BEAMS} too: of the pairs of at least "
         f"{sequence_distillation.FEWEST_WORDS} words "
         f"{sequence_distillation.NEAREST_SHARE:.0%} with the hypothesis nearest to the French, and "
-        f"of "
-        f"Tatoeba’s English sentences without French the surest "
+        "of Tatoeba’s English sentences without French the surest "
         f"{sequence_distillation.SUREST_SHARE:.0%}",
         f"and {sequence_distillation.AGREEMENTS:,} made pairs an epoch in which “it” is il or elle "
-        f"by its noun "
+        "by its noun "
         "(models/training/gender_agreement_pairs.py), none nearly the same as what the app offers",
     ],
 }
@@ -318,11 +317,9 @@ ABOUT["decoder-unlooped"] = ABOUT["decoder-onward"] | {
         f"{unlikelihood_training.Unlooped.rate:g}, on the "
         f"same text, of the books one part in {unlikelihood_training.Unlooped.books}: in "
         f"half of them it also writes {unlikelihood_training.LONGEST} tokens after the beginnings "
-        f"of rows, "
-        "always the likeliest, and pays for each word and mark in a run of "
+        "of rows, always the likeliest, and pays for each word and mark in a run of "
         f"{unlikelihood_training.RUN} tokens that stood there before (unlikelihood training), so "
-        f"that it goes "
-        "round less",
+        "that it goes round less",
         FILTERED,
     ],
 }

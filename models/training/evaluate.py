@@ -335,8 +335,7 @@ HOW = {
         "attention along the pattern, over a quarter of these texts, best head; broad: mean row "
         "entropy as a share of an even row’s. A pronoun’s and a word’s heads: on hand-made "
         "sentences, models/training/heldout_sentences.py; a sink: a token that gets a fifth of a "
-        "head’s "
-        "weight and three times its even share, over 60 held-out sentences of 8 to 16 words"
+        "head’s weight and three times its even share, over 60 held-out sentences of 8 to 16 words"
     ),
     "decoder": (
         "on sentences kept out of training together with everything one word away from them, and "

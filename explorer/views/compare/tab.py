@@ -25,8 +25,7 @@ QUESTION = (
     "Two models, or two sentences, or before and after: what do they say, and which heads differ? "
     "Two runs, "
     "A and B, are brought onto the same pieces of text. Then every head of one can be laid beside "
-    "every "
-    "head of the other."
+    "every head of the other."
 )
 
 

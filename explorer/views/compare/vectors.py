@@ -126,8 +126,7 @@ def _lengths(on: Vectors) -> None:
     st.markdown(literal(lengths(found)))
     st.caption(
         "Depth counts the states of a side evenly: 0 after the embeddings, 1 after the last "
-        "sub-layer. So models of unlike depth share one "
-        "axis."
+        "sub-layer. So models of unlike depth share one axis."
     )
     on.table(comparison.norm_columns(found), "length of vectors", "lengths")
 

@@ -119,8 +119,7 @@ def _groups(wanted: bool, reads: bool) -> tuple[tuple[str, ...], ...]:
     if not reads:
         st.info(
             "Anchor words are in the language that is read, so they are measured in the "
-            "encoder’s stream alone. Choose it to compare "
-            "with them."
+            "encoder’s stream alone. Choose it to compare with them."
         )
         return ()
     if len(words) < 2:

@@ -116,7 +116,7 @@ class EmbeddingState(EmbeddingPlot):
             groups = " / ".join(", ".join(group) for group in asked.words)
             lines.append(
                 f"Anchors: {groups}, each alone in “{embeddings.frame_word('…')}”, not part of "
-                f"the fit"
+                "the fit"
             )
         return tuple(lines)
 

@@ -37,8 +37,7 @@ def explore(model: str, text: str) -> None:
     if on.scene.fallback:
         st.info(
             "No plane leads through these anchors: both groups must stand apart. The main "
-            "directions "
-            "are shown instead."
+            "directions are shown instead."
         )
     left, right = st.columns([1.42 if on.curves.lines else 1.15, 1], gap="large")
     with left:

@@ -137,8 +137,7 @@ def _path(on: EmbeddingState) -> tuple[str, Columns]:
     ]
     return (
         "x, y and z in the basis of the picture; errors as shares; norm and distance moved in "
-        "all dimensions, moved as drawn (with "
-        "lengths kept or removed)."
+        "all dimensions, moved as drawn (with lengths kept or removed)."
     ), stacked(found, "of")
 
 

@@ -84,7 +84,7 @@ def _lengths(source: PositionSource) -> tuple[tuple, str]:
         return positions.position_sum_columns(positions.position_sum(again), again.tokens, names[0])
 
     line = (
-        f"lengths = positions.position_sum_columns(positions.position_sum(stream), stream.tokens, "
+        "lengths = positions.position_sum_columns(positions.position_sum(stream), stream.tokens, "
         f"{names[0]!r})"
     )
     return ("Lengths", about, columns), line

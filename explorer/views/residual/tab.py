@@ -47,8 +47,7 @@ def explore(source: Run) -> None:
     if not residual.has_residual(on.stream):
         st.info(
             f"**{models.markdown_name(source.model)} was trained without residual "
-            f"connections**: what a "
-            "sub-layer writes is not added to the vector, it takes its place."
+            "connections**: what a sub-layer writes is not added to the vector, it takes its place."
         )
     FLOWS[flow][1](on)
     url_state.write()

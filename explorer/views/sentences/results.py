@@ -17,7 +17,7 @@ from explorer.text.markdown_escape import literal
 
 MOST_SHOWN = 20
 WHERE = {
-    corpus.WITHIN: f"The share of the words’ attention that goes so many tokens back (−) or ahead "
+    corpus.WITHIN: "The share of the words’ attention that goes so many tokens back (−) or ahead "
     f"(+), to special tokens, or farther than {corpus.REACH}",
     corpus.ACROSS: "While each word of the target is written, the share of attention that goes to "
     "words of the source before (−) or after (+) its own relative place, each place a share of its "
@@ -98,7 +98,7 @@ def _head(
         alt=f"Habits of layer {at[0]}, head {at[1]} over {len(found)} sentences",
     )
     st.caption(
-        f"A habit’s score: mean attention along its pattern, in the sentences that can show it. "
+        "A habit’s score: mean attention along its pattern, in the sentences that can show it. "
         f"{kind.look.capitalize()}: {LOOKS[kind]}."
     )
     offer_csv(corpus.habit_columns(found), about, f"{file}-habits", "Habits of all heads as CSV")
