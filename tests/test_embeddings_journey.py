@@ -121,7 +121,7 @@ def test_hostile_texts_on_a_phone_are_drawn_as_they_are(browser, server: str) ->
     )
     phone.page.wait_for_selector(".near table")
     phone.page.wait_for_selector(".picture canvas")
-    assert phone.page.title() == "Embeddings · Headlight"
+    assert phone.page.title() == "Architecture · Headlight"
     stream = of(read_once("encoder"), text)
     shown = phone.page.locator(".line").first.locator(".chip").all_inner_texts()
     assert shown == [token for token, special in zip(stream.tokens, stream.special) if not special]

@@ -26,8 +26,8 @@ def browser_test(test):
 
 def start(visitor: driver.Visitor, **asked: str):
     page = visitor.page
-    page.goto(f"{visitor.server}/switches?{urlencode(asked)}")
-    page.wait_for_selector(".board")
+    page.goto(f"{visitor.server}/experiment?{urlencode(asked)}")
+    page.wait_for_selector(".board, button:has-text('Patch them all')")
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = visitor.wrong()
     return page
@@ -81,13 +81,13 @@ def test_a_sweep_is_run_and_its_strongest_patch_put_in(visitor: driver.Visitor) 
         visitor,
         text="She ate the apple",
         model="decoder",
-        effects="Patching",
+        tab="patching",
         patch="Sites",
         donor="She drove the apple",
     )
     page.get_by_role("button", name="Patch them all").click()
     page.get_by_text("All patched").wait_for(timeout=60_000)
-    page.get_by_role("button", name="Make it a switch").click()
+    page.get_by_role("button", name="Add to the edits").click()
     page.wait_for_url("**edits=PatchSite**")
     (edit,) = from_line(asked_of(page)["edits"][0])
     assert edit.text == "She drove the apple" and edit.token == 2, "the word that was changed"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from urllib.parse import urlencode
 
 import pytest
@@ -36,7 +35,9 @@ SIXTY = (
 
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
-    visitor.page.goto(f"{visitor.server}/predictions?{urlencode({'model': 'decoder', **asked})}")
+    visitor.page.goto(
+        f"{visitor.server}/predict?{urlencode({'tab': 'lens', 'model': 'decoder', **asked})}"
+    )
     visitor.page.wait_for_selector(".lens.way[data-token]")
     visitor.page.wait_for_selector(".lens .say[aria-selected=true]")
     at_rest(visitor)
@@ -174,9 +175,9 @@ def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str, 
 def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     visitor: Visitor,
 ) -> None:
-    text = "The cat sat on the"
-    visited(visitor, text=text)
-    page = visitor.page
+    text, page = "The cat sat on the", visitor.page
+    query = urlencode({"tab": "attribution", "model": "decoder", "text": text})
+    page.goto(f"{visitor.server}/predict?{query}")
     field = page.get_by_role("combobox", name="The word")
     field.click()
     field.fill("mat and more")
@@ -198,11 +199,6 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     page.wait_for_selector(".head[data-token]")
     page.wait_for_selector(f"h2:has-text('Layer {layer}, head {head}')")
     assert page.locator("textarea").first.input_value() == text
-    pusher = page.locator(".way button", has_text="pushed by")
-    layer, head = re.search(r"L(\d+) H(\d+)", pusher.inner_text()).groups()
-    pusher.click()
-    page.wait_for_url(f"**/predictions?**part=self.{layer}.{head}**")
-    page.wait_for_selector(f"text=Layer {layer}, head {head} is called")
 
 
 @journey
@@ -232,6 +228,9 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     found = cache.lens(recording, "encoder")
     rows = download("Every number of the lens")
     assert len(rows) == 1 + found.rank.size and float(rows[1][6]) == found.kl[0, 0]
+    page.get_by_role("tab", name="Attribution").click()
+    page.wait_for_url("**tab=attribution**")
+    at_rest(visitor)
     taken = models.handle("encoder").attribute(recording, "encoder", 2, int(found.final_id[2]))
     rows = download(f"All {len(taken.parts)} parts")
     assert (

@@ -147,10 +147,13 @@ def test_back_shows_what_was_there_before(visitor: Visitor) -> None:
     visitor.page.wait_for_url("**text=Ram**")
     visitor.page.locator(".cell").nth(13).click()
     visitor.page.wait_for_selector("h2:has-text('Layer 1, head 5')")
+    first = ".cell[aria-pressed=true][aria-label^='Layer 0, head 0']"
+    visitor.page.go_back()
+    visitor.page.wait_for_selector(first)
+    assert "Layer 0, head 0" in visitor.title() and "Ram" in visitor.tokens()
     visitor.page.go_back()
     visitor.page.wait_for_selector(".head .token:text-is('animal')")
-    visitor.page.wait_for_selector(".cell[aria-pressed=true][aria-label^='Layer 0, head 0']")
-    assert "Layer 0, head 0" in visitor.title()
+    visitor.page.wait_for_selector(first)
 
 
 def test_a_token_can_be_chosen_again_after_the_text_changed(visitor: Visitor) -> None:

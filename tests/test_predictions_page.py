@@ -196,9 +196,8 @@ def test_a_link_opens_the_same_and_one_that_makes_no_sense_still_opens() -> None
         "temperature": "0.7",
         "seed": "11",
         "said": app.session_state["said"],
-        "tab": "generate",
     }
-    again = opened(**asked)
+    again = opened("generate", **asked)
     for name in ("bars", "strip", "looks"):
         assert sent(again, name) == sent(app, name)
     for wrong in (

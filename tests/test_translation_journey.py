@@ -290,7 +290,7 @@ def test_hostile_words_on_both_sides_are_shown_as_they_are_and_nothing_runs(
     name: str, visitor: Visitor
 ) -> None:
     visited(visitor, text=AWKWARD[name], target=AWKWARD[name])
-    assert visitor.page.title() == "Translate · Headlight"
+    assert visitor.page.title() == "Predict · Headlight"
     recording = translated(AWKWARD[name], AWKWARD[name] or None)
     assert (
         tuple(visitor.page.locator(".source .chip .label").all_inner_texts())

@@ -129,12 +129,19 @@ function hatch(pen, id) {
   pen.put("pattern", { id, ...size, patternTransform: "rotate(45)" }, path);
 }
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
-function bars(pen, { columns, rows, high, shared, mark, header, select }, { x, y, width, height }) {
+/** Bars with as many columns as have room. @param {Pen} pen @param {any} figure @param {Box} box */
+function bars(
+  pen,
+  { columns: all, rows, high, shared, mark, header, select },
+  { x, y, width, height },
+) {
   const { letter, look } = pen;
-  const n = Math.max(1, columns.length);
   const names = Math.min(0.4 * width, Math.max(letter * 2, ...rows.map((/** @type {any} */ row) => pen.width(row.label, { bold: row.selected })))) + 0.6 * letter; // prettier-ignore
-  const texts = columns.map((_, at) => Math.max(0, ...rows.map((row) => pen.width(row.texts[at] ?? "", { bold: true })))); // prettier-ignore
+  const texts = all.map((_, at) => Math.max(0, ...rows.map((row) => pen.width(row.texts[at] ?? "", { bold: true })))); // prettier-ignore
+  const least = texts.map((_, at) => names + texts.slice(0, at + 1).reduce((a, b) => a + b + 3 * letter, 0)); // prettier-ignore
+  const columns = all.filter((_, at) => at === 0 || least[at] <= width);
+  const n = Math.max(1, columns.length);
+  texts.length = columns.length;
   const track = Math.max(2 * letter, (width - names - texts.reduce((a, b) => a + b, 0)) / n - letter); // prettier-ignore
   const largest = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at] || 0)))); // prettier-ignore
   const top = largest.map((each) => high ?? (shared ? Math.max(...largest) : each));

@@ -33,12 +33,6 @@ def show(model: str, text: str) -> None:
     recording = cache.record(model, text)
     stream, state = recording.streams[0], st.session_state
     sampling, seed = generation_controls.settings()
-    st.subheader(
-        "What comes next?",
-        anchor=False,
-        help="A decoder reads the text from left to right and gives every token of its vocabulary "
-        "a probability to be the next one.",
-    )
     try:
         draft = jobs.draft(model, text)
     except ValueError as why:

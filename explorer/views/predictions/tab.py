@@ -72,6 +72,12 @@ def generate() -> None:
     source = recorded()
     recording = source.recording()
     st.session_state.playing = False
+    st.subheader(
+        "What comes next?",
+        anchor=False,
+        help="A decoder reads the text from left to right and gives every token of its vocabulary "
+        "a probability to be the next one.",
+    )
     if recording.model.kind == "decoder":
         generation.show(source.model, source.text)
     elif fills(recording):

@@ -10,7 +10,7 @@ from explorer.analysis import interventions
 from explorer.analysis.formatting import fixed
 from explorer.components import residual
 from explorer.components.figure_caption import Picture
-from explorer.layout import export_menu
+from explorer.layout import export_menu, navigation
 from explorer.layout.output import with_table
 from explorer.state import cache, jobs, models
 from explorer.state.jobs import Job, SweepProgress
@@ -189,15 +189,15 @@ def strongest(
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**Strongest{aside}: {literal(place)}** {literal(does)}.")
         pressed = st.button(
-            "Make it a switch",
+            "Add to the edits",
             key="put patch",
             on_click=put,
             args=((*edits, edit),),
             disabled=edit in edits,
-            help="It joins the switches, and all of the page shows what it does.",
+            help="Edit the model opens, and every tab shows the model with this patch.",
         )
     if pressed:
-        st.rerun(scope="app")  # all of the page is another run now
+        navigation.go("edit", {})
 
 
 def take_row() -> None:

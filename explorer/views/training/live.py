@@ -53,6 +53,7 @@ OFF = "This server trains no models live; its checkpoints show heads forming too
 
 def show() -> None:
     """The whole view: what to train on the left, how it learns on the right."""
+    st.subheader("Train a small model here", anchor=False)
     if not jobs.training_allowed():
         st.info(OFF)
         return
