@@ -190,7 +190,7 @@ def header() -> Any:
     """The bar. A model that is not in memory yet is fetched first, with its progress; one that
     cannot be used is named, and the last one stays. Returns the Export menu."""
     state = st.session_state
-    words = st.container()
+    words = st.container(key="words")
     url_state.apply_fallback()
     with words:
         ensure_loaded()
