@@ -1,7 +1,7 @@
 """How far a head's name can be trusted: `python -m benchmarks.names`.
 
 False names: models of the same sizes whose weights learned nothing are given ordinary sentences,
-and texts of one word said over and over; every name but "broad" and none is false. Stability: on
+and texts of one word said over and over; every name but "diffuse" and none is false. Stability: on
 fifty ordinary sentences, how often a head has the name it has most often. Lost: of the names that
 version 0.3 gave where most sentences agreed on them, how many are gone ("first", "special" and
 "separator" are a sink now).
@@ -55,7 +55,7 @@ REPEATED = tuple(
         ("!", 12),
     )
 )
-NO_NAME = {"broad", head_naming.NO_PATTERN, head_naming.TOO_SHORT}
+NO_NAME = {"diffuse", head_naming.NO_PATTERN, head_naming.TOO_SHORT}
 NOW = {"first": head_naming.SINK, "special": head_naming.SINK, "separator": head_naming.SINK}
 
 

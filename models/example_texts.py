@@ -15,7 +15,7 @@ EXAMPLES = {
         "fluent"
     ),
     "Red car": "The red car is in front of the white house.",
-    "Said twice": " ".join(2 * ["The red fox saw a small bird near the river."]),
+    "Repeated sentence": " ".join(2 * ["The red fox saw a small bird near the river."]),
 }
 DEFAULT_TEXT = next(iter(EXAMPLES.values()))  # what the app opens on
 CONTINUED_TEXT = (

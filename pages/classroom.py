@@ -23,7 +23,7 @@ LONGEST = 400  # tokens of a text that is asked about
 
 def page() -> None:
     """The page: the class, then the questions."""
-    st.title("A class that follows", anchor=False)
+    st.title("Live class", anchor=False)
     classroom.show()
     recording = current_recording.current_run(
         target=current_recording.typed_target(st.session_state.model)
@@ -39,7 +39,7 @@ def page() -> None:
         )
         if asked:
             st.download_button(
-                "Sheet to print",
+                "Print worksheet",
                 sheet(asked, recording.text, *named(recording)),
                 "headlight-questions.html",
                 "text/html",
@@ -48,8 +48,8 @@ def page() -> None:
             )
     if not asked:
         st.caption(
-            "This text gives no questions: it is too short, or too long "
-            f"(more than {LONGEST} tokens)."
+            f"There are no questions on this text: it is too short, or has more than {LONGEST} "
+            "tokens."
         )
     quiz.show([item(one, recording) for one in asked], token(asked))
     url_state.write()

@@ -172,7 +172,7 @@ def test_the_row_without_a_choice_counts_for_nothing() -> None:
     n = len(TEXT)
     even = TRIANGLE / TRIANGLE.sum(axis=1, keepdims=True)
     broad, itself = described(causal(np.stack([even, np.eye(n)])))
-    assert broad.name == "broad" and broad.entropy == pytest.approx(1, abs=SUMMED)
+    assert broad.name == "diffuse" and broad.entropy == pytest.approx(1, abs=SUMMED)
     sinking = [word.startswith("[") or at == 0 for at, word in enumerate(TEXT)]
     assert broad.sink == pytest.approx(
         np.mean([sum(sinking[:i]) / (i + 1) for i in range(1, n)]), abs=SUMMED
@@ -211,7 +211,7 @@ def test_special_tokens_at_one_end_are_not_called_both() -> None:
         np.ones((n, n), bool),
     )
     assert (
-        "on the first token and the special ones more"
+        "gives the first token and the special ones more"
         in (head_naming.meanings(recording, recording.attention[0])["sink"])
     )
     both = recording_of(
@@ -220,7 +220,7 @@ def test_special_tokens_at_one_end_are_not_called_both() -> None:
         "self",
         np.ones((4, 4), bool),
     )
-    assert "on the special tokens more" in head_naming.meanings(both, both.attention[0])["sink"]
+    assert "gives the special tokens more" in head_naming.meanings(both, both.attention[0])["sink"]
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -262,7 +262,7 @@ def test_heads_that_look_anywhere_between_two_texts_get_no_name(concentration: f
         np.full(len(SOURCE), concentration), size=(300, len(TARGET))
     )
     names = [head.name for head in described(across(drawn))]
-    assert sum(name not in (head_naming.NO_PATTERN, "broad") for name in names) <= 3
+    assert sum(name not in (head_naming.NO_PATTERN, "diffuse") for name in names) <= 3
 
 
 def test_a_short_source_full_of_marks_names_hardly_any_random_head() -> None:
@@ -278,7 +278,7 @@ def test_a_short_source_full_of_marks_names_hardly_any_random_head() -> None:
 
 def test_an_even_head_between_two_texts_is_broad() -> None:
     head = described(across(EVERYWHERE[None] / len(SOURCE)))[0]
-    assert head.name == "broad" and all(
+    assert head.name == "diffuse" and all(
         relation.lift == pytest.approx(0, abs=SUMMED) for relation in head.relations
     )
 

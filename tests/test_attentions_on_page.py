@@ -119,16 +119,16 @@ def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom
         "Cross-attention",
     ]
     for name, words in (
-        ("", "The source looks at itself"),
-        ("decoder self", "not allowed"),
-        ("cross", "The target looks at the source"),
+        ("", "Each source token attends to every source token"),
+        ("decoder self", "cannot attend to later tokens"),
+        ("cross", "The target attends to the source"),
     ):
         assert any(
             words in told.value
             for told in app.segmented_control(key="attention").set_value(name).run().caption
         )
     assert any(
-        "Later ones are not allowed" in told.value
+        "cannot attend to later tokens" in told.value
         for told in clean(opened(model="decoder")).caption
     )
 
@@ -235,7 +235,7 @@ def test_the_formula_of_a_held_column_is_its_strongest_cell() -> None:
     )
     recording = cache.record("translator", WORDS)
     column = recording.attention[2].pattern[1, 2][:, 2]
-    told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
+    told = next(each.value for each in app.markdown if "How this weight is computed" in each.value)
     reads = recording.stream("decoder").tokens[column.argmax()]
     assert (
         f"**{column.max():.3f}**" in told

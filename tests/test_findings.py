@@ -255,7 +255,7 @@ def test_sinks_are_counted_once_for_all_as_the_heads_are_named(name: str) -> Non
 
 
 def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:
-    recording = read_once("decoder").record(EXAMPLES["Said twice"])
+    recording = read_once("decoder").record(EXAMPLES["Repeated sentence"])
     best = findings.findings(recording)[0]
     assert best.kind == findings.INDUCTION
     stream = recording.streams[0]
@@ -368,7 +368,7 @@ def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
     assert question(best) == "Change *tired* to *wide*: does the weight 0.72 on *animal* change?"
     for handle, text in (
         ("encoder", DEFAULT_TEXT),
-        ("decoder", EXAMPLES["Said twice"]),
+        ("decoder", EXAMPLES["Repeated sentence"]),
         ("translator", EXAMPLES["Red car"]),
     ):
         for one in findings.findings(read_once(handle).record(text)):

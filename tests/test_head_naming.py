@@ -102,7 +102,7 @@ def test_what_queries_give_to_masked_keys(share: float) -> None:
         assert given[:, :, at] == pytest.approx(expected, rel=SUMMED)
 
 
-@pytest.mark.parametrize(("key", "said"), [(4, "For example, "), (2, "Beside that, ")])
+@pytest.mark.parametrize(("key", "said"), [(4, "Example: "), (2, "Exception: ")])
 def test_a_link_of_the_habit_itself_is_no_second_thing_beside_it(key: int, said: str) -> None:
     """Of a head that looks one back: a word's look at the one before it, and at another."""
     mask = token_relations.text_relations(TWICE, [word.startswith("[") for word in TWICE])[
@@ -182,7 +182,7 @@ def test_one_word_said_over_and_over_names_no_head() -> None:
     patterns[:10, :, 0] += 2
     assert {*names_of(patterns / patterns.sum(-1, keepdims=True), tokens)} <= {
         head_naming.NO_PATTERN,
-        "broad",
+        "diffuse",
     }
 
 
@@ -227,7 +227,7 @@ def test_the_reasons_never_contradict_the_name() -> None:
 def test_an_even_head_is_broad_and_chance_level_earns_no_other_name() -> None:
     n = len(WORDS)
     head = named(np.full((n, n), 1 / n))
-    assert head.name == "broad" and head.score == pytest.approx(1, abs=SUMMED)
+    assert head.name == "diffuse" and head.score == pytest.approx(1, abs=SUMMED)
     assert all(relation.lift == pytest.approx(0, abs=SUMMED) for relation in head.relations)
 
 

@@ -197,7 +197,7 @@ def test_a_finding_says_what_its_number_is() -> None:
     head = head_naming.describe(recording, attention)[one.layer * 8 + one.head]
     if head.name == NO:
         told = summary(head, head_naming.meanings(recording, attention), one)
-        assert f"no other row gives it more than {one.chance:.2f}" in told
+        assert f"baseline: at most {one.chance:.2f}" in told
 
 
 # ---- heads that find a pronoun's noun ----------------------------------------

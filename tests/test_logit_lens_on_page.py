@@ -258,10 +258,10 @@ def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
     attention = recording.attention[0]
     meanings = head_naming.meanings(recording, attention)
     heads = head_naming.describe(recording, attention)
-    broad = next(head for head in heads if head.name == "broad")
+    broad = next(head for head in heads if head.name == "diffuse")
     app = opened("attribution", model="decoder", text=text, part=f"self.{broad.layer}.{broad.head}")
-    said = next(each.value for each in app.markdown if "is called **broad**" in each.value)
-    assert meanings["broad"].rstrip(".") in said and "so far" in said
+    said = next(each.value for each in app.markdown if "is called **diffuse**" in each.value)
+    assert meanings["diffuse"].rstrip(".") in said and "so far" in said
 
 
 @pytest.mark.slow

@@ -31,8 +31,8 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         "attention",
         {},
         CLOSED,
-        "How a weight is made cannot be shown here: NAME gives its weights, but not the scores, "
-        f"queries and keys that they are made of: {INSIDE}.",
+        "The calculation of a weight cannot be shown here. NAME gives its weights, but not their "
+        f"scores, queries and keys: {INSIDE}.",
     ),
     *(
         (

@@ -171,7 +171,7 @@ def test_the_decoder_guesses_the_next_word_far_better_than_by_frequency(decoder:
 
 
 def test_the_decoder_reads_a_repeated_sentence_better_the_second_time(decoder: OwnModel) -> None:
-    text = EXAMPLES["Said twice"]
+    text = EXAMPLES["Repeated sentence"]
     recording = record(decoder, text)
     ids = recording.streams[0].ids
     n = (len(ids) - 1) // 2

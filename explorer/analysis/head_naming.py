@@ -13,7 +13,7 @@ A sink is one thing: attention to the first token and the special ones, whicheve
 nothing of luck there, since a head that rests on a key does so in all of them; what speaks is that
 the heads that rest on one key agree on such a one far beyond chance (`sinks.resting`). Where they
 do, a head that gives these tokens `SINK_RATIO` times what an even row gives is a sink if nothing
-else fits: after the other names, and below a lift of `MIN_LIFT` after "broad", a head whose rows
+else fits: after the other names, and below a lift of `MIN_LIFT` after "diffuse", a head whose rows
 are nearly uniform. What is left is named after what it does over a list of sentences, where that
 was measured: a head that attends from a pronoun to its noun (`coreference`). Else it has no clear
 pattern.
@@ -263,45 +263,39 @@ FINDS_NOUN = "A pronoun attends to the noun it stands for."
 # The relations that can name a head, within one text and between two.
 NAMING = ("previous", "next", "self", "same word", "induction", SINK)
 NAMING_ACROSS = ("diagonal", "anti-diagonal", SINK)
-EVEN = "in an even row"
+EVEN = "uniform attention would"
 # In the order offered to a reader; the notes say what each means.
 MEANING = {
     "previous": "Each token attends to the one before it.",
     "next": "Each token attends to the one after it.",
     "self": "Each token attends to itself.",
-    SINK: f"Attention rests on the first and the special tokens more than {EVEN}: a sink.",
+    SINK: f"It gives the first and the special tokens more than {EVEN}.",
     "same word": "A repeated word attends to its other occurrences.",
-    "induction": "A repeated word attends to what followed it last time.",
+    "induction": "A repeated word attends to the token after its previous occurrence.",
     PRONOUN: f"{FINDS_NOUN} Measured over test sentences and not on this text.",
-    "broad": "Attention is spread almost evenly.",
-    NO_PATTERN: "None of these habits stands out on this text.",
-    TOO_SHORT: f"Fewer than {FEWEST_TOKENS} tokens show no habit.",
+    "diffuse": "Attention is nearly uniform.",
+    NO_PATTERN: "There is no consistent pattern on this text.",
+    TOO_SHORT: f"A pattern needs at least {FEWEST_TOKENS} tokens.",
 }
 # What differs where a token sees none of the later ones.
 MEANING_CAUSAL = {
     "same word": "A repeated word attends to its earlier occurrences.",
-    "broad": "Attention is spread almost evenly over the tokens so far.",
+    "diffuse": "Attention is nearly uniform over the tokens so far.",
 }
 MEANING_ACROSS = {
-    "diagonal": (
-        "While the target is written, attention walks along the source: each token looks near its "
-        "own relative place."
-    ),
-    "anti-diagonal": (
-        "While the target is written, attention walks back from the source’s end: each token "
-        "looks near its mirrored place."
-    ),
-    SINK: f"Attention rests on the source’s first and special tokens more than {EVEN}: a sink.",
-    "broad": "Attention is spread almost evenly over the source.",
+    "diagonal": ("Each target token attends to its own relative position in the source."),
+    "anti-diagonal": ("Each target token attends to its mirrored position in the source."),
+    SINK: f"It gives the source’s first and special tokens more than {EVEN}.",
+    "diffuse": "Attention is nearly uniform over the source.",
     NO_PATTERN: MEANING[NO_PATTERN],
-    TOO_SHORT: f"A side of fewer than {FEWEST_TOKENS} tokens shows no habit.",
+    TOO_SHORT: f"A pattern needs at least {FEWEST_TOKENS} tokens on each side.",
 }
 # Why a relation does not name a head.
 WEAK, FEW_ROWS, FEW_TOKENS, LUCK = (
     "too weak",
     "in too few rows",
     "by too few different tokens",
-    "may be luck",
+    "not significant",
 )
 REJECTIONS = ("", WEAK, FEW_ROWS, FEW_TOKENS, LUCK)  # in the order in which they are said
 
@@ -319,9 +313,7 @@ def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
     )
     if special[:1].any() and special.sum() == 1:
         place = "the special token"
-    sink = {
-        SINK: f"Attention rests on {place}{' of the source' * across} more than {EVEN}: a sink."
-    }
+    sink = {SINK: f"It gives {place}{' of the source' * across} more than {EVEN}."}
     if across:
         return MEANING_ACROSS | sink
     texts = MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink
@@ -441,7 +433,7 @@ def _name_scores(
     """(score, chance, queries that could show it, queries that do) of a head's name."""
     if best is not None:
         return best.score, best.chance, best.n_queries, best.n_matches
-    if name == "broad":
+    if name == "diffuse":
         return entropy, 1.0, n_queries, n_queries
     return float("nan"), float("nan"), 0, 0
 
@@ -597,4 +589,4 @@ def _name(names: Sequence[str], best: int, entropy: float) -> str:
     """What a head is called that is named after the relation `best` of `names`, or after none."""
     if best >= 0:
         return names[best]
-    return "broad" if entropy >= BROAD_ENTROPY else NO_PATTERN
+    return "diffuse" if entropy >= BROAD_ENTROPY else NO_PATTERN

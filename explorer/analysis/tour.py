@@ -119,7 +119,7 @@ class TourContext:
     def require_readout(self) -> None:
         """Raises Untestable where no words are read off the model's last stream."""
         if self.logits != self.recording.streams[-1].name:
-            raise Untestable("This model has no readout, so it says no words.")
+            raise Untestable("This model has no prediction head, so it predicts no words.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,9 +317,9 @@ def _site_label(site: str) -> str:
     return (
         f"layer {layer}"
         if layer.isdecimal()
-        else "the end"
+        else "the last layer"
         if site.startswith("final")
-        else "the word"
+        else "the embedding"
     )
 
 
@@ -341,10 +341,10 @@ def chain(context: TourContext) -> StepResult:
         for at in range(min(n - 1, MOST_ROWS))
     ]
     likeliest = int(logprobs[: len(rows)].argmax())
-    rows.append(BarRow("all, multiplied", (0.0,), (number,), selected=True))
+    rows.append(BarRow("product of all", (0.0,), (number,), selected=True))
     bars = Bars(
-        title="p(next | those before)",
-        note=truncation_note(len(rows) - 1, n - 1, "tokens; the product is of all"),
+        title="p(next | previous tokens)",
+        note=truncation_note(len(rows) - 1, n - 1, "tokens; the product includes all"),
         columns=("",),
         rows=tuple(rows),
         mark=(len(rows) - 1, 0),
@@ -362,7 +362,7 @@ def require_next_words(context: TourContext) -> None:
     """Raises Untestable for a model that does not say next words, TooShort for fewer than two."""
     stream = context.recording.streams[-1]
     if stream.name != "decoder" or not word_mask(stream).any():
-        raise Untestable("This step needs a model that writes, and a sentence.")
+        raise Untestable("This step needs a decoder and a sentence.")
     context.require_readout()
     require_count(len(stream.tokens), "tokens", 3)
 
@@ -387,29 +387,29 @@ def loops(context: TourContext) -> StepResult:
     number = f"{stored:,}"
     cross = any(one.query != one.key for one in context.recording.attention)
     steps = [
-        Box("make a query, a key and a value", f"{heads} heads"),
-        Box("store the key and the value", f"{number} numbers by now", selected=True),
+        Box("compute a query, a key and a value", f"{heads} heads"),
+        Box("store the key and the value", f"{number} numbers so far", selected=True),
         Box(
-            "look the query up in all stored keys",
+            "compare the query with all stored keys",
             f"{n * (n + 1) // 2 * layers * heads:,} scores in all",
         ),
         *(
             [
                 Box(
-                    "look up the source too",
+                    "compare it with the source’s keys too",
                     f"{len(context.recording.streams[0].tokens)} stored keys",
                 )
             ]
             if cross
             else []
         ),
-        Box("rotate by what was found, then by the FFN"),
+        Box("add the attention output, then the FFN output"),
     ]
-    block = Box("for each block", f"{layers} times", tuple(steps))
+    block = Box("for each layer", f"{layers} times", tuple(steps))
     token = Box(
         "for each token",
         f"{n} times",
-        (Box("take its embedding"), block, Box("say the next token")),
+        (Box("take its embedding"), block, Box("predict the next token")),
     )
     n_without_cache = n * (n + 1) // 2
     placeholders = {
@@ -480,7 +480,7 @@ def lookup(context: TourContext) -> StepResult:
         note=truncation_note(len(rows), len(pair.rows.tokens)),
         left=tuple(pair.rows.tokens[at] for at in rows),
         right=tuple(pair.keys.tokens[at] for at in keys),
-        sides=("looks", "is looked at"),
+        sides=("query", "key"),
         weights=weights,
         selected=int(np.flatnonzero(rows == pair.query)[0]),
         mark=(int(np.flatnonzero(keys == pair.key)[0]), number),
@@ -643,7 +643,7 @@ def heads(context: TourContext) -> StepResult:
         for head in map(int, window(len(pattern), (farthest, nearest), MOST_HEADS))
     )
     query = pair.words[0]
-    columns = ("tokens away, on average", f"share of what is written at “{query}”")
+    columns = ("mean distance, tokens", f"share of the output at “{query}”")
     bars = Bars(
         title=f"The {len(pattern)} heads of layer {pair.layer}",
         note=truncation_note(len(bar_rows), len(pattern), "heads"),
@@ -655,9 +655,6 @@ def heads(context: TourContext) -> StepResult:
         "best": str(farthest),
         "near": str(nearest),
         "shortest": f"{mean_distance[nearest]:.1f}",
-        "nearest": "at the token itself"
-        if mean_distance[nearest] < 0.05
-        else f"{mean_distance[nearest]:.1f} tokens away",
     }
     number = f"{mean_distance[farthest]:.1f}"
     variant = "alike" if mean_distance[farthest] < REACH_RATIO * mean_distance[nearest] else ""
@@ -708,14 +705,14 @@ def kinds(context: TourContext) -> StepResult:
         cut = np.ix_(visible, visible)
         panels = (
             Matrix(
-                f"no mask: {number} looks ahead",
+                f"no mask: {number} to later tokens",
                 truncation_note(len(visible), len(pair.rows.tokens)),
                 labels,
                 labels,
                 matrix(unmasked[pair.layer, pair.head][cut]),
             ),
             Matrix(
-                "masked: 0% looks ahead",
+                "masked: 0% to later tokens",
                 truncation_note(len(visible), len(pair.rows.tokens)),
                 labels,
                 labels,
@@ -729,9 +726,9 @@ def kinds(context: TourContext) -> StepResult:
 def _three_attentions(recording: Recording, number: str) -> tuple[Matrix, ...]:
     """The three attentions of an encoder-decoder, each the mean of its heads."""
     titles = {
-        "encoder self": f"encoder: {number} looks ahead",
-        "decoder self": "decoder: masked, 0% ahead",
-        "cross": "cross: the source",
+        "encoder self": f"encoder: {number} to later tokens",
+        "decoder self": "decoder: 0% to later tokens",
+        "cross": "cross-attention",
     }
     grids = []
     for attention in recording.attention:
@@ -766,8 +763,8 @@ def pizza(context: TourContext) -> StepResult:
     number = fixed(value)
     most = int(np.diagonal(cut).argmax())
     measured_grid = Matrix(
-        f"measured: on average {number} on itself",
-        f"Mean of {attention.pattern.shape[0] * attention.pattern.shape[1]} heads; the rest of "
+        f"measured: mean weight {number} on itself",
+        f"Mean of {attention.pattern.shape[0] * attention.pattern.shape[1]} heads. The rest of "
         "each row goes to special tokens and the full stop.",
         labels,
         labels,
@@ -779,9 +776,8 @@ def pizza(context: TourContext) -> StepResult:
     np.fill_diagonal(note_matrix, 0.35)
     note_matrix[4, 4], note_matrix[4, 3] = 0.7, 0.5
     note_grid = Matrix(
-        "the note: most on itself",
-        "Drawn from the note’s words, which give no numbers: “approximation only”. Hatched: "
-        "it says nothing.",
+        "lecture notes: most on itself",
+        "Drawn from a description without numbers. Hatched: not described.",
         labels,
         labels,
         matrix(note_matrix),
@@ -806,7 +802,7 @@ def read_pizza(context: TourContext) -> tuple[Recording, np.ndarray]:
     tokens = recording.streams[0].tokens
     places = np.flatnonzero(word_mask(recording.streams[0]))
     if [tokens[each].strip().lower() for each in places] != PIZZA.lower().strip(".").split():
-        raise Untestable("This model splits the note’s five words into other tokens.")
+        raise Untestable("This model splits the five words of this sentence into other tokens.")
     return recording, places
 
 
@@ -839,7 +835,7 @@ def stages(context: TourContext) -> StepResult:
     )
     best = int(others[attention_change[others].argmax()])
     if attention_change[best] < SMALLEST_CHANGE:
-        raise Untestable("Attention writes nothing of this word at the others here.")
+        raise Untestable("This word does not change the attention output at the other words.")
     visible = window(len(stream.tokens), (place, best), 11)
     rows = tuple(
         BarRow(
@@ -851,9 +847,9 @@ def stages(context: TourContext) -> StepResult:
         for at in map(int, visible)
     )
     bars = Bars(
-        title=f"“{stream.tokens[place]}” exchanged for another word: what changes in layer {layer}",
+        title=f"Replacing “{stream.tokens[place]}”: relative changes in layer {layer}",
         note=truncation_note(len(rows), len(stream.tokens)),
-        columns=("stage 1: attention writes", "stage 2: the FFN writes"),
+        columns=("stage 1: attention output", "stage 2: FFN output"),
         rows=rows,
         mark=(int(np.flatnonzero(visible == best)[0]), 0),
     )
@@ -906,7 +902,7 @@ def ffn(context: TourContext) -> StepResult:
     layer = sublayers[int(np.argmax(shares))].layer
     activations = context.inside(stream.name, layer, token)
     silent = not np.any(activations.after[activations.before <= 0])
-    summands = "vectors and a bias are" if context.ffn_biases else "sum is"
+    summands = "these vectors plus a bias" if context.ffn_biases else "these vectors"
     n_above, n_units = int((activations.before > 0).sum()), len(activations.before)
     lengths = np.linalg.norm(activations.writes, axis=1)
     best = np.argsort(-lengths, kind="stable")[:MOST_UNITS]
@@ -926,7 +922,7 @@ def ffn(context: TourContext) -> StepResult:
         for at, unit in enumerate(best)
     )
     strongest = Bars(
-        title="Those that write most, and the words they write towards",
+        title="Largest contributions, and the words most similar to them",
         columns=("length",),
         rows=rows,
     )
@@ -934,7 +930,7 @@ def ffn(context: TourContext) -> StepResult:
         "word": stream.tokens[token],
         "units": str(n_units),
         "layer": str(layer),
-        "sum": f"their {summands} what the FFN writes",
+        "sum": f"the sum of {summands} is the FFN’s output",
     }
     address = (("token", str(token)),)
     variant = "" if silent else "smooth"
@@ -946,7 +942,7 @@ def require_ffn(context: TourContext) -> None:
     stream = context.recording.streams[-1]
     token = followed_word(context, stream)
     if not any(each.place == "ffn" for each in residual.sublayers(stream)):
-        raise Untestable("This model does not show what its FFN reads and writes.")
+        raise Untestable("This model does not give the input and output of its FFN.")
     try:
         context.inside(stream.name, 0, token)
     except (ValueError, AttributeError) as error:
@@ -987,7 +983,7 @@ def deep(context: TourContext) -> StepResult:
             ),
         ),
         x_title="layer, from the last one back to the input",
-        y_title="what is left of the gradient",
+        y_title="relative gradient norm",
         log_y=True,
         backwards=True,
     )
@@ -1038,7 +1034,7 @@ def sphere(context: TourContext) -> StepResult:
         for at in map(int, chosen)
         for label, lengths, half_angle, angle in [dials[at]]
     )
-    note = truncation_note(len(chosen_dials), len(dials), "turns")
+    note = truncation_note(len(chosen_dials), len(dials), "rotations")
     panel = Dials(
         title=f"“{stream.tokens[token]}”: grey before, dotted after adding, bold at the end",
         note=(
@@ -1168,7 +1164,7 @@ def before(context: TourContext) -> StepResult:
             ),
         ),
         x_title="words back",
-        y_title="what is left of the gradient",
+        y_title="relative gradient norm",
         log_y=True,
         ticks=ticks,
     )
@@ -1257,7 +1253,7 @@ def waves(context: TourContext) -> StepResult:
     for pair in pairs:
         wave = positions.wave(n, d, pair)
         turns = float(wave.angle[-1]) / (2 * np.pi)
-        turns_label = f"{power(turns, 2)} turns"
+        turns_label = f"{power(turns, 2)} periods"
         name = f"pair {pair}"
         series.append(
             Series(name, numbers(wave.place), numbers(wave.fine_sine), turns_label, main=pair == 0)

@@ -156,7 +156,7 @@ const spoken = (head) =>
 
 // What a head's name is seen by, said as it is written.
 function figure(head) {
-  const value = head.name === "broad" ? head.entropy : head.score;
+  const value = head.name === "diffuse" ? head.entropy : head.score;
   return value === null ? "" : written(value);
 }
 

@@ -122,7 +122,9 @@ def payload(grid: HeadGrid) -> bytes:
 
 def _plain(head: HeadRow) -> dict:
     listed = dict(zip(LISTED, map(_rounded, _listed(head))))
-    if head.name == "broad":  # its score is an entropy and no mean attention: it has its own column
+    if (
+        head.name == "diffuse"
+    ):  # its score is an entropy and no mean attention: it has its own column
         listed["score"] = listed["chance"] = None
     return listed
 

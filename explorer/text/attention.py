@@ -19,23 +19,23 @@ LABELS = {
     "decoder self": "Decoder self-attention",
     "cross": "Cross-attention",
 }
-# Who looks at whom, where that is not simply every token at every token of one text.
+# Which tokens attend to which, where that is not simply every token to every token of one text.
 WHO = {
-    "encoder self": "The source looks at itself: every token at every token.",
+    "encoder self": "Each source token attends to every source token.",
     "decoder self": (
-        "The target looks at itself: each token at itself and at those before it. Later ones are "
-        "not allowed, because when it is written they are not there yet."
+        "Each target token attends to itself and to earlier target tokens. Causal mask: a token "
+        "cannot attend to later tokens."
     ),
     "cross": (
-        "The target looks at the source: each row is a token that the decoder is about to "
-        "produce, each column a token of the source."
+        "The target attends to the source. Each row is a token that the decoder produces, each "
+        "column a token of the source."
     ),
     "self": (
-        "Each token looks at itself and at those before it. Later ones are not allowed, because "
-        "the model learned to say what comes next."
+        "Each token attends to itself and to earlier tokens. Causal mask: a token cannot attend "
+        "to later tokens."
     ),
 }
-WINDOW = " Those before its window are not allowed either."  # added where there is one
+WINDOW = " It cannot attend to tokens before its window either."  # added where there is one
 # The terms of the glossary that each of these lines is about.
 WHO_TERMS = {
     "encoder self": ("encoder",),
@@ -44,27 +44,27 @@ WHO_TERMS = {
     "self": ("decoder", "mask"),
 }
 CLOSED = (
-    "**How a weight is made** cannot be shown here: {} gives its weights, but not the scores, "
-    f"queries and keys that they are made of: {WEIGHTS_ALONE}."
+    "The calculation of a weight cannot be shown here. {} gives its weights, but not their "
+    f"scores, queries and keys: {WEIGHTS_ALONE}."
 )
 
 
 # What a head is and how its picture is read: in Lines no rows are in sight.
 READ = {
     "Lines": (
-        "A head lets every word look at the others. Lines lead from the word that looks (a row of "
-        "the matrix) to the one looked at (a column); a row adds up to 1."
+        "In a head every token attends to the others. A line leads from the query token (a row "
+        "of the matrix) to the key token (a column). Each row sums to 1."
     ),
     "Both": (
-        "A head lets every word look at the others. A row, or a line’s left end, is a word that "
-        "looks; a column, or its right end, one that is looked at; a row adds up to 1."
+        "In a head every token attends to the others. A row, or a line’s left end, is a query "
+        "token. A column, or its right end, is a key token. Each row sums to 1."
     ),
 }
 READ_ROWS = (
-    "A head lets every word look at the others. In its picture each row is one word that looks, "
-    "each column one that is looked at; the weights of a row add up to 1."
+    "In a head every token attends to the others. Each row is a query token, each column a key "
+    "token. Each row sums to 1."
 )
-BESIDE = {"previous": -1, "next": 1, "self": 0}  # tokens from the one that looks, by a head's name
+BESIDE = {"previous": -1, "next": 1, "self": 0}  # key minus query, by a head's name
 
 
 def read_as(view: str) -> str:
@@ -92,10 +92,10 @@ def summary(
     if head.name != head_naming.NO_PATTERN:
         key = link.keys[0] if isinstance(link, Finding) else link.key
         example = BESIDE.get(head.name) == key - link.query or head.name == head_naming.PRONOUN
-        return f"{said} {'For example' if example else 'Beside that'}, {attends} ({given})."
+        return f"{said} {'Example' if example else 'Exception'}: {attends} ({given})."
     return (
-        f"**{attends}** ({given}; no other row gives it more than {link.chance:.2f}). Beyond that "
-        "there is no consistent pattern on this text: see “Why this name?” below."
+        f"**{attends}** ({given}; baseline: at most {link.chance:.2f}). There is no consistent "
+        "pattern on this text."
     )
 
 
@@ -108,37 +108,37 @@ def formula(view: HeadView, scoring: str, typed: bool) -> str:
     row, column = literal(cell.row), literal(cell.column)
     if not cell.allowed:
         return (
-            f"**How a weight is made.** **{row}** (token {cell.query}) may not look at "
+            f"**How this weight is computed.** **{row}** (token {cell.query}) cannot attend to "
             f"**{column}** (token {cell.key}): the weight is 0."
         )
-    who = "A head turns each token into a query q, a key k and a value v. "
+    who = "A head computes a query q, a key k and a value v for each token. "
     pair = f"**{row}** (token {cell.query}) → **{column}** (token {cell.key})"
     if cell.reads:
         who = (
-            "A head turns what the decoder reads into a query q, and each source token, as the "
-            "encoder leaves it, into a key k and a value v. "
+            "A head computes a query q from the decoder’s token, and a key k and a value v from "
+            "each encoded source token. "
         )
         pair = (
             f"row {cell.query} (reads **{literal(cell.reads)}**, "
-            f"{'before' if typed else 'produces'} **{literal(cell.says)}**) looks at **{column}** "
-            f"(token {cell.key})"
+            f"{'before' if typed else 'produces'} **{literal(cell.says)}**) attends to "
+            f"**{column}** (token {cell.key})"
         )
-    alone = " There is nothing else this token may look at." if cell.n_allowed == 1 else ""
+    alone = " This token can attend to no other." if cell.n_allowed == 1 else ""
     small = weight(cell.steps.weight)
     score, exponential, total = softmax_texts(cell.steps.score, cell.steps.log_total, small)
     return (
-        f"**How a weight is made.** {who}The score of a pair is {scoring}; each row of scores "
-        "goes through a softmax, and the weights say how much of each value is taken.  \nLayer "
-        f"{view.head.layer}, head {view.head.head}, {pair}: score {score}, e^{score} = "
-        f"{exponential}, the row’s sum is {total}, so the weight is {exponential} / {total} = "
-        f"**{small}**.{alone}"
+        f"**How this weight is computed.** {who}The score of a pair is {scoring}. A softmax turns "
+        "each row of scores into weights. The head’s output is the weighted mean of the values."
+        f"  \nLayer {view.head.layer}, head {view.head.head}, {pair}: the score is {score}, and "
+        f"exp({score}) = {exponential}. The row’s sum is {total}, so the weight is {exponential} "
+        f"/ {total} = **{small}**.{alone}"
     )
 
 
 def opened(cell: SelectedCell) -> str:
-    """The opened cell in words: who looks at whom, and how much."""
-    looks = "looks at" if cell.reads else "→"
-    return f"**{literal(cell.row)} {looks} {literal(cell.column)}**, {weight(cell.weight)}"
+    """The opened cell in words: which token attends to which, and how much."""
+    verb = "attends to" if cell.reads else "→"
+    return f"**{literal(cell.row)} {verb} {literal(cell.column)}**, {weight(cell.weight)}"
 
 
 def verdicts(checks: tuple[consistency.Check, ...]) -> str:

@@ -58,11 +58,11 @@ HEADLINES: dict[str, Callable[[Finding, Words, Mark], str]] = {
     findings.NEAR_LINK: _link,
     findings.ALIGNED: _link,
     findings.INDUCTION: lambda one, said, mark: (
-        f"{where(one)}: a repeated word attends to what followed it before, as {said[0]} to "
-        f"{said[1]} ({fixed(one.value)})"
+        f"{where(one)}: a repeated word attends to the token after its first occurrence, as "
+        f"{said[0]} to {said[1]} ({fixed(one.value)})"
     ),
     findings.SAME_WORD: lambda one, said, mark: (
-        f"{where(one)}: a repeated word attends to its other places, as {said[0]} does "
+        f"{where(one)}: a repeated word attends to its other occurrences, as {said[0]} does "
         f"({fixed(one.value)})"
     ),
     findings.CROSSED: lambda one, said, mark: (
@@ -84,16 +84,16 @@ HEADLINES: dict[str, Callable[[Finding, Words, Mark], str]] = {
     ),
     findings.CROWD: lambda one, said, mark: crowd(one, mark),
     findings.SETTLED: lambda one, said, mark: (
-        f"The answer {said[0]} comes first from {site(one.site)} on"
+        f"The prediction {said[0]} has rank 1 from {site(one.site)} on"
     ),
     findings.PUSHED: lambda one, said, mark: (
-        f"{_part(one)} pushed the answer {said[0]} most ({signed(one.value)})"
+        f"{_part(one)} makes the largest contribution to {said[0]} ({signed(one.value)})"
     ),
     findings.TURNED: lambda one, said, mark: (
-        f"In {site(one.site)} {said[0]} turned most: by {one.value:.0f}°"
+        f"Largest change of direction: {said[0]}, by {one.value:.0f}° in {site(one.site)}"
     ),
     findings.MOVED: lambda one, said, mark: (
-        f"Attention wrote most into {said[0]}: {percent(one.value)} of what stood there after it"
+        f"{said[0]} receives the largest attention update: {percent(one.value)} of its vector"
     ),
 }
 
@@ -105,7 +105,7 @@ def headline(one: Finding, mark: Mark = marked) -> str:
 
 def _turned_button(one: Finding, said: Words) -> str:
     layer, place, *_ = one.site.split(".")
-    return f"{said[0]} turns most in L{layer} {SHORT.get(place, place)}"
+    return f"Largest change of direction: {said[0]}, L{layer} {SHORT.get(place, place)}"
 
 
 def _link_button(one: Finding, said: Words) -> str:
@@ -117,18 +117,18 @@ BUTTONS: dict[str, Callable[[Finding, Words], str]] = {
     findings.LINK: _link_button,
     findings.NEAR_LINK: _link_button,
     findings.ALIGNED: _link_button,
-    findings.INDUCTION: lambda one, said: "Said before",
-    findings.SAME_WORD: lambda one, said: "Said twice",
+    findings.INDUCTION: lambda one, said: "Induction",
+    findings.SAME_WORD: lambda one, said: "Repeated tokens",
     findings.REGULARITY: lambda one, said: f"L{one.layer} H{one.head} {DOES[one.words[0]][1]}",
     findings.SHORT: lambda one, said: headline(one),
     findings.CROSSED: lambda one, said: f"{said[0]} and {said[1]} cross",
     findings.SAID_BY_TWO: lambda one, said: f"{said[0]}, {said[1]} → {said[2]}",
-    findings.LEFT_OUT: lambda one, said: f"{said[0]} is left out",
+    findings.LEFT_OUT: lambda one, said: f"{said[0]} is not attended to",
     findings.CROWD: lambda one, said: crowd(one).partition("; ")[0],
-    findings.SETTLED: lambda one, said: f"Next: {said[0]}, from {site(one.site)} on",
-    findings.PUSHED: lambda one, said: f"What pushed {said[0]}",
+    findings.SETTLED: lambda one, said: f"Prediction: {said[0]}, from {site(one.site)} on",
+    findings.PUSHED: lambda one, said: f"Contributions to {said[0]}",
     findings.TURNED: _turned_button,
-    findings.MOVED: lambda one, said: f"Most from attention: {said[0]}",
+    findings.MOVED: lambda one, said: f"Largest attention update: {said[0]}",
 }
 
 
@@ -151,9 +151,9 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
     if one.kind in (findings.INDUCTION, findings.SAME_WORD):
         rows = dict(one.counts)["rows"]
         what = (
-            "what followed them the first time"
+            "the token after their first occurrence"
             if one.kind == findings.INDUCTION
-            else "their other places"
+            else "their other occurrences"
         )
         return (
             f"{plural(rows, 'repeated word')} give {what} {value} of their attention on average; "
@@ -171,28 +171,28 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
         )
     if one.kind == findings.LEFT_OUT:
         return (
-            f"No head of layer {one.layer} gives it more than {value} in any row; half of the "
-            f"source’s words get {chance} and more from some row."
+            f"No head of layer {one.layer} gives it more than {value} in any row. Half of the "
+            f"source’s words receive {chance} or more from some row."
         )
     if one.kind in (findings.CROWD, findings.REGULARITY, findings.SHORT):
         return _by_name(one) + more
     if one.kind in (findings.SETTLED, findings.PUSHED):
         return _of_answer(one) + _of_first_piece(said)
     if one.kind == findings.TURNED:
-        return f"The other words turn there by {one.chance:.0f}° on average."
-    return f"On average over the layers; {percent(one.chance)} at the other words."
+        return f"The other words rotate by {one.chance:.0f}° there, on average."
+    return f"This is a mean over the layers. The other words have {percent(one.chance)}."
 
 
 def _of_answer(one: Finding) -> str:
     """What speaks for a finding about what the model predicts."""
     if one.kind == findings.PUSHED:
         return (
-            f"It added {signed(one.value)} to the word’s logit; heads and feed-forward networks "
-            f"add or take {fixed(one.chance)} on average."
+            f"It adds {signed(one.value)} to the word’s logit. The mean size of a contribution is "
+            f"{fixed(one.chance)}."
         )
     return (
-        f"That is place {int(one.value) + 1} of {dict(one.counts)['sites']} on the way; at the "
-        f"other tokens the answer comes first from place {fixed(one.chance + 1, 1)} on average."
+        f"That is state {int(one.value) + 1} of {dict(one.counts)['sites']}. At the other tokens "
+        f"the prediction has rank 1 from state {fixed(one.chance + 1, 1)} on average."
     )
 
 

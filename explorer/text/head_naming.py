@@ -10,9 +10,9 @@ from explorer.text.markdown_escape import literal
 # Why a pattern is not the name, after "because it is".
 SAID_AGAINST = {
     head_naming.WEAK: "too weak",
-    head_naming.FEW_ROWS: "seen in too few rows",
-    head_naming.FEW_TOKENS: "shown by too few different tokens",
-    head_naming.LUCK: "no more than luck may give",
+    head_naming.FEW_ROWS: "true of too few rows",
+    head_naming.FEW_TOKENS: "true of too few different tokens",
+    head_naming.LUCK: "not significant",
 }
 
 
@@ -27,14 +27,14 @@ PRONOUNS = (
 def summary(head: head_naming.Head, meanings: dict[str, str]) -> str:
     """The head's name, what it means, and what speaks for it."""
     meaning = meanings[head.name].rstrip(".")
-    if head.name == "broad":
-        return f"**broad.** {meaning}: {head.entropy:.0%} of an even row’s entropy on average."
+    if head.name == "diffuse":
+        return f"**diffuse.** {meaning}. Its mean normalised entropy is {head.entropy:.2f}."
     if head.name == head_naming.PRONOUN:
         return (
             f"**{head.name}.** {head_naming.FINDS_NOUN} In {head.n_matches} of "
             f"{head.n_queries} test "
             "sentences the noun gets the largest weight of all words. It gets "
-            f"{head.score:.0%} on average, where the other words give it {head.chance:.0%}."
+            f"{head.score:.0%} on average. The other words give it {head.chance:.0%}."
         )
     if not head.n_queries:
         return f"**{head.name}.** {meaning}.{closest(head)}"
@@ -42,9 +42,9 @@ def summary(head: head_naming.Head, meanings: dict[str, str]) -> str:
         f" ({shares_of(head)})" if head.name == head_naming.SINK and len(head.shares) > 1 else ""
     )
     return (
-        f"**{head.name}.** {meaning}. {head.score:.0%} of the attention on average{shares}, where "
-        f"an even row would give {head.chance:.1%}; shown by {head.n_matches} of {head.n_queries} "
-        "tokens."
+        f"**{head.name}.** {meaning}. It gives this {head.score:.0%} of its attention on "
+        f"average{shares}. Uniform attention would give {head.chance:.1%}. The pattern holds for "
+        f"{head.n_matches} of {head.n_queries} tokens."
     )
 
 
@@ -59,8 +59,8 @@ def shares_of(head: head_naming.Head) -> str:
 def figures(head: head_naming.Head) -> str:
     """What is measured of every head, in a line."""
     if isnan(head.entropy):
-        return "Every token here has only one token to look at."
-    told = [f"Entropy {head.entropy:.2f} of an even row’s"]
+        return "Every token here can attend to only one token."
+    told = [f"Normalised entropy {head.entropy:.2f}"]
     if not isnan(head.distance):
         told.append(f"mean distance {head.distance:.1f} tokens, without sinks")
     if head.shares:
@@ -69,13 +69,13 @@ def figures(head: head_naming.Head) -> str:
 
 
 def closest(head: head_naming.Head) -> str:
-    """For a head without a name: the habit it comes nearest to, and what speaks against it."""
+    """For a head without a name: the pattern it comes nearest to, and why that is not its name."""
     near = max(head.relations, key=lambda one: one.lift, default=None)
     if head.name != head_naming.NO_PATTERN or near is None or near.lift <= 0:
         return ""
     return (
-        f" The nearest is “{near.name}”: {near.score:.0%} of the attention, where an even row "
-        f"would give {near.chance:.1%}; not its name, because it is {SAID_AGAINST[near.against]}."
+        f" The nearest pattern is “{near.name}” with {near.score:.0%} of the attention. Uniform "
+        f"attention would give {near.chance:.1%}. The pattern is {SAID_AGAINST[near.against]}."
     )
 
 
@@ -89,7 +89,7 @@ def table(head: head_naming.Head) -> str:
         for one in sorted(head.relations, key=lambda one: -one.lift)
     ]
     top = (
-        "| pattern | score | chance | lift | shown by | names the head? "
+        "| pattern | score | baseline | lift | holds for | label of the head? "
         "|\n|---|--:|--:|--:|--:|---|"
     )
     return "\n".join([top, *rows]) if rows else ""
@@ -106,27 +106,24 @@ def _verdict(head: head_naming.Head, one: head_naming.Relation) -> str:
 def rule(across: bool) -> str:
     """The rule that makes names."""
     near = (
-        f" Near its place, along the diagonals, is within {head_naming.NEAR:.0%} of the source’s "
-        "length, or half a token; the last row, which produces what follows the target, is left "
-        "out there."
+        f" A diagonal includes positions within {head_naming.NEAR:.0%} of the source’s length, or "
+        "half a token. Its last row, which follows the target, is left out."
         if across
         else ""
     )
     return (
-        "Score: mean attention along the pattern, over the tokens that can show it. Chance: the "
-        "same for an even row. Lift = (score − chance) / (1 − chance). A head is named after the "
-        "pattern of highest lift, where three things hold: the lift is at least "
-        f"{head_naming.MIN_LIFT}; "
-        f"more than half of the tokens reach it too, among them {head_naming.FEWEST_ROWS} "
-        "different ones; and of heads that look at one random token a row, fewer than "
-        f"{head_naming.MAX_P_VALUE:.0%} "
-        "would show as much. A head is a sink where it gives the first and the special tokens "
-        f"{head_naming.SINK_RATIO} times what an even row gives, and the heads that rest on "
-        "one token choose these more often than luck would have it (in fewer than "
-        f"{head_naming.SINK_MAX_P_VALUE:.1%} of "
-        f"cases); under a lift of {head_naming.MIN_LIFT} that name comes after all others. "
-        f"“Broad”: an entropy of at least {head_naming.BROAD_ENTROPY} of an even "
-        f"row’s.{near}{'' if across else PRONOUNS}"
+        "Score: mean attention along the pattern, over the tokens where it can occur. Baseline: "
+        "the score of uniform attention. Lift = (score − baseline) / (1 − baseline). A head gets "
+        "the label of the pattern with the highest lift if three conditions hold. The lift is at "
+        f"least {head_naming.MIN_LIFT}. More than half of the tokens reach that lift, "
+        f"{head_naming.FEWEST_ROWS} different ones among them. A head that attends to one random "
+        f"token per row reaches it with a probability under {head_naming.MAX_P_VALUE:.0%}. A sink "
+        f"gives the first and the special tokens {head_naming.SINK_RATIO} times what uniform "
+        "attention gives. The heads that attend mainly to one token must also choose these tokens "
+        f"more often than chance (p < {head_naming.SINK_MAX_P_VALUE:.1%}). Under a lift of "
+        f"{head_naming.MIN_LIFT} that label has the lowest priority. A diffuse head has a "
+        f"normalised entropy of at least {head_naming.BROAD_ENTROPY}."
+        f"{near}{'' if across else PRONOUNS}"
     )
 
 

@@ -35,13 +35,12 @@ def sheet(asked: Sequence[Question], text: str, model: str, fingerprint: str) ->
     )
     answers = "".join(f"<li>{_answer(one)}</li>" for one in asked)
     about = (
-        f"Model {model}, weights {fingerprint}. Computed by Headlight; every number is of this "
-        "sentence."
+        f"Model {model}, weights {fingerprint}. Headlight computed every number on this sentence."
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Questions · Headlight</title>'
-        f"<style>{STYLE}</style></head><body><h1>What does the model do with this sentence?</h1>"
+        f"<style>{STYLE}</style></head><body><h1>Questions on one sentence</h1>"
         f'<blockquote dir="auto">{_text(text)}</blockquote><p class="about">{_text(about)}</p>'
         f"<ol>{questions}</ol><h2>Answers</h2><ol>{answers}</ol></body></html>"
     )

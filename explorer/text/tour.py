@@ -71,8 +71,8 @@ def more(step: TourStep, seen: TourContext) -> str:
         norm=seen.norm,
         matrices=matrices,
         ffn=ffn_formula(seen.gate, seen.ffn_biases),
-        unit="A unit and its gate decide" if seen.gate else "A unit's row of W₁ decides",
-        turned="Rotary positions then turn q and k by their places. "
+        unit="A unit and its gate determine" if seen.gate else "A unit’s row of W₁ determines",
+        turned="Rotary positions then rotate q and k by their positions. "
         if seen.has_rotary_positions
         else "",
         turns="three times, by its own text, by the source and by the FFN"
