@@ -19,7 +19,6 @@ from explorer.html_export import (
     anatomy,
     comparison,
     heads,
-    logit_lens,
     matrix_pages,
     paths,
 )
@@ -38,7 +37,6 @@ VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "heads": heads.heads,
     "findings": heads.findings,
     "anatomy": anatomy.anatomy,
-    "lens": logit_lens.lens,
     "alignment": alignment.alignment,
     "paths": paths.paths,
     "comparison": comparison.comparison,
@@ -50,7 +48,6 @@ CHOICES = {
     "heads": ("attention", "layer", "head", "token", "view"),
     "findings": ("attention", "layer", "head", "token", "view"),
     "anatomy": ("attention", "layer", "head", "token", "anatomy_cell"),
-    "lens": ("token", "site", "lens"),
     "alignment": ("cross", "step"),
     "paths": ("stream", "token", "stage", "trails", "frame", "specials", "length"),
     "comparison": ("attention", "other_of", "other_to", "other_tone", "other_pair"),

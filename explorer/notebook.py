@@ -93,7 +93,7 @@ def anatomy(text: str | Recording, model: str = "encoder", **choices: Any) -> No
 
 def lens(text: str | Recording, model: str = "decoder", **choices: Any) -> NotebookView:
     """What the model would say at every layer."""
-    return show(text, "lens", model, **choices)
+    return show(text, "logit_lens.lens", model, **choices)
 
 
 def alignment(text: str | Recording, model: str = "translator", **choices: Any) -> NotebookView:

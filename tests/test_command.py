@@ -77,7 +77,7 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["page", TEXT, "-o", "x.html", "-c", "layer=77"], "layer is '77'"),
         (["page", TEXT, "-o", "x.html", "-c", "model=decoder"], "--help"),
         (["page", TEXT, "-o", "x.html", "--view", "comparison"], "with --other, or"),
-        (["page", TEXT, "-o", "x.html", "--view", "lens", "--other", "copy"], "of one recording"),
+        (["page", TEXT, "-o", "x.html", "--view", "heads", "--other", "copy"], "of one recording"),
         (["page", TEXT, "-o", "x.html", "--view", "comparison", "--other", "me"], "no model 'me'"),
         (["page", TEXT, "-o", "x.html", "--view", "paths", "--other", "twin-pre"], "one model"),
         *(
@@ -107,7 +107,7 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
             ["page", TEXT, "-o", "x.html", "--choose", "lyer=1"],
             "the view heads has no choice 'lyer'; it has attention, layer, head, token, view",
         ),
-        (["page", TEXT, "-o", "x.html", "--view", "lens", "-c", "head=1"], "no choice 'head'"),
+        (["page", TEXT, "-o", "x.html", "--view", "paths", "-c", "head=1"], "no choice 'head'"),
         *(
             (["app", "--port", port], "a port is a whole number from 1 to 65535")
             for port in ("99999", "0", "-1")

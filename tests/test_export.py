@@ -46,7 +46,7 @@ def test_the_code_of_a_file_is_whole_and_asks_for_no_other_file() -> None:
         assert not re.search(r'from\s*"\.|import\s*"\.', code), name
         for needed in re.findall(r'^(?:import|export|\}).*?"(headlight/[^"]+)"', code, re.M):
             assert needed in made, f"{name} needs {needed}"
-    for component in ("logit_lens", "translation", "paths", "anatomy", "comparison"):
+    for component in ("translation", "paths", "anatomy", "comparison"):
         assert f"headlight/{component}.js" in import_map([component])["imports"]
     with pytest.raises(ValueError, match="no component 'nothing'"):
         import_map(["nothing"])

@@ -207,11 +207,11 @@ def test_every_other_view_in_a_file(
     assert told.endswith(say_weight(weight))
     assert page.locator("[data-part=anatomy]").nth(1).locator("canvas").count() > 2
 
-    page = alone(export.page(recording, "lens", model=encoder)).page
-    page.get_by_role("button", name="Rank", exact=True).click()
-    way = page.locator("[data-part=logit_lens]").nth(1)
-    way.locator("button").first.click()
-    assert way.locator("button").first.get_attribute("aria-pressed") == "true"
+    page = alone(export.page(recording, "logit_lens.lens", model=encoder)).page
+    cells = page.locator("[data-part=panel] .cells")
+    cells.focus()
+    page.keyboard.press("ArrowUp")
+    assert recording.streams[0].tokens[1] in page.locator("[data-part=panel] .tip").inner_text()
 
     translator = read_once("translator")
     said = translator.record("The red car is new. </script><script>")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import csv
+import json
 from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 from driver import MARKS, Visitor
-from lens_oracle import full_pass
 from tolerances import PASSED
 
 from explorer.analysis import logit_lens
+from explorer.analysis.formatting import tenths
 from explorer.state import cache, models
 from models import edits
-
-KINDS = ["small_handle", "small_decoder", "small_translator"]
-
 
 # ---- journeys ----------------------------------------------------------------
 
@@ -38,8 +37,7 @@ def visited(visitor: Visitor, **asked: str) -> Visitor:
     visitor.page.goto(
         f"{visitor.server}/predict?{urlencode({'tab': 'lens', 'model': 'decoder', **asked})}"
     )
-    visitor.page.wait_for_selector(".lens.way[data-token]")
-    visitor.page.wait_for_selector(".lens .say[aria-selected=true]")
+    visitor.page.wait_for_selector(".panel .pane .cells")
     at_rest(visitor)
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = visitor.wrong()
@@ -50,86 +48,46 @@ def at_rest(visitor: Visitor) -> None:
     visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
 
 
-def cell_at(visitor: Visitor, site: int, token: int):
-    return visitor.page.locator(
-        f".lens .row[aria-rowindex='{site + 2}'] .say[aria-colindex='{token + 2}']"
-    )
+def tip(visitor: Visitor) -> str:
+    return visitor.page.locator(".panel .tip").first.inner_text()
 
 
-def held(visitor: Visitor) -> str:
-    return visitor.page.locator(".lens .say[aria-selected=true]").get_attribute("aria-label")
+def press(visitor: Visitor, site: int, token: int) -> None:
+    """Press a cell of the lens that is in sight."""
+    cells = visitor.page.locator(".panel .cells").first
+    box, (rows, n) = cells.bounding_box(), json.loads(cells.get_attribute("data-cells"))[:2]
+    at = {"x": (token + 0.5) * box["width"] / n, "y": (site + 0.5) * box["height"] / rows}
+    cells.click(position=at)
 
 
 @journey
-def test_a_cell_is_read_by_pointing_and_held_by_a_click_and_the_link_opens_it_again(
+def test_a_cell_is_pressed_read_with_arrow_keys_and_opened_again_by_its_link(
     visitor: Visitor, browser, server: str
 ) -> None:
     text = "The cat sat on the old mat"
     visited(visitor, text=text)
     recording = cache.record("decoder", text)
     found, tokens = cache.lens(recording, "decoder"), recording.streams[0].tokens
-    shown = visitor.page.locator(".lens .row.last .say b").all_inner_texts()
-    assert shown == models.labels(
-        "decoder", full_pass(models.handle("decoder"), recording).argmax(-1).tolist()
-    ), "the last row is what the model says"
-    cell_at(visitor, 4, 3).hover()
-    says = visitor.page.locator(".lens .says").inner_text()
-    cell = logit_lens.cell(found, 4, 3)
-    best = models.labels("decoder", cell.ids[:1])[0]
-    assert says.startswith(f"After the attention of layer 1, at {tokens[3]} (token 3): {best}")
-    assert (
-        f"rank {cell.rank + 1:,}, " in says
-        and f"{cell.probabilities[0]:.4f}" in says
-        and f"{cell.kl:.2f} nats" in says
-    )
-    cell_at(visitor, 4, 3).click()
-    visitor.page.wait_for_url("**site=1.attn.normed**")
-    visitor.page.wait_for_url("**token=3**")
+    page = visitor.page
+    press(visitor, 4, 3)
+    page.wait_for_url("**site=1.attn.normed**")
+    page.wait_for_url("**token=3**")
+    title = f"After the attention of layer 1, at “{tokens[3]}” (token 3)"
+    page.wait_for_selector(f".panel text:has-text('{title}')")
     at_rest(visitor)
-    visitor.page.wait_for_selector(".lens.way tr.on button[data-at='4']")
-    assert held(visitor).startswith(f"After the attention of layer 1, token 3, {tokens[3]}")
-    other = visited(Visitor(browser, server), text=text, site="1.attn.normed", token="3")
-    assert held(other) == held(visitor)
-    assert (
-        other.page.locator(".lens.way tr.on").inner_text()
-        == visitor.page.locator(".lens.way tr.on").inner_text()
-    )
-    assert (
-        other.page.locator(".lens .says")
-        .inner_text()
-        .startswith(f"After the attention of layer 1, at {tokens[3]} (token 3): {best}")
-    )
+    page.locator(".panel .cells").first.focus()
+    page.keyboard.press("ArrowUp")
+    word = models.labels("decoder", found.top_ids[3, 3, :1])[0]
+    p = tenths(float(np.exp(found.top_logprobs[3, 3, 0])))
+    assert tip(visitor) == f"{logit_lens.site_name(found.sites[3])}, “{tokens[3]}”: “{word}” {p}"
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**site={found.sites[3]}**")
+    at_rest(visitor)
+    page.wait_for_selector(".panel .cells:focus")  # for the next key
+    finding = page.locator(".panel .finding").first.inner_text()
+    other = visited(Visitor(browser, server), text=text, site=found.sites[3], token="3")
+    assert other.page.locator(".panel .finding").first.inner_text() == finding
     other.leave()
-
-
-@journey
-def test_arrow_keys_read_the_table_and_enter_holds_a_cell(visitor: Visitor) -> None:
-    text = "The cat sat on the old mat"
-    visited(visitor, text=text)
-    last_site, last = (
-        len(sent_sites(text)) - 1,
-        len(cache.record("decoder", text).streams[0].tokens) - 1,
-    )
-    visitor.page.locator(".lens .say[tabindex='0']").focus()
-    for key in ("ArrowUp", "ArrowUp", "ArrowLeft"):
-        visitor.page.keyboard.press(key)
-    assert f"(token {last - 1})" in visitor.page.locator(".lens .says").inner_text()
-    visitor.page.keyboard.press("Enter")
-    visitor.page.wait_for_url(f"**token={last - 1}**")
-    visitor.page.wait_for_selector(f".lens.way tr.on button[data-at='{last_site - 2}']")
-    at_rest(visitor)
-    focused = visitor.page.evaluate(
-        "() => { let a = document.activeElement; while (a?.shadowRoot) a = "
-        "a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }"
-    )
-    assert focused == held(visitor), "the table keeps the focus"
-    visitor.page.keyboard.press("Home")
-    assert "(token 0)" in visitor.page.locator(".lens .says").inner_text()
-    assert visitor.page.locator(".lens .say[tabindex='0']").count() == 1
-
-
-def sent_sites(text: str) -> tuple[str, ...]:
-    return cache.lens(cache.record("decoder", text), "decoder").sites
 
 
 @journey
@@ -141,32 +99,30 @@ def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str, 
     page = visitor.page
     assert len(cache.record("decoder", SIXTY).streams[0].tokens) >= 55
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth")
-    scroll = page.locator(".lens .scroll")
-    assert scroll.evaluate("e => e.scrollWidth > 2 * e.clientWidth")
-    assert (
-        page.locator(".lens .say b").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
-        >= 14
-    )
+    pane = page.locator(".panel .pane")
+    assert pane.evaluate("e => e.scrollWidth > 2 * e.clientWidth")
+    words = pane.locator(".body text")
+    assert words.first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)") >= 12
 
-    def in_sight(selector: str) -> bool:
-        return scroll.evaluate(
-            """(e, selector) => {
-            const [side, one] = [".name", selector].map(
-              (each) => e.querySelector(each).getBoundingClientRect());
+    def column_in_sight(token: int) -> bool:
+        return pane.evaluate(
+            """(e, token) => {
+            const cells = e.querySelector(".cells").getBoundingClientRect();
+            const names = e.querySelector(".names").getBoundingClientRect();
+            const n = JSON.parse(e.querySelector(".cells").dataset.cells)[1];
+            const left = cells.left + (token * cells.width) / n;
             const { right } = e.getBoundingClientRect();
-            return one.left >= side.right - 1 && one.right <= right + 1; }""",
-            selector,
+            return left >= names.right - 1 && left + cells.width / n <= right + 1; }""",
+            token,
         )
 
-    assert in_sight(".say[aria-selected=true]") and in_sight(".head.on"), (
-        "the column that is held is in sight"
-    )
-    page.locator(".lens .say[tabindex='0']").focus()
+    assert column_in_sight(40), "the selected column is in sight"
+    page.locator(".panel .cells").first.focus()
     for _ in range(14):
         page.keyboard.press("ArrowRight")
-    assert in_sight(".say:focus"), "the keys bring their column into sight"
-    left = page.locator(".lens .row .name").first.bounding_box()["x"]
-    assert abs(left - scroll.bounding_box()["x"]) < 3, "the heads of the rows stay"
+    assert column_in_sight(54), "the keys bring their column into sight"
+    left = pane.locator(".names").bounding_box()["x"]
+    assert abs(left - pane.bounding_box()["x"]) < 3, "the names of the rows stay"
     assert not visitor.errors
     visitor.leave()
 
@@ -208,17 +164,13 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     text = "The red fox saw a small bird"
     visited(visitor, model="encoder", text=text)
     page = visitor.page
-    before = page.locator(".lens .row.last .say b").all_inner_texts()
-    hidden = page.locator(".lens .head .reads").all_inner_texts().index("[MASK]")
-    cell_at(visitor, 5, 2).click()
+    at = lambda: json.loads(page.locator(".panel .cells").first.get_attribute("data-cells"))[3]
+    hidden = at()
+    press(visitor, 5, 2)
     page.wait_for_url("**token=2**")
-    page.wait_for_selector(".lens.way h4:has-text('(token 2)')")
+    page.wait_for_selector(".panel text:has-text('(token 2)')")
     at_rest(visitor)
-    assert (
-        page.locator(".lens .head .reads").all_inner_texts().index("[MASK]") == hidden
-        and f"hidden={hidden}" in page.url
-    )
-    assert page.locator(".lens .row.last .say b").all_inner_texts() == before
+    assert f"hidden={hidden}" in page.url and at() == 2
 
     def download(what: str) -> list[list[str]]:
         lines = visitor.export(f"{what} as CSV").read_text("utf-8").splitlines()
@@ -226,7 +178,7 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
 
     recording = cache.record("encoder", text, (edits.HideToken(hidden),))
     found = cache.lens(recording, "encoder")
-    rows = download("Every number of the lens")
+    rows = download("Logit lens")
     assert len(rows) == 1 + found.rank.size and float(rows[1][6]) == found.kl[0, 0]
     page.get_by_role("tab", name="Attribution").click()
     page.wait_for_url("**tab=attribution**")
@@ -237,19 +189,3 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
         float(rows[-2][-2]) == pytest.approx(taken.logit, abs=PASSED)
         and len(rows) == len(taken.parts) + 3
     )
-
-
-@journey
-def test_a_shorter_text_is_drawn_without_the_cell_of_the_longer_one(visitor: Visitor) -> None:
-    tokens = cache.record("decoder", SIXTY).streams[0].tokens
-    visited(visitor, text=SIXTY, token=f"{len(tokens) - 1}")
-    field = visitor.page.locator(".sentence textarea")
-    for text in ("The old dog slept.", "Hi"):
-        field.fill(text)
-        field.press("Enter")
-        n = len(cache.record("decoder", text).streams[0].tokens)
-        grid = visitor.page.locator(f".lens .table[aria-colcount='{n + 1}']")
-        grid.locator(".say[aria-selected=true]").wait_for()
-        at_rest(visitor)
-        assert visitor.page.locator(".lens .says").inner_text()
-        assert not visitor.wrong()

@@ -22,13 +22,6 @@ def test_the_slowest_pair_is_not_said_to_tell_what_it_cannot() -> None:
     assert f"over these 512 positions it turns by {turn:.2g}" in told or f"{turn:.3g}°" in told
 
 
-@pytest.mark.slow
-def test_a_special_token_of_the_encoder_is_asked_for_no_word() -> None:
-    app = opened("lens", model="encoder", text=TEXT, token="0")
-    told = said(app) + "\n".join(each.value for each in app.caption)
-    assert "no word was ever asked for there" in told
-
-
 def test_the_least_possible_count_is_not_sold_as_few() -> None:
     assert embeddings.splits(1, 10, 6) == (
         "Of the 9 other ways to deal these 6 words into two such groups none sets the texts this "

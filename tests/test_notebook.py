@@ -84,7 +84,7 @@ def test_what_the_kernel_made_is_drawn_in_the_notebook(
     assert heads.locator("[data-part=heads] canvas").count()
     told = anatomy.locator("h2").first.inner_text()
     assert told.startswith("Query it (") and " gives key animal (" in told and "0.72" in told
-    assert lens.locator("[data-part=logit_lens]").first.get_by_text("sister").count()
+    assert lens.locator("[data-part=panel]").first.get_by_text("sister").count()
     assert alignment.locator("[data-part=translation]").get_by_text("voiture").count()
     assert comparison.locator("h3").inner_text().startswith("L")
     comparison.locator("[data-part=comparison] .cell").nth(9).click()

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 from app_harness import page_at
 from conftest import HOSTILE, on_page, read_once
+from lens_oracle import lens_of
 from streamlit.testing.v1 import AppTest
-from tolerances import PASSED, STORED, SUMMED
+from tolerances import PASSED, STORED, SUMMED, TINY
 
 import headlight
-from explorer.analysis import head_naming, soft_lookup, summaries
-from explorer.analysis.formatting import fixed, percent
+from explorer.analysis import head_naming, logit_lens, soft_lookup, summaries
+from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.spec import Panel
@@ -28,6 +29,7 @@ from explorer.state.cache import Run
 from explorer.text import templates
 from models import edits
 from models.example_texts import DEFAULT_TEXT
+from models.results import softmax
 
 TEXT = "the cat sat on the mat"
 MODELS = ("encoder", "decoder", "translator")
@@ -76,7 +78,9 @@ def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
             continue
         header, _ = codec.decode(panel.encode())
         assert header["title"] and header["finding"].strip() and header["figures"]
-        assert not [each for each in texts_of(header) if "{" in each and "{" not in text]
+        assert not [
+            each for each in texts_of(header) if "{" not in text and re.search(r"\{\w+\}", each)
+        ]
         assert any(f"model {model}" in line for line in panel.caption)
         assert all(len(set(map(len, [*panel.table.values()]))) == 1 for _ in [0])
         for sentence in (panel.finding, *panel.details):
@@ -296,6 +300,65 @@ def test_outputs_of_heads_are_the_models() -> None:
     np.testing.assert_allclose(shares.values.sum(axis=1), 1, atol=SUMMED)
 
 
+# ---- the logit lens ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
+    run = Run(model, TEXT, (edits.HideToken(2),) if model == "encoder" else ())
+    recording, handle = run.recording(), read_once(model)
+    found = lens_of(handle, recording)
+    n, last = len(recording.streams[-1].tokens), len(found.sites) - 1
+    actual = logit_lens.target_ids(recording, handle.record(TEXT))
+    site, shape = found.sites[2], (last + 1, n)
+    for measure, values in (
+        ("Top word", 100 * np.exp(found.top_logprobs[..., 0])),
+        ("Answer", 100 * np.exp(found.logprob)),
+        ("Rank", found.rank + 1),
+        ("KL", found.kl),
+    ):
+        matrix, bars = every()["logit_lens.lens"](run, token=2, site=site, measure=measure).figures
+        np.testing.assert_allclose(matrix.values[: last + 1], values, rtol=STORED, atol=TINY)
+        words = handle.labels(found.top_ids[..., 0].ravel())
+        assert list(matrix.words[: len(words)]) == words and matrix.marks == ((2, 2, ""),)
+        assert (matrix.bold[: last + 1] == (found.top_ids[..., 0] == found.final_id)).all()
+        named = [at for at, word in enumerate(matrix.words[len(words) :]) if word]
+        assert named == np.flatnonzero(actual >= 0).tolist()
+        assert matrix.keys[2] == site and np.isnan(matrix.values[last + 1 :]).all()
+        assert matrix.values[: last + 1].shape == shape
+        assert [row.label for row in bars.rows[:-1]] == handle.labels(found.top_ids[2, 2])
+        assert sum(row.values[0] for row in bars.rows) == pytest.approx(1)
+    chart, table = every()["logit_lens.development"](run, token=2, site=site).figures
+    np.testing.assert_allclose(chart.series[0].y, 100 * np.exp(found.logprob[:, 2]), rtol=STORED)
+    assert [row[3] for row in table.rows] == [f"{rank + 1:,}" for rank in found.rank[:, 2]]
+    assert table.keys[table.selected] == (site,)
+
+
+def test_the_lens_says_what_is_predicted_and_how_likely_the_actual_word_is() -> None:
+    panel = every()["logit_lens.lens"](Run("decoder", TEXT), token=2)
+    recording, handle = panel.run.recording(), read_once("decoder")
+    p = softmax(handle.logits(recording, "decoder", 2))
+    following = int(recording.streams[0].ids[3])
+    answer, actual = handle.labels([int(p.argmax()), following])
+    for part in (answer, tenths(float(p.max())), actual, tenths(float(p[following]))):
+        assert part in panel.finding
+    assert f"rank {int((p > p[following]).sum()) + 1:,}." in panel.finding
+    wrong = {"site": "9.ffn.normed"}, {"token": 99}, {"measure": "?"}
+    for choices, problem in zip(wrong, ("no site", "no token 99", "it can be")):
+        with pytest.raises(ValueError, match=problem):
+            every()["logit_lens.lens"](Run("decoder", TEXT), **choices)
+    special = every()["logit_lens.lens"](Run("encoder", TEXT), token=0)
+    assert any("“[CLS]” is a special token" in line for line in special.details)
+    with pytest.raises(ValueError, match="predicts no words"):
+        every()["logit_lens.lens"](Run("minilm", TEXT))
+
+
+def test_a_long_lens_stays_light() -> None:
+    text = ("the cat saw a dog near the old house and " * 60).strip()
+    panel = every()["logit_lens.lens"](Run("decoder", text))
+    assert len(panel.figures[0].columns) == 512 and len(panel.encode()) < 400_000
+
+
 # ---- the page ------------------------------------------------------------------------------------
 
 
@@ -325,6 +388,18 @@ def test_the_aggregated_tab_shows_the_selected_query(kind: str) -> None:
     first, *_ = panels_on(page_at("aggregated", sum_what=kind, token="3", text=TEXT))
     assert kind == "Writes" or first["figures"][0]["marks"][0][0] == 3
     assert panels_on(page_at("aggregated", sum_what="?", sum_layer="99", token="x"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_the_lens_tab_shows_the_selected_cell_of_a_hostile_text(model: str) -> None:
+    site = "0.ffn.normed"
+    choices = {"model": model, "lens": "Rank", "site": site, "token": "1", "hidden": "none"}
+    first, second = panels_on(page_at("lens", text=HOSTILE["script"], **choices))
+    (mark,) = first["figures"][0]["marks"]
+    assert mark[1] == 1 and first["figures"][0]["keys"][mark[0]] == site
+    assert second["figures"][1]["selected"] == mark[0]
+    assert panels_on(page_at("lens", model=model, token="999", site="<b>", lens="?"))
 
 
 @pytest.mark.browser

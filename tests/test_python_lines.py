@@ -159,7 +159,6 @@ BESIDE = {
         {"text": "The red fox saw a small bird. The red fox saw a small bird."},
         1,
     ),
-    "nothing hidden": ("lens", {"hidden": "none", "token": "3"}, 1),
     "a next token": ("word", {"model": "decoder", "token": "3"}, 1),
     "a draft": (
         "generate",
@@ -167,7 +166,6 @@ BESIDE = {
         3,
     ),
     "a text without room": ("generate", {"model": "grammar", "text": "The cat. " * 50}, 1),
-    "what a translator says": ("lens", {"target": "La voiture.", **TRANSLATED}, 1),
     "beams": ("translation", {"beams": "4", "beam": "3", "cross": "1.2", **TRANSLATED}, 4),
     "a translation drawn": (
         "translation",

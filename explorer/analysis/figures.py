@@ -36,8 +36,11 @@ class Figure:
 class Matrix(Figure):
     """A matrix: values (row, column) from `low` to `high`, NaN for a cell that does not exist.
 
-    Colours run from -high to high where `signed`. marks: (row, column, text), framed. sides: what
-    rows and columns are. missing: why a cell does not exist. digits: decimals of the values.
+    Colours run from -high to high where `signed`, on a logarithmic scale where `log`. marks: (row,
+    column, text), framed. sides: what rows and columns are. missing: why a cell does not exist.
+    digits: decimals of the values. unit: what follows them. words: a word for each cell, row by
+    row; bold: (row, column), 1 where it stands out. keys: what a press on a row sets, its number
+    where left out.
     """
 
     rows: tuple[str, ...] = ()
@@ -50,6 +53,11 @@ class Matrix(Figure):
     sides: tuple[str, str] = ("", "")
     missing: str = ""
     digits: int = 2
+    unit: str = ""
+    log: bool = False
+    words: tuple[str, ...] = ()
+    bold: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import head_naming, residual, word_classes, words
+from explorer.analysis import head_naming, logit_lens, residual, word_classes, words
 from explorer.analysis.attention import axes
 from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import is_word
@@ -948,7 +948,7 @@ def answer_findings(answer: StreamPrediction) -> list[Finding]:
 
 
 def _settled(answer: StreamPrediction, lens: Lens) -> list[Finding]:
-    settled_sites = _settled_sites(lens.rank)
+    settled_sites = logit_lens.settled_sites(lens.rank)
     others = np.delete(settled_sites, answer.token)
     at = int(settled_sites[answer.token])
     if at == len(lens.sites):
@@ -967,12 +967,6 @@ def _settled(answer: StreamPrediction, lens: Lens) -> list[Finding]:
             address=(("token", str(answer.token)),),
         )
     ]
-
-
-def _settled_sites(rank: np.ndarray) -> np.ndarray:
-    """The first site from which on the final answer stays first, (token); rank (site, token)."""
-    wrong = rank[::-1] > 0
-    return len(rank) - np.where(wrong.any(axis=0), wrong.argmax(axis=0), len(rank))
 
 
 def _largest_push(answer: StreamPrediction, attribution: Attribution) -> list[Finding]:

@@ -85,6 +85,14 @@ def percent(value: float) -> str:
     return (f"{value:.1%}" if abs(value) < 0.0995 else f"{value:.0%}").replace("-", MINUS)
 
 
+def tenths(value: float) -> str:
+    """A probability in per cent with one decimal. What is neither nothing nor all is never said to
+    be."""
+    if 0 < value < 0.0005:
+        return "< 0.1%"
+    return "> 99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
+
+
 def plural(count: float | str, noun: str, several: str = "") -> str:
     """A count, or a number as it is written, with its noun: "1 nat", "2 nats", "1,000 entries"."""
     count_text = count if isinstance(count, str) else f"{count:,}"

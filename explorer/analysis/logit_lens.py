@@ -102,19 +102,6 @@ def neuron_file(neurons: Neurons) -> Columns:
     }
 
 
-# What a cell of the lens can be coloured by, and what that is.
-MEASURES = {
-    "Top word": "The probability of the word in the cell, 0 to 1.",
-    "Answer": "The probability that the site gives the model’s final answer at this token, 0 to 1.",
-    "Rank": (
-        "The place of the model’s final answer among all words here: 1 is first. On a "
-        "logarithmic scale."
-    ),
-    "KL": (
-        "How far the distribution here is from the final one, in nats; 0 is the same. On a "
-        "scale of ln(1 + KL)."
-    ),
-}
 # As the head of a row, and in a sentence.
 _PLACES = {
     "attn": ("attention", "attention"),
@@ -249,35 +236,30 @@ def column(lens: Lens, token: int) -> tuple[LensCell, ...]:
     return tuple(cell(lens, site, token) for site in range(len(lens.sites)))
 
 
-def named_ids(cells: Sequence[LensCell], targets: np.ndarray) -> np.ndarray:
-    """Every id that a column of cells and what would be right there name, each once, ascending."""
-    target = targets[cells[0].token]
-    return np.unique(
-        np.concatenate(
-            [
-                *(lens_cell.ids for lens_cell in cells),
-                [cells[0].final_id],
-                [target] if target != _NO_ID else [],
-            ]
-        ).astype(np.int64)
-    )
+def settled_sites(rank: np.ndarray) -> np.ndarray:
+    """The first site from which on the final answer stays first, (token); rank (site, token)."""
+    wrong = rank[::-1] > 0
+    return len(rank) - np.where(wrong.any(axis=0), wrong.argmax(axis=0), len(rank))
 
 
 def file_table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> Columns:
     """The lens as named columns, a row for each token of each site, its top words with their
     probabilities last."""
     sites, n = len(lens.sites), len(tokens)
+    ids = np.unique(np.append(lens.top_ids, lens.final_id))
+    names = np.array([labels[id] for id in ids.tolist()], dtype=object)
+    words = lambda chosen: names[np.searchsorted(ids, chosen)].ravel()
     columns: dict[str, Cells] = {
-        "site": [site for site in lens.sites for _ in range(n)],
-        "token": list(range(n)) * sites,
-        "token text": list(tokens) * sites,
-        "final answer": [labels[int(id)] for id in lens.final_id] * sites,
-        "probability of final answer": np.exp(lens.logprob).ravel().tolist(),
-        "rank of final answer": (lens.rank.ravel() + 1).tolist(),
-        "KL to final (nats)": lens.kl.ravel().tolist(),
+        "site": np.repeat(np.array(lens.sites, dtype=object), n),
+        "token": np.tile(np.arange(n), sites),
+        "token text": np.tile(np.array(tokens, dtype=object), sites),
+        "final answer": np.tile(words(lens.final_id), sites),
+        "probability of final answer": np.exp(lens.logprob).ravel(),
+        "rank of final answer": lens.rank.ravel() + 1,
+        "KL to final (nats)": lens.kl.ravel(),
     }
     for rank in range(lens.top_ids.shape[-1]):
-        columns[f"word {rank + 1}"] = [labels[int(id)] for id in lens.top_ids[..., rank].ravel()]
+        columns[f"word {rank + 1}"] = words(lens.top_ids[..., rank])
         columns[f"probability {rank + 1}"] = np.exp(lens.top_logprobs[..., rank]).ravel()
     return columns
 

@@ -58,6 +58,19 @@ export class Pen {
     this.least = least;
     /** @type {string[]} */
     this.parts = [];
+    this.scrolls = false; // whether a figure may be larger than its frame
+    /** @type {import("./pane.js").Pane | null} */
+    this.pane = null; // what of it is larger
+  }
+
+  /** What is drawn, as SVG of its own. @param {() => void} draw */
+  apart(draw) {
+    const outer = this.parts;
+    this.parts = [];
+    draw();
+    const made = this.parts.join("");
+    this.parts = outer;
+    return made;
   }
 
   /** @param {string} name @param {Record<string, any>} attributes @param {string} [inside] */
@@ -208,9 +221,6 @@ export class Pen {
    */
   target({ select, label, pressed }, draw) {
     if (!this.screen) return draw();
-    const outer = this.parts;
-    this.parts = [];
-    draw();
     const attributes = {
       class: "target",
       role: "button",
@@ -219,7 +229,6 @@ export class Pen {
       "aria-pressed": `${Boolean(pressed)}`,
       "data-select": JSON.stringify(select),
     };
-    outer.push(tag("g", attributes, this.parts.join("")));
-    this.parts = outer;
+    this.put("g", attributes, this.apart(draw));
   }
 }

@@ -37,18 +37,21 @@ export function figure(pen, figure, { x, y, width, height }) {
 /** Whether text at these places has room beside each other: keep every so many. @param {number} step @param {number} size */
 const every = (step, size) => Math.max(1, Math.ceil(size / step));
 
+/** How far along its colours a value of a matrix stands, 0 to 1. @param {any} figure @param {number} value */
+function shareOf({ low, high, signed, log }, value) {
+  if (signed) return (value / (high || 1) + 1) / 2;
+  if (log) return Math.log(value / low) / Math.log(high / low || 2);
+  return (value - low) / (high - low || 1);
+}
+
 /** @param {Pen} pen @param {any} figure @param {Box} box */
-function matrix(
-  pen,
-  { rows, columns, values, low, high, signed, marks, sides, missing, digits, select },
-  { x, y, width, height },
-) {
-  // prettier-ignore
+function matrix(pen, figure, { x, y, width, height }) {
+  if (figure.words?.length) return wordmatrix(pen, figure, { x, y, width, height });
+  const { rows, columns, values, low, high, signed, marks, sides, missing, digits } = figure;
   const { letter, look } = pen;
   const [m, n] = [rows.length, columns.length];
   const words = signed ? look.two : look.one;
-  const share = (/** @type {number} */ value) =>
-    signed ? (value / (high || 1) + 1) / 2 : (value - low) / (high - low || 1);
+  const share = (/** @type {number} */ value) => shareOf(figure, value);
   const widest = (/** @type {string[]} */ list) =>
     Math.min(8 * letter, Math.max(letter, ...list.map((each) => pen.width(each, { size: 0.9 }))));
   const [down, across] = [widest(rows) + 0.5 * letter, widest(columns) + 0.5 * letter];
@@ -106,20 +109,89 @@ function matrix(
     });
     if (text) pen.text(place[0] + wide / 2, place[1] + high1 / 2, text, { size: 0.85, bold: true, anchor: "middle", halo: true }); // prettier-ignore
   }
-  if (pen.screen) {
-    const first = marks[0] || [0, 0];
-    pen.rect(area[0], area[1], area[2], area[3], {
-      class: "cells",
-      fill: "transparent",
-      tabindex: 0,
-      role: "application",
-      "aria-roledescription": "matrix",
-      "aria-label": `${m} by ${n} matrix; arrow keys read its cells`,
-      "data-cells": JSON.stringify([m, n, first[0], first[1]]),
-      "data-select": JSON.stringify(select),
-    });
-  }
+  if (pen.screen) readable(pen, figure, area);
   return legend + across + area[3] + 0.5 * letter;
+}
+
+const LEAST = 3.8; // letters of a cell with a word in it, where it can scroll
+const MOST = 8;
+
+/** A matrix with a word in each cell. Where it may scroll, names and cells are left to a pane. @param {Pen} pen @param {any} figure @param {Box} box */
+function wordmatrix(pen, figure, { x, y, width, height }) {
+  const { rows, columns, values, low, high, words, bold, marks, sides, unit } = figure;
+  const { letter, look } = pen;
+  const [m, n] = [rows.length, columns.length];
+  const widest = Math.max(...rows.map((/** @type {string} */ row) => pen.width(row, { size: 0.9, bold: true }))); // prettier-ignore
+  const down = Math.min(9 * letter, 0.35 * width, widest + 0.7 * letter);
+  const [legend, across] = [1.6 * letter, 1.7 * letter];
+  const room = (width - down - 2) / n;
+  const wide = Math.max(pen.scrolls ? LEAST * letter : 0, Math.min(room, MOST * letter));
+  const fits = pen.scrolls ? Infinity : ((height ?? Infinity) - legend - across) / m;
+  const tall = Math.max(0.4 * letter, Math.min(1.65 * letter, fits));
+  const end = (/** @type {number} */ value) => `${num(value, 5)}${unit}`;
+  pen.scale(x + Math.min(width, down + Math.max(n * wide, 9 * letter)), y + 0.5 * letter, look.one, end(low), end(high)); // prettier-ignore
+  pen.text(x, y + 0.5 * letter, sides.filter(Boolean).join(" ↓, ") + (sides[1] ? " →" : ""), { size: 0.8, alpha: 0.75 }); // prettier-ignore
+  const [left, top] = [x + down, y + legend + across];
+  const [atRow, atColumn] = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
+  const [skipX, skipY] = [every(wide, 1.4 * letter), every(tall, 0.9 * letter)];
+  const heads = () =>
+    columns.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
+      if (at % skipX && !atColumn.has(at)) return;
+      pen.text(left + (at + 0.5) * wide, top - 0.85 * letter, label, { size: 0.85, anchor: "middle", room: wide * skipX - 4, bold: atColumn.has(at) }); // prettier-ignore
+    });
+  const names = () =>
+    rows.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
+      if (at % skipY && !atRow.has(at)) return;
+      pen.text(left - 0.5 * letter, top + (at + 0.5) * tall, label, { size: 0.9, anchor: "end", room: down - 0.5 * letter, bold: atRow.has(at) }); // prettier-ignore
+    });
+  const area = [left, top, n * wide, m * tall];
+  const colour = (/** @type {number} */ cell) =>
+    Number.isNaN(values[cell]) ? undefined : wordAt(look.one, shareOf(figure, values[cell]));
+  const back = () => pen.cells(area, m, n, colour);
+  const isLegible = wide >= 2 * letter && tall >= letter;
+  const cells = (/** @type {number} */ from, /** @type {number} */ to) => {
+    for (let row = 0; row < m && isLegible; row++)
+      for (let column = from; column <= to; column++) {
+        const cell = row * n + column;
+        const shade = colour(cell);
+        const fill = shade === undefined ? undefined : inkOn(shade);
+        if (words[cell]) pen.text(left + (column + 0.5) * wide, top + (row + 0.5) * tall, words[cell], { size: 0.85, anchor: "middle", room: wide - 4, bold: bold[cell] > 0, fill }); // prettier-ignore
+      }
+  };
+  const front = () => {
+    const thick = Math.max(2, letter / 6);
+    for (const [row, column] of marks)
+      for (const [stroke, size] of [[look.paper, 2.4 * thick], [look.primary, thick]]) // prettier-ignore
+        pen.rect(left + column * wide + 1, top + row * tall + 1, wide - 2, tall - 2, { fill: "none", stroke, "stroke-width": size }); // prettier-ignore
+    if (pen.screen) readable(pen, figure, area);
+  };
+  if (pen.scrolls) {
+    pen.pane = {
+      box: [left, top, down, across, ...area.slice(2)],
+      ...{ wide, tall, mark: marks[0], rows: pen.apart(names), columns: pen.apart(heads) },
+      back: pen.apart(back),
+      front: pen.apart(front),
+      cells: (from, to) => pen.apart(() => cells(from, to)),
+    };
+    return legend;
+  }
+  [heads, names, back, () => cells(0, n - 1), front].forEach((draw) => draw());
+  return legend + across + area[3] + 0.5 * letter;
+}
+
+/** What of a matrix is pressed, and read with the arrow keys. @param {Pen} pen @param {any} figure @param {number[]} area */
+function readable(pen, { rows, columns, marks, select }, area) {
+  const first = marks[0] || [0, 0];
+  pen.rect(area[0], area[1], area[2], area[3], {
+    class: "cells",
+    fill: "transparent",
+    tabindex: 0,
+    role: "application",
+    "aria-roledescription": "matrix",
+    "aria-label": `${rows.length} by ${columns.length} matrix; arrow keys read its cells`,
+    "data-cells": JSON.stringify([rows.length, columns.length, first[0], first[1]]),
+    "data-select": JSON.stringify(select),
+  });
 }
 
 /** @param {Pen} pen @param {string} id */

@@ -37,6 +37,14 @@ export const share = (value) =>
 /** @param {number} value from 0 to 1 */
 export const percent = (value) => `${(value * 100).toFixed(value > 0 && value < 0.01 ? 2 : 1)} %`;
 
+/** A value in per cent with one decimal, neither 0 nor 100 for what is not. @param {number} value from 0 to 100 */
+export const tenths = (value) =>
+  value > 0 && value < 0.05
+    ? "< 0.1%"
+    : value >= 99.95 && value < 100
+      ? "> 99.9%"
+      : `${value.toFixed(1)}%`;
+
 /** A probability in few figures. @param {number} p */
 export const odds = (p) => (p >= 0.01 ? p.toFixed(2) : p >= 0.001 ? p.toFixed(3) : "<.001");
 

@@ -6,7 +6,8 @@ import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { arrow, rove, stepped } from "./keys.js";
 import { fitted, letter, make, mount, redraw } from "./mount.js";
-import { fixed } from "./number_format.js";
+import { fixed, tenths } from "./number_format.js";
+import { bring, frame } from "./pane.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
@@ -27,6 +28,7 @@ export default mount("panel", style, (view) => {
 function build(view) {
   const { header, figures } = view;
   const finding = make("p", { class: "finding", dir: "auto", role: "status" }, header.finding);
+  view.focus = view.boxes?.map(focusOf) || [];
   view.boxes = figures.map(() => make("div", "figure"));
   const columns = figures.map((each, at) => make("div", "column", view.boxes[at], each.kind === "steps" && slider(view, at, finding))); // prettier-ignore
   const gap = `${GAP * TYPE * letter()}px`;
@@ -56,17 +58,36 @@ function paint(view, at) {
   const width = widths(box.parentElement.parentElement.clientWidth, view.figures, size)[at];
   const height = Math.max(22 * size, 0.5 * innerHeight);
   const pen = new Pen(view.look, size, true);
+  pen.scrolls = true;
   const took = figure(pen, view.figures[at], { x: 0, y: 0, width, height });
-  const focus = focusOf(box);
+  const focus = focusOf(box) ?? view.focus[at] ?? null;
+  view.focus[at] = null;
   box.parentElement.style.width = `${width}px`;
-  const frame = { width, height: Math.ceil(took) + 2, role: "group" };
+  const group = { width, height: Math.ceil(took) + 2, role: "group" };
   const name = view.figures[at].title || view.header.title;
-  box.replaceChildren(shown(pen.parts.join(""), { ...frame, "aria-label": name }));
+  box.replaceChildren(shown(pen.parts.join(""), { ...group, "aria-label": name }));
+  if (pen.pane) scrolled(view, at, pen.pane, height);
   const targets = [...box.querySelectorAll("g.target")];
   rove(targets, {
     held: targets.findIndex((each) => each.getAttribute("aria-pressed") === "true"),
   });
-  if (focus !== null) /** @type {any} */ (box.querySelectorAll("[tabindex]")[focus])?.focus();
+  if (focus !== null)
+    /** @type {any} */ (box.querySelectorAll("[tabindex]")[focus])?.focus({ preventScroll: true });
+}
+
+/** A figure in a frame that scrolls, scrolled as it was, its marked cell in sight. @param {View} view @param {number} at @param {import("./pane.js").Pane} pane @param {number} most */
+function scrolled(view, at, pane, most) {
+  const { outer, fill } = frame(pane, most);
+  view.boxes[at].append(outer);
+  view.panes = { ...view.panes, [at]: { outer, pane } };
+  const before = view.scrolled || [0, 0];
+  [outer.scrollLeft, outer.scrollTop] = before;
+  if (pane.mark) bring(outer, pane, pane.mark);
+  fill();
+  outer.addEventListener("scroll", () => {
+    view.scrolled = [outer.scrollLeft, outer.scrollTop];
+    view.tip.textContent = "";
+  });
 }
 
 /** Which part of a figure has the focus, null for none. @param {Element} box */
@@ -116,7 +137,7 @@ function cellUnder(cells, event) {
 /** @param {View} view @param {Element} cells @param {number[]} cell */
 function choose(view, cells, [row, column]) {
   const matrix = owner(view, cells);
-  if (matrix.select.length) send(view, matrix.select, [`${row}`, `${column}`]);
+  send(view, matrix.select, [matrix.keys?.[row] ?? `${row}`, `${column}`]);
 }
 
 /** @param {View} view @param {KeyboardEvent} event */
@@ -131,6 +152,8 @@ function key(view, event) {
     event.preventDefault();
     const cell = by ? stepped([row, column], by, m, n) : [row, column];
     target.setAttribute("data-cells", JSON.stringify([m, n, ...cell]));
+    const at = view.boxes.findIndex((/** @type {Element} */ box) => box.contains(target));
+    if (view.panes?.[at]) bring(view.panes[at].outer, view.panes[at].pane, cell);
     tell(view, target, cell);
   } else if (enter && target.matches("g.target")) {
     event.preventDefault();
@@ -147,11 +170,15 @@ function hover(view, event) {
 
 /** Say a cell of a matrix beside it. @param {View} view @param {Element} cells @param {number[]} cell */
 function tell(view, cells, [row, column]) {
-  const { rows, columns, values, sides, missing, digits } = owner(view, cells);
+  const { rows, columns, values, words, sides, missing, digits, unit } = owner(view, cells);
   const value = values[row * columns.length + column];
+  const word = words?.[row * columns.length + column];
   const named = (/** @type {number} */ side, /** @type {string} */ label) => `${sides[side]} ${label}`.trim(); // prettier-ignore
-  const number = Number.isNaN(value) ? missing || "–" : fixed(value, digits + 1);
-  view.tip.textContent = `${named(0, rows[row])} → ${named(1, columns[column])}: ${number}`;
+  const exact = unit === "%" ? tenths(value) : fixed(value, digits + (word ? 0 : 1)) + (unit || "");
+  const number = Number.isNaN(value) ? missing || "–" : exact;
+  view.tip.textContent = words?.length
+    ? `${rows[row]}, “${columns[column]}”: ${word ? `“${word}” ` : ""}${word && Number.isNaN(value) ? "" : number}`
+    : `${named(0, rows[row])} → ${named(1, columns[column])}: ${number}`;
   const box = cells.getBoundingClientRect();
   const root = view.root.getBoundingClientRect();
   view.tip.style.left = `${box.left - root.left + ((column + 1) / columns.length) * box.width + 8}px`;

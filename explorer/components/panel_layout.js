@@ -10,6 +10,7 @@ import { escaped, FONT, shown, tag } from "./svg_export.js";
 /** @typedef {import("./theme.js").Look} Look */
 
 const SHARE = [0.6, 0.4]; // of the width, for the main figure and its companion of another kind
+const WORDS = [0.7, 0.3]; // for a matrix of words
 export const GAP = 2; // letters between figures
 const NARROW = 44; // letters of width below which figures stand one below the other
 
@@ -32,7 +33,8 @@ const leveled = (levels, { low, high }) =>
 export function widths(width, figures, letter, narrow = NARROW) {
   if (figures.length === 1 || width < narrow * letter) return figures.map(() => width);
   const unlike = figures.length === 2 && figures[0].kind !== figures[1].kind;
-  const share = unlike ? SHARE : figures.map(() => 1 / figures.length);
+  const two = figures[0].words?.length ? WORDS : SHARE;
+  const share = unlike ? two : figures.map(() => 1 / figures.length);
   return share.map((part) => Math.floor(part * (width - (figures.length - 1) * GAP * letter)));
 }
 
@@ -55,10 +57,18 @@ function row(pen, figures, { x, y, width, height }) {
 const WIDTH = 1000;
 const MARGIN = 24;
 
+const CELL = 76; // of a word in a matrix
+const WIDEST = 6000;
+
+/** How wide the file is: words of a matrix have room. @param {any[]} figures */
+const sheetWidth = (figures) =>
+  Math.min(WIDEST, Math.max(WIDTH, ...figures.map(({ words, columns }) => (words?.length ? (CELL * columns.length) / WORDS[0] : 0)))); // prettier-ignore
+
 /** The panel as one SVG with title and caption. @param {View} view @param {Look} look */
 export function sheet({ header, figures }, look) {
   const pen = new Pen({ ...look, font: FONT }, 14, false);
-  const room = WIDTH - 2 * MARGIN;
+  const whole = Math.round(sheetWidth(figures));
+  const room = whole - 2 * MARGIN;
   let top = MARGIN;
   for (const line of pen.lines(header.title, room, { size: 1.3, bold: true })) {
     pen.text(MARGIN, top + 8, line, { size: 1.3, bold: true });
@@ -74,9 +84,9 @@ export function sheet({ header, figures }, look) {
   const paper = tag("rect", { width: "100%", height: "100%", fill: look.paper });
   const frame = {
     xmlns: "http://www.w3.org/2000/svg",
-    width: WIDTH,
+    width: whole,
     height,
-    viewBox: `0 0 ${WIDTH} ${height}`,
+    viewBox: `0 0 ${whole} ${height}`,
     "font-family": FONT,
     role: "img",
   };
@@ -150,7 +160,7 @@ const picked = (values, n, rows, columns) =>
 /** @type {Record<string, (figure: any, most: number) => any>} */
 const CUTS = {
   matrix(figure, most) {
-    const { rows, columns, values, marks } = figure;
+    const { rows, columns, values, marks, words, bold, keys } = figure;
     const down = around(rows.length, marks.map(([at]) => at), most); // prettier-ignore
     const right = around(columns.length, marks.map(([, at]) => at), Math.max(most, 6)); // prettier-ignore
     return {
@@ -159,6 +169,9 @@ const CUTS = {
       rows: down.map((at) => rows[at]),
       columns: right.map((at) => columns[at]),
       values: picked(values, columns.length, down, right),
+      words: words?.length ? down.flatMap((row) => right.map((at) => words[row * columns.length + at])) : [], // prettier-ignore
+      bold: words?.length ? picked(bold, columns.length, down, right) : [],
+      keys: (keys ?? []).length ? down.map((at) => keys[at]) : [],
       marks: marks
         .map(([at, column, text]) => [down.indexOf(at), right.indexOf(column), text])
         .filter(([at, column]) => at >= 0 && column >= 0),

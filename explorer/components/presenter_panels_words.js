@@ -1,8 +1,7 @@
 // @ts-check
-// More views in type for the back row: words by place, paths in a plane, curves of a training, claims;
+// More views in type for the back row: all heads, paths in a plane, curves of a training, claims;
 // and charts, read from what Plotly draws.
 
-import { bus } from "./bus.js";
 import { fixed, num } from "./number_format.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -35,37 +34,6 @@ export function heads({ header, blocks, keys, permitted: may, root }) {
   return {
     says: `Layer ${layer}, head ${head}${kind}: ${looks}`,
     panels: [{ kind: "grid", rows: down, columns: right, values, high: blocks.peak[at], marks }],
-  };
-}
-
-/** The logit lens at one token: what each place would say. @param {View} view */
-export function ladder({ header, blocks }) {
-  const { labels, sites, spoken, tokens, top, final, whole } = header;
-  const n = tokens.length;
-  const held = bus.now.lens?.held;
-  const token = held && held[1] < n && bus.now.lens.sites === sites.length ? held[1] : n - 1;
-  // After the last token a word of several pieces is written out.
-  const named = (/** @type {number} */ id) => (token === n - 1 && whole[id]) || labels[id];
-  const word = (/** @type {number} */ site, /** @type {number} */ rank) => {
-    const at = (site * n + token) * top + rank;
-    const p = Math.exp(blocks.logp[at]);
-    return [named(blocks.words[at]), p, p < 0.005 ? "<.01" : p.toFixed(2)];
-  };
-  const rungs = sites.map((label, site) => ({
-    label,
-    words: [0, 1, 2].filter((rank) => rank < top).map((rank) => word(site, rank)),
-    on: site === held?.[0],
-  }));
-  const answer = named(final[token]);
-  const last = rungs.findLastIndex(({ words: [[said]] }) => said !== answer);
-  const from = spoken[Math.min(sites.length - 1, last + 1)];
-  return {
-    says: `At “${tokens[token]}”, “${answer}” is first from ${from} on`,
-    caption:
-      token === n - 1 && Object.keys(whole).length
-        ? "The probability of a word of several pieces is its first piece’s."
-        : undefined,
-    panels: [{ kind: "ladder", rungs }],
   };
 }
 

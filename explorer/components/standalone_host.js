@@ -29,12 +29,6 @@ const MEANS = {
     }),
   },
   anatomy: { cell: ([query, key]) => ({ query, key }) },
-  logit_lens: {
-    cell: (cell) => {
-      const [site, token] = cell.split(".").map(Number);
-      return { site, token };
-    },
-  },
   translation: { view: (cross) => ({ cross }), step: (step) => ({ step }) },
   paths: {
     pick: ([text, place]) => (text ? {} : { token: place }),

@@ -31,10 +31,6 @@ VIEW_OF = {
     "positions": "positions",
     "residual": "residual",
     "embeddings": "paths",
-    "word": "lens",
-    "generate": "lens",
-    "lens": "lens",
-    "attribution": "lens",
     "translate": "alignment",
     "edit": "comparison",
     "patching": "comparison",
@@ -43,7 +39,7 @@ VIEW_OF = {
 # The tabs of the text alone, whatever was typed for a decoder to read.
 OF_THE_TEXT = ("embeddings", "positions")
 EDITED = ("edit", "patching")
-OF_HIDDEN_WORDS = ("word", "lens", "attribution")
+OF_HIDDEN_WORDS = ("word", "attribution")
 # The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
 CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_tone")}
 
@@ -182,7 +178,6 @@ def _source(side: Any, typed: str | None) -> ExportSource:
 
 def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
     """True where the view can be had of this model and text."""
-    capabilities = models.capabilities(source.model)
     try:
         recording = source.recording()
         other_recording = other.recording() if other and view in export.OF_TWO else None
@@ -191,7 +186,6 @@ def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
     if view in ("anatomy", "lookup"):
         return recording.attention[0].opens
     return {
-        "lens": bool(capabilities.logits),
         "alignment": len(recording.streams) > 1,
         "comparison": other_recording is not None,
         "positions": "pos.wrote" in recording.streams[0].sites,
@@ -199,7 +193,7 @@ def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
     }.get(view, True)
 
 
-WORDS = {"heads": "all heads", "lens": "the logit lens", "paths": "the paths"}
+WORDS = {"heads": "all heads", "paths": "the paths"}
 # What the lines of a page make that has no file of its own.
 CODE_RESULTS = {"claims": "every claim’s verdict", "sentences": "these tables"}
 

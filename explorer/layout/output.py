@@ -133,23 +133,28 @@ def _has_fractions(values: Cells) -> bool:
 # A panel on a page.
 
 
-def show_panel(make: Callable[[], Panel], key: str) -> Panel | None:
+def show_panel(
+    make: Callable[[], Panel], key: str, on_select: Callable[[], None] | None = None
+) -> Panel | None:
     """Draw the panel that a function makes, with its table below it, and offer its files. Where it
-    cannot be made, its reason stands in its place, and None is returned."""
+    cannot be made, its reason stands in its place, and None is returned. on_select: called after a
+    press has set choices of the address."""
     try:
         made = make()
     except ValueError as reason:
         st.info(literal(str(reason)))
         return None
-    panel.show(made.encode(), key, partial(_take_selection, key))
+    panel.show(made.encode(), key, partial(_take_selection, key, on_select))
     export_menu.offer_panel(made)
     with_table(made.table, (made.title, *made.caption), made.file)
     return made
 
 
-def _take_selection(key: str) -> None:
+def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
     """Put what was pressed in a panel into the choices of the address."""
     chosen = st.session_state[key].get("select") or {}
     for name, value in chosen.items():
         if name in url_state.names():
             st.session_state[name] = str(value)
+    if on_select:
+        on_select()

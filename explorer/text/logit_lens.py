@@ -1,4 +1,4 @@
-"""The logit lens and a logit's parts in words."""
+"""A logit's parts and an FFN's neurons in words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from explorer.analysis.formatting import (
     probability,
     signed,
 )
-from explorer.analysis.logit_lens import LensCell, NeuronTotals
-from explorer.analysis.terminology import unit_formula, with_article
+from explorer.analysis.logit_lens import NeuronTotals
+from explorer.analysis.terminology import unit_formula
 from explorer.text.capability_messages import WHICH_TENSORS
 from explorer.text.markdown_escape import literal
 from models.results import Neurons
@@ -89,39 +89,6 @@ def when(of: Neurons, rank: int, fires: np.ndarray, tokens: Sequence[str]) -> st
     )
 
 
-NEXT = (
-    "Each column answers “**Which word comes next?**”; the word that really came next stands "
-    "under its token."
-)
-HERE = (
-    "Each column answers “**Which word stands here?**”: easy where the word is visible, a real "
-    "question where it is hidden."
-)
-TABLE = (
-    "A token enters at the top and leaves at the bottom as the model’s answer. Each cell holds the "
-    "likeliest word at that point. "
-)
-OWN_CODE = "This model runs in its own code, and its own readout reads every state."
-PRE = (
-    "This model is pre-LN: {norm} stands in front of the sub-layers and once more at the end. "
-    "Every state is sent through that last one before it is read."
-)
-NO_NORM = "This model has no {norm}: every state is read as it is."
-POST = "This model is post-LN: {a_norm} follows every sub-layer. "
-POST_INPUT = "The embedding rows are read as they are, before any {norm}, on a scale of their own."
-POST_STATE = (
-    "So the state is read right after its {norm}, as the next sub-layer gets it; the embedding "
-    "rows are read raw."
-)
-LOGITS = {
-    "tied": "state · embeddingᵀ",
-    "untied": "state · W_U",
-    "transform": "transform(state) · embeddingᵀ",
-}
-TRANSFORM = (
-    " The transform, a dense layer with an activation and a LayerNorm, belongs to this model’s "
-    "readout."
-)
 ATTRIBUTION = (
     "Direct logit attribution: the state that a word is read from is a sum, so the word’s logit is "
     "one too, of what each head, each FFN and the embedding put in."
@@ -136,42 +103,6 @@ NOT_FOLLOWED = {
         "code shows their sum alone: a layer is one part."
     ),
 }
-
-
-def how_read(norms: str | None, readout: str, site: str, norm: str) -> str:
-    """How a state is read, for a model whose norms stand "pre", "post" or nowhere (None); norm:
-    what they are called."""
-    if readout == "own code":
-        return OWN_CODE
-    post = POST + (POST_INPUT if site in ("embed", "embed+pos") else POST_STATE)
-    told = {None: NO_NORM, "pre": PRE}.get(norms, post)
-    return told.format(norm=norm, a_norm=with_article(norm))
-
-
-def formula(cell: LensCell, word: str, read: str, readout: tuple[str, bool], n_words: int) -> str:
-    """How a cell comes about, with the numbers of the one that is held; `read` as `how_read`.
-    readout: its kind, and whether a bias is added."""
-    kind, biased = readout
-    logits = LOGITS.get(kind, "readout(state)")
-    if kind in LOGITS and biased:
-        logits += " + bias"
-    return (
-        f"**How a cell is made.** Logits = {logits}, for all {n_words:,} words at once, and p = "
-        "softmax(logits): the model’s last readout, used early."
-        f"{TRANSFORM if kind == 'transform' else ''} Only the last row is what the model says. "
-        f"{read}  \n"
-        f"Here **{literal(word)}** has p = {probability(cell.probabilities[0])}. KL to the final = "
-        "Σ p · ln(p / q) over all words, p the final probability and q the one here: "
-        f"**{plural(fixed(cell.kl, 3), 'nat')}**."
-    )
-
-
-def never_asked(token: str) -> str:
-    """What to think of a special token's column where the model fills words."""
-    return (
-        f"**{literal(token)} is a special token**: no word was ever asked for there in training, "
-        "so the words of its column mean nothing.  \n"
-    )
 
 
 def logit(value: float, total: float, n_parts: int, words: tuple[str, str], where: str) -> str:

@@ -44,6 +44,31 @@ test("a matrix has one colour for each value, runs of a colour are one path, not
   assert.match(svg, /hatch/);
 });
 
+test("a matrix of words has each word once, and in a frame that scrolls those of some columns", () => {
+  const more = {
+    rows: ["first", "last"],
+    columns: ["c", "d", "e"],
+    values: Float32Array.of(0, 50, 100, 10, 20, NaN),
+    words: ["one", "two", "<i>", "four", "five", "six"],
+    bold: Float32Array.of(0, 0, 0, 1, 0, 0),
+    keys: ["x", "y"],
+    marks: [[1, 2, ""]],
+    low: 0,
+    high: 100,
+    unit: "%",
+  };
+  const svg = drawn("matrix", more);
+  for (const word of ["one", "two", "&lt;i&gt;", "four", "five", "six", "100%"])
+    assert.equal(svg.split(`>${word}<`).length, 2, word);
+  assert.match(svg, /font-weight="650"[^>]*>four</);
+  const pen = new Pen(look, 14, false);
+  pen.scrolls = true;
+  figure(pen, { kind: "matrix", ...plain, ...more }, { x: 0, y: 0, width: 100 });
+  assert.ok(pen.pane.box[4] > 100);
+  assert.match(pen.pane.cells(1, 1), />two<.*>five</);
+  assert.doesNotMatch(pen.pane.cells(1, 1), />one<|>six</);
+});
+
 test("words of a text are text and no markup", () => {
   const word = '<script>alert("x")</script>&amp;\u0001';
   for (const svg of [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis import logit_lens, predictions
+from explorer.analysis import predictions
 from explorer.layout import current_recording
+from explorer.panels.logit_lens import MEASURES
 from explorer.state import event_log, models, url_state
 from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
@@ -30,7 +31,7 @@ def recorded() -> Run:
         target = current_recording.typed_target(st.session_state.model)
         source = current_recording.current_run(target=target)
     current_recording.show_target(target)
-    url_state.one_of("lens", tuple(logit_lens.MEASURES))
+    url_state.one_of("lens", MEASURES)
     return source
 
 

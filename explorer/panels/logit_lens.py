@@ -1,0 +1,288 @@
+"""The panels on the logit lens: what the model predicts at every layer, and how one prediction
+develops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis import logit_lens, residual
+from explorer.analysis.figures import BarRow, Bars, Chart, Matrix, Series, TextTable
+from explorer.analysis.formatting import fixed, tenths
+from explorer.analysis.logit_lens import LensCell
+from explorer.analysis.terminology import recording_norm_name, with_article
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.recording import Recording, Stream
+from models.results import Lens, softmax
+
+CONCEPT = "logit_lens"
+MEASURES = ("Top word", "Answer", "Rank", "KL")  # what the cells are coloured by
+NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A lens on a recording, one of its cells, the words of the vocabulary by their ids, and of
+    each token the id of the actual word, -1 where there is none."""
+
+    recording: Recording
+    stream: Stream
+    lens: Lens
+    token: int
+    site: int
+    labels: dict[int, str]
+    actual: np.ndarray
+
+    @property
+    def cell(self) -> LensCell:
+        """The selected cell."""
+        return logit_lens.cell(self.lens, self.site, self.token)
+
+    @property
+    def answer(self) -> str:
+        """The word that the model predicts at the token."""
+        return self.labels[int(self.lens.final_id[self.token])]
+
+    @property
+    def word(self) -> str:
+        """The token."""
+        return self.stream.tokens[self.token]
+
+    @property
+    def asks(self) -> str:
+        """What the model predicts at a token: the "next" word, or the one that stands "here"."""
+        return "next" if logit_lens.predicts_next(self.recording) else "here"
+
+
+@spec.panel
+def lens(run: Run, token: int | None = None, site: str = "", measure: str = "Top word") -> Panel:
+    """The most likely word at every site of every token.
+
+    token: the first one that is predicted where None. site: its name in the recording, the last one
+    where "". measure: one of MEASURES. Raises ValueError for what is not there and for a model that
+    predicts no words.
+    """
+    on = read(run, token, site)
+    if measure not in MEASURES:
+        raise ValueError(f"measure is {measure!r}; it can be {', '.join(MEASURES)}")
+    words = sentences(CONCEPT, "lens")
+    return Panel(
+        title=words("title"),
+        finding=_finding(on),
+        figures=(_matrix(on, measure), _words(on)),
+        table=logit_lens.file_table(on.lens, on.stream.tokens, on.labels),
+        details=_details(on),
+        caption=(words("caption"),),
+        file="lens",
+    )
+
+
+@spec.panel
+def development(run: Run, token: int | None = None, site: str = "") -> Panel:
+    """How likely the model's final prediction at one token is at every site: its probability, its
+    rank, and the divergence from the final distribution. token, site and ValueError as for `lens`.
+    """
+    on = read(run, token, site)
+    words = sentences(CONCEPT, "development")
+    column = logit_lens.column(on.lens, on.token)
+    places = np.arange(len(column))
+    names = [logit_lens.site_name(each) for each in on.lens.sites]
+    probabilities = np.array([each.probability for each in column])
+    chart = Chart(
+        series=(Series(f"“{on.answer}”", places, 100 * probabilities, main=True),),
+        y_title=words("probability"),
+        ticks=tuple(enumerate(names)),
+        guides=((on.site, ""),),
+    )
+    table = TextTable(
+        select=("site",),
+        columns=words.lines("columns"),
+        rows=tuple(
+            (
+                name,
+                on.labels[int(each.ids[0])],
+                tenths(each.probability),
+                f"{each.rank + 1:,}",
+                fixed(each.kl),
+            )
+            for name, each in zip(names, column)
+        ),
+        keys=tuple((each,) for each in on.lens.sites),
+        selected=on.site,
+    )
+    largest = int(np.argmax(np.diff(probabilities))) if len(column) > 1 else 0
+    after = min(largest + 1, len(column) - 1)
+    return Panel(
+        title=words("title", answer=on.answer),
+        finding=words(
+            "finding",
+            site=names[after],
+            before=tenths(float(probabilities[largest])),
+            after=tenths(float(probabilities[after])),
+        ),
+        figures=(chart, table),
+        table={
+            "site": list(on.lens.sites),
+            "word": [on.labels[int(each.ids[0])] for each in column],
+            "probability of final answer": probabilities,
+            "rank of final answer": [each.rank + 1 for each in column],
+            "KL to final (nats)": [each.kl for each in column],
+        },
+        details=words.lines("details"),
+        caption=(words("caption", answer=on.answer, word=on.word, token=on.token),),
+        file=f"token-{on.token}-development",
+    )
+
+
+def read(run: Run, token: int | None = None, site: str = "") -> Reading:
+    """The lens on a run, and one of its cells. Raises ValueError for what is not there and for a
+    model that predicts no words."""
+    recording = run.recording()
+    model = recording.model.name
+    if why := models.capabilities(model).no_readout:
+        title = models.title(model)
+        raise ValueError(sentences(CONCEPT, "lens")("no_words", model=title, why=why))
+    stream = logit_lens.read_stream(recording)
+    if token is None:
+        token = logit_lens.default_token(recording)
+    if not 0 <= token < len(stream.tokens):
+        raise ValueError(f"There is no token {token}; the last is {len(stream.tokens) - 1}.")
+    found = cache.lens(recording, stream.name)
+    if site and site not in found.sites:
+        raise ValueError(f"There is no site {site!r}; there are {', '.join(found.sites)}.")
+    plain = cache.record(run.model, run.text, (), run.target)
+    actual = logit_lens.target_ids(recording, plain)
+
+    def labels() -> dict[int, str]:
+        ids = logit_lens.vocabulary(found, actual, found.top_ids.shape[-1])
+        return dict(zip(ids.tolist(), models.labels(model, ids)))
+
+    return Reading(
+        recording,
+        stream,
+        found,
+        token,
+        found.sites.index(site or found.sites[-1]),
+        cache.cached_for(recording, ("lens words",), labels),
+        actual,
+    )
+
+
+# ---- figures -------------------------------------------------------------------------------------
+
+
+def _matrix(on: Reading, measure: str) -> Matrix:
+    """The most likely word of each cell, and the actual words in the last row."""
+    words, found = sentences(CONCEPT, "lens"), on.lens
+    top = found.top_ids[..., 0]
+    values, scale = _colours(on, measure)
+    rows = [logit_lens.site_name(each) for each in found.sites]
+    texts = [on.labels[id] for id in top.ravel().tolist()]
+    bold, keys = top == found.final_id, list(found.sites)
+    if (on.actual != NONE).any():
+        rows.append(words(f"actual_{on.asks}"))
+        keys.append(found.sites[-1])
+        texts += [on.labels.get(id, "") for id in on.actual.tolist()]
+        values = np.vstack([values, np.full(len(on.actual), np.nan)])
+        bold = np.vstack([bold, np.zeros(len(on.actual), bool)])
+    return Matrix(
+        title=words(f"{measure.lower().replace(' ', '_')}_colour"),
+        select=("site", "token"),
+        rows=tuple(rows),
+        columns=on.stream.tokens,
+        values=values,
+        marks=((on.site, on.token, ""),),
+        sides=(words("site"), words("token")),
+        words=tuple(texts),
+        bold=bold,
+        keys=tuple(keys),
+        **scale,
+    )
+
+
+def _colours(on: Reading, measure: str) -> tuple[np.ndarray, dict]:
+    """The values (site, token) that give the cells their colours, and their scale."""
+    found = on.lens
+    if measure == "Rank":
+        n = on.recording.model.n_vocab
+        return found.rank + 1.0, {"low": n, "high": 1, "log": True, "digits": 0}
+    if measure == "KL":
+        return found.kl, {"low": float(found.kl.max()), "high": 0, "unit": " nats"}
+    logarithms = found.top_logprobs[..., 0] if measure == "Top word" else found.logprob
+    return 100 * np.exp(logarithms), {"high": 100, "unit": "%", "digits": 1}
+
+
+def _words(on: Reading) -> Bars:
+    """The most likely words of the selected cell, and all others together."""
+    words, cell = sentences(CONCEPT, "lens"), on.cell
+    whole = {}
+    if cell.token == len(on.stream.tokens) - 1 and cell.site == len(on.lens.sites) - 1:
+        predicted = cache.predicted_words(on.recording, logit_lens.predicted_tokens(on.lens))
+        whole = {id: each.word for id, each in predicted.items()}
+    actual = int(on.actual[on.token])
+    rows = [
+        BarRow(
+            whole.get(id, on.labels[id]),
+            (p,),
+            (words("actual_text", p=tenths(p)) if id == actual else tenths(p),),
+            selected=id == cell.final_id,
+        )
+        for id, p in zip(cell.ids.tolist(), cell.probabilities.tolist())
+    ]
+    others = words("others", n=f"{on.recording.model.n_vocab - len(rows):,}")
+    rows.append(BarRow(others, (cell.others,), (tenths(cell.others),)))
+    site = logit_lens.site_words(on.lens.sites[on.site])
+    return Bars(
+        title=words("bars", site=site, word=on.word, token=on.token),
+        columns=(words("probability"),),
+        rows=tuple(rows),
+    )
+
+
+# ---- sentences -----------------------------------------------------------------------------------
+
+
+def _finding(on: Reading) -> str:
+    """What the model predicts at the token, from which site on, and the rank of the actual word."""
+    words, last = sentences(CONCEPT, "lens"), len(on.lens.sites) - 1
+    p = float(np.exp(on.lens.logprob[last, on.token]))
+    slots = {"word": on.word, "token": on.token, "answer": on.answer, "p": tenths(p)}
+    said = [words(f"finding_{on.asks}", **slots)]
+    site = int(logit_lens.settled_sites(on.lens.rank)[on.token])
+    name = logit_lens.site_name(on.lens.sites[min(site, last)])
+    said.append(words("from_last" if site >= last else "from_site", site=name))
+    actual = int(on.actual[on.token])
+    if actual not in (NONE, int(on.lens.final_id[on.token])):
+        scores = cache.logits(on.recording, on.stream.name, on.token)
+        rank = int((scores > scores[actual]).sum()) + 1
+        p = float(softmax(scores)[actual])
+        slots = {"actual": on.labels[actual], "p": tenths(p), "rank": f"{rank:,}"}
+        said.append(words(f"finding_actual_{on.asks}", **slots))
+    return " ".join(said)
+
+
+def _details(on: Reading) -> tuple[str, ...]:
+    """How a cell is made, how its state is read, and its divergence."""
+    words, model, cell = sentences(CONCEPT, "lens"), on.recording.model.name, on.cell
+    shows, readout = models.capabilities(model), str(models.readout(model))
+    name = readout.replace(" ", "_") if readout in ("tied", "untied", "transform") else "own"
+    bias = words("bias") if shows.readout_bias and name != "own" else ""
+    lines = [words("made", logits=words(f"logits_{name}") + bias)]
+    if name == "transform":
+        lines.append(words("transform"))
+    norm = recording_norm_name(on.recording, shows.rms)
+    if readout == "own code":
+        lines.append(words("own_code"))
+    else:
+        place = residual.norm_place(on.stream) or "no"
+        lines.append(words(f"{place}_norm", norm=norm, a_norm=with_article(norm)))
+    site, kl = logit_lens.site_words(on.lens.sites[on.site]), fixed(cell.kl, 3)
+    lines.append(words("kl", site=site, word=on.word, kl=kl))
+    if on.stream.name == "encoder" and on.stream.special[on.token]:
+        lines.append(words("never_asked", word=on.word))
+    return (*lines, *words.lines("details"))
