@@ -37,10 +37,11 @@ class Matrix(Figure):
     """A matrix: values (row, column) from `low` to `high`, NaN for a cell that does not exist.
 
     Colours run from -high to high where `signed`, on a logarithmic scale where `log`. marks: (row,
-    column, text), framed. sides: what rows and columns are. missing: why a cell does not exist.
-    digits: decimals of the values. unit: what follows them. words: a word for each cell, row by
-    row; bold: (row, column), 1 where it stands out. keys: what a press on a row sets, its number
-    where left out.
+    column, text), framed; selected: a row that is framed, -1 for none. sides: what rows and columns
+    are. missing: why a cell does not exist. digits: decimals of the values. unit: what follows
+    them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out. keys
+    and column_keys: what a press on a row and a column sets, its number where left out. wide: True
+    for cells as wide as their room.
     """
 
     rows: tuple[str, ...] = ()
@@ -58,6 +59,9 @@ class Matrix(Figure):
     words: tuple[str, ...] = ()
     bold: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     keys: tuple[str, ...] = ()
+    selected: int = -1
+    column_keys: tuple[str, ...] = ()
+    wide: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +118,8 @@ class Links(Figure):
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A curve: its name, its points, and what is written at its end. shape: "line", "points" or
-    "steps"; main: the one that is spoken of."""
+    """A curve: its name, its points, and what is written at its end. shape: "line", "points",
+    "steps", or "band" from `base` to y; main: the one that is spoken of."""
 
     name: str
     x: np.ndarray
@@ -123,12 +127,14 @@ class Series:
     end: str = ""
     main: bool = False
     shape: str = "line"
+    base: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Chart(Figure):
     """Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x
-    falls to the right. square: one scale for both axes. guides: (x, text), dashed lines."""
+    falls to the right. square: one scale for both axes. guides: (x, text), dashed lines.
+    y_range: the ends of the y axis, those of the curves where None."""
 
     series: tuple[Series, ...] = ()
     x_title: str = ""
@@ -139,6 +145,7 @@ class Chart(Figure):
     backwards: bool = False
     square: bool = False
     guides: tuple[tuple[float, str], ...] = ()
+    y_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +175,13 @@ class Edge:
     source: int
     target: int
     weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Stack(Figure):
+    """Figures one below the other in one column."""
+
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

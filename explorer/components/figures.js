@@ -9,7 +9,7 @@ import { css, inkOn, wordAt } from "./theme.js";
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {{ x: number, y: number, width: number, height?: number }} Box */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
-const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, ladder, loops, dials, facts }; // prettier-ignore
+const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts }; // prettier-ignore
 
 /**
  * A figure below its title, its note below it. Returns the height.
@@ -40,14 +40,15 @@ const every = (step, size) => Math.max(1, Math.ceil(size / step));
 /** How far along its colours a value of a matrix stands, 0 to 1. @param {any} figure @param {number} value */
 function shareOf({ low, high, signed, log }, value) {
   if (signed) return (value / (high || 1) + 1) / 2;
-  if (log) return Math.log(value / low) / Math.log(high / low || 2);
+  if (log) return Math.log(Math.max(value, low) / low) / Math.log(high / low || 2);
   return (value - low) / (high - low || 1);
 }
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function matrix(pen, figure, { x, y, width, height }) {
   if (figure.words?.length) return wordmatrix(pen, figure, { x, y, width, height });
-  const { rows, columns, values, low, high, signed, marks, sides, missing, digits } = figure;
+  const { rows, columns, values, low, high, signed, marks, sides, missing, digits, unit } = figure;
+  const { selected = -1, wide: stretched } = figure;
   const { letter, look } = pen;
   const [m, n] = [rows.length, columns.length];
   const words = signed ? look.two : look.one;
@@ -58,15 +59,17 @@ function matrix(pen, figure, { x, y, width, height }) {
   const legend = 1.6 * letter;
   const roomX = (width - down) / n;
   const roomY = height ? Math.max(2, (height - across - legend) / m) : Infinity;
-  const wide = Math.min(roomX, 3.2 * letter, Math.max(roomY, 0.4 * letter) * (n < m / 3 ? 4 : 1));
-  const high1 = Math.min(roomY, wide, 2.6 * letter);
+  const most = stretched ? 6 * letter : Math.min(3.2 * letter, Math.max(roomY, 0.4 * letter) * (n < m / 3 ? 4 : 1)); // prettier-ignore
+  const wide = Math.min(roomX, most);
+  const high1 = Math.min(roomY, stretched ? Infinity : wide, 2.6 * letter);
   const [left, top] = [x + down, y + legend + across];
   const area = [left, top, n * wide, m * high1];
-  const ends = signed ? [num(-high, 2), num(high, 2)] : [num(low, 2), num(high, 2)];
+  const ends = [signed ? -high : low, high].map((value) => `${num(value, 2)}${unit || ""}`);
   pen.scale(Math.max(left + area[2], left + 9 * letter), y + 0.5 * letter, words, ends[0], ends[1]);
-  if (sides[0]) pen.text(x, y + legend + across - 0.5 * letter, `${sides[0]} ↓`, { size: 0.8, alpha: 0.75, room: down }); // prettier-ignore
+  if (sides[0]) pen.text(x, y + legend + across - 0.9 * letter, `${sides[0]} ↓`, { size: 0.8, alpha: 0.75, room: down }); // prettier-ignore
   if (sides[1]) pen.text(x, y + 0.5 * letter, `${sides[1]} →`, { size: 0.8, alpha: 0.75 });
   const marked = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
+  if (selected >= 0) marked[0].add(selected);
   const [skipX, skipY] = [every(wide, 0.95 * letter), every(high1, 0.95 * letter)];
   const named = (
     /** @type {Set<number>} */ set,
@@ -100,8 +103,11 @@ function matrix(pen, figure, { x, y, width, height }) {
       const fill = inkOn(wordAt(words, share(values[cell])));
       pen.text(left + ((cell % n) + 0.5) * wide, top + (Math.floor(cell / n) + 0.5) * high1, fixed(values[cell], digits), { size: 0.8, anchor: "middle", fill }); // prettier-ignore
     }
+  if (selected >= 0)
+    pen.rect(left, top + selected * high1, area[2], high1, { fill: "none", stroke: look.ink, "stroke-width": 1.5 }); // prettier-ignore
   for (const [row, column, text] of marks) {
     const place = [left + column * wide, top + row * high1];
+    pen.rect(place[0], place[1], wide, high1, { fill: "none", stroke: look.paper, "stroke-width": Math.max(4, letter / 3) }); // prettier-ignore
     pen.rect(place[0], place[1], wide, high1, {
       fill: "none",
       stroke: look.primary,
@@ -397,11 +403,16 @@ function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width
   return 1.4 * letter + rows.length * pitch + 0.4 * letter;
 }
 
-/** The figures of the frame on show, one below the other. @param {Pen} pen @param {any} steps @param {Box} box */
-function steps(pen, { frames, current }, { x, y, width, height }) {
+/** The figures of the frame on show. @param {Pen} pen @param {any} steps @param {Box} box */
+function steps(pen, { frames, current }, box) {
+  return stack(pen, frames[current], box);
+}
+
+/** Figures one below the other. @param {Pen} pen @param {any} stack @param {Box} box */
+function stack(pen, { figures }, { x, y, width, height }) {
   let top = y;
-  for (const one of frames[current].figures) {
-    const fixed = frames[current].figures.filter((each) => each !== one && each.kind === "strips");
+  for (const one of figures) {
+    const fixed = figures.filter((each) => each !== one && each.kind === "strips");
     const taken = fixed.reduce((sum, { strips: list }) => sum + (2 * list.length + 3) * pen.letter, 0); // prettier-ignore
     top += figure(pen, one, { x, y: top, width, height: height && height - taken }) + pen.letter;
   }
@@ -416,12 +427,12 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const height = Math.max(8 * letter, Math.min(room, 0.66 * width, 24 * letter));
   const { series, x_title, y_title, log_x, log_y, backwards, guides } = figure;
   const finite = (/** @type {"x" | "y"} */ axis, /** @type {boolean} */ log) =>
-    series.flatMap((one) => [...one[axis]]).filter((value) => Number.isFinite(value) && (!log || value > 0)); // prettier-ignore
+    series.flatMap((one) => [...one[axis], ...((axis === "y" && one.base) || [])]).filter((value) => Number.isFinite(value) && (!log || value > 0)); // prettier-ignore
   const range = (/** @type {number[]} */ list) => {
     const [low, high] = [Math.min(...list), Math.max(...list)];
     return low === high ? [low, low + 1] : [low, high];
   };
-  const [xs, ys] = [range(finite("x", log_x)), range(finite("y", log_y))];
+  const [xs, ys] = [range(finite("x", log_x)), figure.y_range || range(finite("y", log_y))];
   if (!log_y && ys[0] > 0 && ys[0] < 0.4 * ys[1]) ys[0] = 0;
   const labels = ticks(ys[0], ys[1], log_y).map((value) => [value, num(value, 3)]);
   const left = x + Math.max(...labels.map(([, text]) => pen.width(`${text}`, { size: 0.85 }))) + 0.8 * letter; // prettier-ignore
@@ -454,25 +465,32 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   /** @type {{ y: number, one: any, colour: string }[]} */
   const ends = [];
   series.forEach((one, at) => {
-    const colour = one.main ? look.primary : rest[next++ % rest.length];
+    const colour = one.main ? look.primary : one.shape === "band" ? look.ink : rest[next++ % rest.length]; // prettier-ignore
     const points = [...one.x].map((value, i) => [value, one.y[i]]).filter(([, value]) => Number.isFinite(value) && (!log_y || value > 0)).map(([a, b]) => [across(a), up(b)]); // prettier-ignore
     if (!points.length) return;
     const width = { "stroke-width": one.main ? 2.5 : 1.5 };
-    if (one.shape === "points")
+    if (one.shape === "band") {
+      const back = [...one.x].map((value, i) => [across(value), up(one.base[i])]).filter(([, b]) => Number.isFinite(b)); // prettier-ignore
+      pen.line([...points, ...back.reverse()], "none", { fill: look.ink, "fill-opacity": 0.12 });
+    } else if (one.shape === "points")
       for (const [a, b] of points) pen.circle(a, b, letter / 4, { fill: colour, "fill-opacity": 0.8 }); // prettier-ignore
     else if (one.shape === "steps")
       for (const [i, [a, b]] of points.entries()) {
       const next = points[i + 1]?.[0] ?? a + (a - (points[i - 1]?.[0] ?? a));
       pen.rect(a, b, Math.max(1, next - a - 1), foot - b, { fill: colour, "fill-opacity": 0.7 });
     } // prettier-ignore
-    else pen.line(points, colour, { ...width, "stroke-dasharray": DASHES[at % DASHES.length] });
+    else
+      pen.line(points, colour, {
+        ...width,
+        "stroke-dasharray": one.main ? undefined : DASHES[at % DASHES.length],
+      });
     ends.push({ y: points[points.length - 1][1], one, colour });
   });
   ends.sort((a, b) => a.y - b.y);
-  let last = -Infinity;
-  for (const { y: at, one, colour } of ends) {
-    const place = Math.max(at, last + 1.15 * letter);
-    last = place;
+  const pitch = 1.15 * letter;
+  ends.forEach((end, i) => (end.y = Math.max(end.y, i ? ends[i - 1].y + pitch : -Infinity)));
+  ends.reduceRight((most, end) => (end.y = Math.min(end.y, most)) - pitch, foot);
+  for (const { y: place, one, colour } of ends) {
     const text = [one.name, one.end].filter(Boolean).join(" ");
     pen.text(right + 0.4 * letter, place, text, { size: 0.9, fill: colour, bold: one.main, halo: true, room: x + width - right - 0.4 * letter }); // prettier-ignore
   }

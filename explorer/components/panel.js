@@ -103,8 +103,8 @@ function focusOf(box) {
 function owner(view, target) {
   const at = view.boxes.findIndex((/** @type {Element} */ box) => box.contains(target));
   const whole = view.figures[at];
-  if (whole?.kind !== "steps") return whole;
-  const { figures } = whole.frames[whole.current];
+  if (!["steps", "stack"].includes(whole?.kind)) return whole;
+  const { figures } = whole.kind === "stack" ? whole : whole.frames[whole.current];
   return figures.find((/** @type {any} */ each) => each.select.length) || figures[0];
 }
 
@@ -137,7 +137,8 @@ function cellUnder(cells, event) {
 /** @param {View} view @param {Element} cells @param {number[]} cell */
 function choose(view, cells, [row, column]) {
   const matrix = owner(view, cells);
-  send(view, matrix.select, [matrix.keys?.[row] ?? `${row}`, `${column}`]);
+  const keys = [matrix.keys?.[row] ?? `${row}`, matrix.column_keys?.[column] ?? `${column}`];
+  send(view, matrix.select, keys);
 }
 
 /** @param {View} view @param {KeyboardEvent} event */

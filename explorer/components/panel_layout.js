@@ -160,8 +160,8 @@ const picked = (values, n, rows, columns) =>
 /** @type {Record<string, (figure: any, most: number) => any>} */
 const CUTS = {
   matrix(figure, most) {
-    const { rows, columns, values, marks, words, bold, keys } = figure;
-    const down = around(rows.length, marks.map(([at]) => at), most); // prettier-ignore
+    const { rows, columns, values, marks, words, bold, keys, column_keys, selected = -1 } = figure;
+    const down = around(rows.length, [selected, ...marks.map(([at]) => at)], most);
     const right = around(columns.length, marks.map(([, at]) => at), Math.max(most, 6)); // prettier-ignore
     return {
       ...figure,
@@ -172,6 +172,8 @@ const CUTS = {
       words: words?.length ? down.flatMap((row) => right.map((at) => words[row * columns.length + at])) : [], // prettier-ignore
       bold: words?.length ? picked(bold, columns.length, down, right) : [],
       keys: (keys ?? []).length ? down.map((at) => keys[at]) : [],
+      column_keys: (column_keys ?? []).length ? right.map((at) => column_keys[at]) : [],
+      selected: down.indexOf(selected),
       marks: marks
         .map(([at, column, text]) => [down.indexOf(at), right.indexOf(column), text])
         .filter(([at, column]) => at >= 0 && column >= 0),
@@ -257,6 +259,10 @@ const CUTS = {
     const kept = around(figure.dials.length, chosen, most);
     return { ...figure, dials: kept.map((at) => figure.dials[at]) };
   },
+  stack: (figure, most) => ({
+    ...figure,
+    figures: figure.figures.map((/** @type {any} */ one) => cut(one, most)),
+  }),
   steps(figure, most) {
     const { frames, current } = figure;
     const now = { ...frames[current] };
