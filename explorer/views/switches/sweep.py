@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.analysis import interventions
+from explorer.analysis.figures import Matrix
 from explorer.analysis.formatting import fixed
-from explorer.components import residual
-from explorer.components.figure_caption import Picture
+from explorer.components import panel
 from explorer.layout import export_menu, navigation
 from explorer.layout.output import with_table
+from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
 from explorer.state.jobs import Job, SweepProgress
 from explorer.text import head_naming
@@ -21,6 +22,8 @@ from explorer.views.switches.edit_actions import put
 from explorer.views.switches.run_pair import told
 from models.edits import Edit, PatchHead, PatchSite, to_line
 from models.recording import Recording
+
+PRESS = "Press a row for its strongest patch."
 
 
 @dataclass(frozen=True)
@@ -159,13 +162,25 @@ def chart(
         "Other sentence: " + " ".join(asked.donor.split()),
     )
     file = f"headlight-{asked.model}-patching-{asked.what.lower()}"
-    special = (False,) * len(effects.rows) if heads else base.stream(asked.name).special
-    picture = Picture(
-        title, about, file, cache.picture_name(base, "patched", asked, len(found.effects))
+    named = with_site_names(effects)
+    matrix = Matrix(
+        select=("row",),
+        rows=effects.rows,
+        columns=tuple(f"{each.group} {each.label}".strip() for each in named.columns),
+        values=effects.values,
+        high=effects.measure.high or 1.0,
+        signed=True,
+        wide=True,
     )
-    hint = "click a row for its strongest patch."
-    data = residual.chart(with_site_names(effects), effects.rows, special, picture, hint=hint)
-    residual.show(data, "patched map", take_row)
+    shown = Panel(
+        title=title,
+        finding=PRESS,
+        figures=(matrix,),
+        caption=about,
+        file=file,
+        token=cache.picture_name(base, "patched", asked, len(found.effects)),
+    )
+    panel.show(shown.encode(), "patched map", take_row)
     return title, about, file
 
 
@@ -203,6 +218,6 @@ def strongest(
 def take_row() -> None:
     """A press on a row of the map: its strongest patch is the one to put in; once more, the
     strongest of all."""
-    row = st.session_state["patched map"].get("token")
+    row = (st.session_state["patched map"].get("select") or {}).get("row")
     row = None if row is None else int(row)
     st.session_state["patch row"] = None if row == st.session_state.get("patch row") else row
