@@ -41,7 +41,6 @@ VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "paths": paths.paths,
     "comparison": comparison.comparison,
     "positions": matrix_pages.positions,
-    "residual": matrix_pages.residual,
 }
 # The choices that a view takes, by the names that they have in the address of its page.
 CHOICES = {
@@ -52,7 +51,6 @@ CHOICES = {
     "paths": ("stream", "token", "stage", "trails", "frame", "specials", "length"),
     "comparison": ("attention", "other_of", "other_to", "other_tone", "other_pair"),
     "positions": ("stream",),
-    "residual": ("stream", "write"),
 }
 OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
 DRAWN = heads.AS  # how a head is drawn: the choice `view`

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import driver
@@ -93,23 +92,9 @@ def _added(recording: Recording) -> np.ndarray:
     return recording.streams[0].at("pos.wrote")
 
 
-def _turned(recording: Recording) -> np.ndarray:
-    """By how many degrees positions and the first two sub-layers turn each token: (token, 3)."""
-    stream = recording.streams[0]
-    sites = ("embed", "embed+pos", "0.attn.normed", "0.ffn.normed")
-    states = [stream.at(site).astype(float) for site in sites]
-    return np.stack([_angle(*pair) for pair in pairwise(states)], axis=1)
-
-
-def _angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
-    return np.degrees(np.arccos((a * b).sum(axis=-1) / lengths))
-
-
 # Views of one matrix: what is chosen, and the numbers that it shows, or the first columns of them.
 OF_A_MATRIX = {
     "positions": ({}, _added),
-    "residual": ({}, _turned),
 }
 
 

@@ -206,13 +206,19 @@ def opened(page: str, model: str, text: str | None, asked: dict[str, str]) -> Ap
 
 
 def said(app: AppTest) -> list[str]:
-    """All sentences on a page, and the formulas that its pictures are given."""
-    given = (codec.decode(each.proto.bytes)[0].get("formulas", {}) for each in on_page(app))
-    return [line for each in given for lines in each.values() for line in lines] + [
-        str(each.value)
-        for kind in ("markdown", "caption", "info", "success", "latex")
-        for each in app.get(kind)
-    ]
+    """All sentences on a page and its panels, and the formulas that its pictures are given."""
+    headers = [codec.decode(each.proto.bytes)[0] for each in on_page(app)]
+    given = (each.get("formulas", {}) for each in headers)
+    panels = [line for each in headers if "finding" in each for line in each["details"]]
+    return (
+        panels
+        + [line for each in given for lines in each.values() for line in lines]
+        + [
+            str(each.value)
+            for kind in ("markdown", "caption", "info", "success", "latex")
+            for each in app.get(kind)
+        ]
+    )
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from explorer.analysis import interventions
 from explorer.components import codec
 from explorer.components.figure_caption import Picture
 from explorer.components.interventions import board, pairs, trio
-from explorer.figures.interventions import curves
+from explorer.figures.interventions import curves, lines
 from models.edits import (
     MoveNorm,
     PatchSite,
@@ -333,4 +333,35 @@ def test_a_sweep_measures_what_a_patched_run_says() -> None:
     )
     assert of.values[4, -1] == pytest.approx(1, abs=PASSED), (
         "the whole answer stands in the last state of the token that is read"
+    )
+
+
+def test_figures_escape_and_leave_a_gap_at_zero_on_a_log_axis() -> None:
+    figure = lines(
+        [("a <b>", np.array([1.0, 0.0, 0.01]))],
+        ("<i>title</i> " + "long " * 20, "text <b>"),
+        ["<x>", "y", "y"],
+        "x",
+        "y",
+        log=True,
+        named=True,
+    )
+    assert np.isnan(figure.data[0].y[1]) and figure.data[0].name == "a &lt;b&gt;"
+    assert (
+        list(figure.layout.xaxis.ticktext) == ["&lt;x&gt;", "y", "y"]
+        and "<i>" not in figure.layout.title.text
+    )
+
+
+def test_a_subtitle_that_is_cut_says_so() -> None:
+    about = ("Title", *(f"line {at} of what the figure is" for at in range(9)))
+    shown = lines(
+        [("a", np.ones(3))], about, range(3), "x", "y", log=False
+    ).layout.title.subtitle.text.split("<br>")
+    assert len(shown) == 5 and shown[0] == about[1] and shown[-1] == f"{about[5]} …"
+    assert (
+        "…"
+        not in lines(
+            [("a", np.ones(3))], about[:5], range(3), "x", "y", log=False
+        ).layout.title.subtitle.text
     )

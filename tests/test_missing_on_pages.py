@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import on_page
 from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import opened, there
 
+from explorer.components import codec
 from explorer.text.markdown_escape import plain
 
 pytestmark = pytest.mark.slow
@@ -87,17 +89,12 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         for what in ("Values", "Writes", "Mean")
     ),
     *(
-        ("residual", {"flow": flow}, CLOSED, f"NAME does not show {what}. “What was written” works")
+        ("residual", {"flow": flow}, CLOSED, f"NAME does not show {what}.")
         for flow, what in (
-            (
-                "Heads",
-                "W_O, through which a head writes: nothing in its code says which of its tensors "
-                "that is",
-            ),
+            ("Heads", "W_O, through which a head writes: nothing in its code names this tensor"),
             (
                 "LayerNorm",
-                "the gains and biases of its norms: nothing in its code says which of its tensors "
-                "these are",
+                "the gains and biases of its norms: nothing in its code names these tensors",
             ),
             (
                 "Gradient",
@@ -109,18 +106,18 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         "residual",
         {"flow": "Gradient"},
         CLOSED,
-        "It is taken once, as the model is: its own code cannot be run without its residual "
-        "connections or norms, which needs Headlight’s own classes.",
+        "It is taken once, as the model is: its own code cannot run without its residual "
+        "connections or norms.",
     ),
     *(
         (
             "residual",
             {"flow": flow},
             ("gpt_neox",),
-            "NAME does not show what its sub-layers write: its code hands out the sum of a whole "
-            "layer alone. So there is nothing to draw here.",
+            "NAME does not show what its sub-layers add: its code gives the sum of a whole layer "
+            "alone.",
         )
-        for flow in ("Writes", "Heads", "LayerNorm", "Gradient")
+        for flow in ("Writes", "Heads", "LayerNorm")
     ),
     (
         "embeddings",
@@ -189,7 +186,9 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
 
 def shown(app: AppTest) -> str:
     kinds = ("info", "error", "caption", "markdown")
-    return "\n".join(plain(each.value) for kind in kinds for each in app.get(kind))
+    headers = [codec.decode(each.proto.bytes)[0] for each in on_page(app)]
+    details = [line for header in headers for line in header.get("details", ())]
+    return "\n".join([plain(each.value) for kind in kinds for each in app.get(kind)] + details)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_the_door_shows_texts_and_recordings_alike(tmp_path: Path) -> None:
     assert notebook.heads("the cat sat").page != shown.page
     # A page's address calls "view" how a head is drawn.
     assert "view=Matrix" in notebook.heads(recording, view="Matrix").page
-    residual = notebook.show(recording, "residual").page
-    assert notebook.show(recording, view="residual").page == residual
+    positions = notebook.show(recording, "positions").page
+    assert notebook.show(recording, view="positions").page == positions
     with pytest.raises(ValueError, match="no view is called"):
         notebook.show("the cat", "nothing")

@@ -29,20 +29,6 @@ SHORT = {"text": "The cat sat."}
 # and how many tables it offers as CSV.
 VIEWS = {
     "twins": ("training", {"train_view": "Twins"}, 1),
-    "LayerNorm": ("residual", {"flow": "LayerNorm", "token": "3", "times": "5"}, 2),
-    "LayerNorm of a decoder": ("residual", {"flow": "LayerNorm", "model": "decoder"}, 2),
-    "LayerNorm of one of two streams": (
-        "residual",
-        {"flow": "LayerNorm", "stream": "decoder", "norm": "Mean after", **TRANSLATED},
-        2,
-    ),
-    "what heads wrote": ("residual", {"flow": "Heads", "writer": "Length"}, 1),
-    "gradient": ("residual", {"flow": "Gradient", "token": "2", "block": "1.ffn"}, 3),
-    "gradient, typed target": (
-        "residual",
-        {"flow": "Gradient", "target": "La voiture est neuve.", **TRANSLATED},
-        3,
-    ),
     "distance of positions": ("positions", {"ask": "Distance", "places": "20", "width": "32"}, 2),
     "distance in a learned table": (
         "positions",
@@ -128,12 +114,6 @@ BESIDE = {
         1,
     ),
     "a cell of another family": ("anatomy", {"model": "minilm"}, 1),
-    "what was written": ("residual", {"flow": "Writes", "token": "2"}, 2),
-    "what was written in a stream": (
-        "residual",
-        {"flow": "Writes", "write": "Norm", **TRANSLATED},
-        2,
-    ),
     "waves": ("positions", {"ask": "Waves", "places": "20", "width": "32", "pair": "3"}, 2),
     "a learned table": ("positions", {"ask": "Waves", "places": "20", "model": "minilm"}, 2),
     "a switched head": ("switches", {"effects": "Attention", **EDITED}, 4),
@@ -179,7 +159,6 @@ BESIDE = {
 # What runs on the page for a while: the page, what is chosen, how many tables it offers in the end,
 # and its start button.
 RUNNING = {
-    "beside an RNN": ("residual", {"flow": "RNN", "lag": "1", **SHORT}, 1, "start experiment"),
     "patched heads": (
         "patching",
         {
@@ -327,7 +306,6 @@ def test_the_lines_give_what_both_sides_say(asked: dict) -> None:
 # Where a page keeps its views: their names, the choice, and those that have tests of their own.
 KEPT = {
     "positions": ("SCREENS", "ask", set()),
-    "residual": ("FLOWS", "flow", set()),
     "switches": ("EFFECTS", "effects", set()),
     "compare": ("VIEWS", "other_view", {"Answers"}),
 }

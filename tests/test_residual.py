@@ -65,10 +65,10 @@ def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: OwnModel) 
 def test_the_grids_hold_what_one_token_s_way_says(handle: OwnModel) -> None:
     for _, stream in streams(handle):
         column = {
-            "Turned": "turned in all °",
+            "Rotation angle": "turned in all °",
             "Share": "share",
             "Cosine": "cosine",
-            "Written": "|wrote|",
+            "Update norm": "|wrote|",
         }
         for measure, name in column.items():
             grid = residual.write_grid(stream, measure)
@@ -76,12 +76,12 @@ def test_the_grids_hold_what_one_token_s_way_says(handle: OwnModel) -> None:
                 np.testing.assert_allclose(
                     grid.values[token], residual.token_path(stream, token)[name]
                 )
-        norm = residual.write_grid(stream, "Norm")
+        norm = residual.write_grid(stream, "State norm")
         assert (
             len(norm.columns) == len(stream.sites) == len({column.name for column in norm.columns})
         )
         turned = residual.rotations(stream, 1)
-        grid = residual.write_grid(stream, "Turned")
+        grid = residual.write_grid(stream, "Rotation angle")
         assert turned["attention °"] == pytest.approx(
             [v for v, c in zip(grid.values[1], grid.columns) if c.label == "attn"]
         )
@@ -335,7 +335,7 @@ def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: OwnModel
         norms
     ) and residual.norm_error(stream, norms) < SUMMED
     assert residual.residual_error(stream)[0] < SUMMED and len(
-        residual.write_grid(stream, "Norm").columns
+        residual.write_grid(stream, "State norm").columns
     ) == len(stream.sites)
 
 

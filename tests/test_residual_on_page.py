@@ -1,119 +1,238 @@
-"""The page of the residual stream: its map, its files, every view, and one journey."""
+"""The residual stream and gradients: what their panels say, the tab, and one journey."""
 
 from __future__ import annotations
 
-import csv
-import io
 import threading
 from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import numpy as np
 import pytest
+import torch
 from app_harness import page_at
-from conftest import AWKWARD, on_page, read_once
-from stream_fixtures import TEXT, streams
+from conftest import AWKWARD, HOSTILE, on_page, read_once
+from stream_fixtures import TEXT
 from streamlit.testing.v1 import AppTest
-from tolerances import PASSED, STORED
+from tolerances import PASSED, STORED, SUMMED
 
-from explorer.analysis import residual
-from explorer.analysis.csv import to_csv
-from explorer.analysis.formatting import power
+from explorer.analysis import gradients as gradient_tables
+from explorer.analysis import residual as measures
+from explorer.analysis.formatting import fixed, percent, power
 from explorer.components import codec
-from explorer.components.figure_caption import Picture
-from explorer.components.residual import chart, followed, scale
-from explorer.figures import residual as residual_figures
+from explorer.panels import gradients, residual
 from explorer.state import cache, jobs
-from models import registry
+from explorer.state.cache import Run
+from models import edits, registry
 from models.own_model import OwnModel, record
-from models.recording import VERSION
+from models.results import Decay
 
 LONGER = (
     "The cat sat on the mat"
     + ", and then it looked at the dog that had slept beside the old door" * 3
 )
+FOLDS = ("Writes", "Token", "LayerNorm", "Heads", "Gradient", "RNN")
 
 
-# ---- pictures and files ------------------------------------------------------
+# ---- updates -------------------------------------------------------------------------------------
 
 
-def test_the_map_carries_the_numbers_and_no_selection(small_handle: OwnModel) -> None:
-    _, stream = streams(small_handle)[0]
-    grid = residual.write_grid(stream, "Turned")
-    data = chart(
-        grid,
-        stream.tokens,
-        stream.special,
-        Picture("t", ("c",), "f", "x"),
+def states(model: str, text: str = TEXT) -> tuple[Run, dict[str, np.ndarray]]:
+    """A run of a model, and the vectors of its last stream by site."""
+    run = Run(model, text)
+    stream = run.recording().streams[-1]
+    return run, {site: stream.at(site).astype(float) for site in stream.sites}
+
+
+def angle(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b))))
+
+
+def test_the_selected_update_is_what_the_model_recorded() -> None:
+    run, at = states("encoder")
+    x, f, total, after = (
+        at[site][3] for site in ("1.attn.normed", "1.ffn.wrote", "1.ffn.sum", "1.ffn.normed")
     )
-    header, blocks = codec.decode(data)
-    np.testing.assert_allclose(
-        blocks["values"].reshape(grid.values.shape), grid.values, rtol=STORED
-    )
-    assert (
-        header["low"] == 0
-        and header["high"] == pytest.approx(grid.values.max())
-        and "chosen" not in header
-    )
-    header, blocks = codec.decode(
-        followed(
-            grid,
-            stream.tokens,
-            2,
-            Picture("t", (), "f", "x"),
+    expected = {
+        "Rotation angle": f"{angle(x, after):.1f}°",
+        "Update norm": power(float(np.linalg.norm(f))),
+        "Share": fixed(float(np.linalg.norm(f) / (np.linalg.norm(f) + np.linalg.norm(x)))),
+        "Cosine": fixed(float(x @ f / np.linalg.norm(x) / np.linalg.norm(f))),
+        "State norm": power(float(np.linalg.norm(after))),
+    }
+    for measure, value in expected.items():
+        panel = residual.updates(run, measure=measure, token=3, sublayer="1.ffn")
+        matrix, beside = panel.figures
+        assert value in panel.finding.split(". The median")[0], measure
+        assert matrix.selected == 3 and matrix.marks[0][:2] == (
+            3,
+            matrix.column_keys.index("1.ffn") + (2 if measure == "State norm" else 0),
         )
+        profile, equation = beside.figures
+        own = next(each for each in profile.series if each.main)
+        row = matrix.values[3][own.x.astype(int)]
+        np.testing.assert_allclose(own.y, row)
+        band, median = profile.series[:2]
+        values = matrix.values[:, own.x.astype(int)]
+        np.testing.assert_allclose((band.base, band.y), (values.min(0), values.max(0)))
+        np.testing.assert_allclose(median.y, np.median(values, axis=0))
+        for strip, vector in zip(equation.strips, (x, f, total, after)):
+            np.testing.assert_allclose(strip.values, vector)
+    np.testing.assert_allclose(x + f, total, atol=SUMMED)
+
+
+@pytest.mark.parametrize("measure", residual.MEASURES)
+def test_without_a_choice_the_largest_update_of_the_token_is_selected(measure: str) -> None:
+    run = Run("decoder", TEXT)
+    panel = residual.updates(run, measure=measure, token=2)
+    ((row, column, _),) = panel.figures[0].marks
+    stream = run.recording().streams[0]
+    grid = measures.write_grid(stream, measure)
+    layers = [
+        at
+        for at, one in enumerate(grid.columns)
+        if one.group.startswith("Layer") and (measure != "State norm" or one.label == "sum")
+    ]
+    if measure != "State norm" or measures.norm_place(stream) == "pre":
+        assert (row, column) == (2, max(layers, key=lambda at: abs(grid.values[2, at])))
+    assert "largest" in panel.finding
+
+
+def test_a_lost_residual_connection_shows() -> None:
+    whole = residual.updates(Run("encoder", TEXT)).figures[1].figures[1]
+    assert [each.sign for each in whole.strips] == ["", "+", "=", "→"]
+    stream = Run("encoder", TEXT).recording().streams[0]
+    error, n, _ = measures.residual_error(stream)
+    assert power(error, 2) in whole.note and f"{n:,}" in whole.note
+    lost = residual.updates(Run("induction-no-residual", "b a c d b")).figures[1].figures[1]
+    assert "=" not in [each.sign for each in lost.strips] and "residual" in lost.note
+
+
+def test_a_tokens_numbers_are_its_path(gpt2_on_pages: OwnModel) -> None:
+    stream = record(gpt2_on_pages, TEXT).streams[0]
+    path, rotations = residual.token_path(Run("grammar", TEXT), token=2).figures[0].figures
+    expected = measures.token_path(stream, 2)
+    for at, column in enumerate(list(expected)[1:], 1):
+        assert [row[at] for row in path.rows] == [fixed(float(v)) for v in expected[column]]
+    whole = measures.rotations(stream, 2)["whole layer °"]
+    assert [row[-1] for row in rotations.rows] == [fixed(each) for each in whole]
+
+
+# ---- norms and heads -----------------------------------------------------------------------------
+
+
+def test_a_norm_is_recomputed_and_batch_norm_moves_the_others() -> None:
+    run, at = states("encoder")
+    x = at["2.ffn.sum"]
+    before = residual.norms(run, token=4).figures[0]
+    column = [each.site for each in measures.stream_norms(run.recording().streams[0])]
+    np.testing.assert_allclose(before.values[:, column.index("2.ffn")], x.std(-1), rtol=SUMMED)
+    steps, moves = residual.norm_steps(run, token=4, sublayer="2.ffn", times=5.0).figures
+    assert float(steps.rows[0][3]) == pytest.approx(np.linalg.norm(x[4]), abs=0.005)  # 2 decimals
+    assert float(steps.rows[-1][3]) == pytest.approx(
+        np.linalg.norm(at["2.ffn.normed"][4]), abs=0.005
     )
-    np.testing.assert_allclose(blocks["values"], grid.values[2], rtol=STORED)
-    np.testing.assert_allclose(blocks["median"], np.median(grid.values, axis=0), rtol=STORED)
-    cosine = residual.write_grid(stream, "Cosine")
-    assert scale(cosine, False) == (-1, 1)
+    changed = x.copy()
+    changed[4] *= 5
+
+    def batch(vectors: np.ndarray) -> np.ndarray:
+        eps = read_once("encoder").norms("encoder")["2.ffn"][2]
+        values = torch.tensor(vectors)
+        return torch.nn.functional.batch_norm(values, None, None, training=True, eps=eps).numpy()
+
+    moved = np.linalg.norm(batch(changed) - batch(x), axis=-1)
+    shown = {int(row.key): row for row in moves.rows}
+    for token, row in shown.items():
+        assert row.values[1] == pytest.approx(moved[token], rel=SUMMED)
+        assert token == 4 or row.values[0] == 0
+    assert shown[4].selected
 
 
-def test_a_file_reads_back_and_says_what_it_is(small_handle: OwnModel) -> None:
-    _, stream = streams(small_handle)[0]
-    grid = residual.write_grid(stream, "Share")
-    made = to_csv(residual.table(grid, ("=1", *stream.tokens[1:])), ("model\nm", "Text: <b>"))
-    rows = list(csv.reader(io.StringIO(made)))
-    assert rows[1][-1] == f"model m | Text: <b> | Headlight {VERSION}"
-    assert rows[0][1:-1] == [column.name for column in grid.columns] and rows[1][0] == "0 =1"
+def test_heads_add_up_to_what_attention_adds() -> None:
+    run, at = states("encoder")
+    w_o, bias = read_once("encoder").outputs()["self"]
+    attention = run.recording().attention[0]
+    z = attention.pattern[1, :, 3] @ attention.v[1]
+    vectors = np.einsum("hd,hdm->hm", z, w_o[1])
+    np.testing.assert_allclose(vectors.sum(0) + bias[1], at["1.attn.wrote"][3], atol=PASSED)
+    matrix, bars = residual.heads(run, token=3).figures
+    heads = attention.pattern.shape[1]
     np.testing.assert_allclose(
-        [[float(cell) for cell in row[1:-1]] for row in rows[1:]], grid.values
+        matrix.values[3, heads : 2 * heads], np.linalg.norm(vectors, axis=-1), rtol=SUMMED
+    )
+    assert bars.rows[0].values[0] == pytest.approx(matrix.values[3].max())
+    shares = residual.heads(run, measure="Share of heads", token=3).figures[0].values
+    np.testing.assert_allclose(shares.reshape(len(shares), -1, heads).sum(-1), 1, atol=STORED)
+
+
+# ---- gradients -----------------------------------------------------------------------------------
+
+
+def test_a_gradient_is_the_models_and_its_ends_are_in_the_finding() -> None:
+    run = Run("encoder", TEXT)
+    found = read_once("encoder").gradients(run.recording(), "encoder", 2)
+    panel = gradients.by_layer(run, token=2)
+    chart, ends = panel.figures
+    for series, row in zip(chart.series, found.norm):
+        np.testing.assert_allclose(series.y, np.sqrt((row**2).sum(-1)), rtol=SUMMED)
+        assert series.name in found.ways
+    left = [series.y[0] / series.y[-1] for series in chart.series]
+    assert all(
+        power(left[found.ways.index(f"residual {way}")]) in panel.finding for way in ("on", "off")
+    )
+    assert [row[3] for row in ends.rows] == [f"× {power(each)}" for each in left]
+
+
+@pytest.mark.parametrize(("left", "name"), [(0.5, "keeps"), (0.01, "shrinks"), (50.0, "grows")])
+def test_a_verdict_says_what_its_factor_is(left: float, name: str) -> None:
+    assert name in gradients.verdict("a way", left) and power(left) in gradients.verdict("", left)
+    assert "nothing" in gradients.verdict("a way", 0.0)
+
+
+@pytest.mark.parametrize("model", ["encoder", "induction-no-residual"])
+def test_singular_values_are_those_of_the_sub_layer(model: str) -> None:
+    run = Run(model, "b a c d b")
+    stream = run.recording().streams[0].name
+    found = read_once(model).jacobian(run.recording(), stream, 2, "0.ffn")
+    panel = gradients.jacobian(run, token=2, sublayer="0.ffn")
+    drawn = panel.figures[0].series[0].y
+    np.testing.assert_allclose(drawn[drawn > 0], found.wrote[found.wrote >= gradients.SMALLEST])
+    assert str(int((found.wrote < 0.1).sum())) in panel.finding
+    with pytest.raises(ValueError, match="edits"):
+        gradients.jacobian(Run(model, TEXT, (edits.ZeroHead(0, 1),)))
+
+
+def decayed(right: tuple[float, ...]) -> Decay:
+    """Three networks in which the gradient falls by halves."""
+    norm = np.array([[scale * 0.5**d for d in range(10)] for scale in (1.0, 2.0, 8.0)])
+    return Decay(
+        3,
+        10,
+        20,
+        300,
+        norm,
+        2 * norm,
+        np.ones((3, 3)),
+        np.array([0, 10, 20]),
+        np.array(right),
+        (10, 20, 30),
     )
 
 
-def test_figures_escape_and_leave_a_gap_at_zero_on_a_log_axis() -> None:
-    figure = residual_figures.lines(
-        [("a <b>", np.array([1.0, 0.0, 0.01]))],
-        ("<i>title</i> " + "long " * 20, "text <b>"),
-        ["<x>", "y", "y"],
-        "x",
-        "y",
-        log=True,
-        named=True,
+def test_the_three_networks_are_told_by_who_has_learned() -> None:
+    panel = gradients.recurrence(Run("encoder", LONGER), 3, found=decayed((0.06, 0.5, 0.97)))
+    drawn, told = panel.figures
+    now, before = drawn.figures
+    assert now.y_range == before.y_range
+    np.testing.assert_allclose(now.series[2].y, 2 * before.series[2].y)
+    table = told.figures[0]
+    assert [row[0] for row in table.rows] == list(gradient_tables.NETWORKS)
+    assert table.rows[2][3] == power(2 * 8 * 0.5**3) and table.rows[2][4] == percent(0.97)
+    assert "Transformer" in panel.finding and power(8) in panel.finding and "RNN" in panel.finding
+    early = gradients.lesson(
+        gradient_tables.NETWORKS, np.ones((3, 9)), np.array([0.06, 0.2, 0.1]), 8
     )
-    assert np.isnan(figure.data[0].y[1]) and figure.data[0].name == "a &lt;b&gt;"
-    assert (
-        list(figure.layout.xaxis.ticktext) == ["&lt;x&gt;", "y", "y"]
-        and "<i>" not in figure.layout.title.text
-    )
-    bars = residual_figures.bars(
-        [("LayerNorm", np.zeros(2)), ("BatchNorm", np.ones(2))], ("t",), ("same", "same"), "y"
-    )
-    assert list(bars.data[0].x) == [0, 1], "equal tokens stay apart"
-
-
-def test_a_subtitle_that_is_cut_says_so() -> None:
-    about = ("Title", *(f"line {at} of what the figure is" for at in range(9)))
-    shown = residual_figures.lines(
-        [("a", np.ones(3))], about, range(3), "x", "y", log=False
-    ).layout.title.subtitle.text.split("<br>")
-    assert len(shown) == 5 and shown[0] == about[1] and shown[-1] == f"{about[5]} …"
-    assert (
-        "…"
-        not in residual_figures.lines(
-            [("a", np.ones(3))], about[:5], range(3), "x", "y", log=False
-        ).layout.title.subtitle.text
-    )
+    assert "Transformer" not in early and percent(0.2) in early
+    assert panel.call == "panels.gradients.recurrence(run, lag=3)"
 
 
 @pytest.mark.parametrize(
@@ -168,21 +287,11 @@ def test_large_and_small_numbers_as_powers_of_ten() -> None:
     )
 
 
-# ---- the page ----------------------------------------------------------------
+# ---- the tab -------------------------------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
     return page_at("residual", **asked)
-
-
-def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """What the map ("chart") or the line ("followed") was sent."""
-    decoded = [
-        codec.decode(e.proto.bytes)
-        for e in on_page(app)
-        if e.proto.component_name == "headlight.residual"
-    ]
-    return next(each for each in decoded if each[0]["kind"] == kind)
 
 
 def clean(app: AppTest) -> AppTest:
@@ -190,86 +299,74 @@ def clean(app: AppTest) -> AppTest:
     return app
 
 
+def panels_on(app: AppTest) -> list[dict]:
+    """What the panels of the tab were sent."""
+    return [
+        codec.decode(each.proto.bytes)[0]
+        for each in on_page(clean(app))
+        if each.proto.component_name == "headlight.panel"
+    ]
+
+
+def told(app: AppTest) -> str:
+    return " ".join(each.value for each in (*app.markdown, *app.info, *app.warning))
+
+
+N_PANELS = dict(zip(FOLDS, (1, 2, 3, 2, 4, 1)))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
+@pytest.mark.parametrize("text", [*AWKWARD.values(), HOSTILE["script"]])
 def test_any_text_is_drawn(text: str) -> None:
-    app = clean(opened(text=text, write="Norm"))
-    header, blocks = sent(app, "chart")
+    first, *_ = panels_on(opened(text=text, write="Norm", spread="Log"))
     stream = read_once("encoder").record(text).streams[0]
-    assert tuple(header["tokens"]) == stream.tokens
-    np.testing.assert_allclose(
-        blocks["values"].reshape(len(stream.tokens), -1),
-        np.linalg.norm(stream.resid, axis=-1).T,
-        rtol=PASSED,
-    )
-    assert (
-        len(
-            next(
-                e.proto.bytes
-                for e in on_page(app)
-                if e.proto.component_name == "headlight.residual"
-            )
-        )
-        < 120_000
-    )
+    assert tuple(first["figures"][0]["rows"]) == stream.tokens and first["figures"][0]["log"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient", "RNN"])
+@pytest.mark.parametrize("fold", FOLDS)
 @pytest.mark.parametrize(
     "asked",
     [
-        {"model": "encoder", "text": ""},
         {"model": "decoder", "text": "<b>a</b> $x$"},
         {"model": "translator", "stream": "decoder", "text": "The cat sleeps."},
         {"model": "translator", "text": "Hi"},
     ],
 )
-def test_every_view_opens_for_every_model(flow: str, asked: dict[str, str]) -> None:
-    app = clean(opened(flow=flow, **asked))
-    assert app.session_state["flow"] == flow
-    if flow == "Gradient":
-        assert len(app.get("plotly_chart")) == 3
+def test_every_part_opens_for_every_model(fold: str, asked: dict[str, str]) -> None:
+    app = opened(flow=fold, **asked)
+    found = panels_on(app)
+    assert app.session_state["flow"] == fold and len(found) == N_PANELS[fold]
 
 
 @pytest.mark.slow
 def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
-    app = clean(opened(flow="LayerNorm", norm="Mean before", block="2.ffn", times="5", token="4"))
-    assert (
-        sent(app, "followed")[0]["chosen"] == 4
-        and sent(app, "chart")[0]["measure"]["name"] == "Mean before"
-    )
-    said = " ".join(each.value for each in app.markdown)
-    stream = read_once("encoder").record(app.session_state["text"]).streams[0]
-    norms = read_once("encoder").norms("encoder")
-    moved = residual.largest_other(
-        residual.norm_change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4
-    )
-    assert f"**{moved[1]:.3f}**" in said and "multiplied by 5" in said
-    app = clean(
-        opened(flow="<b>", norm="?", block="99.x", times="nan", token="9999", lag="-3", stream="no")
-    )
-    assert sent(app, "chart")[0]["measure"]["name"] == "Turned"
-    clean(opened(flow="LayerNorm", block="99.x", times="nan"))
+    chosen = {"norm": "Mean before", "block": "2.ffn", "times": "5", "token": "4"}
+    app = opened(flow="LayerNorm", **chosen)
+    updates, norms, steps = panels_on(app)
+    text = app.session_state["text"]
+    run = Run("encoder", text)
+    assert updates["finding"] == residual.updates(run, token=4, sublayer="2.ffn").finding
+    assert norms["finding"] == residual.norms(run, "Mean before", 4).finding
+    assert steps["finding"] == residual.norm_steps(run, 4, "2.ffn", 5.0).finding
+    lost = {"write": "?", "block": "99.x", "times": "nan", "token": "9999", "lag": "-3"}
+    (first,) = panels_on(opened(flow="<b>", stream="no", **lost))
+    assert first["figures"][0]["unit"] == "°"
+    assert len(panels_on(opened(flow="LayerNorm", **lost))) == 3
     clean(opened(flow="RNN", lag="9" * 30))
 
 
 @pytest.mark.slow
-def test_following_a_token_sends_none_of_the_map_again() -> None:
-    app = clean(opened(token="2"))
-    before = next(
-        e.proto.bytes for e in on_page(app) if codec.decode(e.proto.bytes)[0]["kind"] == "chart"
-    )
-    app.session_state["token"] = "5"
-    clean(app.run())
-    assert before == next(
-        e.proto.bytes for e in on_page(app) if codec.decode(e.proto.bytes)[0]["kind"] == "chart"
-    )
-    assert sent(app, "followed")[0]["chosen"] == 5
-
-
-def told(app: AppTest) -> str:
-    return " ".join(each.value for each in (*app.markdown, *app.info, *app.warning))
+@pytest.mark.parametrize("fold", FOLDS)
+@pytest.mark.parametrize("model", ["minilm", "induction-no-norm", "induction-no-residual"])
+def test_a_model_without_a_part_says_so(model: str, fold: str) -> None:
+    app = opened(model=model, text="b a c d b a", flow=fold)
+    missing = {("minilm", "Gradient"), ("induction-no-norm", "LayerNorm")}
+    lacks = (model, fold) in missing
+    absent = {"Gradient": 1, "LayerNorm": 2}.get(fold, 0) if lacks else 0
+    assert len(panels_on(app)) == N_PANELS[fold] - absent
+    reasons = [each.value for each in app.info]
+    assert len(reasons) == lacks, reasons
 
 
 @pytest.mark.slow
@@ -289,59 +386,7 @@ def test_words_typed_for_the_decoder_are_named_and_can_be_let_go() -> None:
     assert "The field keeps them." in told(app)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient", "RNN"])
-def test_a_model_that_says_no_words(flow: str) -> None:
-    app = clean(opened(model="minilm", text="Apples fall.", flow=flow))
-    stream = read_once("minilm").record("Apples fall.").streams[0]
-    if flow in ("Writes", "LayerNorm", "Heads"):
-        columns = [column[2] for column in sent(app, "chart")[0]["columns"]]
-        assert (
-            len(columns) == {"Writes": 13, "LayerNorm": 13, "Heads": 72}[flow]
-            and tuple(sent(app, "chart")[0]["tokens"]) == stream.tokens
-        )
-    assert ("minilm has no readout" in told(app)) == (flow == "Gradient")
-    if flow == "Gradient":
-        assert len(app.get("plotly_chart")) == 2 and "I + ∂f runs from" in told(app)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient", "RNN"])
-@pytest.mark.parametrize("model", ["induction-no-norm", "induction-no-residual"])
-def test_models_trained_without_a_part(model: str, flow: str) -> None:
-    said = told(clean(opened(model=model, text="b a c d b a", flow=flow)))
-    assert ("norm** has no LayerNorm" in said) == (
-        model == "induction-no-norm" and flow == "LayerNorm"
-    )
-    assert ("trained without residual connections" in said) == (model == "induction-no-residual")
-    if flow == "Writes":
-        assert ("Nothing is lost" in said) == (model == "induction-no-norm") and (
-            "What was there is lost" in said
-        ) == (model == "induction-no-residual")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient"])
-def test_a_model_with_layernorm_in_front(flow: str, gpt2_on_pages: OwnModel) -> None:
-    app = clean(
-        opened(
-            model="grammar", text=TEXT, flow=flow, block="final" if flow == "LayerNorm" else "1.ffn"
-        )
-    )
-    if flow != "Gradient":
-        assert (
-            tuple(sent(app, "chart")[0]["tokens"]) == record(gpt2_on_pages, TEXT).streams[0].tokens
-        )
-    wanted = {
-        "Writes": "Norm, then add.",
-        "LayerNorm": "in one LayerNorm, the last",
-        "Heads": "A head’s own write",
-        "Gradient": "four times",
-    }
-    assert wanted[flow] in told(app)
-
-
-# ---- a journey ---------------------------------------------------------------
+# ---- a journey -----------------------------------------------------------------------------------
 
 
 def browser_test(test):
@@ -351,40 +396,33 @@ def browser_test(test):
 
 
 @browser_test
-def test_a_reader_follows_a_token_by_mouse_and_keys_and_stops_a_training(
+def test_a_reader_selects_an_update_by_mouse_and_keys_and_stops_a_training(
     visitor: driver.Visitor,
 ) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/residual?{urlencode({'text': LONGER})}")
-    page.wait_for_selector(".residual[data-followed]")
+    page.goto(f"{visitor.server}/residual?{urlencode({'text': LONGER, 'token': '3'})}")
+    cells = page.locator(".panel .cells").first
+    cells.wait_for()
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = visitor.wrong()
-    recording = read_once("encoder").record(LONGER)
-    turned = residual.write_grid(recording.streams[0], "Turned").values
-    page.locator(".row").nth(3).click()
-    page.wait_for_url("**token=3**")
-    page.get_by_role("heading", name="The whole way of “sat” (token 3)").wait_for()
-    page.wait_for_selector("[data-test-script-state=notRunning]")
-    row = page.locator(".row").nth(3)
-    row.focus()
-    page.keyboard.press("ArrowRight")
+    stream = read_once("encoder").record(LONGER).streams[0]
+    turned = measures.write_grid(stream, "Rotation angle").values
+    start = int(turned[3, 1:].argmax()) + 1
+    cells.focus()
     page.keyboard.press("ArrowDown")
-    said = page.locator(".residual .value").first.inner_text()
-    assert f"{turned[4, 1]:.1f}°" in said and "(token 4)" in said, said
+    said = page.locator(".panel .tip").first.inner_text()
+    assert said.endswith(f"{turned[4, start]:.1f}°") and stream.tokens[4] in said, said
     page.keyboard.press("Enter")
     page.wait_for_url("**token=4**")
-    page.get_by_role("radio", name="Norm", exact=True).click()
+    assert parse_qs(urlparse(page.url).query)["block"]
+    page.get_by_role("radio", name="State norm", exact=True).click()
     page.wait_for_url("**write=Norm**")
-    visitor.until(
-        "() => [...document.querySelectorAll('*')].some(e => "
-        "e.shadowRoot?.querySelector('.row[aria-pressed=true]')?.textContent === 'on')"
-    )
-    page.get_by_role("radio", name="Beside an RNN").click()
+    page.get_by_text("Compared with an RNN").click()
     page.get_by_role("button", name="Start training").click()
     page.locator("[data-testid=stProgress]").first.wait_for(timeout=60_000)
     # Streamlit's own header has a Stop of its own while a run is long.
     page.locator(".st-key-stop-experiment button").click()
     page.get_by_role("button", name="Go on").wait_for(timeout=60_000)
     page.locator("[data-testid=stProgress]", has_text="stopped").wait_for(timeout=60_000)
-    assert page.locator("td").filter(has_text="%").count() == 3, "how much each network says right"
+    page.get_by_role("heading", name="Compared with an RNN").wait_for()
     assert parse_qs(urlparse(page.url).query)["flow"] == ["RNN"]

@@ -1,19 +1,14 @@
-"""Why the scale and why residual connections: the laws behind the pictures, and that the words
-beside them say what they show."""
+"""Why the scale and why residual connections: the laws behind the pictures."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from app_harness import page_at
 from conftest import read_once
-from streamlit.testing.v1 import AppTest
 from tolerances import SUMMED
 
 from explorer.analysis import evidence, soft_lookup
-from explorer.analysis.formatting import parse_number
-from explorer.text import gradients
 from models import registry
 from models.readouts.gradients import (
     DEPTH_SEED,
@@ -27,16 +22,6 @@ from models.readouts.gradients import (
 )
 
 TEXT = "The animal didn't cross the street because it was too tired."
-
-
-def opened(page: str, **asked: str) -> AppTest:
-    app = page_at(page, **asked)
-    assert not app.exception and not app.error
-    return app
-
-
-def said(app: AppTest) -> str:
-    return "\n".join(each.value for each in app.markdown)
 
 
 # ---- the scale ---------------------------------------------------------------
@@ -119,34 +104,6 @@ def test_without_residuals_the_gradient_vanishes_and_with_them_it_does_not(model
     assert left["residual off"] < 0.1 and left["residual off, no LayerNorm"] < 1e-30
 
 
-@pytest.mark.parametrize(
-    ("left", "word"),
-    [(0.5, "keeps its size"), (2.0, "keeps its size"), (0.01, "shrinks"), (50.0, "grows")],
-)
-def test_the_words_beside_the_table_say_what_it_shows(left: float, word: str) -> None:
-    ways, norm = ("residual on", "residual off"), np.array([[1.0, 1.0], [left, 1.0]])
-    told = gradients.highway(ways, norm, 4)
-    assert word in told.split(";")[1]
-    assert ("little is lost" in told) == (0.1 <= left <= 10)
-    assert gradients.times(left) in gradients.table(ways, norm)
-
-
-@pytest.mark.slow
-def test_table_and_text_agree_on_the_first_sentence() -> None:
-    told = said(opened("residual", flow="Gradient"))
-    rows = [line for line in told.splitlines() if line.startswith("| residual")]
-    assert len(rows) == 8, "four ways in the model, four in the deep stack"
-    for row in rows:
-        way, *_, last = (cell.strip() for cell in row.strip("|").split("|"))
-        left = parse_number(last.removeprefix("× "))
-        sentence = told.split("On its way back" if rows.index(row) < 4 else "From the last layer")[
-            1
-        ]
-        clause = sentence.split(f"**{way}**: ")[1].split(";")[0]
-        word = "shrinks" if left < 0.1 else "grows" if left > 10 else "keeps its size"
-        assert word in clause, (way, left, clause)
-
-
 # ---- beside an RNN -----------------------------------------------------------
 
 
@@ -154,17 +111,7 @@ def test_the_gradient_at_the_lag_tells_the_lesson_and_not_its_reverse() -> None:
     """Trained to the end on 15 tokens: who has learned to look 8 back has most gradient there."""
     *_, last = registry.decay(range(15), 8)
     names = ("RNN", "LSTM", "Transformer")
-    told = gradients.decay(
-        names, last.parameters, last.first, last.gradient, last.accuracy, last.loss[:, -1], 8
-    )
-    assert "a step back" not in told and "gradient 8 back, now" in told and "said right" in told
     right = dict(zip(names, last.accuracy))
     at_lag = dict(zip(names, last.gradient[:, 8]))
     assert right["Transformer"] > 0.9 and right["RNN"] < 0.5
     assert at_lag["Transformer"] > 2 * at_lag["RNN"]
-    assert "**Transformer**" in gradients.lesson(names, last.gradient, last.accuracy, 8)
-
-
-def test_a_lesson_is_not_told_before_it_is_learned() -> None:
-    told = gradients.lesson(("RNN", "LSTM"), np.ones((2, 9)), np.array([0.06, 0.2]), 8)
-    assert told.startswith("None has learned")

@@ -172,7 +172,7 @@ GO = """to => { history.pushState(history.state, "", to);
 PAGES = {
     "/?tab=weight": ".anatomy[data-token], .anatomy canvas",
     "/architecture": ".js-plotly-plot",
-    "/architecture?tab=residual": ".residual[data-token]",
+    "/architecture?tab=residual": ".panel[data-token]",
     "/architecture?tab=embeddings": ".paths[data-token]",
     "/?tab=aggregated": ".panel[data-token]",
     "/learn?tab=concepts": ".panel[data-token]",

@@ -149,14 +149,12 @@ def patched_outputs(recording: Recording, stream: Stream, site: str) -> list[Pat
 HEADS = (
     StreamQuantity(
         "Length",
-        "the length of what a head wrote: its z through its slice of W_O",
+        "the norm of what a head adds: its z through its part of W_O",
         "",
         2,
         spread=True,
     ),
-    StreamQuantity(
-        "Share of heads", "a head’s length, of all lengths of its layer together", "", 3
-    ),
+    StreamQuantity("Share of heads", "a head’s norm, of the sum of all norms of its layer", "", 3),
 )
 
 

@@ -37,45 +37,25 @@ class StreamQuantity:
 
 WRITES = (
     StreamQuantity(
-        "Turned",
-        (
-            "the angle between the vector before a sub-layer and the one after it, and after its "
-            "norm where one follows"
-        ),
+        "Rotation angle",
+        "the angle between a token’s vector before the sub-layer and after it, its norm included",
         "°",
-        1,
+        0,
     ),
     StreamQuantity(
-        "Share",
-        (
-            "the length of what was written, of that length and the length before taken "
-            "together: |w| / (|w| + |x|)"
-        ),
-        "",
-        2,
-        0.0,
-        1.0,
+        "Update norm", "the norm of the vector that the sub-layer adds", "", 2, spread=True
     ),
+    StreamQuantity("Share", "|update| / (|update| + |state before|), from 0 to 1", "", 2, 0.0, 1.0),
     StreamQuantity(
         "Cosine",
-        (
-            "the cosine of what was written to the vector before: 1 along it, 0 square to it, −1 "
-            "against it"
-        ),
+        "the cosine of the update with the state before: 1 along it, 0 orthogonal, −1 against it",
         "",
         2,
         -1.0,
         1.0,
         True,
     ),
-    StreamQuantity("Written", "the length of what each sub-layer wrote", "", 2, spread=True),
-    StreamQuantity(
-        "Norm",
-        "the length of the vector at every site, what was written among them",
-        "",
-        2,
-        spread=True,
-    ),
+    StreamQuantity("State norm", "the norm of a token’s vector at every site", "", 2, spread=True),
 )
 
 
@@ -190,10 +170,10 @@ def write_share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
 
 
 def write_grid(stream: Stream, measure: str) -> TokenGrid:
-    """A measure of WRITES for every token and sub-layer; "Norm" for every site. Raises
+    """A measure of WRITES for every token and sub-layer; "State norm" for every site. Raises
     StopIteration for a measure that does not exist."""
     quantity = next(each for each in WRITES if each.name == measure)
-    if measure == "Norm":
+    if measure == "State norm":
         values = np.linalg.norm(stream.resid.astype(np.float64), axis=-1).T
         return TokenGrid(quantity, tuple(_site_column(site) for site in stream.sites), values)
     columns, values = [], []
@@ -202,10 +182,10 @@ def write_grid(stream: Stream, measure: str) -> TokenGrid:
         columns.append(HeatmapColumn(_group(each.layer), SHORT_PLACES[each.place], each.name))
         values.append(
             {
-                "Turned": lambda: degrees(before, site_vectors(stream, each.after)),
+                "Rotation angle": lambda: degrees(before, site_vectors(stream, each.after)),
                 "Share": lambda: write_share(before, wrote),
                 "Cosine": lambda: cosine(before, wrote),
-                "Written": lambda: np.linalg.norm(wrote, axis=-1),
+                "Update norm": lambda: np.linalg.norm(wrote, axis=-1),
             }[measure]()
         )
     grid_values = np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
@@ -376,6 +356,20 @@ def _group(layer: int) -> str:
     return f"Layer {layer}" if layer >= 0 else "Input"
 
 
+def colour_range(
+    quantity: StreamQuantity, values: np.ndarray, log: bool = False
+) -> tuple[float, float]:
+    """The two ends of a colour scale: the quantity's own, else 0 and the largest value, the same on
+    both sides for two signs; where `log` from the smallest value above 0, at most a thousandth of
+    the largest."""
+    most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    if log:
+        least = float(np.min(values, where=values > 0, initial=most))
+        return (max(least, most / 1000) if least < most else most / 10), most
+    high = most if quantity.high is None else quantity.high
+    return (-high if quantity.diverging else quantity.low or 0.0), high
+
+
 def site_name(site: str) -> str:
     """A site of a stream as a person reads it: "layer 0, the sum after attention"."""
     return _site_column(site).name
@@ -415,13 +409,20 @@ STAGES = ("sum", "− μ", "÷ σ", "× gain", "+ bias")
 RMS_STAGES = ("sum", "÷ rms", "× gain", "+ bias")
 NORMS = (
     StreamQuantity(
-        "Sigma before", "the spread σ of the components before the norm", "", 3, spread=True
+        "Sigma before",
+        "the standard deviation σ of the components before the norm",
+        "",
+        3,
+        spread=True,
     ),
     StreamQuantity(
         "Mean before", "the mean μ of the components before the norm", "", 3, None, None, True
     ),
     StreamQuantity(
-        "Sigma after", "the spread of the components after the norm, gain and bias", "", 3
+        "Sigma after",
+        "the standard deviation of the components after the norm, gain and bias",
+        "",
+        3,
     ),
     StreamQuantity(
         "Mean after",

@@ -161,61 +161,6 @@ const VIEWS = {
       panels: [bars({ columns: ["score", "e^(score − max)", "weight"], rows, what: "tokens" })],
     };
   },
-  "residual chart"({ header, blocks, root }) {
-    const { tokens, columns, measure, low, high, log } = header;
-    const n = columns.length;
-    const follows = Number(root.dataset.followed);
-    const row = follows >= 0 ? follows : Math.floor(most(blocks.values) / n);
-    const column = most(blocks.values.subarray(row * n, (row + 1) * n));
-    const text = (/** @type {number} */ value) => fixed(value, measure.digits) + measure.unit;
-    const shares = blocks.values.map((value) =>
-      log ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : value,
-    );
-    const said = text(blocks.values[row * n + column]);
-    const short = ([group, label]) => `${group.replace(/^Layer |^Input$/, "")} ${label}`.trim();
-    return {
-      says: `${quoted(tokens[row])}: ${measure.name.toLowerCase()} most at ${columns[column][2]}, ${said}`,
-      panels: [
-        grid({
-          rows: tokens,
-          columns: columns.map(short),
-          values: matrixOf(shares, tokens.length, n),
-          low: log || measure.diverging ? 0 : low,
-          high: log ? 1 : high,
-          signed: measure.diverging,
-          marks: [[row, column, said]],
-        }),
-      ],
-    };
-  },
-  "residual followed"({ header, blocks }) {
-    const { columns, measure, label } = header;
-    const x = columns.map((_, at) => at);
-    const at = most(blocks.values);
-    const value = fixed(blocks.values[at], measure.digits) + measure.unit;
-    const y = (/** @type {Float32Array} */ list) =>
-      [...list].map((v) => (Number.isNaN(v) ? null : v));
-    const every = Math.ceil(columns.length / 8);
-    const ticks = x.filter((_, each) => each % every === 0);
-    return {
-      says: `${quoted(label)}: ${measure.name.toLowerCase()} most at ${columns[at][2]}, ${value}`,
-      panels: [
-        {
-          kind: "curves",
-          series: [
-            { name: "", x, y: y(blocks.values), end: label, on: true },
-            { name: "", x, y: y(blocks.median), end: "median", on: false },
-          ],
-          ticks: ticks.map((each) => [
-            each,
-            `${columns[each][0].replace(/^Layer /, "")} ${columns[each][1]}`,
-          ]),
-          x_title: "",
-          y_title: `${measure.name}${measure.unit && ` in ${measure.unit.trim()}`}`,
-        },
-      ],
-    };
-  },
   "paths walk": plane,
   "paths around": paths,
   bars({ header }) {

@@ -1,5 +1,4 @@
-"""Pages whose picture is one matrix, or a few beside each other, as files: positions, residual
-stream, summaries."""
+"""The position vectors of a text as a file, one matrix."""
 
 from __future__ import annotations
 
@@ -8,13 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from explorer.analysis.caption import caption
-from explorer.analysis.residual import WRITES, write_grid
 from explorer.components import matrix
 from explorer.components.figure_caption import Picture
 from explorer.html_export.document_spec import FIRST, DocumentSpec, View
 from explorer.html_export.request import ExportRequest
-
-SUMS = ("Mean", "Max", "Rollout")
 
 
 def positions(asked: ExportRequest) -> DocumentSpec:
@@ -35,24 +31,6 @@ def positions(asked: ExportRequest) -> DocumentSpec:
         [panel],
         (rows, dimensions, ("token", "dimension")),
     )
-
-
-def residual(asked: ExportRequest) -> DocumentSpec:
-    """What each sub-layer wrote at each token. Choices: stream, write (a measure)."""
-    stream = asked.recording.stream(asked.choices.get("stream") or asked.recording.streams[0].name)
-    measures = tuple(each.name for each in WRITES)
-    grid = write_grid(stream, asked.one_of("write", measures))
-    if not grid.values.size:
-        raise ValueError(f"{asked.recording.model.name} does not show what its sub-layers wrote")
-    columns = [" ".join((each.group, each.label)).strip() for each in grid.columns]
-    low, high = float(np.nanmin(grid.values)), float(np.nanmax(grid.values))
-    panel = matrix.MatrixPanel("", grid.values, min(0.0, low), high)
-    title = f"What each sub-layer wrote: {grid.measure.name.lower()}, token by token"
-    return _sheet(asked, title, "residual", [panel], (stream.tokens, columns, ("token", "site")))
-
-
-def _allowed(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    return np.where(allowed, values, np.nan)
 
 
 def _sheet(

@@ -29,7 +29,6 @@ from models.recording import Recording
 VIEW_OF = {
     "weight": "anatomy",
     "positions": "positions",
-    "residual": "residual",
     "embeddings": "paths",
     "translate": "alignment",
     "edit": "comparison",
@@ -189,7 +188,6 @@ def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
         "alignment": len(recording.streams) > 1,
         "comparison": other_recording is not None,
         "positions": "pos.wrote" in recording.streams[0].sites,
-        "residual": bool(recording.streams[0].writes()),
     }.get(view, True)
 
 

@@ -1,15 +1,17 @@
-"""One attention of a run with the head, the query and the key that are selected."""
+"""What a panel is about: a head and a query of one attention, or a token of one stream."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from explorer.analysis.attention import Axes, argmax_id, axes
 from explorer.state import cache, models
 from explorer.state.cache import Run
-from models.recording import Attention, Recording
+from models.recording import Attention, Recording, Stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +44,18 @@ class Selection:
     @property
     def model(self) -> str:
         """The model's name, as a sentence begins with it."""
-        title = models.title(self.recording.model.name)
-        return f"{title}," if ", " in title else title
+        return model_name(self.recording)
 
     @property
     def is_across(self) -> bool:
         """True where rows and columns are two texts."""
         return self.attention.query != self.attention.key
+
+
+def model_name(recording: Recording) -> str:
+    """The name of a recording's model, as a sentence begins with it."""
+    title = models.title(recording.model.name)
+    return f"{title}," if ", " in title else title
 
 
 def select(
@@ -79,3 +86,44 @@ def axes_of(recording: Recording, attention: Attention) -> Axes:
     last = len(recording.stream(attention.query).tokens) - 1
     following = argmax_id(cache.logits(recording, attention.query, last))
     return axes(recording, attention, *models.labels(recording.model.name, [following]))
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSelection:
+    """A stream of a recording and one of its tokens, checked to be there."""
+
+    recording: Recording
+    stream: Stream
+    token: int
+
+    @property
+    def word(self) -> str:
+        """What the token is called."""
+        return self.stream.tokens[self.token]
+
+    @property
+    def model(self) -> str:
+        """The model's name, as a sentence begins with it."""
+        return model_name(self.recording)
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """True where the model has other streams."""
+        return len(self.recording.streams) > 1
+
+    def cached(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        """Something computed of the stream, kept beside its recording."""
+        return cache.cached_for(self.recording, (self.stream.name, *key), make)
+
+
+def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection:
+    """A token of a stream of a run; stream: its name, the first one where "". Raises ValueError for
+    what is not there."""
+    recording = run.recording()
+    names = [each.name for each in recording.streams]
+    if stream and stream not in names:
+        raise ValueError(f"There is no stream {stream!r}; there are {', '.join(names)}.")
+    chosen = recording.streams[names.index(stream) if stream else 0]
+    if not 0 <= token < len(chosen.tokens):
+        raise ValueError(f"There is no token {token}; the last is {len(chosen.tokens) - 1}.")
+    return StreamSelection(recording, chosen, token)

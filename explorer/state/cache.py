@@ -639,6 +639,13 @@ def nearest_to(model: str, vectors: np.ndarray, top: int) -> tuple[np.ndarray, n
     return run_in_turn(lambda: loaded.nearest(vectors, top))
 
 
+def trained_decay(recording: Recording, stream: str, lag: int) -> Any:
+    """The last step of `registry.decay` on the tokens of a stream: three networks, trained."""
+    ids = tuple(int(each) for each in recording.stream(stream).ids)
+    *_, last = registry.decay(ids, lag)
+    return last
+
+
 def depth_gradients(recording: Recording, stream: str) -> Any:
     """The gradients of a deep random stack on a stream's embeddings, as `registry.depth`. Another
     model of the same words has other ones."""

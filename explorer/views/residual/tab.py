@@ -1,82 +1,243 @@
-"""The residual stream: what did each sub-layer write, and how far did it turn the vector?"""
+"""The residual stream: what each sub-layer adds, and below it norms, heads, gradients, an RNN."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
 from explorer.analysis import residual
+from explorer.analysis.attention import TONES, numbered
 from explorer.analysis.terminology import recording_norm_name
-from explorer.layout import current_recording
+from explorer.layout import controls, current_recording, output
 from explorer.layout.controls import pick
+from explorer.panels import gradients
+from explorer.panels import residual as residual_panels
 from explorer.state import event_log, models, url_state
 from explorer.state.cache import Run
-from explorer.text.capability_messages import WHOLE_LAYERS
-from explorer.text.residual import way_on
-from explorer.views.residual import gradient, norms, recurrence, sublayer_outputs
-from explorer.views.residual.page_state import ResidualState
+from explorer.views.residual import recurrence
+from models.recording import Recording, Stream
 
-FLOWS = {
-    "Writes": ("What was written", sublayer_outputs.show),
-    "LayerNorm": ("", norms.show),  # by the name it has in the model
-    "Heads": ("Heads", sublayer_outputs.heads),
-    "Gradient": ("Gradient", gradient.show),
-    "RNN": ("Beside an RNN", recurrence.show),
+# The values of the address, and what each is called by the panels and on screen.
+MEASURES = {
+    "Turned": "Rotation angle",
+    "Written": "Update norm",
+    "Share": "Share",
+    "Cosine": "Cosine",
+    "Norm": "State norm",
+}
+NORMS = {
+    "Sigma before": "σ before",
+    "Mean before": "Mean before",
+    "Sigma after": "σ after",
+    "Mean after": "Mean after",
+}
+HEADS = {"Length": "Norm", "Share of heads": "Share of the layer"}
+TIMES = tuple(f"{each:g}" for each in residual_panels.TIMES)
+FIRST_BLOCK = "0.attn"
+
+
+@dataclass(frozen=True, eq=False)
+class StreamState:
+    """One stream on screen. It is made anew in every run and nowhere kept."""
+
+    source: Run
+    recording: Recording
+    stream: Stream
+
+    @property
+    def token(self) -> int:
+        """The token of the address, or else the word that the first page opens on, or else the one
+        that was rotated most."""
+        asked = url_state.whole_number("token", len(self.stream.tokens))
+        if asked is not None:
+            return asked
+        for one in self.recording.attention:
+            if one.query == self.stream.name:
+                word = controls.opening_word(self.recording, one)
+                if word is not None:
+                    return word
+        return residual.most_turned_token(self.stream)
+
+    def is_log(self) -> bool:
+        """True where norms are on a logarithmic scale."""
+        return bool(st.session_state.spread == "Log")
+
+
+def token_numbers(on: StreamState) -> None:
+    """The selected token in numbers."""
+    output.show_panel(
+        partial(residual_panels.token_path, on.source, on.token, on.stream.name), "token path"
+    )
+
+
+def layer_norms(on: StreamState) -> None:
+    """Every norm, and one of them step by step with BatchNorm beside it."""
+    measure = pick("Show", NORMS, "norm", bare=True)
+    name = on.stream.name
+    make = partial(residual_panels.norms, on.source, measure, on.token, on.is_log(), name)
+    if output.show_panel(make, "norms") is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        site = pick_place(
+            {each.site: each.name for each in residual.stream_norms(on.stream)}, "Norm"
+        )
+        times = st.select_slider(
+            "Multiply the selected token’s vector by",
+            TIMES,
+            key="times",
+            persist_state="session",
+            width=420,
+        )
+    make = partial(residual_panels.norm_steps, on.source, on.token, site, float(times), name)
+    output.show_panel(make, "norm steps")
+
+
+def heads(on: StreamState) -> None:
+    """What each head adds."""
+    measure = pick("Show", HEADS, "writer", bare=True)
+    output.show_panel(
+        partial(residual_panels.heads, on.source, measure, on.token, on.is_log(), on.stream.name),
+        "head updates",
+    )
+
+
+def gradient(on: StreamState) -> None:
+    """The gradient through the model, through a deep stack and through one sub-layer."""
+    name = on.stream.name
+    with st.spinner("Going back through the layers …"):
+        output.show_panel(partial(gradients.by_layer, on.source, on.token, name), "by layer")
+        output.show_panel(partial(gradients.deep_stack, on.source, name), "deep stack")
+    places = {each.site: each.name for each in residual.sublayers(on.stream) if each.layer >= 0}
+    site = pick_place(places, "Sub-layer") if places else ""
+    make = partial(gradients.jacobian, on.source, on.token, site, name)
+    output.show_panel(make, "jacobian")
+
+
+FOLDS: dict[str, tuple[str, Callable[[StreamState], None]]] = {
+    "Token": ("Selected token in numbers", token_numbers),
+    "LayerNorm": ("", layer_norms),  # by the name that it has in the model
+    "Heads": ("Contribution of each head", heads),
+    "Gradient": ("Gradient", gradient),
+    "RNN": ("Compared with an RNN", lambda on: recurrence.show(on.source, on.stream)),
 }
 
 
 @event_log.fragment
 def explore(source: Run) -> None:
-    """The page below the sentence bar. It takes names and not the recording, which Streamlit would
+    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
-    recording = source.recording()
-    place = residual.norm_place(recording.streams[0])
-    norm = recording_norm_name(recording, models.capabilities(recording.model.name).rms)
-    st.subheader(
-        "What did each sub-layer write, and how far did it turn the vector?",
-        anchor=False,
-        help=f"Every token has one vector. {way_on(place, norm)}",
+    recording, state = source.recording(), st.session_state
+    names = tuple(stream.name for stream in recording.streams)
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    measure = pick("Colour by", MEASURES, "write", bare=True, container=bar)
+    name = names[0]
+    if len(names) > 1:
+        name = state["stream shown"] = url_state.one_of("stream", names)
+        bar.selectbox(
+            "Stream",
+            names,
+            key="stream shown",
+            on_change=_take_stream,
+            format_func="{} stream".format,
+            label_visibility="collapsed",
+            width=180,
+        )
+    on = StreamState(source, recording, recording.stream(name))
+    state["token shown"], labels = on.token, numbered(on.stream.tokens)
+    bar.selectbox(
+        "Token",
+        range(len(on.stream.tokens)),
+        format_func=lambda at: f"Token {labels[at]}",
+        key="token shown",
+        on_change=_take_token,
+        label_visibility="collapsed",
+        width=180,
     )
-    flow, on = controls(source, norm)
-    if flow != "RNN" and not residual.sublayers(on.stream):
-        st.info(
-            f"{models.markdown_name(source.model)} does not show what its sub-layers write: "
-            f"{WHOLE_LAYERS}. So there is nothing to draw here. “Beside an RNN” needs your text "
-            "alone."
+    state["logarithmic"] = on.is_log()
+    with bar.popover("View"):
+        st.toggle(
+            "Norms on a logarithmic scale",
+            key="logarithmic",
+            on_change=_take_scale,
+            help="Separates small norms where one token, often a special one, is far longer.",
         )
-        return url_state.write()
-    if not residual.has_residual(on.stream):
-        st.info(
-            f"**{models.markdown_name(source.model)} was trained without residual "
-            "connections**: what a sub-layer writes is not added to the vector, it takes its place."
-        )
-    FLOWS[flow][1](on)
+    sites = [each.site for each in residual.sublayers(on.stream)]
+    block = state.block if state.block in sites else ""
+    output.show_panel(
+        partial(
+            residual_panels.updates,
+            source,
+            MEASURES[measure],
+            on.token,
+            block,
+            on.is_log(),
+            on.stream.name,
+        ),
+        "updates",
+    )
+    norm = recording_norm_name(recording, models.capabilities(source.model).rms)
+    for fold, (label, show) in FOLDS.items():
+        state[f"fold {fold}"] = state.flow == fold
+        with st.expander(
+            label or norm, key=f"fold {fold}", on_change=_take_fold, args=(fold,)
+        ) as box:
+            if box.open:
+                show(on)
     url_state.write()
 
 
-def controls(source: Run, norm: str) -> tuple[str, ResidualState]:
-    """What is looked at, and of which stream. norm: what the model's norms are called."""
-    recording = source.recording()
-    names = tuple(stream.name for stream in recording.streams)
-    left, right = st.columns([2.2, 1]) if len(names) > 1 else (st.container(), None)
-    flows = {each: said or norm for each, (said, _) in FLOWS.items()}
-    flow = pick("Look at", flows, "flow", container=left)
-    name = names[0]
-    if right:
-        st.session_state["stream shown"] = url_state.one_of("stream", names)
-        right.segmented_control(
-            "Stream", names, key="stream shown", required=True, on_change=take_stream
-        )
-        name = st.session_state["stream shown"]
-    return flow, ResidualState(source, recording, recording.stream(name))
+def pick_place(places: dict[str, str], label: str) -> str:
+    """The site that the reader chose, the first sub-layer where it is none of `places`."""
+    state, first = st.session_state, next(iter(places))
+    default = FIRST_BLOCK if FIRST_BLOCK in places else first
+    state["place shown"] = state.block if state.block in places else default
+    chosen = st.selectbox(
+        label,
+        tuple(places),
+        key="place shown",
+        format_func=lambda site: places[site][0].upper() + places[site][1:],
+        on_change=_take_place,
+        width=320,
+    )
+    return str(chosen)
 
 
-def take_stream() -> None:
+def _take_place() -> None:
+    st.session_state.block = st.session_state["place shown"]
+
+
+def _take_stream() -> None:
     """Another stream has other tokens."""
     st.session_state.stream = st.session_state["stream shown"]
     st.session_state.token = ""
 
 
+def _take_token() -> None:
+    st.session_state.token = str(st.session_state["token shown"])
+
+
+def _take_scale() -> None:
+    st.session_state.spread = "Log" if st.session_state["logarithmic"] else "Linear"
+
+
+def _take_fold(fold: str) -> None:
+    """One part is open at a time, and the address says which."""
+    st.session_state.flow = fold if st.session_state[f"fold {fold}"] else "Writes"
+
+
 def residual_stream() -> None:
-    """The tab Residual stream: the text is recorded, and the rest is drawn from its names."""
-    url_state.one_of("flow", tuple(FLOWS))
+    """The tab Residual stream: choices that do not exist are forgotten, the text is recorded, and
+    the rest is drawn from its names."""
+    for choice, options in (
+        ("flow", ("Writes", *FOLDS)),
+        ("write", tuple(MEASURES)),
+        ("norm", tuple(NORMS)),
+        ("writer", tuple(HEADS)),
+        ("times", TIMES),
+        ("spread", TONES),
+    ):
+        url_state.one_of(choice, options)
     explore(current_recording.read_current())

@@ -62,7 +62,7 @@ def show(on: Runs) -> None:
 
 def lengths(columns: dict, label: str, about: tuple[str, ...]) -> None:
     """The length of a token's vectors in both runs."""
-    from explorer.figures.residual import lines
+    from explorer.figures.interventions import lines
 
     series = [
         (f"{when}, {who}", columns[f"{mean}length {when}"])
@@ -76,7 +76,7 @@ def lengths(columns: dict, label: str, about: tuple[str, ...]) -> None:
 
 def distances(columns: dict, label: str, about: tuple[str, ...], log: bool) -> None:
     """How far apart the two runs' vectors lie."""
-    from explorer.figures.residual import lines
+    from explorer.figures.interventions import lines
 
     what = "distance / length before"
     series = [(label, columns[what]), ("mean of all tokens", columns[f"mean {what}"])]

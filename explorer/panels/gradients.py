@@ -1,0 +1,337 @@
+"""The panels on gradients: back through the layers, through a deep random stack, through one
+sub-layer, and over distance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.analysis import gradients, residual
+from explorer.analysis.caption import caption
+from explorer.analysis.figures import Chart, Series, Stack, TextTable
+from explorer.analysis.formatting import fixed, percent, power
+from explorer.analysis.terminology import recording_norm_name
+from explorer.panels import spec
+from explorer.panels.selection import StreamSelection, select_stream
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import Sentences, sentences
+from models.results import Decay
+
+CONCEPT = "gradients"
+MUCH = 10.0  # a factor of less is little
+CHANCE = 1 / 16  # of predicting one of 16 symbols
+FAINTEST = 1e-9  # of a gradient that is drawn
+SMALLEST = 1e-6  # of the singular values that are drawn
+
+
+def _norm_at(selection: StreamSelection, *places: str) -> str:
+    """What the norms are called where they stand at one of `places`, "" where they do not."""
+    if residual.norm_place(selection.stream) not in places:
+        return ""
+    recording = selection.recording
+    return recording_norm_name(recording, models.capabilities(recording.model.name).rms)
+
+
+# ---- back through the layers ---------------------------------------------------------------------
+
+
+def kept(norm: np.ndarray) -> float:
+    """What is left of a gradient at the input, of that at the last state; norm (site). NaN where
+    the last is 0."""
+    return float(norm[0] / norm[-1]) if norm[-1] > 0 else float("nan")
+
+
+def _factor(value: float) -> str:
+    return power(value) if np.isfinite(value) and value > 0 else "0"
+
+
+def verdict(way: str, left: float) -> str:
+    """What becomes of one gradient on its way back."""
+    words = sentences(CONCEPT, "verdict")
+    if not left > 0:
+        return words("gone", way=way)
+    name = "shrinks" if left < 1 / MUCH else "grows" if left > MUCH else "keeps"
+    return words(name, way=way, factor=power(left), much=f"{MUCH:.0f}")
+
+
+def _finding(words: Sentences, ways: Sequence[str], norm: np.ndarray, **slots: object) -> str:
+    """What is left with and without residual connections, of the first way where one is missing."""
+    left = {way: kept(row) for way, row in zip(ways, norm)}
+    if {"residual on", "residual off"} <= left.keys():
+        on, off = (_factor(left[f"residual {each}"]) for each in ("on", "off"))
+        return words("finding", on=on, off=off, **slots)
+    return words("finding_one", way=ways[0], factor=_factor(left[ways[0]]), **slots)
+
+
+def _ends(ways: Sequence[str], norm: np.ndarray) -> TextTable:
+    """The gradient at both ends, way by way."""
+    words = sentences(CONCEPT, "verdict")
+    return TextTable(
+        title=words("ends"),
+        columns=words.lines("columns"),
+        rows=tuple(
+            (way, power(row[0]), power(row[-1]), f"× {_factor(kept(row))}")
+            for way, row in zip(ways, norm)
+        ),
+    )
+
+
+def _lines(
+    ways: Sequence[str], norm: np.ndarray, least: float = 0.0, x: np.ndarray | None = None
+) -> tuple[Series, ...]:
+    """One curve for each way over `x`, places from 0 where None; values up to `least` are left
+    out."""
+    places = np.arange(norm.shape[1], dtype=float) if x is None else x
+    return tuple(
+        Series(way, places, np.where(row > least, row, np.nan), main=at == 0)
+        for at, (way, row) in enumerate(zip(ways, norm))
+    )
+
+
+@spec.panel
+def by_layer(run: Run, token: int = 0, stream: str = "") -> Panel:
+    """The gradient of the model's likeliest word at a token, back through every state, with and
+    without residual connections and norms.
+
+    Raises ValueError for what is not there, and for a model that predicts no words.
+    """
+    selection = select_stream(run, token, stream)
+    words = sentences(CONCEPT, "by_layer")
+    recording = selection.recording
+    if why := models.capabilities(recording.model.name).no_readout:
+        raise ValueError(words("no_readout", model=selection.model, why=why))
+    try:
+        found = cache.stream_gradients(recording, selection.stream.name, token)
+    except ValueError as why:
+        raise ValueError(words("failed", why=str(why).rstrip("."))) from None
+    (word,) = models.labels(recording.model.name, [found.id])
+    place = recording.stream(found.output).tokens[found.token]
+    total = residual.token_norm(found.norm)
+    states = gradients.state_labels(found)
+    norm = _norm_at(selection, "pre", "post")
+    ways = "ways" if models.capabilities(recording.model.name).weights else "one_way"
+    return Panel(
+        title=words("title"),
+        finding=_finding(words, found.ways, total, word=word),
+        figures=(
+            Chart(
+                title=words("chart", word=word, token=place),
+                series=_lines(found.ways, total),
+                x_title=words("x"),
+                y_title=words("y"),
+                log_y=True,
+                ticks=tuple((float(at), name) for at, name in enumerate(states)),
+            ),
+            _ends(found.ways, total),
+        ),
+        table=gradients.highway_columns(found, token),
+        details=(
+            words("output", word=word, token=place, logit=fixed(found.logit[0])),
+            words(ways, count=len(found.ways)),
+            *(verdict(way, kept(row)) for way, row in zip(found.ways, total)),
+            *words.lines("why"),
+            *([words("norm", norm=norm)] if norm else []),
+        ),
+        caption=(words("caption", word=word, token=place),),
+        file=f"gradient-token{token}",
+    )
+
+
+@spec.panel
+def deep_stack(run: Run, stream: str = "") -> Panel:
+    """The gradient through a deep stack with random weights, with and without residual connections
+    and LayerNorm. Raises ValueError for a stream that is not there."""
+    selection = select_stream(run, 0, stream)
+    words = sentences(CONCEPT, "deep_stack")
+    found = cache.depth_gradients(selection.recording, selection.stream.name)
+    shares = found.norm / found.norm[:, -1:]
+    return Panel(
+        title=words("title", layers=found.layers),
+        finding=_finding(words, found.ways, found.norm, layers=found.layers),
+        figures=(
+            Chart(
+                title=words("chart"),
+                series=_lines(found.ways, shares, FAINTEST),
+                x_title=words("x"),
+                y_title=words("y"),
+                log_y=True,
+            ),
+            _ends(found.ways, found.norm),
+        ),
+        table=gradients.stack_columns(found),
+        details=(
+            *(verdict(way, kept(row)) for way, row in zip(found.ways, found.norm)),
+            *words.lines(
+                "details",
+                layers=found.layers,
+                width=found.width,
+                tokens=found.tokens,
+                gain=f"{found.gain:g}",
+                draws=found.draws,
+            ),
+        ),
+        caption=(words("caption", layers=found.layers),),
+        file="gradient-deep-stack",
+    )
+
+
+@spec.panel
+def jacobian(run: Run, token: int = 0, sublayer: str = "", stream: str = "") -> Panel:
+    """The singular values of one sub-layer's Jacobian at one token.
+
+    sublayer: its site, such as "1.ffn"; the first one where "". Raises ValueError for what is not
+    there, and for a model whose sub-layers cannot be run one by one.
+    """
+    selection = select_stream(run, token, stream)
+    words = sentences(CONCEPT, "jacobian")
+    recording = selection.recording
+    places = {each.site: each for each in residual.sublayers(selection.stream) if each.layer >= 0}
+    if not models.capabilities(recording.model.name).weights or not places:
+        raise ValueError(words("closed", model=selection.model))
+    if recording.edits:
+        raise ValueError(words("edited"))
+    site = sublayer or next(iter(places))
+    if site not in places:
+        raise ValueError(f"sublayer is {site!r}; it can be {', '.join(places)}")
+    found = cache.jacobian(recording, selection.stream.name, token, site)
+    norm = _norm_at(selection, "post")
+    series = gradients.singular_value_series(found, norm)
+    d = len(found.wrote)
+    slots = {
+        "token": selection.word,
+        "place": places[site].name,
+        "d": d,
+        "high": fixed(found.wrote[0]),
+        "low": power(found.wrote[-1], 2),
+        "lost": int((found.wrote < 1 / MUCH).sum()),
+        "kept": int((found.total < 1 / MUCH).sum()),
+        "error": power(found.error, 2),
+    }
+    return Panel(
+        title=words("title"),
+        finding=words("finding" if found.adds else "finding_alone", **slots),
+        figures=(
+            Chart(
+                title=words("chart", **slots),
+                series=tuple(
+                    Series(
+                        name,
+                        np.arange(1, len(values) + 1, dtype=float),
+                        np.where(values >= SMALLEST, values, np.nan),
+                        main=at == 0,
+                    )
+                    for at, (name, values) in enumerate(series)
+                ),
+                x_title=words("x"),
+                y_title=words("y"),
+                log_y=True,
+            ),
+        ),
+        table=gradients.singular_value_columns(found, norm),
+        details=words.lines("details" if found.adds else "details_alone", **slots),
+        caption=(words("caption", **slots),),
+        file=f"jacobian-{site}-token{token}",
+    )
+
+
+# ---- over distance -------------------------------------------------------------------------------
+
+
+def recurrence(run: Run, lag: int = 8, stream: str = "", found: Decay | None = None) -> Panel:
+    """How far back a gradient reaches in an RNN, an LSTM and a Transformer that learn to predict
+    the token `lag` back.
+
+    found: the training as far as it has come; it takes seconds where None, which trains to the end.
+    Raises ValueError for a text that is too short.
+    """
+    selection = select_stream(run, 0, stream)
+    if found is None:
+        found = cache.trained_decay(selection.recording, selection.stream.name, lag)
+    words = sentences(CONCEPT, "recurrence")
+    networks = gradients.NETWORKS
+    drawn = np.concatenate([found.first[found.first > 0], found.gradient[found.gradient > 0]])
+    ends = (float(drawn.min()) / 1.5, float(drawn.max()) * 1.5)
+    distances = np.arange(found.length, dtype=float)
+
+    def chart(title: str, norm: np.ndarray) -> Chart:
+        return Chart(
+            title=title,
+            series=_lines(networks, norm, x=distances),
+            x_title=words("x"),
+            y_title=words("y"),
+            log_y=True,
+            guides=((float(lag), words("guide", lag=lag)),),
+            y_range=ends,
+        )
+
+    loss = Chart(
+        title=words("loss"),
+        series=_lines(networks, found.loss, x=np.asarray(found.looks, float)),
+        x_title=words("steps"),
+        y_title=words("nats"),
+    )
+    table = TextTable(
+        title=words("table", lag=lag),
+        columns=words.lines("columns"),
+        rows=tuple(
+            (name, f"{size:,}", power(first[lag]), power(now[lag]), percent(share), fixed(last))
+            for name, size, first, now, share, last in zip(
+                networks,
+                found.parameters,
+                found.first,
+                found.gradient,
+                found.accuracy,
+                found.loss[:, -1],
+            )
+        ),
+    )
+    recording, choices = run.recording(), {"lag": lag, **({"stream": stream} if stream else {})}
+    arguments = "".join(f", {name}={value!r}" for name, value in choices.items())
+    return Panel(
+        title=words("title"),
+        finding=lesson(networks, found.gradient, found.accuracy, lag),
+        figures=(
+            Stack(
+                figures=(
+                    chart(words("now", step=found.step), found.gradient),
+                    chart(words("before"), found.first),
+                )
+            ),
+            Stack(figures=(table, loss)),
+        ),
+        table=gradients.distance_columns(found),
+        details=words.lines("details"),
+        caption=caption(recording, words("caption", lag=lag, length=found.length)),
+        file=f"headlight-{recording.model.name}-gradient-by-distance-lag{lag}",
+        call=f"panels.gradients.recurrence(run{arguments})",
+        run=run,
+        choices=choices,
+        token=cache.picture_name(recording, "recurrence", stream, lag, found.step),
+    )
+
+
+def lesson(networks: Sequence[str], now: np.ndarray, right: np.ndarray, lag: int) -> str:
+    """Which networks have learned the task, and how much gradient reaches the token it needs."""
+    words = sentences(CONCEPT, "recurrence")
+    learned = [at for at, share in enumerate(right) if share > 0.9]
+    lost = [at for at, share in enumerate(right) if share < 3 * CHANCE]
+    if not learned:
+        return words("none", lag=lag, best=percent(float(right.max())))
+    lines = [words("learned", networks=" and ".join(networks[at] for at in learned))]
+    if lost:
+        lines.append(words("chance", networks=" and ".join(networks[at] for at in lost)))
+        best, worst = max(learned, key=lambda at: right[at]), min(lost, key=lambda at: now[at][lag])
+        if now[worst][lag] > 0 and now[best][lag] > now[worst][lag]:
+            lines.append(
+                words(
+                    "ratio",
+                    lag=lag,
+                    best=networks[best],
+                    worst=networks[worst],
+                    factor=power(float(now[best][lag] / now[worst][lag])),
+                )
+            )
+    return " ".join(lines)

@@ -1,0 +1,629 @@
+"""The panels on the residual stream: what each sub-layer adds to it, its norms, what each head
+adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+
+from explorer.analysis import consistency, residual
+from explorer.analysis.csv import Columns
+from explorer.analysis.figures import (
+    BarRow,
+    Bars,
+    Chart,
+    Figure,
+    Matrix,
+    Series,
+    Stack,
+    Strip,
+    Strips,
+    TextTable,
+)
+from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power
+from explorer.analysis.terminology import EITHER_NORM, norm_name, recording_norm_name
+from explorer.panels import spec
+from explorer.panels.selection import StreamSelection, select_stream
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import Sentences, sentences
+
+CONCEPT = "residual"
+MEASURES = tuple(each.name for each in residual.WRITES)
+NORM_MEASURES = tuple(each.name for each in residual.NORMS)
+HEAD_MEASURES = tuple(each.name for each in consistency.HEADS)
+TIMES = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+SATURATED = 0.98  # of the components of vectors stay below the strongest colour
+N_ROWS = 12  # tokens or heads that are listed one by one
+
+
+def _expect(name: str, value: object, options: Sequence[object]) -> None:
+    """Raises ValueError for a value that is no option."""
+    if value not in options:
+        raise ValueError(f"{name} is {value!r}; it can be {', '.join(map(str, options))}")
+
+
+def _norm(selection: StreamSelection) -> str:
+    """What the norms of the recording are called."""
+    recording = selection.recording
+    return recording_norm_name(recording, models.capabilities(recording.model.name).rms)
+
+
+def _caption(selection: StreamSelection, *lines: str) -> tuple[str, ...]:
+    """Lines of a caption, with the stream's name where there are several."""
+    if not selection.is_one_of_several:
+        return lines
+    return *lines, sentences(CONCEPT, "shared")("stream", stream=selection.stream.name)
+
+
+def expect_updates(selection: StreamSelection) -> tuple[residual.SubLayer, ...]:
+    """The sub-layers of a stream. Raises ValueError for a model that does not show them."""
+    found = residual.sublayers(selection.stream)
+    if not found:
+        words = sentences(CONCEPT, "shared")
+        raise ValueError(words("whole_layers", model=selection.model))
+    return found
+
+
+# ---- one number of every token and place, and the selected token beside the others ---------------
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMap:
+    """A grid of tokens by places with the selected token and place (-1 for none)."""
+
+    selection: StreamSelection
+    grid: residual.TokenGrid
+    column: int
+    log: bool = False
+    keys: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The places in short."""
+        return tuple(
+            f"{_short(column.group)} {column.label}".strip() for column in self.grid.columns
+        )
+
+    def text(self, value: float) -> str:
+        """A value with its unit, at most three digits."""
+        quantity = self.grid.measure
+        if not np.isfinite(value):
+            return sentences(CONCEPT, "shared")("undefined")
+        if quantity.name == "Rotation angle":
+            return f"{value:.1f}{quantity.unit}"
+        return fixed(value) if quantity.diverging or quantity.high == 1 else power(value)
+
+    def matrix(self, title: str) -> Matrix:
+        """The grid as a matrix."""
+        quantity, token = self.grid.measure, self.selection.token
+        low, high = residual.colour_range(quantity, self.grid.values, self.log)
+        return Matrix(
+            title=title,
+            select=("token", "block") if self.keys else ("token",),
+            rows=self.selection.stream.tokens,
+            columns=self.labels,
+            values=self.grid.values,
+            low=low,
+            high=high,
+            signed=quantity.diverging,
+            marks=((token, self.column, ""),) if self.column >= 0 else (),
+            sides=("token", ""),
+            digits=quantity.digits,
+            unit=quantity.unit,
+            log=self.log,
+            selected=token,
+            column_keys=self.keys,
+            wide=True,
+        )
+
+    def profile(self, unit: str, updates: Sequence[bool] = ()) -> Chart:
+        """The selected token's row beside the median and the range of all tokens. updates: the
+        places that hold an update and not a state."""
+        words = sentences(CONCEPT, "shared")
+        values = self.grid.values
+        filled = np.where(np.isnan(values).all(axis=0), 0, values)
+        is_update = np.array(updates or [False] * values.shape[1])
+        x = np.arange(values.shape[1], dtype=float)
+        own, median = values[self.selection.token], np.nanmedian(filled, axis=0)
+        states = ~is_update
+        word = self.selection.word
+        series = [
+            Series(
+                words("range"),
+                x[states],
+                np.nanmax(filled, axis=0)[states],
+                shape="band",
+                base=np.nanmin(filled, axis=0)[states],
+            ),
+            Series(words("median"), x[states], median[states]),
+            Series(word, x[states], own[states], main=True),
+        ]
+        if is_update.any():
+            series.append(Series(words("updates"), x[is_update], own[is_update], shape="points"))
+        return Chart(
+            title=words("profile", token=word),
+            series=tuple(series),
+            y_title=unit,
+            log_y=self.log,
+            ticks=tuple(zip(x.tolist(), self.labels)),
+            guides=((float(self.column), ""),) if self.column >= 0 else (),
+        )
+
+    def beside(self) -> str:
+        """The median and the range of all tokens at the selected place."""
+        values = self.grid.values[:, self.column]
+        values = values[np.isfinite(values)]
+        if len(values) < 2:
+            return ""
+        return " " + sentences(CONCEPT, "shared")(
+            "beside",
+            median=self.text(float(np.median(values))),
+            low=self.text(float(values.min())),
+            high=self.text(float(values.max())),
+            n=len(values),
+        )
+
+    @property
+    def value(self) -> str:
+        """The value of the selected cell."""
+        return self.text(float(self.grid.values[self.selection.token, self.column]))
+
+
+def _short(group: str) -> str:
+    return "" if group in ("Input", "End") else group.replace("Layer ", "L")
+
+
+# ---- updates -------------------------------------------------------------------------------------
+
+# By the names of the sentences.
+KEYS = dict(zip(MEASURES, ("rotation", "update", "share", "cosine", "state")))
+
+
+@spec.panel
+def updates(
+    run: Run,
+    measure: str = "Rotation angle",
+    token: int = 0,
+    sublayer: str = "",
+    log: bool = False,
+    stream: str = "",
+) -> Panel:
+    """What each sub-layer does to every token's vector, and one update as before + update = after.
+
+    measure: one of MEASURES. sublayer: its site, such as "1.ffn"; the one with the token's largest
+    value where "". log: norms on a logarithmic scale. Raises ValueError for what is not there, and
+    for a model that does not show what its sub-layers add.
+    """
+    selection = select_stream(run, token, stream)
+    words = sentences(CONCEPT, "updates")
+    _expect("measure", measure, MEASURES)
+    places = {each.site: each for each in expect_updates(selection)}
+    if sublayer:
+        _expect("sublayer", sublayer, tuple(places))
+    grid = selection.cached(
+        ("updates", measure), lambda: residual.write_grid(selection.stream, measure)
+    )
+    columns = _columns_of(selection, measure, tuple(places.values()))
+    row = np.nan_to_num(np.abs(grid.values[token]))
+    in_layers = [site for site, each in places.items() if each.layer >= 0]
+    largest = max(in_layers or places, key=lambda site: row[columns[site]])
+    chosen = places[sublayer or largest]
+    keys = tuple(_site_of(each, columns) for each in range(len(grid.columns)))
+    shown = TokenMap(selection, grid, columns[chosen.site], log and grid.measure.spread, keys)
+    key = KEYS[measure]
+    name = chosen.name[0].upper() + chosen.name[1:]
+    of_updates = [
+        measure == "State norm" and site.endswith(".wrote") for site in selection.stream.sites
+    ]
+    return Panel(
+        title=words("title"),
+        finding=words(
+            key,
+            place=name if key != "state" else chosen.name,
+            token=selection.word,
+            value=shown.value,
+            rank=words(f"{key}_rank") if chosen.site == largest else "",
+        )
+        + shown.beside(),
+        figures=(
+            shown.matrix(words(f"{key}_title")),
+            Stack(
+                figures=(
+                    shown.profile(words(f"{key}_unit"), of_updates if any(of_updates) else ()),
+                    _equation(selection, chosen),
+                )
+            ),
+        ),
+        table=residual.table(grid, selection.stream.tokens),
+        details=_update_details(selection, chosen),
+        caption=_caption(
+            selection, words("caption", measure=measure, meaning=grid.measure.meaning)
+        ),
+        file=f"updates-{key}",
+    )
+
+
+def _columns_of(
+    selection: StreamSelection, measure: str, places: Sequence[residual.SubLayer]
+) -> dict[str, int]:
+    """The column of each sub-layer: of the state after it where all sites have one."""
+    if measure != "State norm":
+        return {each.site: at for at, each in enumerate(places)}
+    sites = list(selection.stream.sites)
+    return {each.site: sites.index(each.after) for each in places}
+
+
+def _site_of(column: int, columns: dict[str, int]) -> str:
+    """The sub-layer that a press on a column selects: the first one that ends there or later."""
+    return next((site for site, at in columns.items() if at >= column), "")
+
+
+def _equation(selection: StreamSelection, place: residual.SubLayer) -> Strips:
+    """One update: the vector before, what is added, the sum, and what its norm makes of it."""
+    words = sentences(CONCEPT, "updates")
+    adds = residual.has_residual(selection.stream)
+    parts = [(words("before"), "", place.before)]
+    parts.append((words("update_strip"), "+" if adds else "", place.wrote))
+    if adds:
+        parts.append((words("sum"), "=", place.total))
+    if place.after != place.total:
+        parts.append((words("normed", norm=_norm(selection)), "→", place.after))
+    vectors = [residual.site_vectors(selection.stream, site)[selection.token] for *_, site in parts]
+    high = float(np.quantile(np.abs(vectors), SATURATED)) or 1.0
+    note = words("lost")
+    if adds:
+        error, n, _ = selection.cached(
+            ("conservation",), lambda: residual.residual_error(selection.stream)
+        )
+        note = words("check", n=f"{n:,}", error=power(error, 2))
+    name = place.name[0].upper() + place.name[1:]
+    return Strips(
+        title=words("equation" if adds else "replacement", place=name, token=selection.word),
+        note=note,
+        strips=tuple(
+            Strip(label, vector, words("norm", norm=power(float(np.linalg.norm(vector)))), sign)
+            for (label, sign, _), vector in zip(parts, vectors)
+        ),
+        high=high,
+    )
+
+
+def _update_details(selection: StreamSelection, place: residual.SubLayer) -> tuple[str, ...]:
+    """The rule of a sub-layer and its formula with the token's numbers."""
+    words = sentences(CONCEPT, "updates")
+    stream, norm = selection.stream, _norm(selection)
+    adds, stands = residual.has_residual(stream), residual.norm_place(stream)
+    path = residual.token_path(stream, selection.token)
+    at = list(path["sub-layer"]).index(place.name)
+    value = {name: column[at] for name, column in path.items()}
+    share, total = fixed(value["share"]), fixed(value["|sum|"])
+    equalities = [(share, lambda x, f, cos: f / (f + x))]
+    if adds:
+        equalities.append((total, lambda x, f, cos: sqrt(max(0, x * x + f * f + 2 * x * f * cos))))
+    parts = (float(value[name]) for name in ("|before|", "|wrote|", "cosine"))
+    before, wrote, cosine = enough_digits_for_all(equalities, *parts)
+    if not adds:
+        rule = "replaces_then_norm" if place.after != place.total else "replaces"
+    else:
+        rule = {"post": "post", "pre": "pre", None: "no_norm"}[stands]
+    slots = {"before": before, "wrote": wrote, "cosine": cosine, "share": share, "total": total}
+    lines = [words(rule, norm=norm), words("share_formula", **slots)]
+    if adds:
+        lines.append(words("sum_formula", **slots))
+    if "turned by norm °" in value:
+        adding, by_norm, whole = (
+            f"{value[f'turned {part} °']:.1f}" for part in ("by adding", "by norm", "in all")
+        )
+        lines.append(words("two_rotations", adding=adding, by_norm=by_norm, whole=whole, norm=norm))
+    return (*lines, words("press"))
+
+
+@spec.panel
+def token_path(run: Run, token: int = 0, stream: str = "") -> Panel:
+    """One token through the sub-layers in numbers, and its rotations layer by layer. Raises
+    ValueError for what is not there, and for a model that does not show what its sub-layers add."""
+    selection = select_stream(run, token, stream)
+    expect_updates(selection)
+    words = sentences(CONCEPT, "token_path")
+    path = residual.token_path(selection.stream, token)
+    rotations = residual.rotations(selection.stream, token)
+    at = residual.largest_turn(path)
+    whole = np.nan_to_num(rotations.get("whole layer °", ()))
+    names = dict(zip(path, words.lines("columns")))
+    if "turned by norm °" not in path:
+        names = dict(zip(path, words.lines("columns_without_norm")))
+    tables = [_text_table(path, list(names.values()), at, words("path"))]
+    finding = words("no_layers", token=selection.word)
+    if len(whole):
+        largest = int(whole.argmax())
+        header = [name[0].upper() + name[1:].replace(" °", "") for name in rotations]
+        turned = _text_table(rotations, header, largest, words("rotations"))
+        tables.append(replace(turned, note=words("rotations_note")))
+        finding = words(
+            "finding",
+            token=selection.word,
+            layer=rotations["layer"][largest],
+            angle=f"{whole[largest]:.1f}",
+            first=power(float(path["|before|"][0])),
+            last=power(float(path.get("|after|", path["|sum|"])[-1])),
+        )
+    return Panel(
+        title=words("title", token=selection.word),
+        finding=finding,
+        figures=(Stack(figures=tuple(tables)),),
+        table=path,
+        caption=_caption(selection, words("caption", token=token, word=selection.word)),
+        file=f"token{token}",
+    )
+
+
+def _text_table(columns: Columns, header: Sequence[str], selected: int, title: str) -> TextTable:
+    """Named columns as a table of texts; `selected`: the row that is spoken of."""
+    rows = zip(*columns.values())
+    return TextTable(
+        title=title,
+        columns=tuple(header),
+        rows=tuple(
+            tuple(
+                fixed(float(cell)) if isinstance(cell, float | np.floating) else str(cell)
+                for cell in row
+            )
+            for row in rows
+        ),
+        selected=selected,
+    )
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class StreamNorms:
+    """The norms of a stream with their gains and biases, by site."""
+
+    selection: StreamSelection
+    places: dict[str, residual.Norm]
+    weights: residual.Norms
+
+    def name(self, *sites: str) -> str:
+        """What the norms at these sites are called, all of them where none is named."""
+        return norm_name(self.weights[site][3] for site in sites or self.weights)
+
+
+def _norms(selection: StreamSelection) -> StreamNorms:
+    """The norms of a stream. Raises ValueError for a model without norms, and for one that does not
+    show them."""
+    words = sentences(CONCEPT, "norms")
+    places = {each.site: each for each in residual.stream_norms(selection.stream)}
+    recording = selection.recording
+    if not places:
+        expect_updates(selection)
+        raise ValueError(words("none", model=selection.model, norm=_norm(selection)))
+    if not models.capabilities(recording.model.name).weights:
+        raise ValueError(words("closed", model=selection.model))
+    return StreamNorms(selection, places, cache.norms(recording, selection.stream.name))
+
+
+@spec.panel
+def norms(
+    run: Run,
+    measure: str = "Sigma before",
+    token: int = 0,
+    log: bool = False,
+    stream: str = "",
+) -> Panel:
+    """The mean and the standard deviation of every token before and after each norm.
+
+    measure: one of NORM_MEASURES. log: standard deviations on a logarithmic scale. Raises
+    ValueError for what is not there, and for a model without norms.
+    """
+    selection = select_stream(run, token, stream)
+    _expect("measure", measure, NORM_MEASURES)
+    words = sentences(CONCEPT, "norms")
+    found = _norms(selection)
+    name = found.name()
+    grid = residual.norm_grid(selection.stream, measure, name)
+    column = int(np.abs(grid.values[token]).argmax())
+    shown = TokenMap(selection, grid, column, log and grid.measure.spread)
+    error = residual.norm_error(selection.stream, found.weights)
+    kinds = FORMULAS if name == EITHER_NORM else (name,)
+    biased = any(bias.any() for _, bias, *_ in found.weights.values())
+    learned = words("gain_and_bias" if biased else "gain")
+    statistic = measure.lower().replace(" ", "_")
+    place = residual.norm_place(selection.stream)
+    return Panel(
+        title=words("title", norm=name),
+        finding=words(
+            "finding",
+            measure=words(statistic),
+            token=selection.word,
+            value=shown.value,
+            place=list(found.places.values())[column].name,
+        )
+        + shown.beside(),
+        figures=(shown.matrix(words(f"{statistic}_title", norm=name)), shown.profile("")),
+        table=residual.table(grid, selection.stream.tokens),
+        details=(
+            *(words(kind, bias=" + β" if biased else "", learned=learned) for kind in kinds),
+            *([words(place, norm=name)] if place else []),
+            words("check", error=power(error, 2), learned=learned),
+        ),
+        caption=_caption(
+            selection, words("caption", measure=measure, meaning=grid.measure.meaning)
+        ),
+        file=f"norms-{measure.lower().replace(' ', '-')}",
+    )
+
+
+FORMULAS = ("LayerNorm", "RMSNorm")
+
+
+@spec.panel
+def norm_steps(
+    run: Run, token: int = 0, sublayer: str = "", times: float = 3.0, stream: str = ""
+) -> Panel:
+    """One norm at one token step by step, and BatchNorm beside it when the token's vector is
+    multiplied.
+
+    sublayer: the site of the norm, such as "1.ffn"; the first one where "". times: one of TIMES.
+    Raises ValueError for what is not there, and for a model without norms.
+    """
+    selection = select_stream(run, token, stream)
+    words = sentences(CONCEPT, "norm_steps")
+    found = _norms(selection)
+    site = sublayer or next(iter(found.places))
+    _expect("sublayer", site, tuple(found.places))
+    _expect("times", times, TIMES)
+    place, name = found.places[site], found.name(site)
+    steps = residual.norm_stages(selection.stream, found.weights, site, token)
+    changed = residual.norm_change(selection.stream, site, token, times, *found.weights[site][2:])
+    table = _text_table(
+        steps, words.lines("columns"), -1, words("steps", norm=name, token=selection.word)
+    )
+    slots = {"norm": name, "token": selection.word, "place": place.name, "times": f"{times:g}"}
+    worst = residual.largest_other(changed.batch, token)
+    least = residual.largest_other(changed.layer, token)
+    if worst is None or least is None:
+        finding = words("alone", **slots)
+    else:
+        finding = words(
+            "finding",
+            other=selection.stream.tokens[worst[0]],
+            batch=power(worst[1]),
+            layer=power(least[1], 2),
+            **slots,
+        )
+    return Panel(
+        title=words("title", norm=name),
+        finding=finding,
+        figures=(table, _changes(selection, changed, name)),
+        table={
+            "token": [f"{at} {each}" for at, each in enumerate(selection.stream.tokens)],
+            name: changed.layer,
+            "BatchNorm": changed.batch,
+        },
+        details=words.lines(
+            "details",
+            own_layer=power(float(changed.layer[token]), 2),
+            own_batch=power(float(changed.batch[token])),
+            **slots,
+        ),
+        caption=_caption(selection, words("caption", **slots)),
+        file=f"norm-{site}-token{token}",
+    )
+
+
+def _changes(selection: StreamSelection, changed: residual.NormChange, norm: str) -> Bars:
+    """How far each token moves under both norms: the changed one, and those that move most."""
+    words = sentences(CONCEPT, "norm_steps")
+    tokens = selection.stream.tokens
+    order = [each for each in np.argsort(-changed.batch, kind="stable") if each != changed.token]
+    listed = sorted([changed.token, *(int(each) for each in order[: N_ROWS - 1])])
+    hidden = len(tokens) - len(listed)
+    return Bars(
+        title=words("changes", token=selection.word, times=f"{changed.times:g}"),
+        note=sentences(CONCEPT, "shared")("rest", count=hidden) if hidden else "",
+        select=("token",),
+        columns=(norm, "BatchNorm"),
+        rows=tuple(
+            BarRow(
+                tokens[at],
+                (float(changed.layer[at]), float(changed.batch[at])),
+                (fixed(float(changed.layer[at])), fixed(float(changed.batch[at]))),
+                selected=at == changed.token,
+                key=str(at),
+            )
+            for at in listed
+        ),
+        shared=True,
+    )
+
+
+# ---- heads ---------------------------------------------------------------------------------------
+
+
+@spec.panel
+def heads(
+    run: Run, measure: str = "Length", token: int = 0, log: bool = False, stream: str = ""
+) -> Panel:
+    """The norm of what every head adds to each token's vector.
+
+    measure: one of HEAD_MEASURES. log: norms on a logarithmic scale. Raises ValueError for what is
+    not there, and for a model that does not give its values and W_O.
+    """
+    selection = select_stream(run, token, stream)
+    _expect("measure", measure, HEAD_MEASURES)
+    words = sentences(CONCEPT, "heads")
+    recording = selection.recording
+    expect_updates(selection)
+    if not models.shows_writes(recording):
+        raise ValueError(words("closed", model=selection.model))
+    outputs = cache.outputs(recording)
+    grid = selection.cached(
+        ("head updates", measure),
+        lambda: consistency.head_grid(recording, selection.stream, measure, outputs),
+    )
+    error = selection.cached(
+        ("heads error",),
+        lambda: consistency.heads_error(recording, selection.stream, outputs),
+    )
+    column = int(grid.values[token].argmax())
+    shown = TokenMap(selection, grid, column, log and grid.measure.spread)
+    key = "norm" if measure == "Length" else "share"
+    name = grid.columns[column].name
+    figures: tuple[Figure, ...] = (
+        shown.matrix(words(f"{key}_title")),
+        _largest_heads(shown, words),
+    )
+    return Panel(
+        title=words("title"),
+        finding=words(
+            f"{key}_finding",
+            place=name[0].upper() + name[1:],
+            token=selection.word,
+            value=_head_text(shown, float(grid.values[token, column])),
+        )
+        + (shown.beside() if key == "norm" else ""),
+        figures=figures,
+        table=residual.table(grid, selection.stream.tokens),
+        details=words.lines(
+            "details",
+            d_head=recording.model.d_head,
+            d_model=recording.model.d_model,
+            error=power(error, 2),
+        ),
+        caption=_caption(selection, words("caption", meaning=grid.measure.meaning)),
+        file=f"heads-{key}",
+    )
+
+
+def _head_text(shown: TokenMap, value: float) -> str:
+    return percent(value) if shown.grid.measure.name == "Share of heads" else power(value)
+
+
+def _largest_heads(shown: TokenMap, words: Sentences) -> Bars:
+    """The heads that add most to the selected token, with the median of all tokens."""
+    own = shown.grid.values[shown.selection.token]
+    median = np.median(shown.grid.values, axis=0)
+    order = np.argsort(-own, kind="stable")[:N_ROWS].tolist()
+    hidden = len(own) - len(order)
+    return Bars(
+        title=words("largest", token=shown.selection.word),
+        note=words("rest", count=hidden) if hidden else "",
+        columns=(shown.selection.word, sentences(CONCEPT, "shared")("median")),
+        rows=tuple(
+            BarRow(
+                shown.grid.columns[at].name,
+                (float(own[at]), float(median[at])),
+                (_head_text(shown, float(own[at])), _head_text(shown, float(median[at]))),
+                selected=at == shown.column,
+            )
+            for at in order
+        ),
+        shared=True,
+    )
