@@ -151,7 +151,7 @@ def test_heads_add_up_to_what_attention_adds() -> None:
     run, at = states("encoder")
     w_o, bias = read_once("encoder").outputs()["self"]
     attention = run.recording().attention[0]
-    z = attention.pattern[1, :, 3] @ attention.v[1]
+    z = np.einsum("hk,hkd->hd", attention.pattern[1, :, 3], attention.v[1])
     vectors = np.einsum("hd,hdm->hm", z, w_o[1])
     np.testing.assert_allclose(vectors.sum(0) + bias[1], at["1.attn.wrote"][3], atol=PASSED)
     matrix, bars = residual.heads(run, token=3).figures
