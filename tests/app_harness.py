@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from streamlit.testing.v1 import AppTest
 
+from explorer.components import codec
 from explorer.state import places
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,3 +39,12 @@ def go(app: AppTest, page: str) -> AppTest:
     app.session_state["went"] = True
     app.query_params.clear()
     return app.switch_page(str(ROOT / "pages" / f"{place}.py")).run()
+
+
+def panels_on(app: AppTest) -> list[dict]:
+    """What the panels of a page were sent."""
+    return [
+        codec.decode(each.proto.bytes)[0]
+        for each in app.get("bidi_component")
+        if each.proto.component_name == "headlight.panel"
+    ]

@@ -26,7 +26,7 @@ from models.edits import describe
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 # Tabs of panels have files of their own, see test_panels.py.
-OF_PANELS = ("aggregated", "circuits", "concepts", "lens", "residual")
+OF_PANELS = ("aggregated", "circuits", "concepts", "lens", "attribution", "residual")
 # What of each page is told to be other than at first, and the view that its file then shows.
 SET = {
     "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
@@ -35,7 +35,6 @@ SET = {
     "embeddings": ({"second": "The dog sat on it."}, "paths"),
     "word": ({"hidden": "2"}, "heads"),
     "generate": ({"model": "decoder"}, "heads"),
-    "attribution": ({"token": "2"}, "heads"),
     "translate": ({"model": "translator"}, "alignment"),
     "edit": ({"edits": "WithoutPositions"}, "comparison"),
     "compare": ({"other_what": "Sentence", "other_text": "The dog sat on it."}, "comparison"),

@@ -7,12 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import SMALL, on_page, sharpened
-from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED
+from conftest import SMALL, sharpened
+from tolerances import DOUBLE_LONG, PASSED, SUMMED
 
-from explorer.analysis.formatting import fixed
-from explorer.components import codec
-from explorer.state import cache
 from models import edits, own_model
 from models.own_model import OwnModel, handle_of
 from models.transformer import Decoder, EncoderDecoder
@@ -118,31 +115,3 @@ def test_an_ffn_that_is_off_or_replaced_has_no_neurons(small_decoder: OwnModel) 
         recording = own_model.record(small_decoder, TEXT, (edit,))
         with pytest.raises(ValueError, match=why):
             small_decoder.neurons(recording, "decoder", 1, 0, 3)
-
-
-@pytest.mark.slow
-def test_an_ffns_bar_opens_its_neurons_and_they_add_up_on_screen() -> None:
-    from test_logit_lens_on_page import bars_of, opened
-
-    app = opened("attribution", model="decoder", text="The cat sat on the", part="ffn.2", ffn="2")
-    recording = cache.record("decoder", "The cat sat on the")
-    word = int(cache.lens(recording, "decoder").final_id[-1])
-    found = cache.neurons(recording, "decoder", 2, (5, word, None))
-    rows = bars_of(app, "Neurons of the FFN")["rows"]
-    assert sum(row["value"] for row in rows) == pytest.approx(found.part, abs=PASSED)
-    unit = int(rows[3]["key"])
-    chosen = opened(
-        "attribution", model="decoder", text="The cat sat on the", ffn="2", neuron=str(unit)
-    )
-    assert bars_of(chosen, "Neurons of the FFN")["chosen"] == str(unit)
-    said = bars_of(chosen, "The words whose logits")["rows"]
-    assert said[0]["value"] == pytest.approx(float(found.up[3, 0]), abs=STORED)
-    strips = [
-        codec.decode(each.proto.bytes)[0]
-        for each in on_page(chosen)
-        if each.proto.component_name == "headlight.strip"
-    ]
-    fires = next(each for each in strips if "neuron" in each["about"])
-    assert [one["under"] for one in fires["tokens"]] == [
-        fixed(float(value), 2) for value in found.fires[3]
-    ]

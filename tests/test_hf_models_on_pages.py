@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tiny
 import transformers
-from app_harness import ROOT, TABS, aimed, go
+from app_harness import ROOT, TABS, aimed, go, panels_on
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, SUMMED
@@ -179,14 +179,14 @@ def test_a_model_whose_logit_is_no_sum_says_why_and_offers_none(
         name = f"{way}:{folders['bert']}"
         there(name)
         app = opened("attribution", model=name, text=TEXT)
-        assert not [each for each in app.info if "cannot be taken apart" in each.value]
-        told = " ".join(each.value for each in app.markdown)
-        assert "parts add up to" in told and "of these changes (of their squares)" in told
+        assert not [each for each in app.info if "no sum of parts" in each.value]
+        told = " ".join(panels_on(app)[0]["details"])
+        assert "parts add up to" in told and "of the squared changes" in told
     shutil.copytree(folders["bert"], tmp_path, dirs_exist_ok=True)
     tiny.change(tmp_path, hidden_act="mish")
     there(f"hub:{tmp_path}")
     app = opened("attribution", model=f"hub:{tmp_path}", text=TEXT)
-    told = [each.value for each in app.info if "cannot be taken apart" in each.value]
+    told = [each.value for each in app.info if "no sum of parts" in each.value]
     assert len(told) == 1 and "neither linear nor a dense layer" in told[0]
 
 

@@ -134,7 +134,7 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     text, page = "The cat sat on the", visitor.page
     query = urlencode({"tab": "attribution", "model": "decoder", "text": text})
     page.goto(f"{visitor.server}/predict?{query}")
-    field = page.get_by_role("combobox", name="The word")
+    field = page.get_by_role("combobox", name="Word")
     field.click()
     field.fill("mat and more")
     page.keyboard.press("Enter")
@@ -145,13 +145,13 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
         "is taken"
     )
     at_rest(visitor)
-    bar = page.locator(".bars button.row[data-key^='self.']").first
-    key = bar.get_attribute("data-key")
+    bar = page.locator(".panel g.target[data-select*='self.']").first
+    key = json.loads(bar.get_attribute("data-select"))[0]
     bar.click()
     page.wait_for_url(f"**part={key}**")
     _, layer, head = key.split(".")
     page.wait_for_selector(f"text=Layer {layer}, head {head} is called")
-    page.get_by_role("link", name="Open it on the Attention page").click()
+    page.get_by_role("link", name="Open in Attention").click()
     page.wait_for_selector(".head[data-token]")
     page.wait_for_selector(f"h2:has-text('Layer {layer}, head {head}')")
     assert page.locator("textarea").first.input_value() == text
@@ -184,7 +184,7 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     page.wait_for_url("**tab=attribution**")
     at_rest(visitor)
     taken = models.handle("encoder").attribute(recording, "encoder", 2, int(found.final_id[2]))
-    rows = download(f"All {len(taken.parts)} parts")
+    rows = download("Direct logit attribution")
     assert (
         float(rows[-2][-2]) == pytest.approx(taken.logit, abs=PASSED)
         and len(rows) == len(taken.parts) + 3

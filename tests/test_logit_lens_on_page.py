@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from app_harness import page_at
+from app_harness import page_at, panels_on
 from conftest import on_page, read_once
 from streamlit.testing.v1 import AppTest
-from tolerances import PASSED, TOTAL
+from tolerances import TOTAL
 
 from explorer.analysis import head_naming, logit_lens
 from explorer.components import codec
@@ -35,33 +35,15 @@ def clean(app: AppTest) -> AppTest:
     return app
 
 
-def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """What the component of that name was sent."""
-    return next(
-        codec.decode(each.proto.bytes)
-        for each in on_page(app)
-        if each.proto.component_name == f"headlight.{name}"
-    )
-
-
 def columns_on(app: AppTest) -> list[str]:
     """The columns of the lens on the page."""
-    return panels_of(app)[0]["figures"][0]["columns"]
+    return panels_on(app)[0]["figures"][0]["columns"]
 
 
 def words_of(target: str | None) -> list[str]:
     """The words that the translator's decoder reads."""
     recording = cache.record("translator", "The dog is big.", (), target)
     return list(logit_lens.read_stream(recording).tokens)
-
-
-def panels_of(app: AppTest) -> list[dict]:
-    """What the panels of a page were sent."""
-    return [
-        codec.decode(each.proto.bytes)[0]
-        for each in on_page(app)
-        if each.proto.component_name == "headlight.panel"
-    ]
 
 
 def bars_of(app: AppTest, about: str) -> dict:
@@ -114,18 +96,18 @@ def test_a_model_that_says_no_words_is_told_and_another_shown() -> None:
 @pytest.mark.parametrize(
     "model, state, parts",
     [
-        ("induction-no-norm", "This model has no LayerNorm", "there is no LayerNorm on the way"),
+        ("induction-no-norm", "This model has no LayerNorm", "There is no LayerNorm on the way"),
         (
             "induction-no-residual",
             "a LayerNorm follows every sub-layer",
-            "only what the last sub-layer wrote",
+            "only the last sub-layer and the biases",
         ),
         (
             "induction-no-positions",
             "a LayerNorm follows every sub-layer",
-            "the sum of what was written",
+            "the sum of what every part wrote",
         ),
-        ("grammar", "This model is pre-LN", "sent through 1 LayerNorm."),
+        ("grammar", "This model is pre-LN", "passes 1 LayerNorm."),
     ],
 )
 def test_every_arrangement_is_read_and_said_as_it_is(
@@ -133,9 +115,9 @@ def test_every_arrangement_is_read_and_said_as_it_is(
 ) -> None:
     app = opened(model=model, text="b a c d b")
     recording = cache.record(model, "b a c d b")
-    said = " ".join(panels_of(app)[0]["details"])
+    said = " ".join(panels_on(app)[0]["details"])
     app = opened("attribution", model=model, text="b a c d b")
-    said += " ".join(each.value for each in app.markdown)
+    said += " ".join(panels_on(app)[0]["details"])
     assert state in said and parts in said
     found = cache.lens(recording, "decoder")
     taken = cache.attribution(
@@ -172,10 +154,10 @@ def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
         for choice in choices:
             app = clean(page_at(page, model=name, text="the cat sat", **choice))
             said += " ".join(each.value for each in (*app.markdown, *app.info))
-            said += " ".join(line for header in panels_of(app) for line in header["details"])
+            said += " ".join(line for header in panels_on(app) for line in header["details"])
     assert "in its own code" in said
-    assert "cannot be taken apart into a sum" not in said and "parts add up to" in said
-    assert ("of these changes (of their squares)" in said) == (family == "bert")
+    assert "is no sum of parts" not in said and "parts add up to" in said
+    assert ("of the squared changes" in said) == (family == "bert")
     assert "It is taken once, as the model is" in said and "Nothing can be written" not in said
     assert ("turns queries and keys by their positions" in said) == (family == "llama")
 
@@ -191,66 +173,6 @@ def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
     app = opened("attribution", model="decoder", text=text, part=f"self.{broad.layer}.{broad.head}")
     said = next(each.value for each in app.markdown if "is called **diffuse**" in each.value)
     assert meanings["diffuse"].rstrip(".") in said and "so far" in said
-
-
-@pytest.mark.slow
-def test_the_bars_are_the_parts_of_the_word_asked_for() -> None:
-    handle, text = models.handle("decoder"), "The cat sat on the"
-    recording = cache.record("decoder", text)
-    word, against = (models.first_token("decoder", typed)[0] for typed in ("mat", "floor"))
-    app = opened(
-        "attribution",
-        model="decoder",
-        text=text,
-        word=str(word),
-        against=str(against),
-        part="self.3.1",
-    )
-    taken = handle.attribute(
-        recording, "decoder", len(recording.streams[0].tokens) - 1, word, against
-    )
-    listed = bars_of(app, "Parts of the logit")
-    values = {logit_lens.part_name(part): part.value for part in taken.parts}
-    rest = next(row for row in listed["rows"] if row["tone"] == "rest")
-    named = [row for row in listed["rows"] if row is not rest]
-    assert all(row["value"] == pytest.approx(values[row["label"]]) for row in named)
-    assert sum(row["value"] for row in listed["rows"]) == pytest.approx(taken.logit, abs=PASSED)
-    assert listed["chosen"] == "self.3.1" and "self.3.1" in [row["key"] for row in named]
-    summed = sent(app, "lens_sum")[0]
-    assert (
-        sum(group["value"] for group in summed["groups"])
-        == pytest.approx(summed["total"])
-        == pytest.approx(taken.logit, abs=PASSED)
-    )
-    told = " ".join(each.value for each in app.markdown)
-    assert (
-        f"{taken.logit:+.5f}".replace("-", "−") in told
-        and "less that of **floor**" in told
-        and "**Layer 3, head 1** is called" in told
-    )
-    (link,) = app.get("page_link")
-    assert (
-        "layer=3" in link.proto.query_string
-        and "head=1" in link.proto.query_string
-        and "model=decoder" in link.proto.query_string
-    )
-
-
-@pytest.mark.slow
-def test_without_a_choice_the_word_is_the_models_own_and_a_word_is_not_compared_with_itself() -> (
-    None
-):
-    app = opened("attribution", model="decoder", text="The cat sat on the")
-    found = cache.lens(cache.record("decoder", "The cat sat on the"), "decoder")
-    best = models.labels("decoder", [found.final_id[-1]])[0]
-    assert (
-        app.selectbox(key="word field").options[0].endswith(best)
-        and app.selectbox(key="against field").options[0] == "nothing"
-    )
-    assert len(app.selectbox(key="word field").options) == 11
-    asked = {"model": "decoder", "text": "The cat sat on the"}
-    same = opened("attribution", **asked, against=str(found.final_id[-1]))
-    assert any("compared with itself" in told.value for told in same.info)
 
 
 @pytest.mark.slow

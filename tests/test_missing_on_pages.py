@@ -62,22 +62,20 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         "attribution",
         {},
         CLOSED,
-        "NAME does not let its FFNs be opened: nothing in its code says which of its tensors are "
-        "W₁ and W₂. What each FFN wrote as a whole stands above.",
+        "NAME does not show W₁ and W₂, so the neurons of its FFN cannot be read.",
     ),
     (
         "attribution",
         {},
         CLOSED,
-        "This model runs in its own code, which does not show what each head wrote: an attention "
-        "is one part.",
+        "This model runs in its own code, which does not show single heads: each attention is one "
+        "part.",
     ),
     (
         "attribution",
         {},
         ("gpt_neox",),
-        "This model’s attention and FFN read the same vector and write side by side, and its own "
-        "code shows their sum alone: a layer is one part.",
+        "This model’s code shows attention and FFN of a layer as one sum: each layer is one part.",
     ),
     *(
         (

@@ -72,10 +72,6 @@ def sent(app: AppTest, component: str) -> list[dict]:
     ]
 
 
-def bars(app: AppTest, about: str) -> list[dict]:
-    return next(each["rows"] for each in sent(app, "bars") if each["about"].startswith(about))
-
-
 @pytest.mark.parametrize(("page", "choices"), VIEWS, ids=lambda each: str(each))
 def test_every_view_is_about_this_model(
     modern: tuple[str, str], page: str, choices: dict[str, str]
@@ -108,12 +104,13 @@ def test_parts_and_neurons_add_up_to_the_logit_on_screen(modern: tuple[str, str]
     asked = {"word": "7", "against": "11", "ffn": "1"}
     app = clean(opened("predictions", model=name, text=TEXT, **asked))
     logits = handle.logits(recording, "decoder", token)
-    parts = bars(app, "Parts of the logit")
-    assert sum(row["value"] for row in parts) == pytest.approx(logits[7] - logits[11], abs=TOTAL)
-    ffn = next(row["value"] for row in parts if row.get("key") == "ffn.1")
-    neurons = bars(app, "Neurons of the FFN")
-    assert sum(row["value"] for row in neurons) == pytest.approx(ffn, abs=PASSED)
-    assert any(row["label"] == "bias b₂" for row in neurons) == handle.model.config.bias_ffn
+    parts, neurons = (header["figures"] for header in sent(app, "panel"))
+    total = parts[0]["rows"][-1]["values"][0]
+    assert total == pytest.approx(logits[7] - logits[11], abs=TOTAL)
+    ffn = next(row["values"][0] for row in parts[1]["rows"] if row["key"] == "ffn.1")
+    added = neurons[0]["rows"]
+    assert sum(row["values"][0] for row in added) == pytest.approx(ffn, abs=PASSED)
+    assert any(row["label"] == "bias b₂" for row in added) == handle.model.config.bias_ffn
 
 
 def test_what_it_writes_is_what_it_says_next(modern: tuple[str, str]) -> None:

@@ -13,15 +13,14 @@ from typing import Any
 import driver
 import numpy as np
 import pytest
-from app_harness import page_at
-from conftest import HOSTILE, on_page, read_once
+from app_harness import page_at, panels_on
+from conftest import HOSTILE, read_once
 from lens_oracle import lens_of
-from streamlit.testing.v1 import AppTest
-from tolerances import PASSED, STORED, SUMMED, TINY
+from tolerances import PASSED, STORED, SUMMED, TINY, TOTAL
 
 import headlight
 from explorer.analysis import head_naming, logit_lens, soft_lookup, summaries
-from explorer.analysis.formatting import fixed, percent, tenths
+from explorer.analysis.formatting import fixed, percent, signed, tenths
 from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.spec import Panel
@@ -361,17 +360,69 @@ def test_a_long_lens_stays_light() -> None:
     assert len(panel.figures[0].columns) == 512 and len(panel.encode()) < 400_000
 
 
+# ---- attribution ---------------------------------------------------------------------------------
+
+
+HEAD = {"encoder": "self.1.2", "decoder": "self.1.2", "translator": "decoder-self.1.2"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("against", [None, 11])
+def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int | None) -> None:
+    run, handle = Run(model, TEXT), read_once(model)
+    recording = run.recording()
+    stream = recording.streams[-1].name
+    logits = handle.logits(recording, stream, 3).astype(np.float64)
+    expected = logits[7] - (0 if against is None else logits[against])
+    chosen = {"token": 3, "word": 7, "against": against}
+    key = HEAD[model]
+    panel = every()["attribution.logit"](run, **chosen, part=key)
+    added, largest = panel.figures
+    *groups, total = added.rows
+    assert total.values[0] == pytest.approx(expected, abs=TOTAL)
+    ends = np.cumsum([row.values[0] for row in groups])
+    np.testing.assert_allclose([row.start for row in groups[1:]], ends[:-1], atol=SUMMED)
+    assert ends[-1] == pytest.approx(total.values[0])
+    assert sum(row.values[0] for row in largest.rows) == pytest.approx(total.values[0])
+    (head,) = [row for row in largest.rows if row.selected]
+    taken = handle.attribute(recording, stream, 3, 7, against)
+    part = next(each for each in taken.parts if logit_lens.part_key(each) == key)
+    assert head.values[0] == pytest.approx(part.value) and head.key == key
+    for word in handle.labels([7] if against is None else [7, against]):
+        assert f"“{word}”" in panel.finding
+    most = logit_lens.largest_parts(taken)[0]
+    assert logit_lens.part_name(most) in panel.finding and signed(most.value, 2) in panel.finding
+    with pytest.raises(ValueError, match="compared with itself"):
+        every()["attribution.logit"](run, token=3, word=7, against=7)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_neurons_add_up_to_their_ffns_part(model: str) -> None:
+    run, handle = Run(model, TEXT), read_once(model)
+    recording = run.recording()
+    stream = recording.streams[-1]
+    found = handle.neurons(recording, stream.name, 1, 3, 7)
+    unit = int(found.strongest[2])
+    panel = every()["attribution.neurons"](run, token=3, layer=1, word=7, neuron=unit)
+    neurons, words, tokens = panel.figures
+    assert sum(row.values[0] for row in neurons.rows) == pytest.approx(found.part, abs=PASSED)
+    assert [row.key for row in neurons.rows if row.selected] == [str(unit)]
+    assert words.rows[0].values[0] == pytest.approx(float(found.up[2, 0]), abs=STORED)
+    assert words.rows[-1].values[0] == pytest.approx(float(found.down[2, 0]), abs=STORED)
+    sizes = np.abs(found.fires[2])
+    np.testing.assert_allclose(tokens.weights, sizes / (sizes.max() or 1), atol=STORED)
+    assert tokens.tokens == stream.tokens and tokens.selected == 3
+    whole = {
+        part.layer: part.value
+        for part in handle.attribute(recording, stream.name, 3, 7).parts
+        if part.kind == "ffn"
+    }
+    assert whole[1] == pytest.approx(found.part)
+    with pytest.raises(ValueError, match="no FFN"):
+        every()["attribution.neurons"](run, layer=99)
+
+
 # ---- the page ------------------------------------------------------------------------------------
-
-
-def panels_on(app: AppTest) -> list[dict]:
-    """What the panels of a page were sent."""
-    assert not app.exception
-    return [
-        codec.decode(each.proto.bytes)[0]
-        for each in on_page(app)
-        if each.proto.component_name == "headlight.panel"
-    ]
 
 
 @pytest.mark.slow
@@ -402,6 +453,23 @@ def test_the_lens_tab_shows_the_selected_cell_of_a_hostile_text(model: str) -> N
     assert mark[1] == 1 and first["figures"][0]["keys"][mark[0]] == site
     assert second["figures"][1]["selected"] == mark[0]
     assert panels_on(page_at("lens", model=model, token="999", site="<b>", lens="?"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_the_attribution_tab_shows_the_selected_parts_of_a_hostile_text(model: str) -> None:
+    key = HEAD[model]
+    choices = {"model": model, "token": "1", "part": key, "ffn": "1", "hidden": "none"}
+    app = page_at("attribution", text=HOSTILE["script"], **choices)
+    parts, neurons = panels_on(app)
+    assert [row["key"] for row in parts["figures"][1]["rows"] if row["selected"]] == [key]
+    assert "layer 1" in neurons["title"]
+    (link,) = app.get("page_link")
+    assert "layer=1&head=2" in link.proto.query_string
+    words = [app.selectbox(key=f"{name} field").options for name in ("word", "against")]
+    assert len(words[0]) == len(words[1]) == 11
+    lost = {"token": "999", "part": "self.9.9", "word": "99999", "against": "-1", "ffn": "x"}
+    assert panels_on(page_at("attribution", model=model, **lost))
 
 
 @pytest.mark.browser

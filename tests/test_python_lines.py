@@ -102,8 +102,6 @@ BESIDE = {
         {"view": "Plotly", "attention": "cross", "att_keep": "No specials", **TRANSLATED},
         1,
     ),
-    "a logit's parts and neurons": ("attribution", {"hidden": "2", "ffn": "1"}, 2),
-    "a decoder's parts": ("attribution", {"model": "decoder", "token": "3", "against": "9"}, 2),
     "a head": ("attention", {}, 1),
     "a head in no text": ("attention", {"text": ""}, 1),
     "a cell": ("anatomy", {"layer": "1", "head": "2"}, 1),

@@ -67,7 +67,8 @@ class Matrix(Figure):
 @dataclass(frozen=True, eq=False)
 class BarRow:
     """A row of bars: its label, and for each column a length and a text. key: what a press sets;
-    outline: a length that is drawn as a dashed frame over the first bar."""
+    outline: a length that is drawn as a dashed frame over the first bar; start: where the first bar
+    begins, in a sum that is drawn step by step."""
 
     label: str
     values: tuple[float, ...]
@@ -75,6 +76,7 @@ class BarRow:
     selected: bool = False
     key: str = ""
     outline: float | None = None
+    start: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -223,7 +223,13 @@ function bars(
   const track = Math.max(2 * letter, (width - names - texts.reduce((a, b) => a + b, 0)) / n - letter); // prettier-ignore
   const largest = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at] || 0)))); // prettier-ignore
   const top = largest.map((each) => high ?? (shared ? Math.max(...largest) : each));
-  const signed = columns.map((_, at) => rows.some((row) => row.values[at] < 0));
+  const ends = columns.map((_, at) => {
+    const one = high !== null || shared;
+    if (one) return [rows.some((row) => row.values[at] < 0) ? -top[at] : 0, top[at]];
+    const begins = rows.map((row) => (at === 0 && row.start) || 0);
+    const all = rows.flatMap((row, i) => [begins[i], begins[i] + (row.values[at] || 0), (at === 0 && row.outline) || 0]); // prettier-ignore
+    return [Math.min(0, ...all), Math.max(0, ...all) || 1e-12];
+  });
   const head = columns.some(Boolean) || header ? 1.6 * letter : 0;
   const pitch = Math.max(1.15 * letter, Math.min(1.9 * letter, height ? (height - head) / rows.length : Infinity)); // prettier-ignore
   const starts = columns.map((_, at) => x + names + texts.slice(0, at).reduce((a, b) => a + b, 0) + at * (track + letter)); // prettier-ignore
@@ -250,12 +256,13 @@ function bars(
 
   /** @param {any} row @param {number} at @param {number} which @param {number} middle */
   function bar(row, at, which, middle) {
-    const [value, full] = [row.values[at], signed[at] ? track / 2 : track];
-    const zero = starts[at] + (signed[at] ? track / 2 : 0);
-    const length = Math.min(1, Math.abs(value) / top[at]) * full;
+    const [value, begin] = [row.values[at], (at === 0 && row.start) || 0];
+    const unit = track / (ends[at][1] - ends[at][0] || 1);
+    const zero = starts[at] - ends[at][0] * unit;
+    const length = Math.min(ends[at][1] - ends[at][0], Math.abs(value)) * unit;
     const thick = Math.min(pitch * 0.62, letter);
-    const place = value < 0 ? zero - length : zero;
-    if (signed[at]) pen.line([[zero, middle - pitch / 2], [zero, middle + pitch / 2]], look.border); // prettier-ignore
+    const place = Math.max(starts[at], zero + Math.min(begin, begin + value) * unit);
+    if (ends[at][0] < 0) pen.line([[zero, middle - pitch / 2], [zero, middle + pitch / 2]], look.border); // prettier-ignore
     if (Number.isFinite(value))
       pen.rect(place, middle - thick / 2, Math.max(length, value ? 1 : 0), thick, {
         fill: value < 0 ? look.categorical[1] : look.primary,
@@ -263,7 +270,7 @@ function bars(
         rx: 2,
       });
     if (at === 0 && row.outline !== null)
-      pen.rect(zero, middle - thick / 2, (row.outline / top[at]) * full, thick, {
+      pen.rect(zero, middle - thick / 2, row.outline * unit, thick, {
         fill: "none",
         stroke: look.categorical[1],
         "stroke-width": 1.5,

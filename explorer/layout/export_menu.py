@@ -38,7 +38,7 @@ VIEW_OF = {
 # The tabs of the text alone, whatever was typed for a decoder to read.
 OF_THE_TEXT = ("embeddings", "positions")
 EDITED = ("edit", "patching")
-OF_HIDDEN_WORDS = ("word", "attribution")
+OF_HIDDEN_WORDS = ("word",)
 # The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
 CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_tone")}
 

@@ -13,6 +13,7 @@ from explorer.analysis.formatting import fixed, tenths
 from explorer.analysis.logit_lens import LensCell
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
+from explorer.panels.selection import predicted
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -142,16 +143,8 @@ def development(run: Run, token: int | None = None, site: str = "") -> Panel:
 def read(run: Run, token: int | None = None, site: str = "") -> Reading:
     """The lens on a run, and one of its cells. Raises ValueError for what is not there and for a
     model that predicts no words."""
-    recording = run.recording()
-    model = recording.model.name
-    if why := models.capabilities(model).no_readout:
-        title = models.title(model)
-        raise ValueError(sentences(CONCEPT, "lens")("no_words", model=title, why=why))
-    stream = logit_lens.read_stream(recording)
-    if token is None:
-        token = logit_lens.default_token(recording)
-    if not 0 <= token < len(stream.tokens):
-        raise ValueError(f"There is no token {token}; the last is {len(stream.tokens) - 1}.")
+    at = predicted(run, token)
+    recording, stream = at.recording, at.stream
     found = cache.lens(recording, stream.name)
     if site and site not in found.sites:
         raise ValueError(f"There is no site {site!r}; there are {', '.join(found.sites)}.")
@@ -160,13 +153,13 @@ def read(run: Run, token: int | None = None, site: str = "") -> Reading:
 
     def labels() -> dict[int, str]:
         ids = logit_lens.vocabulary(found, actual, found.top_ids.shape[-1])
-        return dict(zip(ids.tolist(), models.labels(model, ids)))
+        return dict(zip(ids.tolist(), models.labels(recording.model.name, ids)))
 
     return Reading(
         recording,
         stream,
         found,
-        token,
+        at.token,
         found.sites.index(site or found.sites[-1]),
         cache.cached_for(recording, ("lens words",), labels),
         actual,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.analysis import logit_lens
 from explorer.analysis.attention import Axes, argmax_id, axes
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -111,9 +112,27 @@ class StreamSelection:
         """True where the model has other streams."""
         return len(self.recording.streams) > 1
 
+    @property
+    def logits(self) -> np.ndarray:
+        """The model's scores over the vocabulary (id) at the token."""
+        return cache.logits(self.recording, self.stream.name, self.token)
+
     def cached(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Something computed of the stream, kept beside its recording."""
         return cache.cached_for(self.recording, (self.stream.name, *key), make)
+
+
+def predicted(run: Run, token: int | None = None) -> StreamSelection:
+    """A token whose word a model predicts, the first to ask for where None. Raises ValueError for
+    one that is not there and for a model that predicts no words."""
+    recording = run.recording()
+    if why := models.capabilities(recording.model.name).no_readout:
+        raise ValueError(
+            f"{model_name(recording)} {why}, so it predicts no words. "
+            "Choose another model, such as encoder."
+        )
+    token = logit_lens.default_token(recording) if token is None else token
+    return select_stream(run, token, logit_lens.read_stream(recording).name)
 
 
 def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection:

@@ -71,3 +71,9 @@ def _take(choices: dict[str, str]) -> None:
 
 def nothing() -> None:
     """For a picture that is only looked at."""
+
+
+def keep_hidden(hidden: tuple[int, ...]) -> None:
+    """What is hidden stays hidden: to select a word is not to hide it."""
+    if not st.session_state.hidden and hidden:
+        st.session_state.hidden = ".".join(map(str, hidden))

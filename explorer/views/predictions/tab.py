@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import predictions
+from explorer.analysis.logit_lens import read_stream
 from explorer.layout import current_recording
 from explorer.panels.logit_lens import MEASURES
 from explorer.state import event_log, models, url_state
@@ -14,11 +15,10 @@ from explorer.text.predictions import mask_is_text
 from explorer.views.predictions import (
     generation,
     logit_attribution,
+    logit_lens,
     masked_lm,
-    neurons,
     next_token,
 )
-from explorer.views.predictions.logit_lens import LensSelection, inside, show
 from explorer.views.predictions.page_state import fills, way_to
 from models.edits import HideToken, to_line
 from models.recording import Recording
@@ -98,17 +98,17 @@ def writes_elsewhere(recording: Recording) -> None:
         way_to("translate", "Open Translate", recording)
 
 
-def selected(source: Run) -> LensSelection:
-    """The token whose prediction is opened: with the words hidden that Next or masked word
-    hides."""
-    recording = source.recording()
+def selected(source: Run) -> tuple[Run, int | None]:
+    """The run with the words hidden that Next or masked word hides, and the token whose prediction
+    is opened, None for the first one that is predicted."""
+    recording, place = source.recording(), None
     edits: tuple[HideToken, ...] = ()
-    place = None
     if can_hide(recording):
         hidden, place = masked_lm.gaps(recording)
         edits = tuple(map(HideToken, hidden))
-    st.session_state["hidden shown"] = to_line(edits)  # for the files of the page
-    return inside(Run(source.model, source.text, edits, source.target), place)
+    chosen = url_state.whole_number("token", len(read_stream(recording).tokens))
+    run = Run(source.model, source.text, edits, source.target)
+    return run, place if chosen is None else chosen
 
 
 def lens() -> None:
@@ -119,7 +119,7 @@ def lens() -> None:
 @event_log.fragment
 def show_lens(source: Run) -> None:
     """The predictions at each layer; it takes names, as `show_word` does."""
-    show(selected(source))
+    logit_lens.show(*selected(source))
     url_state.write()
 
 
@@ -131,8 +131,5 @@ def attribution() -> None:
 @event_log.fragment
 def show_attribution(source: Run) -> None:
     """The parts of one logit, and the neurons of one layer; it takes names, as `show_word` does."""
-    on = selected(source)
-    taken = logit_attribution.show(on)
-    if taken is not None:
-        neurons.show(on, taken, logit_attribution.words_of(on, taken))
+    logit_attribution.show(*selected(source))
     url_state.write()

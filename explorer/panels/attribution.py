@@ -1,0 +1,340 @@
+"""The panels on direct logit attribution: a logit as the sum of what the model's parts wrote, and
+an FFN's part as the sum over its neurons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from math import exp, log
+
+from explorer.analysis import figures, logit_lens, residual
+from explorer.analysis.attention import argmax_id
+from explorer.analysis.figures import BarRow, Bars, TokenRow
+from explorer.analysis.formatting import (
+    exponent_text,
+    fixed,
+    percent,
+    plural,
+    power_of_e,
+    signed,
+)
+from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
+from explorer.panels import spec
+from explorer.panels.selection import StreamSelection, predicted
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.results import Attribution, Neurons
+
+CONCEPT = "attribution"
+N_PARTS, N_GROUPS, N_TOKENS = 12, 24, 60
+MOST_TIMES = 100_000  # that one word is said to be more likely than another
+NORMS = {"LayerNorm": "layer", "RMSNorm": "rms"}
+
+
+@dataclass(frozen=True, eq=False)
+class LogitParts:
+    """A logit at a token as parts, its word, and the word that it is compared with, "" for none."""
+
+    at: StreamSelection
+    found: Attribution
+    word: str
+    against: str
+
+    @property
+    def label(self) -> str:
+        """The logit in words."""
+        name = "logit_of_two" if self.against else "logit_of"
+        return sentences(CONCEPT, "logit")(name, word=self.word, against=self.against)
+
+
+@spec.panel
+def logit(
+    run: Run,
+    token: int | None = None,
+    word: int | None = None,
+    against: int | None = None,
+    part: str = "",
+) -> Panel:
+    """A word's logit at a token as the sum of what embedding, heads, FFNs and biases wrote.
+
+    token: the first one that is predicted where None. word: an id, the model's prediction where
+    None. against: the id of a word whose logit is subtracted. part: the selected one, such as
+    "self.2.5" or "ffn.1". Raises ValueError for what is not there or cannot be a sum.
+    """
+    on = _parts(run, token, word, against)
+    words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.found)
+    largest = logit_lens.largest_parts(on.found)[0]
+    slots = {"logit": on.label, "token": on.at.token, "at": on.at.word}
+    finding = words(
+        "finding",
+        value=signed(on.found.logit, 2),
+        part=logit_lens.part_name(largest),
+        most=signed(largest.value, 2),
+        **slots,
+    )
+    if on.against:
+        odds = _ratio(abs(on.found.logit))
+        likelier = (on.word, on.against)[:: 1 if on.found.logit >= 0 else -1]
+        finding += " " + words("odds", word=likelier[0], against=likelier[1], odds=odds)
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=(_sum(on, total), _strongest(on, part)),
+        table=logit_lens.parts_file(on.found),
+        details=_method(on, total),
+        caption=(words("caption", **slots),),
+        file="logit-parts",
+    )
+
+
+def _parts(run: Run, token: int | None, word: int | None, against: int | None) -> LogitParts:
+    words, at = sentences(CONCEPT, "logit"), predicted(run, token)
+    if why := models.capabilities(at.recording.model.name).no_parts:
+        raise ValueError(words("no_parts", model=at.model, why=why))
+    word = argmax_id(at.logits) if word is None else word
+    for id in (word, against):
+        if id is not None and not 0 <= id < at.recording.model.n_vocab:
+            raise ValueError(
+                f"There is no word {id}; the last is {at.recording.model.n_vocab - 1}."
+            )
+    one, *other = models.labels(
+        at.recording.model.name, [word] if against is None else [word, against]
+    )
+    if against == word:
+        raise ValueError(words("same", word=one))
+    try:
+        found = cache.attribution(at.recording, at.stream.name, at.token, word, against)
+    except ValueError as why:
+        raise ValueError(words("not_a_sum", why=why)) from None
+    return LogitParts(at, found, one, other[0] if other else "")
+
+
+def _sum(on: LogitParts, total: float) -> Bars:
+    """The parts added up in the order of the network, of a deep model layer by layer."""
+    words = sentences(CONCEPT, "logit")
+    sums = {group.name: group.value for group in logit_lens.groups(on.found)}
+    if len(sums) > N_GROUPS:
+        layers: dict[str, float] = {}
+        for name, value in sums.items():
+            layer, _, sublayer = name.partition(" ")
+            name = words("layer", layer=layer[1:]) if sublayer and layer[1:].isdigit() else name
+            layers[name] = layers.get(name, 0) + value
+        sums = layers
+    starts = accumulate(list(sums.values())[:-1], initial=0.0)
+    rows = [
+        BarRow(name, (value,), (_short(value),), start=start)
+        for (name, value), start in zip(sums.items(), starts)
+    ]
+    rows.append(BarRow(words("sum"), (total,), (signed(total),), selected=True))
+    return Bars(title=words("sum_title", logit=on.label), columns=("",), rows=tuple(rows))
+
+
+def _strongest(on: LogitParts, part: str) -> Bars:
+    """The parts that contribute most, up or down; the selected one is among them."""
+    words, parts = sentences(CONCEPT, "logit"), logit_lens.largest_parts(on.found)
+    keys = [logit_lens.part_key(each) for each in parts]
+    listed = [at for at, key in enumerate(keys) if at < N_PARTS or (part and key == part)]
+    rows = [
+        BarRow(
+            logit_lens.part_name(parts[at]),
+            (parts[at].value,),
+            (_short(parts[at].value),),
+            selected=bool(part) and keys[at] == part,
+            key=keys[at],
+        )
+        for at in listed
+    ]
+    if n := len(parts) - len(listed):
+        rest = logit_lens.parts_sum(on.found) - sum(row.values[0] for row in rows)
+        rows.append(BarRow(words("weaker", n=n), (rest,), (_short(rest),)))
+    return Bars(title=words("strongest"), select=("part",), columns=("",), rows=tuple(rows))
+
+
+def _ratio(exponent: float) -> str:
+    """e to that in three figures, up to a bound."""
+    if exponent > log(MOST_TIMES):
+        return sentences(CONCEPT, "logit")("over", n=f"{MOST_TIMES:,}")
+    return f"{float(f'{exp(exponent):.3g}'):,.10g}"
+
+
+def _short(value: float) -> str:
+    """A contribution in two decimals; all digits stand in the table."""
+    return signed(round(value, 2))
+
+
+def _method(on: LogitParts, total: float) -> tuple[str, ...]:
+    """How the parts are made, and what they do not tell."""
+    words, at = sentences(CONCEPT, "logit"), on.at
+    shows = models.capabilities(at.recording.model.name)
+    row = words("row_untied" if str(models.readout(at.recording.model.name)) == "untied" else "row")
+    row += words("bias") if shows.readout_bias else ""
+    lines = [
+        words("made", row=row),
+        words(
+            "adds_up",
+            n=len(on.found.parts),
+            total=signed(total, 4),
+            logit=signed(on.found.logit, 4),
+        ),
+        words("residual" if residual.has_residual(at.stream) else "no_residual"),
+    ]
+    norm = _norm(at)
+    if n_norms := logit_lens.n_norms(at.recording):
+        lines.append(words("norms", norms=plural(n_norms, norm)))
+        lines.append(words(f"holds_{NORMS.get(norm, 'any')}", norm=norm))
+    else:
+        lines.append(words("no_norms", norm=norm))
+    kinds = {part.kind for part in on.found.parts}
+    lines += [words(f"whole_{kind}") for kind in ("attn", "layer") if kind in kinds]
+    if "transform" in kinds:
+        explained = percent(max(0.0, on.found.explained))
+        lines += words.lines("transform", explained=explained)
+    if on.against:
+        odds = power_of_e(on.found.logit, 3)
+        exponent = exponent_text(on.found.logit, odds)
+        lines.append(
+            words("exponent", word=on.word, against=on.against, exponent=exponent, odds=odds)
+        )
+    return (*lines, *words.lines("details"))
+
+
+def _norm(at: StreamSelection) -> str:
+    """What the model's norms are called, as they were in this recording."""
+    shows = models.capabilities(at.recording.model.name)
+    norms = cache.norms(at.recording, at.stream.name) if shows.weights else None
+    if norms:
+        return norm_name(each[3] for each in norms.values())
+    return recording_norm_name(at.recording, shows.rms)
+
+
+# ---- neurons -------------------------------------------------------------------------------------
+
+
+@spec.panel
+def neurons(
+    run: Run,
+    token: int | None = None,
+    layer: int | None = None,
+    word: int | None = None,
+    against: int | None = None,
+    neuron: int | None = None,
+) -> Panel:
+    """The part of an FFN in a logit as the sum over its hidden units.
+
+    layer: the one that contributes most where None. neuron: the selected one, the strongest where
+    None or not among the strongest. token, word and against as for `logit`. Raises ValueError for
+    what is not there and for a model whose FFN cannot be read.
+    """
+    on = _parts(run, token, word, against)
+    words, at = sentences(CONCEPT, "neurons"), on.at
+    shows = models.capabilities(at.recording.model.name)
+    if not shows.weights:
+        raise ValueError(words("closed", model=at.model))
+    layers = logit_lens.ffns(on.found)
+    if not layers or (layer is not None and layer not in layers):
+        raise ValueError(words("no_ffn", layer="?" if layer is None else layer))
+    layer = logit_lens.strongest_ffn(on.found) if layer is None else layer
+    asked = (on.found.token, on.found.id, on.found.against)
+    try:
+        found = cache.neurons(at.recording, at.stream.name, layer, asked)
+    except ValueError as why:
+        raise ValueError(words("not_a_sum", why=why)) from None
+    rank, totals = logit_lens.neuron_rank(found, neuron), logit_lens.neuron_totals(found)
+    unit = int(found.strongest[rank])
+    bias = words("with_bias", bias=signed(found.bias)) if shows.ffn_biases else ""
+    return Panel(
+        title=words("title", layer=layer),
+        finding=words(
+            "finding",
+            part=signed(found.part),
+            logit=on.label,
+            half=f"{totals.half:,}",
+            n=f"{totals.n:,}",
+        ),
+        figures=(
+            _neurons(found, unit, shows.ffn_biases),
+            _words(on, found, rank),
+            _activations(on, found, rank),
+        ),
+        table=logit_lens.neuron_file(found),
+        details=(
+            words(
+                "neuron",
+                unit=unit,
+                activation=fixed(float(found.activation[unit]), 3),
+                norm=fixed(float(found.length[unit]), 3),
+                adds=signed(float(found.adds[unit]), 3),
+            ),
+            words(
+                "up_and_down",
+                n_up=f"{totals.n_up:,}",
+                up=signed(totals.up),
+                n_down=f"{totals.n_down:,}",
+                down=signed(totals.down),
+            ),
+            words("sum", sum=signed(float(found.adds.sum())), bias=bias, part=signed(found.part)),
+            words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
+            *words.lines("details"),
+        ),
+        caption=(words("caption", layer=layer, logit=on.label, token=at.token, at=at.word),),
+        file=f"L{layer}-neurons",
+    )
+
+
+def _neurons(found: Neurons, selected: int, has_bias: bool) -> Bars:
+    """The neurons that contribute most, all others together, and the bias."""
+    words = sentences(CONCEPT, "neurons")
+    rows = [
+        BarRow(
+            words("unit", unit=unit),
+            (float(found.adds[unit]), float(found.activation[unit])),
+            (signed(float(found.adds[unit]), 3), fixed(float(found.activation[unit]), 3)),
+            selected=unit == selected,
+            key=str(unit),
+        )
+        for unit in found.strongest[: logit_lens.MOST_BARS].tolist()
+    ]
+    n, rest = logit_lens.hidden_neurons(found)
+    extra = [(words("weaker", n=f"{n:,}"), rest)] if n else []
+    extra += [(words("bias"), found.bias)] if has_bias else []
+    rows += [BarRow(label, (value, 0.0), (signed(value, 3), "")) for label, value in extra]
+    return Bars(
+        title=words("strongest"),
+        select=("neuron",),
+        columns=(words("contribution"), words("activation")),
+        rows=tuple(rows),
+    )
+
+
+def _words(on: LogitParts, found: Neurons, rank: int) -> Bars:
+    """The words whose logits the neuron raises most, and those that it lowers most."""
+    words = sentences(CONCEPT, "neurons")
+    ids = [*found.up_ids[rank].tolist(), *found.down_ids[rank].tolist()[::-1]]
+    values = [*found.up[rank].tolist(), *found.down[rank].tolist()[::-1]]
+    rows = tuple(
+        BarRow(label, (value,), (signed(value, 3),), selected=id in (found.id, found.against))
+        for id, label, value in zip(ids, models.labels(on.at.recording.model.name, ids), values)
+    )
+    title = words("raises", unit=int(found.strongest[rank]))
+    return Bars(title=title, columns=(words("logit"),), rows=rows)
+
+
+def _activations(on: LogitParts, found: Neurons, rank: int) -> TokenRow:
+    """The tokens tinted by the neuron's activation; of a long text those around the largest."""
+    words, tokens = sentences(CONCEPT, "neurons"), on.at.stream.tokens
+    sizes = abs(found.fires[rank])
+    most = int(sizes.argmax())
+    shown = figures.window(len(tokens), (most, on.at.token), N_TOKENS)
+    value = fixed(float(found.fires[rank, most]))
+    note = words("most", word=tokens[most], token=most, value=value)
+    if limit := figures.truncation_note(len(shown), len(tokens)):
+        note += f" {words('shown', tokens=limit)}"
+    return TokenRow(
+        title=words("fires", unit=int(found.strongest[rank])),
+        note=note,
+        tokens=tuple(tokens[each] for each in shown),
+        weights=sizes[shown] / (sizes.max() or 1.0),
+        selected=shown.tolist().index(on.at.token) if on.at.token in shown else -1,
+    )
