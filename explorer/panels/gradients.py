@@ -322,7 +322,7 @@ def lesson(networks: Sequence[str], now: np.ndarray, right: np.ndarray, lag: int
         return words("none", lag=lag, best=percent(float(right.max())))
     lines = [words("learned", networks=" and ".join(networks[at] for at in learned))]
     if lost:
-        lines.append(words("chance", networks=" and ".join(networks[at] for at in lost)))
+        lines.append(words("near_baseline", networks=" and ".join(networks[at] for at in lost)))
         best, worst = max(learned, key=lambda at: right[at]), min(lost, key=lambda at: now[at][lag])
         if now[worst][lag] > 0 and now[best][lag] > now[worst][lag]:
             lines.append(
