@@ -19,7 +19,6 @@ from explorer.html_export import (
     anatomy,
     comparison,
     heads,
-    matrix_pages,
     paths,
 )
 from explorer.html_export.document_spec import DocumentSpec
@@ -40,7 +39,6 @@ VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "alignment": alignment.alignment,
     "paths": paths.paths,
     "comparison": comparison.comparison,
-    "positions": matrix_pages.positions,
 }
 # The choices that a view takes, by the names that they have in the address of its page.
 CHOICES = {
@@ -50,7 +48,6 @@ CHOICES = {
     "alignment": ("cross", "step"),
     "paths": ("stream", "token", "stage", "trails", "frame", "specials", "length"),
     "comparison": ("attention", "other_of", "other_to", "other_tone", "other_pair"),
-    "positions": ("stream",),
 }
 OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
 DRAWN = heads.AS  # how a head is drawn: the choice `view`

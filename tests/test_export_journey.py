@@ -18,7 +18,6 @@ from explorer import export, notebook
 from explorer.text.anatomy import say_weight
 from models.edits import ZeroHead
 from models.own_model import OwnModel
-from models.recording import Recording
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -86,33 +85,6 @@ def test_heads_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]
     page.locator("#colours").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
     assert page.locator("[data-part=head] canvas").count()
-
-
-def _added(recording: Recording) -> np.ndarray:
-    return recording.streams[0].at("pos.wrote")
-
-
-# Views of one matrix: what is chosen, and the numbers that it shows, or the first columns of them.
-OF_A_MATRIX = {
-    "positions": ({}, _added),
-}
-
-
-@pytest.mark.parametrize("view", OF_A_MATRIX)
-def test_a_cell_of_a_matrix_in_a_file(
-    view: str, encoder: OwnModel, alone: Callable[..., driver.Visitor]
-) -> None:
-    recording = encoder.record(HOSTILE)
-    choices, numbers = OF_A_MATRIX[view]
-    wanted = numbers(recording)
-    page = alone(export.page(recording, view, model=encoder, **choices)).page
-    told = page.locator("[data-part=matrix] .value")
-    canvas = page.locator("[data-part=matrix] canvas.cells").first
-    columns = page.locator("[data-part=matrix] .matrix").first.locator(".across > span").count()
-    for cell in ((0, 1), (7, 0), (len(wanted) - 1, 2)):
-        point_at(canvas, cell, (len(wanted), columns))
-        assert recording.streams[0].tokens[cell[0]] in told.inner_text()
-        is_right(told.locator("strong").first.inner_text(), wanted[cell])
 
 
 def test_a_file_is_dark_where_the_reader_s_system_is(

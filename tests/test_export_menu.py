@@ -26,12 +26,19 @@ from models.edits import describe
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 # Tabs of panels have files of their own, see test_panels.py.
-OF_PANELS = ("aggregated", "circuits", "concepts", "lens", "attribution", "residual")
+OF_PANELS = (
+    "aggregated",
+    "circuits",
+    "concepts",
+    "lens",
+    "attribution",
+    "positions",
+    "residual",
+)
 # What of each page is told to be other than at first, and the view that its file then shows.
 SET = {
     "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
     "weight": ({"layer": "1", "head": "5", "edits": "ZeroHead:0:1:self"}, "anatomy"),
-    "positions": ({}, "positions"),
     "embeddings": ({"second": "The dog sat on it."}, "paths"),
     "word": ({"hidden": "2"}, "heads"),
     "generate": ({"model": "decoder"}, "heads"),

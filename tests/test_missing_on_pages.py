@@ -154,28 +154,27 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
     *(
         ("positions", {"ask": ask}, ("gpt_neox",), f"NAME adds nothing for positions{more}")
         for ask, more in (
-            ("Waves", " to its embeddings; it turns queries and keys by their positions"),
+            ("Waves", ". These are the numbers of the formula, for comparison."),
             (
                 "Sentence",
-                " to its embeddings; it turns queries and keys by their positions (rotary). That "
-                "is done inside its code and cannot be taken away here",
+                "; it rotates queries and keys by their positions (rotary). That cannot be removed "
+                "here",
             ),
-            ("Adding", ", so there are none among its embeddings’ directions."),
+            ("Adding", ", so nothing of them lies among its embeddings."),
         )
     ),
     (
         "positions",
         {"ask": "Order"},
         CLOSED,
-        "That is done inside its code and cannot be taken away here, and this screen compares a "
-        "model with and without its positions.",
+        "That cannot be removed here, so there is no run without positions to compare.",
     ),
     (
         "positions",
         {"ask": "Adding"},
         ("gpt2",),
-        "NAME does not show the embeddings and the positions that this screen needs: nothing in "
-        "its code says which of its tensors these are, and by what they are multiplied.",
+        "NAME does not show the embeddings and the positions that this view needs: nothing in "
+        "its code names these tensors.",
     ),
     ("training", {}, ALL, "NAME comes without earlier weights, so this page shows"),
     ("translation", {}, ALL, "NAME writes no translation, so this page shows"),
@@ -185,7 +184,8 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
 def shown(app: AppTest) -> str:
     kinds = ("info", "error", "caption", "markdown")
     headers = [codec.decode(each.proto.bytes)[0] for each in on_page(app)]
-    details = [line for header in headers for line in header.get("details", ())]
+    panels = [header for header in headers if "finding" in header]
+    details = [line for each in panels for line in (each["finding"], *each["details"])]
     return "\n".join([plain(each.value) for kind in kinds for each in app.get(kind)] + details)
 
 

@@ -102,7 +102,7 @@ def test_the_door_shows_texts_and_recordings_alike(tmp_path: Path) -> None:
     assert notebook.heads("the cat sat").page != shown.page
     # A page's address calls "view" how a head is drawn.
     assert "view=Matrix" in notebook.heads(recording, view="Matrix").page
-    positions = notebook.show(recording, "positions").page
-    assert notebook.show(recording, view="positions").page == positions
+    findings = notebook.show(recording, "findings").page
+    assert notebook.show(recording, view="findings").page == findings
     with pytest.raises(ValueError, match="no view is called"):
         notebook.show("the cat", "nothing")

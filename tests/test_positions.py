@@ -9,12 +9,10 @@ from math import cos, pi, sin
 
 import numpy as np
 import pytest
-from tolerances import CODED, DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
+from tolerances import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 
 from explorer.analysis import positions
 from explorer.analysis.csv import to_csv
-from explorer.figures import positions as positions_figures
-from explorer.figures.positions import lengths
 from models import edits, own_model
 from models.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.own_model import OwnModel
@@ -373,27 +371,12 @@ def test_shares_of_two_orthogonal_subspaces_and_of_one_and_the_same() -> None:
     assert positions.dimensions_needed(inside, 0.9999) == 6
 
 
-# ---- figures and files -------------------------------------------------------
-
-
-def test_the_figures_show_what_they_are_given_and_escape_what_is_written() -> None:
-    table = positions.table(8, 12)
-    figure = positions_figures.table(table, ("<b>", "text <i>"), 2, (6.28, 100.0))
-    np.testing.assert_allclose(figure.data[0].z, table, atol=STORED)
-    assert (
-        "&lt;b&gt;" in figure.layout.title.text and "&lt;i&gt;" in figure.layout.title.subtitle.text
-    )
-    assert [note.text for note in figure.layout.annotations] == ["← fast, λ 6.28", "λ 100, slow →"]
-    large = positions.table(512, 1024)
-    coded = positions_figures.table(large, ("",), 2, (1, 2)).data[0]
-    assert coded.z.dtype == np.uint8
-    np.testing.assert_allclose(coded.z / 255 * 2 - 1, large, atol=CODED)
-    bars = lengths(np.ones(2), np.ones(2), np.ones(2), ("<b>", "x" * 40), ("",))
-    assert list(bars.layout.xaxis.ticktext) == ["&lt;b&gt;", "x" * 13 + "…"]
+# ---- files -------------------------------------------------------------------
 
 
 def test_csv_holds_the_numbers_in_full() -> None:
-    wave = positions.wave(30, 8, 1)
-    rows = list(csv.DictReader(io.StringIO(to_csv(positions.wave_columns(wave), ("one\ntwo",)))))
+    table = positions.table(30, 8)
+    made = to_csv(positions.table_columns(table), ("one\ntwo",))
+    rows = list(csv.DictReader(io.StringIO(made)))
     assert rows[0]["about"] == f"one two | Headlight {VERSION}"
-    np.testing.assert_array_equal([float(row["sin"]) for row in rows], wave.sine)
+    np.testing.assert_array_equal([float(row["dimension 3"]) for row in rows], table[:, 3])

@@ -29,22 +29,6 @@ SHORT = {"text": "The cat sat."}
 # and how many tables it offers as CSV.
 VIEWS = {
     "twins": ("training", {"train_view": "Twins"}, 1),
-    "distance of positions": ("positions", {"ask": "Distance", "places": "20", "width": "32"}, 2),
-    "distance in a learned table": (
-        "positions",
-        {"ask": "Distance", "places": "20", "model": "minilm"},
-        2,
-    ),
-    "shift of positions": ("positions", {"ask": "Shift", "pair": "2", "shift": "4"}, 1),
-    "positions in a sentence": ("positions", {"ask": "Sentence", "layer": "1", "head": "2"}, 2),
-    "another order": ("positions", {"ask": "Order", "shuffle": "7"}, 3),
-    "another order, typed": (
-        "positions",
-        {"ask": "Order", "order": "Retype", "positions": "With", "layer": "0", "head": "1"},
-        3,
-    ),
-    "another order of a translation": ("positions", {"ask": "Order", **TRANSLATED}, 3),
-    "adding positions": ("positions", {"ask": "Adding"}, 1),
     "switched vectors": ("switches", {"effects": "Vectors", "token": "2", **EDITED}, 3),
     "switched vectors of a translation": (
         "switches",
@@ -112,8 +96,6 @@ BESIDE = {
         1,
     ),
     "a cell of another family": ("anatomy", {"model": "minilm"}, 1),
-    "waves": ("positions", {"ask": "Waves", "places": "20", "width": "32", "pair": "3"}, 2),
-    "a learned table": ("positions", {"ask": "Waves", "places": "20", "model": "minilm"}, 2),
     "a switched head": ("switches", {"effects": "Attention", **EDITED}, 4),
     "a switched head of a translation": (
         "switches",
@@ -261,7 +243,7 @@ def test_no_table_of_the_app_is_left_out(tiny_folder: Callable[[str], Path]) -> 
         for place in places()
         if not any((place[0], line) in seen for line in range(place[1], place[2] + 1))
     }
-    assert len(places()) > 40 and not left
+    assert len(places()) > 20 and not left
 
 
 @pytest.mark.slow
@@ -303,7 +285,6 @@ def test_the_lines_give_what_both_sides_say(asked: dict) -> None:
 
 # Where a page keeps its views: their names, the choice, and those that have tests of their own.
 KEPT = {
-    "positions": ("SCREENS", "ask", set()),
     "switches": ("EFFECTS", "effects", set()),
     "compare": ("VIEWS", "other_view", {"Answers"}),
 }

@@ -12,7 +12,7 @@ import torch
 import transformers
 from test_hf_models_on_pages import opened, there
 
-from explorer.text import positions
+from explorer.text.templates import sentences
 from models import registry
 from models.pretrained import model_files
 from models.pretrained.hf_model import load
@@ -134,10 +134,9 @@ def test_t5_adds_learned_numbers_and_bloom_takes_the_more_the_further(
     said = {}
     for family in ("t5", "bloom"):
         handle = tiny_loaded(family)
-        said[family] = positions.adds_none(family, handle.capabilities.positions)
-    assert "adds to each score a number learned for each head and each bucket" in said["t5"]
-    assert "the further apart" not in said["t5"]
-    assert "takes from a score the more, the further apart" in said["bloom"]
+        said[family] = sentences("positions", "shared")(handle.capabilities.positions)
+    assert "learned number for each head" in said["t5"] and "further apart" not in said["t5"]
+    assert "subtracts more from a score, the further apart" in said["bloom"]
 
 
 def test_t5_s_numbers_do_not_fall_with_the_distance(tiny_loaded: Callable) -> None:

@@ -207,7 +207,7 @@ def sphere(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert matches_text(slots["short"], min(ends)) and matches_text(slots["long"], max(ends))
     assert number(slots["long"]) > number(slots["short"]), "it is no rotation alone"
     (dials,) = shown.figures
-    cut = f"{len(dials.dials)} of {len(own)} turns"
+    cut = f"{len(dials.dials)} of {len(own)} rotations"
     assert (cut in dials.note) == (len(dials.dials) < len(own))
     assert [one.text for one in dials.dials if one.selected] == [shown.number]
 

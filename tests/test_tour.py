@@ -171,7 +171,7 @@ GO = """to => { history.pushState(history.state, "", to);
 # Every page, and what stands on it when its picture is there.
 PAGES = {
     "/?tab=weight": ".anatomy[data-token], .anatomy canvas",
-    "/architecture": ".js-plotly-plot",
+    "/architecture": ".panel[data-token]",
     "/architecture?tab=residual": ".panel[data-token]",
     "/architecture?tab=embeddings": ".paths[data-token]",
     "/?tab=aggregated": ".panel[data-token]",

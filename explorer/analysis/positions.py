@@ -268,21 +268,6 @@ def table_columns(values: np.ndarray, name: str = "dimension", first: int = 0) -
     }
 
 
-def length_columns(table: np.ndarray) -> Columns:
-    """The length of every row of a table (position, d) as named columns."""
-    return {"position": np.arange(len(table)), "length": lengths(table)}
-
-
-def wave_columns(wave: Wave) -> Columns:
-    """A pair over the positions as named columns."""
-    return {
-        "position": np.arange(len(wave.angle)),
-        "angle": wave.angle,
-        "sin": wave.sine,
-        "cos": wave.cosine,
-    }
-
-
 def product_columns(products: Products) -> Columns:
     """The products by distance as named columns."""
     return {
@@ -760,26 +745,6 @@ def order_columns(comparison: OrderComparison) -> Columns:
         "without: digits": without_positions.digits,
         "without: cosine": without_positions.cosine,
     }
-
-
-def word_columns(comparison: OrderComparison) -> Columns:
-    """The matched tokens in short: where they moved, and to how many digits their last vectors
-    agree, as named columns."""
-    with_positions, without_positions = comparison.with_, comparison.without
-    return {
-        "token": [comparison.tokens[place] for place in comparison.pairs.here],
-        "place": [
-            f"{first_place} → {second_place}"
-            for first_place, second_place in zip(comparison.pairs.here, comparison.pairs.there)
-        ],
-        "digits, without": [_digits_text(each) for each in without_positions.digits],
-        "digits, with": [_digits_text(each) for each in with_positions.digits],
-        "cosine, with": with_positions.cosine,
-    }
-
-
-def _digits_text(digits: float) -> str:
-    return "every one" if np.isinf(digits) else f"{digits:.1f}"
 
 
 def site_columns(with_positions: Agreement, without_positions: Agreement) -> Columns:

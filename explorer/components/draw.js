@@ -37,6 +37,7 @@ export function widthOf(text, bold, font) {
   if (ruler === undefined)
     ruler = typeof document === "undefined" ? null : make("canvas").getContext("2d");
   if (!ruler) return estimate(text);
+  text = text.replace(/\d/g, "0"); // figures are drawn as wide as each other
   const key = `${bold}${text}`;
   let width = widths.get(key);
   if (width === undefined) {

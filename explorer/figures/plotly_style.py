@@ -83,14 +83,6 @@ def heat(
     )
 
 
-def square(figure: go.Figure, x: str, y: str, labels: Sequence[str] | None = None) -> None:
-    """Axes of a square map with row 0 on top."""
-    ticks = {} if labels is None else ticked(labels)
-    plain = {"constrain": "domain", "zeroline": False, "showgrid": False, **ticks}
-    figure.update_xaxes(title=x, **plain, **({} if labels is None else {"tickangle": -60}))
-    figure.update_yaxes(title=y, autorange="reversed", scaleanchor="x", **plain)
-
-
 def ticked(labels: Sequence[str], most: int = MOST_TICKS, longest: int = LABEL) -> dict:
     """Ticks with labels, every few of them where there are many."""
     places = list(range(0, len(labels), max(1, -(-len(labels) // most))))

@@ -28,7 +28,6 @@ from models.recording import Recording
 # The view that a tab's file shows. A tab that has none of its own is taken as all heads.
 VIEW_OF = {
     "weight": "anatomy",
-    "positions": "positions",
     "embeddings": "paths",
     "translate": "alignment",
     "edit": "comparison",
@@ -187,7 +186,6 @@ def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
     return {
         "alignment": len(recording.streams) > 1,
         "comparison": other_recording is not None,
-        "positions": "pos.wrote" in recording.streams[0].sites,
     }.get(view, True)
 
 

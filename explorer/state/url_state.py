@@ -92,7 +92,7 @@ attention = PageParameters(
 anatomy = PageParameters("anatomy", anatomy_cell="")  # query and key with a dot between them
 positions = PageParameters(
     "positions",
-    ask="Waves",  # the screen
+    ask="",  # the view; the first one, or the encoding where it has choices
     width="",
     places="",
     pair="",

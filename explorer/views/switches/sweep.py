@@ -166,7 +166,9 @@ def chart(
     matrix = Matrix(
         select=("row",),
         rows=effects.rows,
-        columns=tuple(f"{each.group.removesuffix('s')} {each.label}".strip() for each in named.columns),
+        columns=tuple(
+            f"{each.group.removesuffix('s')} {each.label}".strip() for each in named.columns
+        ),
         values=effects.values,
         high=effects.measure.high or 1.0,
         signed=True,

@@ -1,0 +1,1005 @@
+"""The panels on positions: in a sentence, in another order of its words, and as an encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from explorer.analysis import logit_lens, positions
+from explorer.analysis.consistency import scale_text
+from explorer.analysis.figures import (
+    BarRow,
+    Bars,
+    Chart,
+    Matrix,
+    Series,
+    Stack,
+    Strip,
+    Strips,
+    TextTable,
+    truncation_note,
+    window,
+)
+from explorer.analysis.formatting import MINUS, enough_digits_for_all, fixed, percent, power
+from explorer.analysis.terminology import recording_norm_name
+from explorer.panels import spec
+from explorer.panels.selection import StreamSelection, model_name, select_stream
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.edits import ShuffleTokens, WithoutPositions
+from models.recording import Recording
+
+CONCEPT = "positions"
+N_ROWS = 16  # tokens that are listed one by one
+N_WORDS = 40  # of another order that are written out
+N_PAIRS = 128  # positions whose products are shown pair by pair
+N_CIRCLE = 64  # positions on the circle
+DEFAULT_PLACES = 64
+SAME_DIGITS = 4  # vectors that agree to as many digits differ by no more than rounding
+EMBEDDED, VARIATION = 0.9, 0.99  # shares of variance that the overlap is read at
+
+
+class Incomparable(ValueError):
+    """A text or a model whose scores cannot be compared with those without positions."""
+
+
+@dataclass(frozen=True)
+class PositionRuns:
+    """A run with the model's positions and the same run without, in one of its streams. It holds
+    names alone."""
+
+    run: Run
+    stream: str
+
+    @property
+    def plain(self) -> Recording:
+        """The run as it is."""
+        return self.run.recording()
+
+    @property
+    def adds(self) -> str:
+        """What the model adds for the positions: "sinusoids", "learned" or "none"."""
+        return positions.encoding_kind(self.plain.stream(self.stream))
+
+    @property
+    def within(self) -> str:
+        """How a model that adds nothing brings positions into its attention, "" where it does
+        not."""
+        return str(models.capabilities(self.run.model).positions or "")
+
+    @property
+    def model(self) -> str:
+        """The model's name, as a sentence begins with it."""
+        return model_name(self.plain)
+
+    @property
+    def norm(self) -> str:
+        """What the model's norms are called."""
+        return recording_norm_name(self.plain, models.capabilities(self.run.model).rms)
+
+    @property
+    def removal(self) -> tuple[WithoutPositions, ...]:
+        """The edit that removes the positions; none for a model that has none."""
+        capabilities = models.capabilities(self.run.model)
+        if self.within == "rotary" and WithoutPositions in capabilities.edits:
+            return (WithoutPositions(),)
+        added = cache.cached_for_recordings(
+            self.run.model,
+            "adds positions",
+            lambda: (
+                positions.encoding_kind(cache.record(self.run.model, "Hi").streams[0]) != "none"
+            ),
+        )
+        return (WithoutPositions(),) if added else ()
+
+    def pair(self, bare: bool, other: Run | None = None) -> tuple[Recording, Recording]:
+        """The run and another one, both without positions where `bare`. A decoder reads the same
+        target in both."""
+        plain = self.plain
+        target = plain.target if plain.model.kind == "encoder-decoder" else None
+        away = self.removal if bare else ()
+        one, two = (
+            cache.record(each.model, each.text, (*each.edits, *away), target)
+            for each in (self.run, other or self.run)
+        )
+        return one, two
+
+    def both(self) -> tuple[Recording, Recording]:
+        """The run with positions and without. Raises ValueError where they cannot be removed."""
+        return self.pair(False)[0], self.pair(True)[0]
+
+    def expect_comparable(self) -> None:
+        """Raises Incomparable for a model that cannot run without its positions."""
+        words = sentences(CONCEPT, "shared")
+        if self.adds == "none" and self.within and not self.removal:
+            raise Incomparable(words("fixed", model=self.model, how=words(self.within)))
+        try:
+            self.both()
+        except ValueError as why:
+            raise Incomparable(words("refused", why=str(why).rstrip("."))) from None
+
+    def head(self, layer: int | None, head: int | None) -> tuple[int, int]:
+        """The head that is named, or the one of layer 0 that positions move most. Raises ValueError
+        for one that is not there."""
+        shape = positions.self_attention(self.plain, self.stream).pattern.shape
+        if layer is None or head is None:
+            return 0, cache.cached_for_recordings(
+                self.run.model,
+                ("most positional", self),
+                lambda: positions.most_positional_head(*self.both(), self.stream),
+            )
+        for name, value, count in (("layer", layer, shape[0]), ("head", head, shape[1])):
+            if not 0 <= value < count:
+                raise ValueError(f"There is no {name} {value}; the last is {count - 1}.")
+        return layer, head
+
+    def table(self) -> np.ndarray:
+        """The vectors of all positions that the model has, (position, d_model); of a learned table
+        that it does not hand out, the rows of this text."""
+        card = self.plain.model
+        if self.adds != "learned":
+            return positions.table(card.n_positions, card.d_model)
+        learned = models.position_table(self.run.model)
+        return self.plain.stream(self.stream).at("pos.wrote") if learned is None else learned
+
+
+def _runs(run: Run, token: int, stream: str) -> tuple[StreamSelection, PositionRuns]:
+    selection = select_stream(run, token, stream)
+    return selection, PositionRuns(run, selection.stream.name)
+
+
+# ---- in a sentence -------------------------------------------------------------------------------
+
+
+@spec.panel
+def sentence(
+    run: Run,
+    token: int = 0,
+    layer: int | None = None,
+    head: int | None = None,
+    stream: str = "",
+) -> Panel:
+    """The norms of each token's word vector, position vector and their sum; one sum; and one head's
+    scores by distance, where the model can run without its positions.
+
+    layer, head: as in `scores`. Raises ValueError for what is not there, and for a model that adds
+    nothing.
+    """
+    selection, runs = _runs(run, token, stream)
+    words = sentences(CONCEPT, "sentence")
+    if runs.adds == "none":
+        how = sentences(CONCEPT, "shared")(runs.within or "nothing")
+        raise ValueError(words("none", model=runs.model, how=how))
+    sums = positions.position_sum(selection.stream)
+    name = models.word_vector(run.model)
+    low, high = sums.ends
+    tokens = selection.stream.tokens
+    scale = models.embedding_scale(run.model)
+    slots = {
+        "norm": power(float(sums.encoding[0])),
+        "least": power(float(sums.encoding.min())),
+        "most": power(float(sums.encoding.max())),
+        "low": power(float(sums.word[low])),
+        "low_token": tokens[low],
+        "high": power(float(sums.word[high])),
+        "high_token": tokens[high],
+    }
+    details = [words("sinusoid_norm" if runs.adds == "sinusoids" else "learned_norm")]
+    if scale == 1:
+        details.append(words("unscaled"))
+    elif scale is not None:
+        unscaled = (f"{sums.word[each] / scale:.2f}" for each in (low, high))
+        root, (first, last) = f"√{round(scale**2)} = {scale:.2f}", tuple(unscaled)
+        details.append(words("scaled", root=root, first=first, last=last))
+    if reader := positions.sum_reader(selection.stream):
+        details.append(words(f"then_{reader}", norm=runs.norm))
+    finding = words("finding" if runs.adds == "sinusoids" else "finding_learned", **slots)
+    beside: list[Strips | Chart] = [_sum(selection, sums)]
+    try:
+        by_distance = _scores(runs, layer, head)
+    except Incomparable as why:
+        details.append(str(why))
+    else:
+        finding += f" {by_distance.finding}"
+        beside.append(by_distance.chart)
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=(_norms(selection, sums), Stack(figures=tuple(beside))),
+        table=positions.position_sum_columns(sums, tokens, name),
+        details=tuple(details),
+        caption=(words("caption", word=name),),
+        file="positions-sentence",
+    )
+
+
+def _norms(selection: StreamSelection, sums: positions.PositionSum) -> Bars:
+    """The norms of the tokens around the selected one."""
+    words = sentences(CONCEPT, "sentence")
+    tokens = selection.stream.tokens
+    shown = window(len(tokens), (selection.token,), N_ROWS)
+    parts = (sums.word, sums.encoding, sums.both)
+    return Bars(
+        title=words("norms"),
+        note=truncation_note(len(shown), len(tokens)),
+        select=("token",),
+        columns=words.lines("parts"),
+        rows=tuple(
+            BarRow(
+                f"{at} {tokens[at]}",
+                tuple(float(part[at]) for part in parts),
+                tuple(fixed(float(part[at])) for part in parts),
+                selected=at == selection.token,
+                key=str(at),
+            )
+            for at in shown.tolist()
+        ),
+        shared=True,
+    )
+
+
+def _sum(selection: StreamSelection, sums: positions.PositionSum) -> Strips:
+    """The selected token's sum: word + position = input."""
+    words = sentences(CONCEPT, "sentence")
+    token = selection.token
+    vectors = [
+        selection.stream.at(site)[token].astype(np.float64)
+        for site in ("embed", "pos.wrote", "embed+pos")
+    ]
+    signs = ("", "+", "=")
+    return Strips(
+        title=words("sum", token=selection.word, position=token),
+        note=words("cosine", cosine=fixed(float(sums.cosine[token]))),
+        strips=tuple(
+            Strip(label, vector, words("norm", norm=power(float(np.linalg.norm(vector)))), sign)
+            for label, vector, sign in zip(words.lines("parts"), vectors, signs)
+        ),
+        high=float(np.quantile(np.abs(vectors), 0.98)) or 1.0,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceScores:
+    """One head's mean scores by distance, with positions and without."""
+
+    layer: int
+    head: int
+    found: positions.ByOffset
+    scaled: str
+
+    @property
+    def finding(self) -> str:
+        """Where the scores are highest, and by how much they vary."""
+        spread, bare = self.found.spread
+        best = f"{self.found.best:+d}".replace("-", MINUS) if self.found.best else "0"
+        return sentences(CONCEPT, "scores")(
+            "finding",
+            layer=self.layer,
+            head=self.head,
+            best=best,
+            spread=power(spread),
+            bare=power(bare),
+        )
+
+    @property
+    def chart(self) -> Chart:
+        """The scores as curves."""
+        words = sentences(CONCEPT, "scores")
+        return Chart(
+            title=words("chart", layer=self.layer, head=self.head),
+            series=tuple(
+                Series(name, self.found.offset.astype(float), values, main=each == 0)
+                for each, (name, values) in enumerate(self.found.lines)
+            ),
+            x_title=words("x"),
+            y_title=words("y", scale=self.scaled),
+            guides=((0.0, ""),),
+        )
+
+
+def _scores(runs: PositionRuns, layer: int | None, head: int | None) -> DistanceScores:
+    """The scores of a head. Raises Incomparable where there is nothing to compare."""
+    words = sentences(CONCEPT, "scores")
+    runs.expect_comparable()
+    if not runs.removal:
+        raise Incomparable(words("none", model=runs.model))
+    at = runs.head(layer, head)
+    plain, bare = runs.both()
+    found = positions.by_offset(plain, bare, runs.stream, *at)
+    if not len(found.offset):
+        raise Incomparable(words("too_short"))
+    scaled = scale_text(positions.self_attention(plain, runs.stream), at[0])
+    return DistanceScores(*at, found, scaled)
+
+
+@spec.panel
+def scores(run: Run, layer: int | None = None, head: int | None = None, stream: str = "") -> Panel:
+    """One head's mean score by distance, with positions and without.
+
+    layer, head: the head of layer 0 that positions move most where left out. Raises ValueError for
+    what is not there, and for a model that cannot run without its positions.
+    """
+    selection, runs = _runs(run, 0, stream)
+    words = sentences(CONCEPT, "scores")
+    made = _scores(runs, layer, head)
+    if runs.adds == "none":
+        part = words("rotated")
+    elif made.layer:
+        part = words("mixed")
+    elif positions.sum_reader(selection.stream):
+        part = words("normed", norm=runs.norm)
+    else:
+        part = words("separable")
+    columns = positions.offset_columns(made.found)
+    table = TextTable(
+        title=words("table"),
+        columns=tuple(columns),
+        rows=tuple(
+            (str(offset).replace("-", MINUS), str(pairs), *map(fixed, map(float, values)))
+            for offset, pairs, *values in zip(*columns.values())
+        )[: 2 * N_ROWS],
+    )
+    return Panel(
+        title=words("title"),
+        finding=made.finding,
+        figures=(made.chart, table),
+        table=columns,
+        details=(*words.lines("details"), part),
+        caption=(words("caption", layer=made.layer, head=made.head),),
+        file=f"positions-scores-L{made.layer}H{made.head}",
+    )
+
+
+# ---- another order -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OrderRuns:
+    """A run and the same words in another order: tokens shuffled by `seed`, or the text `typed`."""
+
+    runs: PositionRuns
+    seed: int
+    typed: str
+
+    @property
+    def other(self) -> Run:
+        """The run in the other order."""
+        run = self.runs.run
+        if self.typed:
+            return replace(run, text=self.typed)
+        return replace(run, edits=(*run.edits, ShuffleTokens(self.seed)))
+
+    def compared(self) -> positions.OrderComparison:
+        """The comparison, kept as the few numbers that it is."""
+        return cache.cached_for_recordings(
+            self.runs.run.model,
+            ("orders", self),
+            lambda: positions.compare_orders(
+                lambda bare: self.runs.pair(bare, self.other), self.runs.stream, not self.typed
+            ),
+        )
+
+    def weights(self, layer: int, head: int, bare: bool) -> positions.MatchedWeights:
+        """One head's weights in both orders."""
+
+        def made() -> positions.MatchedWeights:
+            one, other = (
+                positions.self_attention(each, self.runs.stream)
+                for each in self.runs.pair(bare, self.other)
+            )
+            return positions.head_in_both_orders(one, other, layer, head, self.compared().pairs)
+
+        return cache.cached_for_recordings(
+            self.runs.run.model, ("order maps", self, layer, head, bare), made
+        )
+
+
+def _orders(run: Run, seed: int, typed: str, stream: str) -> OrderRuns:
+    """Both orders of a run. Raises ValueError for a text without words, for one that shares no
+    token with the other, and for a model that cannot run without its positions."""
+    _, runs = _runs(run, 0, stream)
+    words = sentences(CONCEPT, "order")
+    if runs.plain.streams[0].special.all():
+        raise ValueError(words("no_words"))
+    runs.expect_comparable()
+    orders = OrderRuns(runs, seed, typed.strip())
+    if not len(orders.compared().pairs.here):
+        raise ValueError(words("no_common"))
+    return orders
+
+
+@spec.panel
+def order(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
+    """How far each word's vector changes when the words come in another order, with positions and
+    without.
+
+    seed: of the shuffle. typed: the other order as a text, in place of a shuffle. Raises ValueError
+    for texts and models that cannot be compared.
+    """
+    orders = _orders(run, seed, typed, stream)
+    words = sentences(CONCEPT, "order")
+    found, runs = orders.compared(), orders.runs
+    tokens = [found.tokens[place] for place in found.pairs.here]
+    shown = window(len(tokens), (int(found.with_.by_token.argmax()),), N_ROWS).tolist()
+    parts = (found.with_.by_token, found.without.by_token)
+    bars = Bars(
+        title=words("bars"),
+        note=truncation_note(len(shown), len(tokens)),
+        columns=words.lines("columns"),
+        rows=tuple(
+            BarRow(
+                f"{found.pairs.here[at]} → {found.pairs.there[at]} {tokens[at]}",
+                tuple(float(part[at]) for part in parts),
+                tuple(power(float(part[at]), 2) for part in parts),
+            )
+            for at in shown
+        ),
+        shared=True,
+    )
+    lost = [found.tokens[place] for place in found.pairs.unmatched_first]
+    details = [
+        words("this", tokens=_words(found.tokens)),
+        words("other", tokens=_words(found.read)),
+        *words.lines("details"),
+    ]
+    if not runs.removal:
+        details.append(words("no_positions", model=runs.model))
+    if lost:
+        details.append(words("unmatched", tokens=_words(lost)))
+    if found.dropped:
+        size = runs.plain.model.n_positions
+        details.append(words("cut", dropped=f"{found.dropped:,}", size=size, model=runs.model))
+    return Panel(
+        title=words("title"),
+        finding=_order_finding(runs, found),
+        figures=(bars, _by_site(found)),
+        table=positions.order_columns(found),
+        details=tuple(details),
+        caption=(words("other", tokens=_words(found.read)),),
+        file="positions-order",
+    )
+
+
+def _words(tokens: Sequence[str]) -> str:
+    """Tokens in a row, the first ones of many."""
+    more = f" … (+{len(tokens) - N_WORDS:,})" if len(tokens) > N_WORDS else ""
+    return " ".join(tokens[:N_WORDS]) + more
+
+
+def _order_finding(runs: PositionRuns, found: positions.OrderComparison) -> str:
+    """What the comparison shows, with its numbers and its reason."""
+    words = sentences(CONCEPT, "order")
+    if found.read == runs.plain.streams[0].tokens:
+        return words("same")
+    is_same = found.without.common_digits >= SAME_DIGITS > found.with_.common_digits
+    numbers = words(
+        "numbers_same" if is_same else "numbers",
+        with_=power(found.with_.difference, 2),
+        without=power(found.without.difference, 2),
+    )
+    plain = runs.plain
+    causal = not positions.self_attention(plain, runs.stream).allowed.all()
+    across = runs.stream == "decoder" and len(plain.streams) > 1
+    if found.without.common_digits >= SAME_DIGITS:
+        reason = "across" if across else "equivariant"
+    elif found.pairs.unmatched_first or found.pairs.unmatched_second:
+        reason = "other_tokens"
+    else:
+        reason = "causal" if causal and not across else "unexplained"
+    return f"{numbers} {words(reason)}"
+
+
+def _by_site(found: positions.OrderComparison) -> Chart:
+    """The largest difference of any number at each state."""
+    words = sentences(CONCEPT, "order")
+    sites = found.with_.site
+    x = np.arange(len(sites), dtype=float)
+    names = words.lines("columns")
+    drawn = found.with_.to_draw(sites), found.without.to_draw(sites)
+    return Chart(
+        title=words("by_site"),
+        series=tuple(
+            Series(name, x, values, main=at == 0)
+            for at, (name, values) in enumerate(zip(names, drawn))
+        ),
+        y_title=words("y"),
+        log_y=bool(np.nanmax([np.nan_to_num(each).max(initial=0) for each in drawn]) > 0),
+        ticks=tuple((float(at), logit_lens.title(site, sites)) for at, site in enumerate(sites)),
+    )
+
+
+@spec.panel
+def order_by_layer(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
+    """The largest difference of two orders at each state, in numbers. Raises ValueError as
+    `order`."""
+    found = _orders(run, seed, typed, stream).compared()
+    words = sentences(CONCEPT, "order_by_layer")
+    columns = positions.site_columns(found.with_, found.without)
+    header = words.lines("columns")
+    rows = tuple(
+        (
+            logit_lens.title(str(site), found.with_.site),
+            *("–" if np.isnan(value) else power(float(value)) for value in values),
+        )
+        for site, *values in zip(*columns.values())
+    )
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding",
+            with_=power(float(found.with_.by_site[-1]), 2),
+            without=power(float(found.without.by_site[-1]), 2),
+        ),
+        figures=(TextTable(columns=header, rows=rows),),
+        table=columns,
+        caption=(words("caption", tokens=_words(found.read)),),
+        file="positions-order-by-layer",
+    )
+
+
+@spec.panel
+def order_weights(
+    run: Run,
+    layer: int | None = None,
+    head: int | None = None,
+    bare: bool = True,
+    seed: int = 1,
+    typed: str = "",
+    stream: str = "",
+) -> Panel:
+    """One head's weights in two orders, matched by word; `bare`: without positions. Raises
+    ValueError as `order`."""
+    orders = _orders(run, seed, typed, stream)
+    words = sentences(CONCEPT, "order_weights")
+    at = orders.runs.head(layer, head)
+    found, maps = orders.compared(), orders.weights(*at, bare)
+    tokens = tuple(found.tokens[place] for place in found.pairs.here)
+    slots = {"layer": at[0], "head": at[1], "positions": words("without" if bare else "with")}
+    return Panel(
+        title=words("title", **slots),
+        finding=words(
+            "finding",
+            gap=power(maps.gap, 2),
+            largest=power(maps.largest, 2),
+            heads=maps.n_heads,
+            **slots,
+        ),
+        figures=tuple(
+            Matrix(
+                title=title,
+                rows=tokens,
+                columns=tokens,
+                values=values,
+                high=maps.top or 1.0,
+                sides=("query", "key"),
+            )
+            for title, values in zip(words.lines("orders"), (maps.here, maps.there))
+        ),
+        table=positions.map_columns(maps.here, maps.there, tokens),
+        caption=(words("caption", **slots), words("other", tokens=_words(found.read))),
+        file=f"positions-order-L{at[0]}H{at[1]}",
+    )
+
+
+# ---- the encoding --------------------------------------------------------------------------------
+
+
+def _sizes(runs: PositionRuns, n: int, width: int | None) -> tuple[int, int]:
+    """How many positions and how wide, the model's own width where None. Raises ValueError for
+    sizes that no table has."""
+    d = width or runs.plain.model.d_model
+    if not 2 <= n <= positions.LONGEST or d % 2 or not 2 <= d <= positions.WIDEST:
+        raise ValueError(
+            f"A table has 2 to {positions.LONGEST} positions and an even width "
+            f"up to {positions.WIDEST}."
+        )
+    return n, d
+
+
+def default_pair(d: int) -> int:
+    """The pair of dimensions that is shown at first."""
+    return min(d // 12, d // 2 - 1)
+
+
+def _not_added(runs: PositionRuns) -> str:
+    """That the formula on show is not the model's, "" where it is."""
+    if runs.adds != "none":
+        return ""
+    return " " + sentences(CONCEPT, "encoding")("not_added", model=runs.model)
+
+
+def _expect_range(name: str, value: int, last: int) -> None:
+    if not 0 <= value <= last:
+        raise ValueError(f"There is no {name} {value}; the last is {last}.")
+
+
+@spec.panel
+def encoding(
+    run: Run,
+    n: int = DEFAULT_PLACES,
+    width: int | None = None,
+    pair: int | None = None,
+    stream: str = "",
+) -> Panel:
+    """The sinusoids of the first n positions and one of their pairs; of a model that learned a
+    table, that table and the norms of its rows.
+
+    width: of the sinusoids, the model's where None. pair: of dimensions. Raises ValueError for
+    sizes that no table has.
+    """
+    _, runs = _runs(run, 0, stream)
+    if runs.adds == "learned":
+        return _learned_encoding(runs, n)
+    words = sentences(CONCEPT, "encoding")
+    n, d = _sizes(runs, n, width)
+    pair = default_pair(d) if pair is None else pair
+    _expect_range("pair", pair, d // 2 - 1)
+    wave, turns = positions.wave(n, d, pair), positions.wavelengths(d)
+    sine, cosine = fixed(wave.sine[1], 4), fixed(wave.cosine[1], 4)
+    (angle,) = enough_digits_for_all(
+        [(sine, np.sin), (cosine, np.cos)], float(wave.angle[1]), least=4, write=power
+    )
+    off = (
+        power(positions.formula_error(runs.plain.stream(runs.stream)), 2)
+        if runs.adds == "sinusoids"
+        else ""
+    )
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding",
+            pair=pair,
+            turn=power(float(turns[pair])),
+            fast=power(float(turns[0])),
+            slow=power(float(turns[-1])),
+        )
+        + _not_added(runs),
+        figures=(
+            _table(positions.table(n, d), words("table", n=n, d=d), 1.0, _sines_first(d)),
+            Chart(
+                title=words("wave", pair=pair, first=2 * pair, second=2 * pair + 1),
+                series=(
+                    Series("sin", wave.place, wave.fine_sine, main=True),
+                    Series("cos", wave.place, wave.fine_cosine),
+                ),
+                x_title=words("x"),
+            ),
+        ),
+        table=positions.table_columns(positions.table(n, d)),
+        details=(
+            *([words("added", model=runs.model, off=off)] if off else []),
+            *words.lines(
+                "details",
+                pair=pair,
+                exponent=f"{2 * pair}/{d}",
+                rate=power(float(wave.angle[1]), 4),
+                angle=angle,
+                sine=sine,
+                cosine=cosine,
+                n=n,
+                degrees=power(float(360 * (n - 1) / turns[-1]), 4),
+            ),
+        ),
+        caption=(words("caption", n=n, d=d),),
+        file=f"positions-{n}x{d}-pair{pair}",
+    )
+
+
+def _sines_first(d: int) -> list[int]:
+    """The dimensions of sines and then those of cosines, so that neighbours are alike."""
+    return [*range(0, d, 2), *range(1, d, 2)]
+
+
+def _table(values: np.ndarray, title: str, high: float, order: Sequence[int]) -> Matrix:
+    """An encoding, (position, dimension), its dimensions in an order."""
+    return Matrix(
+        title=title,
+        rows=tuple(map(str, range(len(values)))),
+        columns=tuple(map(str, order)),
+        values=values[:, order],
+        high=high,
+        signed=True,
+        sides=("pos", "dimension"),
+        digits=3,
+        wide=True,
+    )
+
+
+def _learned_encoding(runs: PositionRuns, n: int) -> Panel:
+    """A table that training has made, and the norms of its rows."""
+    words = sentences(CONCEPT, "learned_encoding")
+    whole = runs.table()
+    shown = whole[: max(2, n)]
+    norms = positions.lengths(whole)
+    low, high, d = int(norms.argmin()), int(norms.argmax()), whole.shape[1]
+    off = positions.formula_error(runs.plain.stream(runs.stream))
+    return Panel(
+        title=words("title"),
+        finding=words("finding", model=runs.model, n=f"{len(whole):,}", off=power(off)),
+        figures=(
+            _table(shown, words("table"), positions.scale_end(shown), range(d)),
+            Chart(
+                title=words("norms"),
+                series=(
+                    Series("", np.arange(len(shown), dtype=float), norms[: len(shown)], main=True),
+                ),
+                x_title=words("x"),
+            ),
+        ),
+        table={**positions.table_columns(shown), "norm": norms[: len(shown)]},
+        details=words.lines(
+            "details",
+            low=power(float(norms[low])),
+            low_position=low,
+            high=power(float(norms[high])),
+            high_position=high,
+            sinusoid=f"{(d / 2) ** 0.5:.2f}",
+            n=f"{len(whole):,}",
+        ),
+        caption=(words("caption", n=len(shown)),),
+        file="positions-learned",
+    )
+
+
+@spec.panel
+def distance(
+    run: Run, n: int = DEFAULT_PLACES, width: int | None = None, stream: str = ""
+) -> Panel:
+    """The products of position vectors by distance, and pair by pair. Raises ValueError for sizes
+    that no table has."""
+    _, runs = _runs(run, 0, stream)
+    if runs.adds == "learned":
+        return _learned_distance(runs, n)
+    words = sentences(CONCEPT, "distance")
+    n, d = _sizes(runs, n, width)
+    encoding = positions.table(n, d)
+    found, some = positions.products(encoding), min(n, N_PAIRS)
+    x = np.arange(len(found.law), dtype=float)
+    return Panel(
+        title=words("title"),
+        finding=words("finding", deviation=power(found.deviation, 2), products=f"{n * n:,}")
+        + _not_added(runs),
+        figures=(
+            _products(positions.gram(encoding, some), 0),
+            Chart(
+                title=words("chart"),
+                series=(
+                    Series(words("law"), x, found.law, main=True),
+                    Series(words("smallest"), x, found.low, shape="points"),
+                    Series(words("largest"), x, found.high, shape="points"),
+                ),
+                x_title=words("x"),
+            ),
+        ),
+        table=positions.product_columns(found),
+        details=words.lines(
+            "details",
+            pairs=d // 2,
+            zero=f"{found.law[0]:,.0f}",
+            one=fixed(float(found.law[1]), 3),
+            last=n - 1,
+            far=fixed(float(found.law[-1]), 3),
+        ),
+        caption=(words("caption", n=n, d=d),),
+        file=f"positions-products-{n}x{d}",
+    )
+
+
+def _products(values: np.ndarray, first: int) -> Matrix:
+    """The products of all pairs of positions."""
+    names = tuple(str(at + first) for at in range(len(values)))
+    return Matrix(
+        title=sentences(CONCEPT, "distance")("pairs"),
+        rows=names,
+        columns=names,
+        values=values,
+        low=float(values.min()),
+        high=float(values.max()),
+        sides=("i", "j"),
+    )
+
+
+def _learned_distance(runs: PositionRuns, n: int) -> Panel:
+    """The products of a learned table, of which distance explains a part."""
+    words = sentences(CONCEPT, "learned_distance")
+    rows = runs.table()[: max(2, n)]
+    n = len(rows)
+    longer = positions.first_stands_out(rows)
+    first = int(longer is not None and n > 2)
+    shown = rows[first:]
+    found = positions.by_distance(shown)
+    x = np.arange(len(found.mean), dtype=float)
+    details = list(words.lines("details"))
+    if len(found.mean) > 1:
+        low, high = fixed(float(found.low[1]), 3), fixed(float(found.high[1]), 3)
+        details.append(words("neighbours", low=low, high=high))
+    if first:
+        details.append(words("first", times=f"{longer:.1f}"))
+    return Panel(
+        title=sentences(CONCEPT, "distance")("title"),
+        finding=words("finding", share=percent(found.told)),
+        figures=(
+            _products(positions.gram(shown, min(len(shown), N_PAIRS)), first),
+            Chart(
+                title=sentences(CONCEPT, "distance")("chart"),
+                series=(
+                    Series(words("range"), x, found.high, shape="band", base=found.low),
+                    Series(words("mean"), x, found.mean, main=True),
+                ),
+                x_title=sentences(CONCEPT, "distance")("x"),
+            ),
+        ),
+        table=positions.distance_columns(found),
+        details=tuple(details),
+        caption=(words("caption", first=first, last=n - 1),),
+        file="positions-products-learned",
+    )
+
+
+@spec.panel
+def rotation(
+    run: Run,
+    n: int = DEFAULT_PLACES,
+    width: int | None = None,
+    pair: int | None = None,
+    place: int = 3,
+    shift: int = 5,
+    stream: str = "",
+) -> Panel:
+    """One pair of sinusoids on the unit circle: moving by `shift` positions from `place` is a
+    rotation. Raises ValueError for sizes that no table has, and for what is not there."""
+    _, runs = _runs(run, 0, stream)
+    words = sentences(CONCEPT, "rotation")
+    n, d = _sizes(runs, n, width)
+    pair = default_pair(d) if pair is None else pair
+    place, shift = min(place, n - 1), min(shift, n - 1)
+    for name, value, last in (
+        ("pair", pair, d // 2 - 1),
+        ("position", place, n - 1),
+        ("shift", shift, n - 1),
+    ):
+        _expect_range(name, value, last)
+    wave = positions.wave(2 * n, d, pair)
+    radians, degrees = positions.rotation_angle(d, pair, shift)
+    details = [
+        words("error", n=n, pairs=d // 2, error=power(positions.shift_error(n, d, shift), 2)),
+        *words.lines("details", shift=shift, exponent=f"{2 * pair}/{d}", radians=fixed(radians, 4)),
+    ]
+    if runs.adds == "learned":
+        missed = positions.rotation_errors(runs.table(), shift)
+        details.insert(0, words("learned", model=runs.model))
+        if missed:
+            details.insert(
+                1,
+                words(
+                    "missed",
+                    shift=shift,
+                    rotated=percent(missed.rotated_error),
+                    kept=percent(missed.unrotated_error),
+                ),
+            )
+    return Panel(
+        title=words("title"),
+        finding=words("finding", shift=shift, pair=pair, degrees=f"{degrees:,.1f}")
+        + _not_added(runs),
+        figures=(
+            _circle(wave, (d, pair, place, shift), min(n, N_CIRCLE)),
+            _rotation_table(wave, d, pair, place, shift),
+        ),
+        table=positions.circle_columns(positions.wave(min(n, N_CIRCLE), d, pair), shift, d, pair),
+        details=tuple(details),
+        caption=(words("caption", pair=pair, d=d, place=place, there=place + shift),),
+        file=f"positions-shift{shift}-pair{pair}",
+    )
+
+
+def _circle(wave: positions.Wave, at: tuple[int, int, int, int], some: int) -> Chart:
+    """The positions on the unit circle, two of them joined to its centre. at: d, pair, place and
+    shift."""
+    words = sentences(CONCEPT, "rotation")
+    d, pair, place, shift = at
+    turn = np.linspace(0, 2 * np.pi, 181)
+    arc = positions.arc_points(d, pair, place, shift)
+
+    def arrow(end: int, main: bool) -> Series:
+        return Series(
+            words("position", position=end),
+            np.array([0.0, wave.cosine[end]]),
+            np.array([0.0, wave.sine[end]]),
+            main=main,
+        )
+
+    return Chart(
+        title=words("circle", pair=pair),
+        series=(
+            arrow(place + shift, True),
+            arrow(place, False),
+            Series("", np.cos(turn), np.sin(turn)),
+            Series("", wave.cosine[:some], wave.sine[:some], shape="points"),
+            Series(words("arc"), arc[:, 1], arc[:, 0]),
+        ),
+        x_title="cos",
+        y_title="sin",
+        square=True,
+    )
+
+
+def _rotation_table(wave: positions.Wave, d: int, pair: int, place: int, shift: int) -> TextTable:
+    """The rotation with this pair's numbers, with the digits that make it true."""
+    words = sentences(CONCEPT, "rotation")
+    matrix = positions.rotation_matrix(d, pair, shift)
+    ends = [fixed(float(each[place + shift]), 4) for each in (wave.sine, wave.cosine)]
+    a, b, c, e, x, y = enough_digits_for_all(
+        [
+            (ends[0], lambda a, b, c, d, x, y: a * x + b * y),
+            (ends[1], lambda a, b, c, d, x, y: c * x + d * y),
+        ],
+        *map(float, (*matrix.ravel(), wave.sine[place], wave.cosine[place])),
+        least=4,
+    )
+    return TextTable(
+        title=words("matrix", shift=shift, place=place, there=place + shift),
+        columns=words.lines("columns", shift=shift, place=place, there=place + shift),
+        rows=(("sin", a, b, x, ends[0]), ("cos", c, e, y, ends[1])),
+    )
+
+
+@spec.panel
+def overlap(run: Run, stream: str = "") -> Panel:
+    """How much of the encoding lies in the directions of the embeddings. Raises ValueError for a
+    model that adds nothing, and for one that does not show its embeddings."""
+    _, runs = _runs(run, 0, stream)
+    words = sentences(CONCEPT, "overlap")
+    if runs.adds == "none":
+        raise ValueError(words("none", model=runs.model))
+    if not models.capabilities(run.model).weights:
+        raise ValueError(words("closed", model=runs.model))
+    table = runs.table()
+    found = cache.cached_for(
+        runs.plain,
+        ("overlap", runs.stream),
+        lambda: positions.overlap(models.embeddings(run.model), table),
+    )
+    r, d = found.most(EMBEDDED), len(found.words) - 1
+    room = positions.dimensions_needed(table, VARIATION)
+    share, baseline = float(found.places[r]), float(found.chance[r])
+    relation = "less" if share < 0.95 * baseline else "more" if share > 1.05 * baseline else "equal"
+    x = np.arange(len(found.words), dtype=float)
+    curves = zip(words.lines("curves"), (found.places, found.words, found.chance))
+    return Panel(
+        title=words("title"),
+        finding=words("finding", r=r, d=d, share=percent(share), baseline=percent(baseline)),
+        figures=(
+            Chart(
+                title=words("chart"),
+                series=tuple(
+                    Series(name, x, values, main=at == 0)
+                    for at, (name, values) in enumerate(curves)
+                ),
+                x_title=words("x"),
+                y_title=words("y"),
+            ),
+        ),
+        table=positions.overlap_columns(found),
+        details=(
+            words(relation),
+            *words.lines(
+                "details",
+                r=r,
+                embedded=percent(EMBEDDED),
+                room=room,
+                held=percent(VARIATION),
+                d=d,
+                wider=d + room,
+                larger=percent(room / d),
+                n=runs.plain.model.n_positions,
+            ),
+            words("where_learned" if runs.adds == "learned" else "where_sinusoids"),
+        ),
+        caption=(words("caption", n=f"{runs.plain.model.n_vocab:,}"),),
+        file="positions-overlap",
+    )
