@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -221,22 +219,9 @@ def test_the_lines_train_the_readers_own_model_again() -> None:
     assert not made.without and len(made.offers) == 1
 
 
-def turned(tiny_folder: Callable[[str], Path]) -> Lined:
-    """What rotary positions do to a head's scores, of a model of another family."""
-    asked = {"ask": "Sentence", "model": f"ours:{tiny_folder('qwen3')}", **SHORT}
-    return lined("positions", tuple(asked.items()), 1)
-
-
 @pytest.mark.slow
-def test_the_lines_give_what_turned_positions_do(tiny_folder: Callable[[str], Path]) -> None:
-    made = turned(tiny_folder)
-    assert "what positions add" in made.heading
-    assert not made.without and len(made.offers) == 1
-
-
-@pytest.mark.slow
-def test_no_table_of_the_app_is_left_out(tiny_folder: Callable[[str], Path]) -> None:
-    every = [*map(looked_at, EVERY), learned()[0], turned(tiny_folder)]
+def test_no_table_of_the_app_is_left_out() -> None:
+    every = [*map(looked_at, EVERY), learned()[0]]
     seen = {line for view in every for line in view.lines}
     left = {
         place

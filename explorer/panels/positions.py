@@ -125,8 +125,12 @@ class PositionRuns:
     def head(self, layer: int | None, head: int | None) -> tuple[int, int]:
         """The head that is named, or the one of layer 0 that positions move most. Raises ValueError
         for one that is not there."""
-        shape = positions.self_attention(self.plain, self.stream).pattern.shape
+        attention = positions.self_attention(self.plain, self.stream)
+        shape = attention.pattern.shape
         if layer is None or head is None:
+            self.expect_comparable()
+            if not attention.opens:
+                return 0, 0
             return 0, cache.cached_for_recordings(
                 self.run.model,
                 ("most positional", self),
@@ -309,6 +313,8 @@ def _scores(runs: PositionRuns, layer: int | None, head: int | None) -> Distance
         raise Incomparable(words("none", model=runs.model))
     at = runs.head(layer, head)
     plain, bare = runs.both()
+    if not positions.self_attention(plain, runs.stream).opens:
+        raise Incomparable(words("closed", model=runs.model))
     found = positions.by_offset(plain, bare, runs.stream, *at)
     if not len(found.offset):
         raise Incomparable(words("too_short"))
