@@ -23,11 +23,12 @@ with event_log.timed_run():
     if tab := st.session_state.pop("wanted_page", None):
         # What a widget holds goes with its page: the model is taken along by hand.
         st.session_state.model = st.session_state.model
-        st.switch_page(pages[places.place_of(tab)])
+        st.switch_page(pages[places.place_of(tab)], query_params=url_state.lead_to(tab))
     if st.session_state.page == "tour":
         st.session_state.toured = True  # the first page offers it no more
     menu = header.header()
     header.class_bar()  # it takes no room
+    navigation.show_places(pages)
     page.run()
     header.listen_for_presenter()
     export_menu.fill(menu, st.session_state.page)

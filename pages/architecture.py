@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
+from explorer.views.architecture.tab import diagram
 from explorer.views.embeddings.tab import paths_of_words
 from explorer.views.positions.tab import word_order
 from explorer.views.residual.tab import residual_stream
 
 navigation.show_tabs(
     {
+        "diagram": diagram,
         "positions": word_order,
         "residual": residual_stream,
         "embeddings": paths_of_words,

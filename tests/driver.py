@@ -241,11 +241,18 @@ class Visitor:
         self.page.wait_for_selector(".pictures", state="detached")
         return path
 
+    def view(self, choice: str) -> None:
+        """Choose in the View menu, by what the choice reads as; the menu is left open."""
+        option = self.page.get_by_role("radio", name=choice, exact=True)
+        if not option.count():
+            self.page.get_by_role("button", name="View", exact=True).click()
+        option.first.click()
+
     def picture(self) -> str:
         return self.page.locator("canvas[data-painted]").get_attribute("data-painted")
 
     def title(self) -> str:
-        return self.page.locator("h2").last.inner_text()
+        return self.page.locator(".st-key-finding p").last.inner_text()
 
     def tokens(self) -> list[str]:
         return self.page.locator(".token").all_inner_texts()

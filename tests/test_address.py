@@ -103,10 +103,8 @@ def test_back_takes_one_press_a_page_and_small_choices_are_no_stops(
         f"?{urlencode({'text': 'Ram pushed Hari', 'layer': '1', 'head': '2'})}"
     ).page
     before = page.evaluate("history.length")
-    palette = page.locator("[data-testid=stPopoverButton]:visible").last  # scale and tone
-    palette.click()
     for name in ("Log", "Linear", "Log"):
-        page.get_by_role("radio", name=name, exact=True).click()
+        visitor.view(name)
         page.wait_for_url("**tone=Log**" if name == "Log" else lambda url: "tone" not in url)
     assert page.evaluate("history.length") == before
     page.keyboard.press("Escape")

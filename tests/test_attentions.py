@@ -15,7 +15,6 @@ from tolerances import STORED, SUMMED
 from explorer.analysis import attention, head_naming
 from explorer.analysis.csv import to_csv
 from explorer.components.head import runs
-from explorer.figures.attention import ColourScale, heatmap
 from models import token_relations
 from models.recording import Attention, Card, Recording, Stream
 
@@ -358,38 +357,6 @@ def test_the_strongest_cell_of_a_column() -> None:
     matrix = np.array([[0.7, 0.3], [0.2, 0.8], [0.9, 0.1]])
     assert attention.strongest_cell(matrix, np.ones((3, 2), bool), key=0) == (2, 0)
     assert attention.strongest_cell(matrix, np.ones((3, 2), bool), key=1) == (1, 1)
-
-
-def test_a_figure_leaves_out_what_is_not_allowed_and_nothing_else() -> None:
-    allowed = np.tril(np.ones((3, 3), bool))
-    weights = np.where(allowed, 0.0, 0.0)
-    z = (
-        heatmap(
-            attention.mask_values(weights, allowed),
-            weights,
-            "abc",
-            "abc",
-            ("",),
-            ColourScale(0, 1, ""),
-        )
-        .data[0]
-        .z
-    )
-    np.testing.assert_array_equal(np.isnan(z), ~allowed)
-    wide = heatmap(
-        np.ones((2, 200)) / 200,
-        np.ones((2, 200)) / 200,
-        ("→ <b>", "→ c"),
-        ["x"] * 200,
-        ("",),
-        ColourScale(0, 1, ""),
-        ("target", "source"),
-    )
-    assert (
-        list(wide.layout.yaxis.ticktext) == ["→ &lt;b&gt;", "→ c"]
-        and len(wide.layout.xaxis.tickvals) <= 60
-    )
-    assert (wide.layout.yaxis.title.text, wide.layout.xaxis.title.text) == ("target", "source")
 
 
 @pytest.mark.parametrize("kind", ["triangle", "none", "first not", "random"])

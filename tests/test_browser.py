@@ -46,7 +46,7 @@ def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(
 ) -> None:
     visitor.open("?view=Matrix", TEXT)
     visitor.page.locator(".cell").nth(11).click()
-    visitor.page.wait_for_selector("h2:has-text('Layer 1, head 3')")
+    visitor.page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 3')")
     visitor.page.locator(".token").nth(3).click()
     visitor.page.wait_for_url("**token=3**")
     visitor.drawn()
@@ -69,8 +69,8 @@ def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(
 def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&layer=0&head=0")
     page = visitor.page
-    page.locator(".chip").first.focus()
-    for _ in range(30):
+    page.get_by_role("button", name="View", exact=True).focus()
+    for _ in range(15):
         page.keyboard.press("Tab")
         if (
             page.evaluate(
@@ -84,7 +84,7 @@ def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> 
         pytest.fail("Tab does not reach the grid")
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
-    page.wait_for_selector("h2:has-text('Layer 1, head 2')")
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 2')")
     visitor.drawn()
     focused = page.evaluate(
         "() => { let a = document.activeElement; while (a?.shadowRoot) a = "
@@ -98,22 +98,19 @@ def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> 
     assert page.locator(".token[aria-pressed=true]").get_attribute("data-at") == "2"
 
 
-def test_finder_filters_and_sorts(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix")
-    page = visitor.page
-    chip = page.locator(".chip").first
-    name, count = chip.inner_text().rsplit(" ", 1)
-    chip.click()
-    assert page.locator(".cell:not(.dim)").count() == int(count)
-    page.get_by_role("button", name="List").click()
-    assert page.locator(".heads tbody tr").count() == int(count)
-    page.locator(".chip").first.click()
+def test_heads_of_one_pattern_as_a_grid_and_as_a_list_that_sorts(visitor: Visitor) -> None:
+    visitor.open("?view=Matrix&pattern=sink")
+    page, card = visitor.page, read_once("encoder").card
+    count = page.locator(".cell").count()
+    assert page.locator(".heading b").first.inner_text() == f"{count} of 32 heads: sink"
+    visitor.view("List")
+    page.wait_for_url("**grid=List**")
+    page.locator(".heads tbody tr").first.wait_for()
+    assert page.locator(".heads tbody tr").count() == count
+    page.goto(f"{visitor.server}/?grid=List")
     page.locator(".heads th button", has_text="Entropy").click()
     shown = [float(text) for text in page.locator(".heads tbody td:nth-child(5)").all_inner_texts()]
-    assert (
-        shown == sorted(shown)
-        and len(shown) == read_once("encoder").card.n_layer * read_once("encoder").card.n_head
-    )
+    assert shown == sorted(shown) and len(shown) == card.n_layer * card.n_head
     page.locator(".heads tbody tr").nth(2).locator("button").click()
     page.wait_for_url("**layer=**")
 
@@ -191,23 +188,19 @@ def test_views_scale_and_theme_repaint_the_same_selection(
         )
 
     before = pixels(visitor.page)
-    visitor.page.get_by_role("button", name="palette").click()
-    visitor.page.get_by_text("Per row", exact=True).click()
+    visitor.view("Per row")
     visitor.page.wait_for_url("**scale=Row**")
     visitor.drawn()
     assert pixels(visitor.page) != before, "another scale, other colours"
-    visitor.page.get_by_text("Per head", exact=True).click()
+    visitor.view("0 to 1")
     visitor.page.wait_for_url(lambda url: "scale" not in url)
     visitor.drawn()
     for view, what in (
         ("Lines", ".lines canvas"),
         ("Table", "[data-testid=stDataFrame]"),
-        ("Plotly", ".js-plotly-plot"),
         ("Matrix", "canvas.cells"),
     ):
-        visitor.page.get_by_role("radio", name=view).or_(
-            visitor.page.get_by_role("button", name=view, exact=True)
-        ).first.click()
+        visitor.view(view)
         visitor.page.wait_for_selector(what)
         assert visitor.page.locator(".token[aria-pressed=true]").get_attribute("data-at") == "4"
     dark = Visitor(browser, server, color_scheme="dark").open("?view=Matrix&layer=1&head=1&token=4")
@@ -239,7 +232,7 @@ def test_opening_a_head_sends_the_head_and_nothing_of_the_grid(visitor: Visitor)
     n = len(visitor.tokens())
     sizes.clear()
     visitor.page.locator(".cell").nth(13).click()
-    visitor.page.wait_for_selector("h2:has-text('Layer 1, head 5')")
+    visitor.page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
     visitor.drawn()
     assert 0 < sum(sizes) <= 30_000 + n * n, json.dumps(sizes)
 

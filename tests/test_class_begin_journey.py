@@ -59,7 +59,7 @@ def test_a_class_begins_on_its_teachers_page_text_and_model(
     page, chosen = at(student.page)
     assert page == "/" and chosen["text"] == TEXT and chosen["model"] == "decoder"
     assert (chosen["layer"], chosen["head"], chosen["token"]) == ("1", "2", "3")
-    student.page.wait_for_selector("h2:has-text('Layer 1, head 2')")
+    student.page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 2')")
     student.drawn()
     assert "pushed" in student.tokens()
     # A text that is typed at the desk is the class's text, on the page where the class is.

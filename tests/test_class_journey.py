@@ -53,7 +53,7 @@ def test_a_teacher_and_three_students(visitors: list[Visitor]) -> None:
     teacher.drawn()  # loaded anew, the teacher still leads
     for one in students:
         one.page.wait_for_url("**text=The+cat**")
-        one.page.wait_for_selector("h2:has-text('Layer 2, head 3')")
+        one.page.wait_for_selector(".st-key-finding p:has-text('Layer 2, head 3')")
         one.drawn()
         assert one.page.evaluate("window.mark") == 1 and "mat" in one.tokens()
         assert one.page.locator("textarea").first.input_value().startswith("The cat")
@@ -104,7 +104,7 @@ def shows_at_once(teacher: Visitor, student: Visitor) -> None:
     teacher.page.locator(".head .token").nth(3).click()
     student.page.wait_for_selector(".head .token[aria-pressed=true]:has-text('sat')")
     assert "Layer 0, head 5, off the small picture" in student.page.locator(".head").inner_text()
-    assert student.page.locator("h2:has-text('Layer 0, head 5')").count() == 0
+    assert student.page.locator(".st-key-finding p:has-text('Layer 0, head 5')").count() == 0
     # Another page too: the teacher's own picture, drawn by the views themselves.
     teacher.page.get_by_role("tab", name="One weight").click()
     board = student.page.locator(".shown")
@@ -116,7 +116,7 @@ def shows_at_once(teacher: Visitor, student: Visitor) -> None:
     board.locator(".heads .cell").nth(31).wait_for()
     assert board.locator(".anatomy").count() == 0
     student.page.reload()
-    student.page.wait_for_selector("h2:has-text('Layer 0, head 5')")
+    student.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 5')")
     student.drawn()
     student.page.wait_for_selector(".shown", state="detached")
     assert "off the small picture" not in student.page.locator(".head").inner_text()

@@ -77,7 +77,7 @@ IS = """text => [...document.querySelectorAll("*")].some((each) =>
 def arrives(student: Visitor, text: str, head: str) -> None:
     """The student's own page, and no picture of the teacher's, shows this text and this head."""
     student.until(IS, text)
-    student.page.wait_for_selector(f"[data-testid=stMain] h2:has-text('{head}')")
+    student.page.wait_for_selector(f"[data-testid=stMain] .st-key-finding p:has-text('{head}')")
     student.page.wait_for_selector(".shown", state="detached")
     student.drawn()
     assert set(student.tokens()) >= set(text.rstrip(".").split()), student.tokens()
@@ -112,7 +112,7 @@ def test_a_student_whose_connection_broke_is_where_the_teacher_is(
     student.page.wait_for_selector(FOLLOWS)
     assert "/architecture?" in student.page.url
     student.until(IS, BEFORE)
-    student.page.locator(".stPlotlyChart").first.wait_for()
+    student.page.locator(".panel svg").first.wait_for()
 
 
 def test_a_student_comes_back_from_alone_after_a_lost_connection(

@@ -67,7 +67,7 @@ def test_heads_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]
     row = recording.attention[0].pattern[3, 2, at]
     best = recording.streams[0].tokens[int(row.argmax())]
     told = page.locator("[data-part=head] .says").inner_text()
-    assert told.startswith("tired looks at ") and best in told and f"{row.max():.2f}" in told
+    assert told.startswith("tired attends to ") and best in told and f"{row.max():.2f}" in told
     # A cell that is pointed at says its weight.
     canvas = page.locator("[data-part=head] canvas.cells")
     pattern = recording.attention[0].pattern[3, 2]
@@ -80,7 +80,7 @@ def test_heads_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]
     # Another head keeps the word that is held.
     page.locator("[data-part=heads] .cell").nth(0).click()
     assert page.locator("h2").inner_text() == "Layer 0, head 0"
-    assert page.locator("[data-part=head] .says").inner_text().startswith("tired looks at ")
+    assert page.locator("[data-part=head] .says").inner_text().startswith("tired attends to ")
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.locator("#colours").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before

@@ -30,7 +30,7 @@ OF_PANELS = (
     "aggregated",
     "circuits",
     "concepts",
-    "word",
+    "diagram",
     "lens",
     "attribution",
     "positions",
@@ -41,6 +41,7 @@ SET = {
     "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
     "weight": ({"layer": "1", "head": "5", "edits": "ZeroHead:0:1:self"}, "anatomy"),
     "embeddings": ({"second": "The dog sat on it."}, "paths"),
+    "word": ({"hidden": "2"}, "heads"),
     "generate": ({"model": "decoder"}, "heads"),
     "translate": ({"model": "translator"}, "alignment"),
     "edit": ({"edits": "WithoutPositions"}, "comparison"),
@@ -196,7 +197,7 @@ def test_a_head_of_b_that_was_chosen_is_the_one_in_the_file() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("drawn", ["Matrix", "Both", "Table", "Plotly"])
+@pytest.mark.parametrize("drawn", ["Matrix", "Both", "Table"])
 def test_a_head_leaves_as_it_is_drawn_where_a_file_can(
     drawn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

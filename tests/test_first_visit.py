@@ -7,7 +7,7 @@ from conftest import read_once
 from driver import MARKS, Visitor
 
 from explorer.analysis import findings
-from explorer.text.findings import headline
+from explorer.text.findings import statement
 from models.example_texts import DEFAULT_TEXT
 
 pytestmark = MARKS
@@ -20,29 +20,30 @@ def found(text: str, model: str = "encoder"):
 def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visitor) -> None:
     visitor.open()
     page, best = visitor.page, found(DEFAULT_TEXT)[0]
-    assert page.locator("h1").inner_text() == headline(best, str)
+    assert page.locator("h1").inner_text() == statement(best, str)
     held = page.locator(".head .token[aria-pressed=true]")
     assert held.get_attribute("data-at") == str(best.query)
     chosen = page.locator(".cell[aria-pressed=true]").get_attribute("aria-label")
     assert chosen.startswith(f"Layer {best.layer}, head {best.head}")
     assert "animal 0.72" in page.locator(".head .says").inner_text()
-    # What stands under each thumbnail is the head's own largest weight of that row.
-    seen = read_once("encoder").record(DEFAULT_TEXT).attention[0]
-    most = seen.pattern[:, :, best.query].max(-1).ravel()
-    told = [f"{weight:.2f}".replace("0.", ".") for weight in most]
-    assert page.locator(".cell .score").all_inner_texts() == told
+    # Each thumbnail is called by the head's own largest weight of that row, and its key.
+    pattern = read_once("encoder").record(DEFAULT_TEXT).attention[0].pattern[:, :, best.query]
+    cells = page.locator(".cell").evaluate_all("all => all.map(one => one.ariaLabel)")
+    largest = [f" {weight:.2f}".replace("0.", ".") for weight in pattern.max(-1).ravel()]
+    assert all(map(str.endswith, cells, largest))
     # A picture stands above the fold of a small screen.
     page.set_viewport_size({"width": 1280, "height": 720})
     assert page.locator(".grid .cell").first.bounding_box()["y"] < 600
 
 
-def test_a_step_worth_a_look_leads_to_its_head_and_word_and_back(visitor: Visitor) -> None:
+def test_the_next_finding_leads_to_its_head_and_word(visitor: Visitor) -> None:
     visitor.open()
     page, second = visitor.page, found(DEFAULT_TEXT)[1]
-    button = page.get_by_role("button", name=" → ".join(second.words))
+    button = page.get_by_role("button", name="Next finding")
     button.focus()
     page.keyboard.press("Enter")
-    page.wait_for_selector(f"h2:has-text('Layer {second.layer}, head {second.head}')")
+    head = f"Layer {second.layer}, head {second.head}"
+    page.wait_for_selector(f".st-key-finding p:has-text('{head}')")
     page.wait_for_url(f"**token={second.query}**")
     visitor.drawn()
     held = page.locator(".head .token[aria-pressed=true]")
@@ -52,7 +53,7 @@ def test_a_step_worth_a_look_leads_to_its_head_and_word_and_back(visitor: Visito
 def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
     visitor.open()
     page = visitor.page
-    page.get_by_role("button", name="does the weight 0.72 on").click()
+    page.get_by_role("button", name="Change tired to wide").click()
     page.wait_for_selector(".head .token:text-is('wide')")
     visitor.drawn()
     assert "wide" in visitor.tokens() and "tired" not in visitor.tokens()
@@ -66,11 +67,11 @@ def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visi
     # What is pointed at in the lines is marked in the matrix.
     page.locator(".both .lines .queries span").nth(2).hover()
     assert page.locator(".both .plane .down .on").all_inner_texts() == ["animal", "it"]
-    assert page.locator(".head .says").inner_text().startswith("animal looks at")
+    assert page.locator(".head .says").inner_text().startswith("animal attends to")
     # The Tour is offered until the reader has a text of their own.
-    assert page.get_by_role("button", name="New here? Take the tour").is_visible()
+    assert page.get_by_role("button", name="New here? Tour, 3 min").is_visible()
     visitor.paste("The boy who lost his dog said that he was sad.")
-    page.get_by_role("button", name="New here? Take the tour").wait_for(state="detached")
+    page.get_by_role("button", name="New here? Tour, 3 min").wait_for(state="detached")
 
 
 def test_let_go_the_word_stays_let_go(visitor: Visitor) -> None:
@@ -98,7 +99,7 @@ def test_any_text_opens_on_something(visitor: Visitor) -> None:
         if told:
             visitor.until("() => document.querySelector('h1')?.innerText.length > 0", None)
             # Of a crowd the most alone stands there.
-            assert headline(told[0], str).startswith(page.locator("h1").inner_text()), text
+            assert statement(told[0], str).startswith(page.locator("h1").inner_text()), text
         else:
             assert page.locator("h1").count() == 0, text
 
@@ -111,19 +112,20 @@ def test_quiet_sinks_leave_every_picture_and_say_how_much_is_hidden(visitor: Vis
     assert "hidden" in page.locator(".head .says").inner_text()
 
 
-def test_on_a_phone_a_tapped_head_is_the_next_thing_one_sees(browser, server: str) -> None:
+def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(browser, server: str) -> None:
     phone = Visitor(
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     ).open()
     phone.page.locator(".cell").nth(4).tap()
-    phone.page.wait_for_selector("h2:has-text('Layer 0, head 4')")
+    phone.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 4')")
     phone.drawn()
-    # The page scrolls there by itself, smoothly.
-    phone.page.locator(".head .tokens").first.wait_for()
-    phone.until(
-        "() => [...document.querySelectorAll('*')].some(e => {"
-        " const y = e.shadowRoot?.querySelector('.head .tokens')?.getBoundingClientRect().y;"
-        " return y >= 0 && y < 400; })"
-    )
+    places = [
+        phone.page.locator(what).first.bounding_box()["y"]
+        for what in (".st-key-finding h1", ".head .tokens", ".grid .cell")
+    ]
+    assert places == sorted(places) and places[-1] - places[0] < 600, "all on one screen"
+    # The places stand at the foot of the window.
+    bar = phone.page.locator(".st-key-places-bar").bounding_box()
+    assert bar["y"] + bar["height"] <= 845 and phone.page.get_by_role("link").count() >= 6
     assert not phone.errors
     phone.leave()

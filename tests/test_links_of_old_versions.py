@@ -48,7 +48,7 @@ LINKS = [
     ("/lookup?look_at=Graph&look_layout=Arcs&layer=0&head=2", "concepts", "panel"),
     ("/lookup?look_at=Scale&spread=Log", "concepts", "panel"),
     ("/lookup?look_at=Three&look_before=Weights&layer=2&head=1", "concepts", "panel"),
-    ("/predictions", "word", "panel"),
+    ("/predictions", "word", "bars"),
     (f"/predictions?text={OWN}&token=7&hidden=7", "word", "strip"),
     ("/predictions?hidden=2.3&token=2", "word", "strip"),
     ("/predictions?hidden=none&token=9", "word", "strip"),
@@ -142,4 +142,4 @@ def test_the_server_sends_an_old_address_on(link: tuple[str, str, str]) -> None:
 def test_a_tab_of_no_such_name_is_the_first_of_its_place() -> None:
     app = page_at("residual")
     app.query_params["tab"] = "<b>nothing</b>"
-    assert not app.run().exception and app.session_state["page"] == "positions"
+    assert not app.run().exception and app.session_state["page"] == "diagram"

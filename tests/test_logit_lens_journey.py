@@ -153,7 +153,7 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     page.wait_for_selector(f"text=Layer {layer}, head {head} is called")
     page.get_by_role("link", name="Open in Attention").click()
     page.wait_for_selector(".head[data-token]")
-    page.wait_for_selector(f"h2:has-text('Layer {layer}, head {head}')")
+    page.wait_for_selector(f".st-key-finding p:has-text('Layer {layer}, head {head}')")
     assert page.locator("textarea").first.input_value() == text
 
 

@@ -73,7 +73,7 @@ def test_hover_in_the_grid_names_layer_head_query_key_and_value(visitor: Visitor
     layer, head = divmod(9, recording.model.n_head)
     weight = recording.attention[0].pattern[layer, head, query, key]
     assert (
-        said.startswith(f"L{layer} H{head}") and f"{tokens[query]} looks at {tokens[key]}" in said
+        said.startswith(f"L{layer} H{head}") and f"{tokens[query]} attends to {tokens[key]}" in said
     )
     assert (
         abs(float(said.split()[-1]) - weight)
@@ -146,7 +146,7 @@ def test_back_shows_what_was_there_before(visitor: Visitor) -> None:
     visitor.paste(TEXT)
     visitor.page.wait_for_url("**text=Ram**")
     visitor.page.locator(".cell").nth(13).click()
-    visitor.page.wait_for_selector("h2:has-text('Layer 1, head 5')")
+    visitor.page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
     first = ".cell[aria-pressed=true][aria-label^='Layer 0, head 0']"
     visitor.page.go_back()
     visitor.page.wait_for_selector(first)
@@ -204,10 +204,3 @@ def test_arrow_keys_go_on_from_their_cell_when_the_server_answers(visitor: Visit
         page.keyboard.press(key)
     weight = float(page.locator(".head .says strong").inner_text())
     assert weight == pytest.approx(float(pattern[2, 1]), abs=FOUR_DECIMALS)
-
-
-def test_a_filter_does_not_outlive_its_pattern(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix")
-    visitor.page.locator(".chip").first.click()
-    visitor.paste("Hi")
-    assert visitor.page.locator(".cell.dim").count() == 0

@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,14 +17,13 @@ import pytest
 from app_harness import page_at, panels_on
 from conftest import HOSTILE, read_once
 from lens_oracle import lens_of
-from prediction_oracle import full_pass, softmaxed
-from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
+from tolerances import DEGREES, PASSED, STORED, SUMMED, TINY, TOTAL
 
 import headlight
-from explorer.analysis import head_naming, logit_lens, soft_lookup, summaries
+from explorer.analysis import head_naming, logit_lens, residual, soft_lookup, summaries
 from explorer.analysis.formatting import fixed, percent, signed, tenths
 from explorer.components import codec
-from explorer.panels import spec
+from explorer.panels import architecture, spec
 from explorer.panels.spec import Panel
 from explorer.state.cache import Run
 from explorer.text import templates
@@ -237,6 +237,43 @@ def test_circuits_are_those_of_the_words_that_are_named() -> None:
     assert lowest == pytest.approx(found.down[1][0], abs=PASSED)
 
 
+# ---- architecture --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("model", "token"), [("encoder", 2), ("translator", 1)])
+def test_every_block_of_the_diagram_says_what_it_does_to_the_word(model: str, token: int) -> None:
+    run = Run(model, TEXT)
+    streams = run.recording().streams
+    panel = every()["architecture.diagram"](run, token=token)
+    (diagram,) = panel.figures
+    assert [stack.word for stack in diagram.stacks][0] == streams[0].tokens[token]
+    assert len(diagram.stacks) == len(streams)
+    places = {2: ("attn", "ffn"), 3: ("attn", "cross", "ffn")}
+    for stack, stream in zip(diagram.stacks, streams):
+        first = stream is streams[0]
+        at = token if first else architecture.aligned(run.recording(), stream, token)
+        for layer, section in enumerate(stack.sections[1:-1]):
+            for block, place in zip(section.blocks, places[len(section.blocks)], strict=True):
+                wrote = stream.sites.index(f"{layer}.{place}.wrote")
+                after = stream.sites.index(f"{layer}.{place}.normed")
+                a, b = stream.resid[[wrote - 1, after], at].astype(np.float64)
+                angle = np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
+                assert float(block.text.removesuffix("°")) == pytest.approx(
+                    angle, abs=0.5 + DEGREES
+                )
+
+
+def test_of_a_deep_model_the_ends_and_the_strongest_layers_are_drawn() -> None:
+    place = residual.SubLayer("", 0, "ffn", "", "", "", "")
+    angles = {layer: 5.0 for layer in range(30)} | {7: 40.0, 20: 30.0}
+    steps = [
+        architecture.Step(replace(place, layer=layer), angle, 1, 1)
+        for layer, angle in angles.items()
+    ]
+    assert architecture.folded([*angles], steps) == [0, 1, 7, 20, 28, 29]
+    assert architecture.folded([*range(6)], steps) == [*range(6)]
+
+
 # ---- aggregated attention ------------------------------------------------------------------------
 
 
@@ -300,40 +337,6 @@ def test_outputs_of_heads_are_the_models() -> None:
     np.testing.assert_allclose(norms.values, found.length, rtol=SUMMED)
     (shares,) = every()["summaries.output_norms"](run, token=2, measure="Share").figures
     np.testing.assert_allclose(shares.values.sum(axis=1), 1, atol=SUMMED)
-
-
-# ---- predictions ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("model", "hidden"), [("encoder", (2, 4)), ("encoder", ()), ("decoder", ())]
-)
-def test_a_prediction_is_the_softmax_of_a_full_pass(model: str, hidden: tuple[int, ...]) -> None:
-    handle, token = read_once(model), 2
-    ids = handle.record(TEXT).streams[0].ids.tolist()
-    read = [handle.tokenizer.mask if at in hidden else id for at, id in enumerate(ids)]
-    p = softmaxed(full_pass(model, read)[token])
-    actual = ids[token + 1] if model == "decoder" else ids[token]
-    panel = every()["predictions.word"](
-        Run(model, TEXT, tuple(map(edits.HideToken, hidden))), token=token, word=int(p.argmax())
-    )
-    bars, facts = panel.figures
-    *words, others = bars.rows
-    keys = [int(row.key) for row in words]
-    assert keys[:10] == np.argsort(-p, kind="stable")[:10].tolist() and actual in keys
-    np.testing.assert_allclose([row.values[0] for row in words], p[keys], atol=SUMMED)
-    assert sum(row.values[0] for row in bars.rows) == pytest.approx(1, abs=DOUBLE_LONG)
-    assert [row.selected for row in bars.rows] == [at == 0 for at in range(len(bars.rows))]
-    assert f"{len(p) - len(words):,}" in others.label
-    (rank,) = [number for number, about in facts.facts if f"{len(p):,}" in about]
-    assert rank == f"{int((p > p[actual]).sum()) + 1:,}"
-    perplexity = np.exp(-(p * np.log(p)).sum())
-    assert f"{perplexity:,.1f}" in [number for number, _ in facts.facts]
-    answer, name = handle.labels([int(p.argmax()), actual])
-    assert f"“{answer}”" in panel.finding and tenths(float(p.max())) in panel.finding
-    assert answer == name or f"“{name}”" in panel.finding
-    assert panel.table["id"][0] == p.argmax() and len(panel.table["id"]) == len(p)
-    assert panel.table["probability"].sum() == pytest.approx(1, abs=DOUBLE_LONG)
 
 
 # ---- the logit lens ------------------------------------------------------------------------------
@@ -479,17 +482,6 @@ def test_the_aggregated_tab_shows_the_selected_query(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [*MODELS, "grammar", "grammar-masked", "induction"])
-def test_the_first_tab_of_predict_shows_the_selected_token_of_a_hostile_text(model: str) -> None:
-    app = page_at("word", model=model, text=HOSTILE["script"], token="2", word="7")
-    (prediction,) = panels_on(app)
-    assert "oken 2" in " ".join(prediction["caption"])
-    links = [each.proto.query_string for each in app.get("page_link")]
-    assert any("tab=attribution" in each and "token=2" in each for each in links)
-    assert panels_on(page_at("word", model=model, text="a b", token="999", hidden="x"))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_the_lens_tab_shows_the_selected_cell_of_a_hostile_text(model: str) -> None:
     site = "0.ffn.normed"
@@ -510,7 +502,7 @@ def test_the_attribution_tab_shows_the_selected_parts_of_a_hostile_text(model: s
     parts, neurons = panels_on(app)
     assert [row["key"] for row in parts["figures"][1]["rows"] if row["selected"]] == [key]
     assert "layer 1" in neurons["title"]
-    (link,) = app.get("page_link")
+    (link,) = (each for each in app.get("page_link") if each.proto.query_string)
     assert "layer=1&head=2" in link.proto.query_string
     words = [app.selectbox(key=f"{name} field").options for name in ("word", "against")]
     assert len(words[0]) == len(words[1]) == 11

@@ -127,8 +127,9 @@ class TestJourneys:
         assert len(words) == len(before) and set(words) <= set(visitor.tokens())
         says = page.locator(".head .says").inner_text()
         at = page.locator(".cell[aria-pressed=true] .name").inner_text()
-        assert f"looks at {at} " in says
-        page.get_by_role("button", name="All rows").click()
+        assert f"attends to {at} " in says
+        visitor.view("All rows")
+        page.locator(".caption.word").first.wait_for(state="detached")
         assert page.locator(".cell .name").all_inner_texts() == before
 
     @pytest.mark.parametrize("text", ["a", ""])

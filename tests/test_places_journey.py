@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import driver
 from driver import Visitor
+from playwright.sync_api import expect
 
 from explorer.state import places
 
@@ -59,7 +60,7 @@ def test_back_goes_to_the_last_head_and_the_last_tab(visitor: Visitor) -> None:
     page.wait_for_url(lambda url: "head=6" in url and "tab" not in url)
     page.go_back()
     page.wait_for_url("**head=4**")
-    page.wait_for_selector("h2:has-text('Layer 0, head 4')")
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 4')")
 
 
 def test_on_a_phone_the_last_tab_of_a_place_is_reached(visitor: Visitor) -> None:
@@ -69,3 +70,31 @@ def test_on_a_phone_the_last_tab_of_a_place_is_reached(visitor: Visitor) -> None
     page.get_by_role("tab", name="Many sentences").click()
     page.wait_for_url("**tab=sentences**")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_block_of_the_diagram_opens_its_head_and_back_leads_to_the_diagram(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?token=9")
+    page.get_by_role("button", name="Attention 8 heads").nth(1).click()
+    page.wait_for_url("**layer=1**token=9**")
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head')")
+    page.go_back()
+    page.wait_for_url("**/architecture**")
+    page.get_by_role("button", name="Attention 8 heads").first.wait_for()
+
+
+def test_word_layer_and_head_go_along_to_every_tab_with_a_selection_bar(visitor: Visitor) -> None:
+    visitor.open("?layer=1&head=5&token=9")
+    page = visitor.page
+    for place, tab, parts in (
+        ("Attention", "One weight", ("9 it", "2 animal", "1", "5")),
+        ("Attention", "QK & OV", ("9 it", "1", "5")),
+        ("Architecture", "Diagram", ("9 it",)),
+        ("Learn", "Concepts", ("9 it", "1", "5")),
+    ):
+        visitor.go(place, tab)
+        bar = page.locator(".st-key-selection-bar:visible input")
+        expect(bar).to_have_count(len(parts))
+        assert tuple(one.input_value() for one in bar.all()) == parts, tab

@@ -172,6 +172,7 @@ GO = """to => { history.pushState(history.state, "", to);
 PAGES = {
     "/?tab=weight": ".anatomy[data-token], .anatomy canvas",
     "/architecture": ".panel[data-token]",
+    "/architecture?tab=positions": ".panel[data-token]",
     "/architecture?tab=residual": ".panel[data-token]",
     "/architecture?tab=embeddings": ".paths[data-token]",
     "/?tab=aggregated": ".panel[data-token]",
@@ -228,7 +229,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.locator("h1").first.click()
     page.keyboard.press("p")
     page.wait_for_selector(".board .plate svg text")
-    assert "“it” looks at “animal” (0.72)" in page.locator(".board h1").inner_text()
+    assert "“it” attends to “animal” (0.72)" in page.locator(".board h1").inner_text()
     assert page.evaluate(FITS) == ""
     said = set()
     for at, (to, what) in enumerate(PAGES.items()):

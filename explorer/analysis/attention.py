@@ -21,9 +21,8 @@ TOKEN_FILTERS = ("All", "Quiet", "No specials", "No sinks")
 ROW_SUMS = ("As they are", "Renormalised")
 # a row that gives the shown tokens less is not blown up to sum to 1: that would show rounding
 MIN_ROW_SUM = 1e-6
-SCALES = ("Head", "Row", "Global")
+SCALES = ("Global", "Head", "Row")
 TONES = ("Linear", "Log")
-LOG_DECADES = 3
 # the column with what of each row goes to tokens left out; keys have a number in front, so no key
 # is called so
 HIDDEN = "hidden"
@@ -241,34 +240,6 @@ def argmax_id(logits: np.ndarray) -> int:
     return int(logits.argmax())
 
 
-def mask_values(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The values (query, key) with NaN where attending is not allowed, so that a figure leaves
-    these cells out."""
-    return values if allowed.all() else np.where(allowed, values, np.nan)
-
-
-def shares(matrix: np.ndarray, scale: str) -> np.ndarray:
-    """Weights as shares of what tops the scale, 0 to 1: each row's largest, the head's largest, or
-    1 for all heads alike.
-
-    matrix (query, key) of weights. Raises ValueError for a scale that does not exist.
-    """
-    if scale == "Global":
-        return matrix
-    if scale == "Head":
-        maximum = np.full((len(matrix), 1), matrix.max())
-    elif scale == "Row":
-        maximum = matrix.max(axis=1, keepdims=True)
-    else:
-        raise ValueError(f"no scale is called {scale!r}; there are {', '.join(SCALES)}")
-    return matrix / np.where(maximum > 0, maximum, 1)
-
-
-def log_shares(share: np.ndarray) -> np.ndarray:
-    """log10 of shares, with everything under a thousandth, zeros too, at -3."""
-    return np.log10(np.maximum(share, 10.0**-LOG_DECADES))
-
-
 @dataclass(frozen=True)
 class Softmax:
     """How one weight comes from its score: weight = exponential / total, where exponential =
@@ -338,8 +309,7 @@ def _corner_label(axes: Axes) -> str:
 # One head as a panel shows it, made once and handed down: its matrix under the reader's choices,
 # the cell that is opened, and what a figure of it says when it stands alone.
 
-SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
-SCALE_MAXIMUMS = {"Head": "the head’s largest", "Row": "the row’s largest", "Global": "1"}
+SCALE_LABELS = {"Global": "0 to 1", "Head": "Per head", "Row": "Per row"}
 ROW_RULE = (
     "Rows are named after the token they produce; the last one after what the model would "
     "produce next."
@@ -682,36 +652,3 @@ def file_name(
         *renormalised_part,
     )
     return "-".join(("headlight", *parts))
-
-
-@dataclass(frozen=True, eq=False)
-class Heat:
-    """A matrix as a heat map draws it: values to colour and weights to read, both (row, column),
-    their labels, the scale's ends and its name."""
-
-    values: np.ndarray
-    weights: np.ndarray
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    low: float
-    high: float
-    name: str
-    sides: tuple[str, str]
-
-
-def heat(view: HeadView) -> Heat:
-    """The head's matrix on its scale, with what of each row is hidden before the row's name."""
-    displayed, choices = view.shown, view.choices
-    rows, sides = displayed.axes.rows, displayed.axes.sides
-    if displayed.hidden is not None:
-        rows = tuple(f"{share:.2f}  {label}" for label, share in zip(rows, displayed.hidden))
-        sides = (f"hidden, {sides[0]}", sides[1])
-    share = mask_values(shares(displayed.matrix, choices.scale), displayed.allowed)
-    scale_top = SCALE_MAXIMUMS[choices.scale]
-    if choices.log:
-        values, low, high = log_shares(share), -LOG_DECADES, 0
-        name = f"log10 of the share of {scale_top}"
-    else:
-        values, low, high = share, 0, 1
-        name = f"share of {scale_top}" if choices.scale != "Global" else "weight"
-    return Heat(values, displayed.matrix, rows, displayed.axes.keys, low, high, name, sides)

@@ -264,6 +264,47 @@ class Loops(Figure):
     boxes: tuple[Box, ...] = ()
 
 
+@dataclass(frozen=True)
+class Block:
+    """A block of a diagram: its name, what it is made of, and what it does as a number with its
+    unit. strength: of its fill, 0 to 1. writes: True for a block beside the residual stream, which
+    reads it and adds to it; False for one that the stream passes through. norm: where a
+    normalisation stands, "pre" before the block, "post" after its sum, "" for none. key: what
+    a press opens, as the query of an address."""
+
+    label: str
+    about: str = ""
+    text: str = ""
+    strength: float = 0.0
+    writes: bool = False
+    norm: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks in one frame, such as a layer."""
+
+    label: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class BlockStack:
+    """The sections of one residual stream in order, and the word that goes through them."""
+
+    title: str
+    word: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Diagram(Figure):
+    """The architecture of a model: its stacks, one below the other."""
+
+    stacks: tuple[BlockStack, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Facts(Figure):
     """Few numbers or words in large type, each with what it is."""

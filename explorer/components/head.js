@@ -21,19 +21,17 @@ import { looksAhead, permitted, unfold } from "./codec.js";
 /** @typedef {import("./mount.js").View} View */
 
 const [ROW, COLUMN] = [0, 1];
+const NARROW = 640; // pixels of a window below which there is one column
 const BOXES = [".scroll", ".tokens.rows", ".tokens.columns"];
 
 export default mount("head", style, (view) => {
-  const { header, root } = view;
+  const { header } = view;
   if (view.fresh) opened(view);
   view.held = [header.pin, header.column];
   view.cell = header.cell;
   view.over = view.note = null;
   draw(view);
-  // On a phone the head lies below the grid: a choice brings it into sight.
-  if (bus.now.chosen && window.innerWidth < 700)
-    root.scrollIntoView({ block: "start", behavior: "smooth" });
-  bus.tell({ layer: header.layer, head: header.head, chosen: false });
+  bus.tell({ layer: header.layer, head: header.head });
   ahead(view, (asked) => moved(view, asked) && draw(view));
 });
 
@@ -50,7 +48,9 @@ function draw(view) {
   const kinds = { lines, matrix, both };
   const parts = kinds[header.view]?.(view, shared) || bare(view);
   const note = view.note && make("p", "evidence", make("strong", "", view.note));
-  redraw(view, [note, sentence(view), ...parts, evidence(view)].filter(Boolean), boxes);
+  const cells = header.view !== "lines" && evidence(view);
+  const picture = window.innerWidth < NARROW && parts.length ? [folded(view, parts)] : parts;
+  redraw(view, [note, sentence(view), ...picture, cells].filter(Boolean), boxes);
   offer(view, "Matrix", (look) => drawing(view, look));
   if (view.fit) fitted(view, view.fit[0], view.fit[1]);
   show(view);
@@ -157,6 +157,18 @@ function show(view) {
   tellWord(view);
 }
 
+// On a phone the tinted sentence is the picture: lines and matrix are opened below it.
+/** @param {View} view @param {HTMLElement[]} parts */
+function folded(view, parts) {
+  const box = make("details", "", make("summary", "", view.header.view), ...parts);
+  box.open = Boolean(view.unfolded);
+  box.ontoggle = () => {
+    view.unfolded = box.open;
+    if (box.open) view.fit?.[1]();
+  };
+  return box;
+}
+
 const shared = { COLUMN, ROW, coloured, hold, look, open, value };
 
 // Beside a table only the sentence stays.
@@ -233,7 +245,7 @@ function said(view, query, key) {
     const [i, j] = [numberOf(view, ROW, q), numberOf(view, COLUMN, k)];
     const after = hidden ? `   (${rest(q)})` : "";
     return across
-      ? [from, ` ${i}  looks at  `, to, ` ${j}   `, weight, after]
+      ? [from, ` ${i}  attends to  `, to, ` ${j}   `, weight, after]
       : ["query ", from, ` ${i}  →  key `, to, ` ${j}   `, weight, after];
   }
   if (query >= 0) {
@@ -241,7 +253,7 @@ function said(view, query, key) {
     const best = strongest(list, 4).filter((at) => free(view, query, at));
     return [
       named(header.queries[query]),
-      " looks at ",
+      " attends to ",
       ...listed(
         best,
         (at) => header.keys[at],
@@ -254,7 +266,7 @@ function said(view, query, key) {
     const list = header.queries.map((_, at) => view.weight[at * n + key]);
     return [
       named(header.keys[key]),
-      " is looked at by ",
+      " is attended to by ",
       ...listed(
         strongest(list, 4),
         (at) => header.queries[at],
@@ -284,7 +296,7 @@ function evidence(view) {
         onblur: off,
       },
       named(header.queries[q]),
-      view.across ? " looks at " : " → ",
+      view.across ? " attends to " : " → ",
       named(header.keys[k]),
       ` ${view.weight[q * n + k].toFixed(2)}`,
     );

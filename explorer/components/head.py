@@ -64,11 +64,13 @@ class PinnedCell:
 @dataclass(frozen=True)
 class HeadAppearance:
     """How a head is drawn: as "matrix", "lines" or "both" of them, on the scale of the "head", the
-    "row" or "global", linear or by powers of ten."""
+    "row" or "global", linear or by powers of ten. incoming: whether lines to the selected word are
+    drawn too."""
 
     view: str = "matrix"
     scale: str = "head"
     log: bool = False
+    incoming: bool = False
 
 
 def payload(

@@ -1,6 +1,6 @@
 // @ts-check
 // All heads: a canvas of thumbnails under a grid of real buttons, and the same heads as a sortable
-// list. While a word is held, each head shows that word's row alone: what it looks at, everywhere.
+// list. While a word is selected, each head shows that word's row alone.
 
 import { coarseOf } from "./optimistic_updates.js";
 import { bus } from "./bus.js";
@@ -25,14 +25,11 @@ export default mount("heads", style, (view) => {
     view.permitted = permitted(blocks.runs, header.tokens.length * view.keys.length);
     view.ahead = looksAhead(view.permitted, view.keys.length);
     view.quiet = new Set(header.quiet);
-    if (!header.heads.some((head) => head.name === view.filter)) view.filter = null;
   }
   // Each head's weights in 256 levels: what a head is drawn from until its own numbers are there.
   const coarse = (/** @type {number} */ layer, /** @type {number} */ head) =>
     coarseOf(view, layer, head);
   bus.tell({ coarse });
-  view.as ??= "grid";
-  view.wordFirst ??= true;
   view.word = wordOf(view, bus.now);
   drawSoon(view);
   hear(view, (now) => {
@@ -63,10 +60,11 @@ function wordOf({ header, keys }, { word }) {
 
 /** @param {View} view */
 function draw(view, focus = "") {
-  const { root } = view;
+  const { root, header } = view;
   const place = [...root.querySelectorAll(".cell")].findIndex((cell) => cell === focused(root));
-  const body = view.as === "grid" ? grid(view) : list(view, { shown, choose, spoken, draw });
-  root.replaceChildren(bar(view), ...body);
+  /** @type {any[]} */
+  const body = header.listed ? list(view, { shown, choose, spoken, draw }) : grid(view);
+  root.replaceChildren(...body);
   view.ready?.();
   // A word that is held elsewhere draws all heads anew: whoever is among them stays there.
   const next = focus ? root.querySelector(focus) : root.querySelectorAll(".cell")[place];
@@ -74,81 +72,37 @@ function draw(view, focus = "") {
 }
 
 /** @param {View} view */
-function bar(view) {
-  const { header } = view;
-  const counts = new Map();
-  for (const { name } of header.heads) counts.set(name, (counts.get(name) || 0) + 1);
-  const names = header.names.filter((name) => counts.has(name));
-  const chips = names.map((name) =>
-    make(
-      "button",
-      {
-        class: "chip",
-        title: header.meaning[name],
-        "aria-pressed": view.filter === name,
-        data: { name },
-        onclick: () => {
-          view.filter = view.filter === name ? null : name;
-          draw(view, `.chip[data-name="${CSS.escape(name)}"]`);
-        },
-      },
-      `${name} `,
-      make("b", "", counts.get(name)),
-    ),
-  );
-  const toggle = (about, of, choices) =>
-    make(
-      "div",
-      { class: `toggle ${of}`, role: "group", "aria-label": about },
-      ...choices.map(([value, ...label]) =>
-        make(
-          "button",
-          {
-            "aria-pressed": view[of] === value,
-            onclick: () => {
-              view[of] = value;
-              draw(view, `.toggle.${of} [aria-pressed=true]`);
-            },
-          },
-          ...label,
-        ),
-      ),
-    );
+const shown = ({ header }, head) => !header.only || head.name === header.only;
+
+/** Whether each head shows the row of the selected word alone. @param {View} view */
+const byWord = (view) => Boolean(view.header.by_word && view.word);
+
+/** @param {View} view */
+function counted({ header: { heads, only, listed }, all }) {
+  const n = heads.filter(({ name }) => name === only).length;
+  if (only) return `${n} of ${heads.length} heads: ${only}`;
+  return heads.length < MANY || all || listed ? `All ${heads.length} heads` : "The strongest heads";
+}
+
+/** What stands above the heads: how many there are, and what their colours mean. @param {View} view */
+function heading(view) {
+  const { header, look } = view;
   const [axis, at] = view.word || [];
-  const word = view.word && named((axis ? view.keys : header.tokens)[at]);
-  const does = axis ? [word, " is looked at by"] : [word, " looks at"];
+  const word = byWord(view) && named((axis ? view.keys : header.tokens)[at]);
+  const does = word && (axis ? ["what attends to ", word] : ["what ", word, " attends to"]);
+  const [low, high] = ends(header.scale, header.log);
   return make(
     "div",
-    "bar",
-    make(
-      "div",
-      { class: "chips", role: "group", "aria-label": "Show only heads of one pattern" },
-      ...chips,
-    ),
-    make(
-      "div",
-      "toggles",
-      view.word &&
-        view.as === "grid" &&
-        toggle("In each head", "wordFirst", [
-          [true, ...does],
-          [false, "All rows"],
-        ]),
-      toggle("Heads as", "as", [
-        ["grid", "Grid"],
-        ["list", "List"],
-      ]),
-    ),
+    "heading",
+    make("span", "", make("b", "", counted(view)), ...(does ? [", ", ...does] : [])),
+    legend(look.one, low, high),
   );
 }
 
 /** @param {View} view */
-const shown = (view, head) => !view.filter || head.name === view.filter;
-
-/** @param {View} view */
 function choose(view, { layer, head }) {
   view.send("head", `${layer}.${head}`);
-  bus.tell({ layer, head, chosen: true });
+  bus.tell({ layer, head });
 }
 
 const spoken = (head) =>
@@ -164,16 +118,18 @@ function figure(head) {
 
 /** @param {View} view */
 function grid(view) {
-  const { header, look } = view;
+  const { header } = view;
   const status = spokenLine("status", "div");
   const note = make("p", "note");
-  const row = view.wordFirst && view.word ? (head, at) => rowOf(view, at) : null;
+  const row = byWord(view) ? (head, at) => rowOf(view, at) : null;
+  const which = someOf(view);
   const { box, canvas, cells, rove } = headGrid({
+    which,
     layers: header.heads.length / header.n_head,
     heads: header.n_head,
     about: "All heads, layers down, heads across. Arrow keys move, Enter opens.",
     shape: header.columns / header.rows,
-    cell: (at) => {
+    cell: (at, _layer, _head, place) => {
       const head = header.heads[at];
       const list = row?.(head, at);
       /** @type {any[]} */
@@ -181,17 +137,19 @@ function grid(view) {
       const cell = make(
         "button",
         {
-          class: `cell${shown(view, head) ? "" : " dim"}${head.back ? " back" : ""}`,
+          class: head.back ? "cell back" : "cell",
           "aria-label": says.map((each) => each.textContent ?? each).join(""),
           onclick: () => choose(view, head),
           onfocus: () => {
-            view.focus = at;
+            view.focus = place;
             status.replaceChildren(...says.map((each) => each.cloneNode?.(true) ?? each));
           },
           onmousemove: (event) => hover(view, event, cell, at, status),
           onmouseleave: () => status.replaceChildren(),
         },
         make("span", "thumb"),
+        which &&
+          make("span", { class: "at", "aria-hidden": "true" }, `L${head.layer} H${head.head}`),
         list ? rowCaption(view, at, list) : caption(head),
       );
       return cell;
@@ -199,35 +157,76 @@ function grid(view) {
   });
   view.mark = () => {
     const { layer, head } = bus.now;
-    cells.forEach((cell, at) => {
-      const on = header.heads[at].layer === layer && header.heads[at].head === head;
+    cells.forEach((cell, place) => {
+      const one = header.heads[which ? which[place] : place];
+      const on = one.layer === layer && one.head === head;
       cell.setAttribute("aria-pressed", `${on}`);
-      if (on) view.focus = at;
+      if (on) view.focus = place;
     });
-    rove(view.focus ?? 0);
+    rove(Math.min(view.focus ?? 0, cells.length - 1));
   };
   view.mark();
-  const [low, high] = ends(header.scale, header.log);
-  const foot = make("div", "foot", status, legend(look.one, low, high));
   view.ready = () =>
     fitted(view, box, () => {
-      const fold = header.fold * paint(view, box, canvas, cells);
-      if (fold) note.textContent = noteOf(view, fold);
+      const fold = header.fold * paint(view, box, canvas, cells, which);
+      note.textContent = noteOf(view, fold);
     });
-  return [box, foot, note];
+  return [heading(view), box, more(view), status, note].filter(Boolean);
+}
+
+const MANY = 96; // heads from which on those that rest on sinks are folded
+const SHOWN = 45; // of the others, the strongest first
+
+/** The heads that a grid shows, null for all in their layers: those of one pattern, and of a model of
+ * many heads those that do not rest on sinks, by the weight that the selected word gives another
+ * token. The head on screen is always among them. @param {View} view */
+function someOf(view) {
+  const { header } = view;
+  const all = [...header.heads.keys()];
+  if (header.only) return all.filter((at) => header.heads[at].name === header.only);
+  if (all.length < MANY || view.all) return null;
+  const place = byWord(view) ? view.word[1] : -1;
+  const strength = (/** @type {number} */ at) => {
+    const { score, chance } = header.heads[at];
+    if (place < 0) return (score ?? 0) - (chance ?? 0);
+    const row = rowOf(view, at);
+    return Math.max(
+      ...row.filter((_, cell) => cell > 0 && cell !== Math.floor(place / header.fold)),
+    );
+  };
+  const awake = all.filter((at) => header.heads[at].name !== "sink");
+  const strengths = new Map(awake.map((at) => [at, strength(at)]));
+  awake.sort((a, b) => (strengths.get(b) || 0) - (strengths.get(a) || 0));
+  const { layer, head } = bus.now;
+  const open = all.filter(
+    (at) => header.heads[at].layer === layer && header.heads[at].head === head,
+  );
+  return [...new Set([...open, ...awake])].slice(0, SHOWN);
+}
+
+/** Of a model of many heads the way to all of them. @param {View} view */
+function more(view) {
+  const { heads, only } = view.header;
+  if (only || heads.length < MANY) return null;
+  const sinks = heads.filter(({ name }) => name === "sink").length;
+  const onclick = () => {
+    view.all = !view.all;
+    draw(view, ".more");
+  };
+  const label = view.all
+    ? "Show the strongest heads"
+    : `Show all ${heads.length} heads, ${sinks} of which rest on sinks`;
+  return make("button", { class: "more small", onclick }, label);
 }
 
 /** @param {View} view @param {number} fold cells each way behind a pixel */
-function noteOf({ header, word, wordFirst }, fold) {
-  const said =
-    word && wordFirst
-      ? header.note.replace(/^.*? first token top left\. /, "One bar a token, first token left. ")
-      : header.note;
-  const quiet = header.quiet.length
-    ? " Tokens left out have no column, and heads that mostly rest on them stand back."
-    : "";
-  return said + quiet + (fold > 1 ? ` A pixel is the largest of ${fold} × ${fold} cells.` : "");
-}
+const noteOf = ({ header }, fold) =>
+  [
+    header.quiet.length && "Heads that mostly attend to the tokens left out are faint.",
+    fold > 1 && `Each pixel is the largest of ${fold} × ${fold} weights.`,
+  ]
+    .filter(Boolean)
+    .join(" ");
 
 // What a button says is its label: the figure below it says the same in short.
 const caption = (head) =>
@@ -235,21 +234,22 @@ const caption = (head) =>
     "span",
     { class: "caption", "aria-hidden": "true" },
     make("span", "name", UNNAMED.includes(head.name) ? "–" : head.name),
-    figure(head) && make("span", "score", figure(head)),
   );
 
 // ---- painting and pointing -----------------------------------------------------------------------
 
 /** @param {View} view */
-function paint(view, box, canvas, cells) {
+function paint(view, box, canvas, cells, which) {
   const { header, blocks, look } = view;
   const { scale, log } = header;
-  const [axis, place] = (view.wordFirst && view.word) || [];
+  const [axis, place] = (byWord(view) && view.word) || [];
   const held = place === undefined ? -1 : Math.floor(place / header.fold);
   const size = header.rows * header.columns;
   /** @type {Uint32Array[]} */
   const tables = [];
-  const bytes = (at) => {
+  const headAt = (place) => (which ? which[place] : place);
+  const bytes = (place) => {
+    const at = headAt(place);
     const all = blocks.cells.subarray(at * size, (at + 1) * size);
     if (held < 0) return all;
     if (!axis) return all.subarray(held * header.columns, (held + 1) * header.columns);
@@ -262,13 +262,14 @@ function paint(view, box, canvas, cells) {
     rows: held < 0 ? header.rows : 1,
     columns: held >= 0 && axis ? header.rows : header.columns,
     bytes,
-    words: (at, row) => {
+    words: (place, row) => {
+      const at = headAt(place);
       const peak = blocks.peak[at];
       if (scale === "row")
         return thumbWords(look.one, peak, peak * (Math.max(...row) / 255) ** 2, log);
       return (tables[at] ||= thumbWords(look.one, peak, scale === "head" ? peak : 1, log));
     },
-    faint: (at) => cells[at].matches(".dim, .back"),
+    faint: (at) => cells[at].matches(".back"),
   });
   if (fold) canvas.dataset.painted = header.token;
   box.style.setProperty("--nothing", css(look.one[0]));
@@ -280,7 +281,7 @@ function hover(view, event, cell, at, status) {
   const { header, keys } = view;
   const { rows, columns, fold, tokens } = header;
   const head = header.heads[at];
-  const strip = view.wordFirst && view.word;
+  const strip = byWord(view) && view.word;
   const [axis, place] = strip || [];
   const [height, width] = strip ? [1, axis ? rows : columns] : [rows, columns];
   const under = cellAt(event, cell.firstChild, height, width);
@@ -297,7 +298,7 @@ function hover(view, event, cell, at, status) {
   status.replaceChildren(
     `L${head.layer} H${head.head}  `,
     named(folded(view, tokens, r)),
-    " looks at ",
+    " attends to ",
     named(folded(view, keys, c)),
     `  ${value}`,
   );

@@ -68,7 +68,8 @@ class HeadGrid:
     or "global"; `token` names this picture, for whoever waits for it; `across` where rows and
     columns are two texts. quiet (key) bool, None for none: keys whose columns stay empty, so that
     colours reach to the largest of the others; heads that give them more than RESTS of their
-    attention stand back.
+    attention stand back. listed: a list in place of the grid; by_word: of each head the selected
+    word's row alone; only: the name of the heads shown, "" for all.
     """
 
     pattern: np.ndarray
@@ -82,6 +83,9 @@ class HeadGrid:
     token: str
     across: bool = False
     quiet: np.ndarray | None = None
+    listed: bool = False
+    by_word: bool = True
+    only: str = ""
 
 
 def payload(grid: HeadGrid) -> bytes:
@@ -109,6 +113,9 @@ def payload(grid: HeadGrid) -> bytes:
         "columns_mean": COLUMNS_ACROSS if across else COLUMNS,
         "note": NOTE_ACROSS if across else NOTE,
         "quiet": np.flatnonzero(quiet).tolist(),
+        "listed": grid.listed,
+        "by_word": grid.by_word,
+        "only": grid.only,
         "list_note": (LIST_NOTE_ACROSS if across else LIST_NOTE)
         + ("" if grid.allowed.all() else CHOICE),
     }

@@ -99,7 +99,7 @@ function pairs(view) {
           onmouseleave: () => line.replaceChildren(...rest),
           onclick: () => {
             send("head", `${layer}.${head}`);
-            bus.tell({ layer, head, chosen: true });
+            bus.tell({ layer, head });
           },
         },
         make("span", "thumbs", make("span", "thumb"), make("span", "thumb")),

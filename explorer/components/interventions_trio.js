@@ -55,7 +55,7 @@ export function trio(view) {
   offer(view, "Matrices", (on) => drawing(view, on));
   root.replaceChildren(box, line, foot);
   read(null);
-  bus.tell({ layer: header.layer, head: header.head, chosen: false });
+  bus.tell({ layer: header.layer, head: header.head });
   fitted(view, box, () => planes.forEach((each) => each.fit()));
 }
 

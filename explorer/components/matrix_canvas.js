@@ -230,10 +230,12 @@ export function plane(how) {
 /**
  * All heads as buttons, layers down and heads across, over one canvas of thumbnails.
  * @param {{ layers: number, heads: number, about: string, shape: number, className?: string,
- *   cell: (at: number, layer: number, head: number) => HTMLElement }} how
- *   shape: width of a thumbnail by its height. cell: the button of a head.
+ *   which?: number[] | null,
+ *   cell: (at: number, layer: number, head: number, place: number) => HTMLElement }} how
+ *   shape: width of a thumbnail by its height. cell: the button of a head. which: some of the heads,
+ *   one after the other, in place of all.
  */
-export function headGrid({ layers, heads, about, shape, className = "grid", cell }) {
+export function headGrid({ layers, heads, about, shape, className = "grid", which, cell }) {
   const canvas = make("canvas", { "aria-hidden": "true" });
   const box = make(
     "div",
@@ -245,13 +247,13 @@ export function headGrid({ layers, heads, about, shape, className = "grid", cell
       vars: { heads, shape: Math.max(0.5, Math.min(2, shape)) },
     },
     canvas,
-    make("span", "corner"),
-    ...Array.from({ length: heads }, (_, head) => make("span", "axis", `H${head}`)),
   );
-  const cells = Array.from({ length: layers * heads }, (_, at) => {
-    const [layer, head] = [Math.floor(at / heads), at % heads];
-    if (head === 0) box.append(make("span", "axis layer", `L${layer}`));
-    const one = cell(at, layer, head);
+  box.classList.toggle("some", Boolean(which));
+  const axes = Array.from({ length: heads }, (_, head) => make("span", "axis", `H${head}`));
+  if (!which) box.append(make("span", "corner"), ...axes);
+  const cells = (which || [...Array(layers * heads).keys()]).map((at, place) => {
+    if (!which && at % heads === 0) box.append(make("span", "axis layer", `L${at / heads}`));
+    const one = cell(at, Math.floor(at / heads), at % heads, place);
     box.append(one);
     return one;
   });

@@ -92,7 +92,7 @@ const VIEWS = {
     });
     const where = `Layer ${header.layer}, ${across ? "cross-" : ""}head ${header.head}`;
     return {
-      says: `${where}: ${quoted(header.queries[held])} looks at ${quoted(header.keys[key])} (${share(value)})`,
+      says: `${where}: ${quoted(header.queries[held])} attends to ${quoted(header.keys[key])} (${share(value)})`,
       panels: [header.view === "matrix" ? square : lines],
     };
   },

@@ -50,8 +50,6 @@ export function rowCaption(view, at, list) {
     "span",
     { class: "caption word", "aria-hidden": "true" },
     make("span", { class: "name", dir: "auto", title: label }, label),
-    " ",
-    make("span", "score", written(largest(view, at, list, best))),
   );
 }
 

@@ -45,6 +45,23 @@ def _all_pages() -> Mapping[str, Any]:
     }
 
 
+ICONS = {
+    "attention": "visibility",
+    "architecture": "account_tree",
+    "predict": "text_fields",
+    "experiment": "science",
+    "training": "show_chart",
+    "learn": "menu_book",
+}
+
+
+def show_places(pages: Mapping[str, Any]) -> None:
+    """The places as a bar at the foot of a phone's window, where Streamlit hides its own menu."""
+    with st.container(horizontal=True, key="places bar", gap=None):
+        for name, icon in ICONS.items():
+            st.page_link(pages[name], label=places.PLACES[name].title, icon=f":material/{icon}:")
+
+
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     """The tabs of the place on screen, and in the open one its view, which alone is computed.
     `views`: what draws each tab, by its id."""

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
+from urllib.parse import parse_qsl
 
 import streamlit as st
 
 from explorer.analysis.csv import Cells, Columns, count_cells, to_csv
 from explorer.components import panel
-from explorer.layout import export_menu
+from explorer.layout import export_menu, navigation
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.state.cache import record
@@ -139,6 +140,8 @@ def show_panel(
     """Draw the panel that a function makes, with its table below it, and offer its files. Where it
     cannot be made, its reason stands in its place, and None is returned. on_select: called after a
     press has set choices of the address."""
+    if tab := st.session_state.pop("tab pressed", ""):
+        navigation.go(tab, {})
     try:
         made = make()
     except ValueError as reason:
@@ -152,7 +155,10 @@ def show_panel(
 
 def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
     """Put what was pressed in a panel into the choices of the address."""
-    chosen = st.session_state[key].get("select") or {}
+    chosen = dict(st.session_state[key].get("select") or {})
+    if address := chosen.pop("address", ""):  # several choices at once, and the tab that shows them
+        chosen |= dict(parse_qsl(address, keep_blank_values=True))
+    st.session_state["tab pressed"] = chosen.pop("tab", "")
     for name, value in chosen.items():
         if name in url_state.names():
             st.session_state[name] = str(value)

@@ -32,6 +32,7 @@ PLACES = {
     "architecture": Place(
         "Architecture",
         {
+            "diagram": "Diagram",
             "positions": "Positions",
             "residual": "Residual stream",
             "embeddings": "Embeddings",

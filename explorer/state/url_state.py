@@ -81,15 +81,20 @@ shared = PageParameters(
 attention = PageParameters(
     "attention",
     view="Lines",
-    scale="Head",
+    scale="Global",
     tone="Linear",
     att_unit="Tokens",
     att_keep="All",
     att_sum="As they are",
     att_right="",
+    pattern="",  # of the heads shown, "" for all
+    grid="Grid",
+    grid_rows="Word",
+    incoming="",  # "1": lines to the selected word too
     att_word=OF_TEXT,  # "none": the reader let go of the word that the page opens on
 )
 anatomy = PageParameters("anatomy", anatomy_cell="")  # query and key with a dot between them
+diagram = PageParameters("diagram", diagram_layers="Folded")
 positions = PageParameters(
     "positions",
     ask="",  # the view; the first one, or the encoding where it has choices
@@ -610,6 +615,18 @@ def link_parameters() -> dict[str, str]:
     if page != places.first_tab(places.place_of(page)):
         parameters["tab"] = page
     return parameters
+
+
+def lead_to(tab: str) -> dict[str, str]:
+    """The address of a tab that a press leads to, noted as written by the app. Without it Back
+    would first come to the tab's bare address."""
+    state = st.session_state
+    if tab == "classroom":
+        return {}
+    page, state.page = state.page, tab
+    state.written = link_parameters()
+    state.page = page
+    return state.written
 
 
 def write() -> None:

@@ -3,13 +3,14 @@ is made, and what the checks came to. All in Markdown, with words of the text es
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from explorer.analysis import consistency, head_naming
 from explorer.analysis.attention import HeadView, SelectedCell
 from explorer.analysis.findings import Finding, Link
 from explorer.analysis.formatting import power, softmax_texts, weight
 from explorer.text import head_naming as head_naming_text
+from explorer.text import templates
 from explorer.text.capability_messages import WEIGHTS_ALONE
 from explorer.text.findings import marked
 from explorer.text.markdown_escape import literal
@@ -49,27 +50,24 @@ CLOSED = (
 )
 
 
-# What a head is and how its picture is read: in Lines no rows are in sight.
-READ = {
-    "Lines": (
-        "In a head every token attends to the others. A line leads from the query token (a row "
-        "of the matrix) to the key token (a column). Each row sums to 1."
-    ),
-    "Both": (
-        "In a head every token attends to the others. A row, or a line’s left end, is a query "
-        "token. A column, or its right end, is a key token. Each row sums to 1."
-    ),
-}
-READ_ROWS = (
-    "In a head every token attends to the others. Each row is a query token, each column a key "
-    "token. Each row sums to 1."
-)
 BESIDE = {"previous": -1, "next": 1, "self": 0}  # key minus query, by a head's name
 
 
-def read_as(view: str) -> str:
-    """What a head is and how its picture is read, for the picture on screen."""
-    return READ.get(view, READ_ROWS)
+def place(view: HeadView, heads: int) -> str:
+    """Which head is on screen, its pattern, and the weight that uniform attention would give."""
+    head, cell = view.head, view.opened
+    sentences = templates.sentences("heads", "head")
+    line = sentences("place", layer=head.layer, head=head.head, heads=heads, pattern=head.name)
+    if view.held[0] is None:
+        return line
+    return f"{line} {sentences('uniform', weight=f'{1 / max(1, cell.n_allowed):.2f}')}"
+
+
+def sinks(heads: Sequence[head_naming.Head]) -> str:
+    """How many heads are sinks, by the names of all heads; "" where none is."""
+    n = sum(head.name == head_naming.SINK for head in heads)
+    sentences = templates.sentences("heads", "grid")
+    return sentences("sinks", n=n, heads=len(heads)) if n else ""
 
 
 def summary(

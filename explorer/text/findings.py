@@ -103,6 +103,11 @@ def headline(one: Finding, mark: Mark = marked) -> str:
     return HEADLINES[one.kind](one, tuple(mark(word) for word in one.words), mark)
 
 
+def statement(one: Finding, mark: Mark = marked) -> str:
+    """A finding in one short sentence without the head that it is seen in, which stands below."""
+    return headline(one, mark).removeprefix(f"{where(one)}: ")
+
+
 def _turned_button(one: Finding, said: Words) -> str:
     layer, place, *_ = one.site.split(".")
     return f"Largest change of direction: {said[0]}, L{layer} {SHORT.get(place, place)}"
@@ -223,17 +228,16 @@ def where(one: Finding, start: bool = True) -> str:
 
 
 def named(head: Head) -> str:
-    """A head by what it does on this text, as a headline."""
-    score = f" ({fixed(head.score)})" if isfinite(head.score) else ""
+    """A head by its pattern on this text, as a headline."""
+    name = head.name[0].upper() + head.name[1:]
     if head.name == PRONOUN:
-        score = f" (in {head.n_matches} of {head.n_queries} test sentences)"
-    return f"Layer {head.layer}, head {head.head}: {head.name}{score}"
+        return f"{name} (in {head.n_matches} of {head.n_queries} test sentences)"
+    return f"{name} ({fixed(head.score)})" if isfinite(head.score) else name
 
 
-def row(head: Head, query: str, key: str, weight: float, mark: Mark = marked) -> str:
-    """What one token of a head looks at most, as a headline."""
-    where = f"Layer {head.layer}, head {head.head}"
-    return f"{where}: {mark(query)} attends most to {mark(key)} ({fixed(weight)})"
+def row(query: str, key: str, weight: float, mark: Mark = marked) -> str:
+    """The key that gets most of one token's attention, as a headline."""
+    return f"{mark(query)} attends most to {mark(key)} ({fixed(weight)})"
 
 
 def crowd(one: Finding, mark: Mark = marked) -> str:

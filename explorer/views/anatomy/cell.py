@@ -8,10 +8,11 @@ import streamlit as st
 
 from explorer.analysis import anatomy, head_naming
 from explorer.analysis.attention import strongest_cell
+from explorer.analysis.findings import Finding
 from explorer.components import anatomy as anatomy_components
 from explorer.components.figure_caption import Picture
-from explorer.layout import controls
-from explorer.layout.controls import Subject, pick_head
+from explorer.layout import controls, selection_bar
+from explorer.layout.controls import Subject
 from explorer.state import cache, url_state
 from explorer.text import anatomy as anatomy_text
 from explorer.text.markdown_escape import literal
@@ -55,8 +56,8 @@ class CellView:
 
 
 def choose(on: Subject) -> tuple[head_naming.Head, tuple[int, int]]:
-    """The head and the cell on screen, with the controls of the head: what is chosen, or else what
-    the strongest finding is seen in."""
+    """The head and the cell on screen, with the selection bar: what is chosen, or else what the
+    strongest finding is seen in."""
     attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
     named = controls.named_heads(on.recording, attention)
     layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
@@ -67,15 +68,21 @@ def choose(on: Subject) -> tuple[head_naming.Head, tuple[int, int]]:
         shown = named[first.layer * heads + first.head]
     else:
         shown = max(named, key=head_naming.clarity)
-    with st.container(horizontal=True, gap="medium", key="after-cell"):
-        pick_head((layers, heads), (shown.layer, shown.head))
+    at = cell_of(on, shown, first)
+    words = selection_bar.Words(on.axes.rows, at[0], on.axes.keys, at[1])
+    selection_bar.show(words, (layers, heads), (shown.layer, shown.head))
+    return shown, at
+
+
+def cell_of(on: Subject, shown: head_naming.Head, first: Finding | None) -> tuple[int, int]:
+    """The cell on screen: the one that is chosen, that of the strongest finding, or the largest."""
     row, column = held(on)
     if row is None and column is None and first is not None and first.query >= 0 and first.keys:
-        return shown, (first.query, first.keys[0])
+        return first.query, first.keys[0]
     if cell := asked(row, len(on.axes.keys)):
-        return shown, cell
-    pattern = attention.pattern[shown.layer, shown.head]
-    return shown, strongest_cell(pattern, attention.allowed, row, column)
+        return cell
+    pattern = on.attention.pattern[shown.layer, shown.head]
+    return strongest_cell(pattern, on.attention.allowed, row, column)
 
 
 def held(on: Subject) -> tuple[int | None, int | None]:

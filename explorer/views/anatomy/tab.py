@@ -35,10 +35,9 @@ def explore(source: Run) -> None:
         help="One cell of one head, from its query and key to what the head wrote. Every number "
         "follows from those before it, computed in 64 bits from the model’s recorded vectors.",
     )
+    on = subject(source)
+    head, at = cell.choose(on)
     left, right = st.columns([1, 1.25], gap="large")
-    with left:
-        on = subject(source)
-        head, at = cell.choose(on)
     if not on.attention.opens:
         st.info(NO_CELLS.format(models.markdown_name(source.model)))
         return url_state.write()

@@ -1,49 +1,90 @@
-"""Every head at once, and above it what holds for all pictures of the page: colour scale, and which
-tokens are shown."""
+"""Every head at once, and below it how many of them are sinks."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+
 import streamlit as st
 
-from explorer.analysis import attention, head_naming
-from explorer.analysis.attention import SCALE_LABELS, DisplayOptions, hidden_tokens
+from explorer.analysis import head_naming
+from explorer.analysis.attention import DisplayOptions, hidden_tokens
+from explorer.analysis.terminology import windowed
 from explorer.components import heads
 from explorer.layout import output
-from explorer.layout.controls import pick
-from explorer.state import cache
+from explorer.state import cache, url_state
+from explorer.text import templates
+from explorer.text.attention import WHO, WHO_TERMS, WINDOW, sinks
 from explorer.text.markdown_escape import literal
 from explorer.views.attention.page_state import AttentionState, choices
 
-KEPT_LABELS = {
-    "All": "All",
-    "Quiet": "No shared sinks",
-    "No specials": "No special tokens",
-    "No sinks": "No own sinks",
-}
+LAYOUTS = ("Grid", "List")
+ROWS = ("Word", "All")  # of each head: the selected word's row, or all rows
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """How the heads are laid out: one of LAYOUTS, one of ROWS, and the name of the heads shown, ""
+    for all."""
+
+    layout: str = LAYOUTS[0]
+    rows: str = ROWS[0]
+    pattern: str = ""
 
 
 def show(on: AttentionState) -> None:
-    """The grid of all heads with its controls."""
-    # On a phone behind the grid.
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="after-all"):
-        controls()
-    data, note = drawn(on, choices())
+    """The grid of all heads."""
+    state = st.session_state
+    url_state.one_of("pattern", tuple(patterns(on)))
+    options = GridOptions(state.grid, state.grid_rows, state.pattern)
+    data, note = drawn(on, choices(), options)
     heads.show(data, "heads", on_choice=take_head)
-    if note:
-        output.caption(literal(note), "sink")
+    sentences = templates.sentences("heads", "grid")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sinks"):
+        if note:
+            output.caption(literal(note), "sink", width="content")
+            st.button(
+                sentences("unhide"), key="keep sinks", type="tertiary", on_click=keep, args=("All",)
+            )
+        elif about := sinks(on.heads):
+            output.caption(about, "sink", width="content")
+            st.button(
+                sentences("hide"), key="keep sinks", type="tertiary", on_click=keep, args=("Quiet",)
+            )
+
+    attention = on.attention
+    if len(on.recording.attention) > 1 or not attention.allowed.all():
+        who = WHO[attention.name] + WINDOW * windowed(attention.allowed)
+        output.caption(who, *WHO_TERMS[attention.name])
 
 
-def drawn(on: AttentionState, chosen: DisplayOptions) -> tuple[bytes, str]:
+def keep(kept: str) -> None:
+    """Which tokens are shown."""
+    st.session_state.att_keep = kept
+
+
+def patterns(on: AttentionState) -> dict[str, str]:
+    """The names that heads have on this text with their numbers, "" for all heads."""
+    counts = Counter(head.name for head in on.heads)
+    names = (name for name in head_naming.meanings(on.recording, on.attention) if counts[name])
+    return {"": f"All {len(on.heads)}"} | {name: f"{name} ({counts[name]})" for name in names}
+
+
+def drawn(
+    on: AttentionState, chosen: DisplayOptions, options: GridOptions = GridOptions()
+) -> tuple[bytes, str]:
     """What `made` gives, kept beside the recording."""
-    what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept)
+    what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept, options)
     name = cache.picture_name(on.recording, *what)
     # Kept without the arrays it is made of, which may be a whole recording's.
     return cache.cached_for(
-        on.recording, what, lambda: made(on, chosen, name), weigh=lambda both: len(both[0])
+        on.recording, what, lambda: made(on, chosen, options, name), weigh=lambda both: len(both[0])
     )
 
 
-def made(on: AttentionState, chosen: DisplayOptions, name: str) -> tuple[bytes, str]:
+def made(
+    on: AttentionState, chosen: DisplayOptions, options: GridOptions, name: str
+) -> tuple[bytes, str]:
     """What the browser draws the grid from, and a line on what is left out."""
     left = hidden_tokens(on.recording, on.attention, chosen)
     data = heads.payload(
@@ -59,59 +100,17 @@ def made(on: AttentionState, chosen: DisplayOptions, name: str) -> tuple[bytes, 
             name,
             on.axes.said is not None,
             left.keys,
+            options.layout == "List",
+            options.rows == "Word",
+            options.pattern,
         )
     )
     return data, left.note
 
 
-def controls() -> None:
-    """What holds for grid, matrix, lines and sentence alike."""
-    pick(
-        "Which tokens",
-        KEPT_LABELS,
-        key="att_keep",
-        bare=True,
-        help="What grid, matrix, lines and sentence leave out; how much of the attention goes "
-        "there is stated. **Shared sinks**: tokens on which a quarter of the heads rest, and all "
-        "special tokens. **Special tokens**: those that the model adds and nobody typed. **Own "
-        "sinks**: tokens on which the head of the large picture rests, in that picture alone.",
-    )
-    with st.popover(
-        "",
-        icon=":material/palette:",
-        help="Colour scale and tone",
-        key="colours",
-        on_change="rerun",
-    ) as box:
-        if box.open:
-            colours()
-
-
-def colours() -> None:
-    """How weights become colours."""
-    pick(
-        "Colour scale",
-        SCALE_LABELS,
-        key="scale",
-        help=(
-            "What the top of the colour scale is: each head’s largest weight, each row’s, "
-            "or 1 for all heads alike."
-        ),
-    )
-    pick(
-        "Tone",
-        attention.TONES,
-        key="tone",
-        help=(
-            "Log shows three powers of ten below the top of the scale, so that faint "
-            "attention is seen."
-        ),
-    )
-
-
 def take_head() -> None:
-    """The head chosen in the grid. A word that the app holds stays held: the grid showed each head
-    at that word."""
+    """The head chosen in the grid. The word on screen stays selected: the grid showed each head at
+    that word."""
     state = st.session_state
     state.layer, _, state.head = (state.heads.get("head") or "").partition(".")
     if not state.token and not state.source:

@@ -1,16 +1,13 @@
-"""One head: its name and what speaks for it, its picture, and its numbers as a table and as
-files."""
+"""One head: its picture, what can be done with it, how it was classified, and its files."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import attention, head_naming
-from explorer.analysis.attention import HeadView, heat, mask_rule, notes, row_rule
+from explorer.analysis.attention import SCALE_LABELS, HeadView, mask_rule, notes, row_rule
 from explorer.analysis.findings import ALIGNED, LINK, NEAR_LINK, Finding, Link
 from explorer.components import head
 from explorer.components.figure_caption import Picture
@@ -19,73 +16,139 @@ from explorer.layout.controls import pick
 from explorer.layout.output import offer_csv, offer_recording
 from explorer.state import cache, models
 from explorer.state.cache import Run
-from explorer.text import glossary, python_snippets
 from explorer.text import head_naming as head_naming_text
-from explorer.text.attention import opened, summary
+from explorer.text import python_snippets, templates
+from explorer.text.attention import summary
 from explorer.text.markdown_escape import literal
-from explorer.views.attention import findings
+from explorer.views.attention import findings, grid
 from explorer.views.attention.page_state import AttentionState, choices, keep_head, screen
-from explorer.views.predictions.page_state import way_to
+from models.edits import HeadEdit, ZeroHead, from_line, to_line
 
-VIEWS = ("Lines", "Matrix", "Both", "Table", "Plotly")
+VIEWS = ("Lines", "Matrix", "Both", "Table")
+KEPT_LABELS = {
+    "All": "All",
+    "Quiet": "No shared sinks",
+    "No specials": "No special tokens",
+    "No sinks": "No own sinks",
+}
 
 
 def show(on: AttentionState, view: HeadView) -> None:
-    """The panel of one head."""
-    as_ = title(on, view)
-    picture(on, view, as_)
-    if as_ == "Table":
+    """The sentence tinted and the picture of one head."""
+    picture(on, view, st.session_state.view)
+    if st.session_state.view == "Table":
         table(on, view)
-    if as_ == "Plotly":
-        in_plotly(view)
-    units()
-    told(on, view, as_)
-    way("weight", f"Show how this weight is computed: {opened(view.opened)}", "zoom_in")
-    if on.attention.query == on.attention.key:
-        way("sentences", "Test this head on other sentences", "stacks")
-    in_words(on, view)
+    rules(on, view)
     files(on, view)
-    with st.expander("Why this name?", key="why this name", on_change="rerun") as why:
-        if why.open:
-            st.markdown(head_naming.meanings(on.recording, on.attention)[view.head.name])
-            if table_of := head_naming_text.table(view.head):
-                st.markdown(table_of)
-            st.caption(head_naming_text.rule(across=on.axes.said is not None))
 
 
-def way(tab: str, label: str, icon: str) -> None:
-    """The way to a tab that shows the same head and word."""
-    pressed = st.button(label, key=f"to {tab}", icon=f":material/{icon}:", type="tertiary")
-    if pressed:
-        navigation.go(tab, {})
+def rules(on: AttentionState, view: HeadView) -> None:
+    """What the picture leaves out, and what its rows are named after."""
+    if lines := notes(view.shown, view.choices):
+        measured = " The head’s name is measured on all tokens."
+        st.caption(" ".join(map(literal, lines)) + measured)
+    if on.axes.said is not None:
+        st.caption(row_rule(on.source.target))
+    elif st.session_state.view == "Table" and not on.attention.allowed.all():
+        st.caption(f"{mask_rule(on.attention.allowed)} Their weight is 0.")
 
 
-def in_words(on: AttentionState, view: HeadView) -> None:
-    """The way to what the head's weights say, in words."""
-    if not models.shows_writes(on.recording):
-        return
-    at: dict[str, object] = {"layer": view.head.layer, "head": view.head.head}
-    if on.attention is not on.recording.attention[0]:
-        at["attention"] = on.attention.name
-    way_to("circuits", "QK and OV circuits of this head", on.recording, **at)
+def actions(on: AttentionState, view: HeadView) -> None:
+    """The ways on from this head: how its weight is made, the model without it, another
+    sentence, the next finding."""
+    with st.container(horizontal=True, gap="medium", key="head-actions"):
+        steps(on, view)
 
 
-def title(on: AttentionState, view: HeadView) -> str:
-    """The head's name with what is measured of it, and the choice of its picture, which is
-    returned."""
-    head = view.head
-    with st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
-    ):
-        st.header(
-            f"Layer {head.layer}, head {head.head}",
-            anchor=False,
-            help=glossary.meaning("layer", "head", "weight"),
-        )
-        as_ = pick("View", VIEWS, key="view", bare=True)
+def steps(on: AttentionState, view: HeadView) -> None:
+    """The buttons of `actions`."""
+    sentences = templates.sentences("heads", "head")
+    weight = f"{view.opened.weight:.2f}"
+    if st.button(sentences("computed", weight=weight), key="to weight", type="tertiary"):
+        navigation.go("weight", {})
+    fits = ZeroHead in models.capabilities(on.source.model).edits
+    if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):
+        ablate(ZeroHead(view.head.layer, view.head.head, on.attention.name))
+        navigation.go("edit", {})
+    if st.button(sentences("compare"), key="to compare", type="tertiary"):
+        st.session_state.other_what = "Sentence"
+        navigation.go("compare", {})
+    findings.offer_next(on, view)
+
+
+def ablate(edit: HeadEdit) -> None:
+    """Put an edit of a head among the edits."""
+    try:
+        edits = from_line(str(st.session_state.edits))
+    except ValueError:  # Experiment says which of them cannot be read
+        edits = ()
+    if edit not in edits:
+        st.session_state.edits = to_line((*edits, edit))
+
+
+def details(on: AttentionState, view: HeadView) -> None:
+    """What is measured of the head, and how it was classified."""
     meanings = head_naming.meanings(on.recording, on.attention)
-    output.markdown(summary(head, meanings, *tied(on, view)))
-    return as_
+    output.markdown(summary(view.head, meanings, *tied(on, view)))
+    output.caption(head_naming_text.figures(view.head))
+    if table_of := head_naming_text.table(view.head):
+        st.markdown(table_of)
+    st.caption(head_naming_text.rule(across=on.axes.said is not None))
+
+
+def options(on: AttentionState) -> None:
+    """What the View menu holds: the picture, the heads, the tokens and the colours."""
+    state = st.session_state
+    pick("Picture of the head", VIEWS, key="view")
+    state["incoming shown"] = state.incoming == "1"
+    st.toggle("Also show what attends to the word", key="incoming shown", on_change=take_incoming)
+    patterns = grid.patterns(on)
+    st.selectbox(
+        "Heads",
+        list(patterns),
+        format_func=lambda name: patterns.get(name, name),
+        key="pattern",
+        persist_state="session",
+    )
+    pick("Heads as", grid.LAYOUTS, key="grid")
+    pick("In each head", {"Word": "Selected word", "All": "All rows"}, key="grid_rows")
+    pick(
+        "Which tokens",
+        KEPT_LABELS,
+        key="att_keep",
+        help="What grid, matrix, lines and sentence leave out; how much of the attention goes "
+        "there is stated. **Shared sinks**: tokens on which a quarter of the heads rest, and all "
+        "special tokens. **Special tokens**: those that the model adds and nobody typed. **Own "
+        "sinks**: tokens on which the head of the large picture rests, in that picture alone.",
+    )
+    if state.att_keep != "All":
+        state["att renormalise"] = state.att_sum == "Renormalised"
+        st.toggle(
+            "Renormalise",
+            key="att renormalise",
+            help="Rows are divided by what they give the shown tokens and sum to 1 again.",
+            on_change=take_sum,
+        )
+    pick("Rows and columns", attention.UNITS, key="att_unit")
+    pick(
+        "Colour scale",
+        SCALE_LABELS,
+        key="scale",
+        help="What the top of the colour scale is: 1 for all heads alike, each head’s largest "
+        "weight, or each row’s.",
+    )
+    pick(
+        "Tone",
+        attention.TONES,
+        key="tone",
+        help="Log shows three powers of ten below the top of the scale, so that faint attention is "
+        "seen.",
+    )
+
+
+def take_incoming() -> None:
+    """Whether lines to the selected word are drawn too."""
+    st.session_state.incoming = "1" if st.session_state["incoming shown"] else ""
 
 
 def tied(
@@ -130,7 +193,9 @@ def drawn(on: AttentionState, view: HeadView, as_: str) -> bytes:
         ),
         at,
         head.PinnedCell(view.pin, view.column, view.cell, view.evidence),
-        head.HeadAppearance(as_.lower(), chosen.scale.lower(), chosen.log),
+        head.HeadAppearance(
+            as_.lower(), chosen.scale.lower(), chosen.log, st.session_state.get("incoming") == "1"
+        ),
         Picture(
             view.title,
             view.caption,
@@ -153,72 +218,6 @@ def table(on: AttentionState, view: HeadView) -> None:
         column_config=four,
         alt=f"{view.title}, rows {rows} tokens, columns {keys} tokens",
     )
-
-
-def in_plotly(view: HeadView) -> None:
-    """The same matrix in Plotly, imported only when it is wanted."""
-    from explorer.figures.attention import ColourScale, heatmap
-
-    drawn = heat(view)
-    about = (view.title, *view.caption)
-    figure = heatmap(
-        drawn.values,
-        drawn.weights,
-        drawn.rows,
-        drawn.columns,
-        about,
-        ColourScale(drawn.low, drawn.high, drawn.name),
-        drawn.sides,
-    )
-    rows, keys = view.shown.axes.sides
-    st.plotly_chart(
-        figure,
-        key="plotly",
-        config={
-            "displaylogo": False,
-            "toImageButtonOptions": {"format": "svg", "filename": view.file},
-        },
-        alt=f"{view.title}, {keys} tokens along x, {rows} tokens down y",
-    )
-
-
-def units() -> None:
-    """What rows and columns are: tokens or words; and whether rows sum to 1 again where some are
-    left out."""
-    state = st.session_state
-    left_out = state.att_keep != "All"
-    if not left_out:
-        state.att_sum = attention.ROW_SUMS[0]
-    with beside() if left_out else nullcontext():
-        pick("Rows and columns", attention.UNITS, key="att_unit", bare=True)
-        if left_out:
-            state["att renormalise"] = state.att_sum == "Renormalised"
-            st.toggle(
-                "Renormalise",
-                key="att renormalise",
-                help=(
-                    "Rows are divided by what they give the shown tokens, so that they sum to 1 "
-                    "again."
-                ),
-                on_change=take_sum,
-            )
-
-
-def beside() -> DeltaGenerator:
-    """Room for a choice and what belongs to it."""
-    return st.container(horizontal=True, gap="small", vertical_alignment="center")
-
-
-def told(on: AttentionState, view: HeadView, as_: str) -> None:
-    """What is measured of the head, and what the picture shows and by which rules."""
-    output.caption(head_naming_text.figures(view.head))
-    if lines := notes(view.shown, view.choices):
-        measured = " The name and the figures above are measured on all tokens."
-        st.caption(" ".join(map(literal, lines)) + measured)
-    if on.axes.said is not None:
-        st.caption(row_rule(on.source.target))
-    elif as_ == "Table" and not on.attention.allowed.all():
-        st.caption(f"{mask_rule(on.attention.allowed)} Their weight is 0.")
 
 
 def files(on: AttentionState, view: HeadView) -> None:

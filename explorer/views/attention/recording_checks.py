@@ -29,18 +29,18 @@ def scoring(recording: Recording, attention: Attention, layer: int) -> str:
     return f"q · k{consistency.scale_text(attention, layer)}{' plus a bias' if biased else ''}"
 
 
-def is_it_right(recording: Recording) -> None:
-    """The laws of the recording, checked when the reader asks."""
-    state = st.session_state
+def verify(on: AttentionState, view: HeadView) -> None:
+    """How the weight is computed, and the laws of the recording, checked when the reader asks."""
+    state, recording = st.session_state, on.recording
     with st.expander(
-        "Is it right?",
-        icon=":material/fact_check:",
+        "Verify the calculation",
         key="att right",
         expanded=state.att_right == "Open",
         on_change="rerun",
     ) as panel:
         state.att_right = "Open" if panel.open else ""
         if panel.open:
+            formula(on, view)
             checks = cache.cached_for(
                 recording, "right", lambda: consistency.checks(recording, *parameters(recording))
             )

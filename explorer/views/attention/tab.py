@@ -7,16 +7,16 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import attention
-from explorer.analysis.attention import HeadSelection
-from explorer.analysis.terminology import windowed
-from explorer.layout import controls, current_recording, output
+from explorer.analysis.attention import HeadSelection, HeadView
+from explorer.layout import controls, current_recording, selection_bar
 from explorer.layout.controls import attention_names
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run
 from explorer.state.scheduling import script_queue
-from explorer.text.attention import LABELS, WHO, WHO_TERMS, WINDOW
+from explorer.text.attention import LABELS
 from explorer.views.attention import findings, grid, head, recording_checks
 from explorer.views.attention.page_state import (
+    AttentionState,
     choices,
     chosen_head,
     held_tokens,
@@ -32,12 +32,17 @@ CHOICES = (
     ("att_keep", attention.TOKEN_FILTERS),
     ("att_sum", attention.ROW_SUMS),
     ("att_right", ("", "Open")),
+    ("grid", grid.LAYOUTS),
+    ("grid_rows", grid.ROWS),
+    ("incoming", ("", "1")),
 )
 
 
 def heads() -> None:
     """The tab Heads: choices that do not exist are forgotten, the text is recorded, and the rest is
     drawn from its names."""
+    if st.session_state.view == "Plotly":  # a view of earlier versions
+        st.session_state.view = "Matrix"
     for name, options in CHOICES:
         url_state.one_of(name, options)
     shown = current_recording.read_current()
@@ -54,10 +59,13 @@ def explore(source: Run) -> None:
     It takes names and not the recording, which Streamlit would keep for every visitor for as long
     as the visit lasts.
     """
+    if st.session_state.att_keep == "All":
+        st.session_state.att_sum = attention.ROW_SUMS[0]
     top = st.container(key="findings", gap="xsmall")
     which(source)
+    bar = st.container(key="after-selection")
     on = screen(source, st.session_state.attention)
-    left, right = st.columns([1, 1.9 if st.session_state.view == "Both" else 1.08], gap="large")
+    left, right = st.columns([1, 1.9 if st.session_state.view == "Both" else 1.18], gap="large")
     # On its way to the browser before the findings are made, but behind those that are there.
     begun = not controls.has_findings(on.recording)
     if begun:
@@ -70,20 +78,38 @@ def explore(source: Run) -> None:
     view = on.view(chosen_head(on, first), asked, choices())
     with top:
         findings.show(on, view)
+    with bar:
+        selection(on, view)
     if not begun:
         with left:
             grid.show(on)
     with right:
         head.show(on, view)
-    with left:
-        recording_checks.formula(on, view)
-        recording_checks.is_it_right(on.recording)
+    head.actions(on, view)
+    with st.expander("How this head was classified", key="why this name", on_change="rerun") as why:
+        if why.open:
+            head.details(on, view)
+    recording_checks.verify(on, view)
     url_state.write()
 
 
+def selection(on: AttentionState, view: HeadView) -> None:
+    """The selection bar: the word, the word it attends to, the head, and the View menu."""
+    row = view.held[0]
+    words = selection_bar.Words(
+        on.axes.rows,
+        selection_bar.EVERY_WORD if row is None else row,
+        on.axes.keys,
+        view.opened.key,
+        every="every word",
+    )
+    layers, heads = on.attention.pattern.shape[:2]
+    at = view.head.layer, view.head.head
+    selection_bar.show(words, (layers, heads), at, partial(head.options, on))
+
+
 def which(source: Run) -> None:
-    """The control that chooses an attention where there are several, and a line on who looks at
-    whom."""
+    """The control that chooses an attention where there are several."""
     recording = source.recording()
     names = attention_names(recording)
     if len(names) > 1:
@@ -98,12 +124,6 @@ def which(source: Run) -> None:
             label_visibility="collapsed",
             on_change=partial(take_attention, source),
         )
-    attention = recording.attention[names.index(st.session_state.attention)]
-    if len(names) > 1 or not attention.allowed.all():
-        said = WHO[attention.name]
-        if windowed(attention.allowed):
-            said += WINDOW
-        output.caption(said, *WHO_TERMS[attention.name])
 
 
 def labelled(first: str, name: str) -> str:

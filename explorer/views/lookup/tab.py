@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.layout import current_recording, output
 from explorer.layout.controls import pick, subject
-from explorer.layout.head_selection import choose
+from explorer.layout.selection_bar import choose
 from explorer.panels import circuits, soft_lookup
 from explorer.state import event_log, models, url_state
 from explorer.state.cache import Run

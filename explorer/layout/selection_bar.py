@@ -1,0 +1,152 @@
+"""The selection bar: the word, the other word, the layer and the head that a tab shows, of the same
+form on every tab. What is chosen stands in the address and goes along to the other tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import soft_lookup
+from explorer.analysis.attention import numbered
+from explorer.layout import controls
+from explorer.layout.controls import Subject
+from explorer.state import url_state
+
+EVERY_WORD = -1  # as a query: no word is selected
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words to choose from: of rows (queries) and of columns (keys, none where a tab has no use
+    for them), and the places of those that are selected."""
+
+    rows: Sequence[str]
+    query: int
+    keys: Sequence[str] = ()
+    key: int = 0
+    every: str = ""  # what no selected word is called, "" where one must be
+
+
+def show(
+    words: Words,
+    size: tuple[int, int],
+    at: tuple[int, int],
+    view: Callable[[], None] | None = None,
+) -> None:
+    """Draw the bar. size: (layers, heads); at: (layer, head) on screen; view: draws what the View
+    menu holds."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="selection-bar"
+    ):
+        _words(words)
+        _head(size, at)
+        if view is not None:
+            with st.popover("View", key="view menu", on_change="rerun") as menu:
+                if menu.open:
+                    view()
+
+
+def word(tokens: Sequence[str], default: int) -> int:
+    """The bar of a tab that shows one word: the token of the address, `default` where it names
+    none."""
+    token = url_state.whole_number("token", len(tokens))
+    query = default if token is None else token
+    with st.container(horizontal=True, vertical_alignment="center", key="selection-bar"):
+        _words(Words(tokens, query))
+    return query
+
+
+def _words(words: Words) -> None:
+    state = st.session_state
+    state["selected query"] = words.query
+    rows, places = numbered(words.rows), list(range(len(words.rows)))
+    _label("Word")
+    st.selectbox(
+        "Word that attends (query)",
+        [EVERY_WORD, *places] if words.every else places,
+        format_func=lambda at: words.every if at == EVERY_WORD else rows[at],
+        key="selected query",
+        on_change=_take_query,
+        label_visibility="collapsed",
+        width=160,
+    )
+    if not words.keys or words.query == EVERY_WORD:
+        return
+    state["selected key"] = words.key
+    _label("→")
+    st.selectbox(
+        "Word attended to (key)",
+        range(len(words.keys)),
+        format_func=numbered(words.keys).__getitem__,
+        key="selected key",
+        on_change=_take_key,
+        label_visibility="collapsed",
+        width=160,
+    )
+
+
+def _head(size: tuple[int, int], at: tuple[int, int]) -> None:
+    state = st.session_state
+    for name, n, selected in zip(("Layer", "Head"), size, at):
+        state[f"{name.lower()} shown"] = int(selected)
+        _label(name)
+        st.selectbox(
+            name,
+            range(n),
+            key=f"{name.lower()} shown",
+            on_change=_take_head,
+            label_visibility="collapsed",
+            width=84,
+        )
+
+
+def _label(text: str) -> None:
+    st.markdown(text, width="content")
+
+
+def _take_query() -> None:
+    state = st.session_state
+    query = state["selected query"]
+    state.token = "" if query == EVERY_WORD else str(query)
+    state.att_word = "none" if query == EVERY_WORD else ""
+    state.source = state.anatomy_cell = ""
+
+
+def _take_key() -> None:
+    state = st.session_state
+    state.token, state.source = str(state["selected query"]), ""
+    state.anatomy_cell = f"{state.token}.{state['selected key']}"
+
+
+def _take_head() -> None:
+    """Another head, at the same word."""
+    state = st.session_state
+    controls.take_head(state["layer shown"], state["head shown"])
+    if not (state.token or state.source) and state["selected query"] != EVERY_WORD:
+        state.token = str(state["selected query"])
+
+
+def choose(on: Subject, divided: bool = False) -> tuple[int, int, int]:
+    """(layer, head, query) of the address, with the bar. Where it names none: those of the
+    strongest finding, or where `divided`, of the row whose second key matters most."""
+    *size, rows = on.attention.pattern.shape[:3]
+    layer, head = url_state.whole_number("layer", size[0]), url_state.whole_number("head", size[1])
+    query = url_state.whole_number("token", rows)
+    if layer is None or head is None:
+        layer = head = None
+    if layer is None and query is None and not divided:
+        first = controls.opening_finding(on.recording, on.attention)
+        if first is not None and first.query >= 0:
+            layer, head, query = *first.at, first.query
+    if layer is None or head is None or query is None:
+        axes, named = on.axes, (layer, head, query)
+        layer, head, query = on.kept(
+            ("divided", *named),
+            lambda: soft_lookup.most_divided_row(
+                on.attention, axes.rows, axes.keys, axes.special, *named
+            ),
+        )
+    show(Words(on.axes.rows, query), (size[0], size[1]), (layer, head))
+    return layer, head, query

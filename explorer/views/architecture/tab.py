@@ -1,0 +1,34 @@
+"""The architecture diagram of the model on screen."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from explorer.analysis import residual
+from explorer.layout import controls, current_recording, output, selection_bar
+from explorer.panels import architecture
+from explorer.state import event_log, url_state
+from explorer.state.cache import Run
+
+LAYERS = ("Folded", "All")
+
+
+def diagram() -> None:
+    """The tab Diagram: the text is recorded, and the rest is drawn from its names."""
+    url_state.one_of("diagram_layers", LAYERS)
+    explore(current_recording.read_current())
+
+
+@event_log.fragment
+def explore(source: Run) -> None:
+    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
+    keep for every visitor."""
+    recording = source.recording()
+    stream = recording.streams[0]
+    opening = controls.opening_word(recording, recording.attention[0])
+    default = residual.most_turned_token(stream) if opening is None else opening
+    token = selection_bar.word(stream.tokens, default)
+    every_layer = url_state.one_of("diagram_layers", LAYERS) == "All"
+    make = partial(architecture.diagram, source, token, every_layer)
+    output.show_panel(make, "architecture")
+    url_state.write()
