@@ -21,9 +21,6 @@ from models.results import Neurons as Neurons
 
 MOST_BARS = 12
 MAX_CHEAP_PRODUCTS = 4e9  # about a tenth of a second on two cores
-FIRING_THRESHOLD = (
-    0.5  # of a neuron's largest activation: from there on a token counts as one it fires at
-)
 
 
 def ffns(attribution: Attribution) -> dict[int, Part]:
@@ -70,13 +67,6 @@ def hidden_neurons(neurons: Neurons) -> tuple[int, float]:
     """How many neurons are not shown, and what they add together."""
     remaining = np.delete(neurons.adds, neurons.strongest[:MOST_BARS])
     return len(remaining), float(remaining.sum())
-
-
-def firing_tokens(neurons: Neurons, rank: int) -> np.ndarray:
-    """At which tokens one of the strongest neurons fires, (token) bool: where its activation is at
-    least FIRING_THRESHOLD of its largest, by size."""
-    magnitude = np.abs(neurons.fires[rank])
-    return (magnitude >= FIRING_THRESHOLD * magnitude.max()) & (magnitude > 0)
 
 
 def neuron_table(neurons: Neurons) -> Columns:

@@ -182,7 +182,10 @@ function tell(view, cells, [row, column]) {
     : `${named(0, rows[row])} → ${named(1, columns[column])}: ${number}`;
   const box = cells.getBoundingClientRect();
   const root = view.root.getBoundingClientRect();
-  view.tip.style.left = `${box.left - root.left + ((column + 1) / columns.length) * box.width + 8}px`;
+  const [left, wide] = [box.left - root.left + (column / columns.length) * box.width, box.width / columns.length]; // prettier-ignore
+  const right = left + wide + 8;
+  const has = right + view.tip.offsetWidth <= root.width; // room to the right of the cell
+  view.tip.style.left = `${has ? right : Math.max(0, left - view.tip.offsetWidth - 8)}px`;
   view.tip.style.top = `${box.top - root.top + (row / rows.length) * box.height - 8}px`;
 }
 

@@ -146,6 +146,15 @@ export function around(n, keep, most) {
   return near.slice(0, most).sort((a, b) => a - b);
 }
 
+/** So many of n places, evenly spread, with those that are to be kept and the last one. @param {number} n @param {number[]} keep @param {number} most */
+export function spread(n, keep, most) {
+  if (n <= most) return [...Array(n).keys()];
+  const kept = new Set([...keep, n - 1]);
+  const free = Math.max(1, most - kept.size);
+  for (let at = 0; at < free; at++) kept.add(Math.round((at * (n - 1)) / free));
+  return [...kept].sort((a, b) => a - b).slice(-most);
+}
+
 /** A figure with at most so many rows. @param {any} one @param {number} most @returns {any} */
 const cut = (one, most) => CUTS[one.kind]?.(one, most) ?? one;
 
@@ -161,7 +170,8 @@ const picked = (values, n, rows, columns) =>
 const CUTS = {
   matrix(figure, most) {
     const { rows, columns, values, marks, words, bold, keys, column_keys, selected = -1 } = figure;
-    const down = around(rows.length, [selected, ...marks.map(([at]) => at)], most);
+    const pick = words?.length ? spread : around;
+    const down = pick(rows.length, [selected, ...marks.map(([at]) => at)].filter((at) => at >= 0), most); // prettier-ignore
     const right = around(columns.length, marks.map(([, at]) => at), Math.max(most, 6)); // prettier-ignore
     return {
       ...figure,

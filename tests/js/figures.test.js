@@ -5,7 +5,7 @@ import { test } from "node:test";
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
 const { Pen } = await of("draw");
 const { figure } = await of("figures");
-const { around, widths } = await of("panel_layout");
+const { around, spread, widths } = await of("panel_layout");
 const { lookOf } = await of("theme");
 
 const look = lookOf({
@@ -120,6 +120,8 @@ test("bars are as long as their values, and those below zero go to the left", ()
 test("what a slide keeps is around what it speaks of, and figures share the width", () => {
   assert.deepEqual(around(10, [7], 3), [6, 7, 8]);
   assert.deepEqual(around(3, [0], 5), [0, 1, 2]);
+  assert.deepEqual(spread(61, [30], 6), [0, 15, 30, 45, 60]);
+  assert.deepEqual(spread(3, [0], 5), [0, 1, 2]);
   assert.deepEqual(widths(300, [{ kind: "bars" }, { kind: "bars" }], 14), [300, 300]);
   const [main, beside] = widths(1000, [{ kind: "graph" }, { kind: "bars" }], 14);
   assert.ok(main > beside && main + beside < 1000);
