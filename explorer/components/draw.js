@@ -49,6 +49,9 @@ export function widthOf(text, bold, font) {
   return width;
 }
 
+/** A space without width between the texts of one button, which are read one after the other. */
+const APART = tag("tspan", { "font-size": 0 }, " ");
+
 /** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type. */
 export class Pen {
   /** @param {Look} look @param {number} letter @param {boolean} screen @param {number} [least] */
@@ -68,7 +71,9 @@ export class Pen {
   apart(draw) {
     const outer = this.parts;
     this.parts = [];
+    this.apart = APART;
     draw();
+    this.apart = "";
     const made = this.parts.join("");
     this.parts = outer;
     return made;
@@ -135,7 +140,7 @@ export class Pen {
         "xml:space": "preserve",
         ...(halo ? { ...ring, "stroke-linejoin": "round" } : {}),
       },
-      escaped(shown) + hint,
+      escaped(shown) + this.apart + hint,
     );
   }
 
