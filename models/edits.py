@@ -66,7 +66,7 @@ class ZeroHead(HeadEdit):
     """The head's output z is 0 before W_O: the head writes nothing (W_O's bias stays)."""
 
     def __str__(self) -> str:
-        return f"{_head_phrase(self)} writes nothing"
+        return f"{_head_phrase(self)} zero-ablated"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class MeanHead(HeadEdit):
     says of the place is gone."""
 
     def __str__(self) -> str:
-        return f"{_head_phrase(self)} writes its mean over the tokens"
+        return f"{_head_phrase(self)} mean-ablated"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class UniformHead(HeadEdit):
     """The head's pattern is even: every row gives the same weight to every key it may attend to."""
 
     def __str__(self) -> str:
-        return f"{_head_phrase(self)} looks everywhere alike"
+        return f"{_head_phrase(self)} with uniform attention"
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Window(Edit):
     size: int
 
     def __str__(self) -> str:
-        return f"a window: tokens fewer than {self.size} places away"
+        return f"a sliding window of {self.size} token{'s' * (self.size != 1)}"
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class SharedKeys(Edit):
     groups: int
 
     def __str__(self) -> str:
-        return f"keys and values shared in {self.groups} group{'s' * (self.groups != 1)} of heads"
+        return f"shared keys and values, {self.groups} group{'s' * (self.groups != 1)} of heads"
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class SideBySide(Edit):
     layer: int | None = None
 
     def __str__(self) -> str:
-        return f"attention and feed-forward side by side {_layer_phrase(self.layer)}"
+        return f"parallel attention and feed-forward {_layer_phrase(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ class PatchHead(Edit):
     attention: str = "self"
 
     def __str__(self) -> str:
-        return f"{_head_phrase(self)} as in “{' '.join(self.text.split())}”"
+        return f"{_head_phrase(self)} patched from “{' '.join(self.text.split())}”"
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ class PatchSite(Edit):
         if sublayer not in SUBLAYERS:
             site = OUTSIDE_LAYERS.get(self.site, self.site)
         site += "" if self.token is None else f" at token {self.token}"
-        return f"{site} as in “{' '.join(self.text.split())}”"
+        return f"{site} patched from “{' '.join(self.text.split())}”"
 
 
 @dataclass(frozen=True)

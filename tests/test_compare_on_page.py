@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tolerances import STORED, SUMMED
 
 from explorer.analysis import comparison
+from explorer.analysis.formatting import tenths
 from explorer.components import codec
 from models import registry
 from models.edits import HideToken, WithoutPositions
@@ -128,7 +129,9 @@ def test_the_sentence_on_top_and_a_link_s_pair_are_what_was_measured() -> None:
     paired = comparison.same_place_distances(found)
     most = comparison.most_changed(paired)[0]
     assert any(f"{comparison.name(most)} differs most" in told.value for told in app.subheader)
-    assert any(f"are {paired[most]:.2f} apart" in told.value for told in app.caption)
+    assert any(
+        f"of {comparison.name(most)} is {paired[most]:.2f}" in told.value for told in app.caption
+    )
     pair, _ = sent(app, "compare", "pair")
     assert pair["a"] == pair["b"] == [1, 3] and f"{paired[1, 3]:.2f}" in pair["title"]
     header, blocks = sent(app, "matrix", "panels")
@@ -200,13 +203,13 @@ def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> N
         clean(app).session_state["other_edits"] == "ZeroHead:0:1:cross"
         and app.session_state["other_to"] == "cross"
     )
-    app.segmented_control(key="done to it").set_value("even").run()
+    app.segmented_control(key="done to it").set_value("uniform").run()
     assert clean(app).session_state["other_edits"] == "UniformHead:0:1:cross"
     assert any("L0 H1 differs most" in each.value for each in app.subheader)
     app.pills(key="comparison").set_value("No FFN").run()
     assert clean(app).selectbox(key="head of B").value is None
     app.selectbox(key="head of B").set_value((2, 0, "decoder self")).run()
-    assert any("still looks where it looked" in each.value for each in clean(app).caption), (
+    assert any("does not change its own attention" in each.value for each in clean(app).caption), (
         "of the last layer: nothing above it"
     )
     app.selectbox(key="head of B").set_value(None).run()
@@ -220,7 +223,7 @@ def test_every_example_opens(model: str) -> None:
     for name in app.pills(key="comparison").options:
         clean(app.pills(key="comparison").set_value(name).run())
         assert (
-            any("differ" in told.value or "farthest" in told.value for told in app.subheader)
+            any("differ" in told.value or "no similar head" in told.value for told in app.subheader)
             or app.info
         ), name
 
@@ -249,11 +252,11 @@ def test_both_models_answer_one_prompt_and_one_without_words_says_so() -> None:
         best = np.argsort(-p)[:10]
         np.testing.assert_allclose([row["value"] for row in header["rows"]], p[best], rtol=SUMMED)
         assert header["rows"][0]["label"] == handle.labels([int(best[0])])[0]
-        assert f"{p[best[0]]:.3f}" in said
-    assert "hidden “mat”" in said and "after “the”" in said
+        assert tenths(p[best[0]]) in said
+    assert "masked “mat”" in said and "after “the”" in said
     if "minilm" in registry.names():
         app = clean(opened(text=text, other_what="Model", other_model="minilm"))
-        says = "minilm has no readout over the vocabulary, so it predicts no words"
+        says = "minilm has no readout over the vocabulary, so it makes no prediction"
         assert says in " ".join(each.value.lower() for each in app.markdown)
 
 

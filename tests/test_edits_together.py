@@ -248,7 +248,7 @@ def test_a_block_of_heads_is_one_word_of_an_address_and_one_of_a_caption() -> No
         edits.to_line(every) == "UniformHead:0-3:0-7:self"
         and edits.from_line(edits.to_line(every)) == every
     )
-    assert edits.describe(every) == "each of heads 0 to 7 of layers 0 to 3 looks everywhere alike"
+    assert edits.describe(every) == "each of heads 0 to 7 of layers 0 to 3 with uniform attention"
     mixed = (WithoutScale(), *every[3:13], ZeroHead(0, 1), ZeroHead(0, 2, "cross"), every[31])
     assert edits.from_line(edits.to_line(mixed)) == mixed and len(
         edits.to_line(mixed).split(",")

@@ -103,7 +103,7 @@ SIDES = {
         {"other_edits": "ZeroHead:0:1:self"},
         "encoder",
         TEXT,
-        "head 1 of layer 0 writes nothing",
+        "head 1 of layer 0 zero-ablated",
     ),
     "Sentence": ({"other_text": "The dog sat on it."}, "encoder", "The dog sat on it.", "none"),
     "Model": ({"other_model": "decoder"}, "decoder", TEXT, "none"),

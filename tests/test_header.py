@@ -76,7 +76,9 @@ def test_a_folder_in_our_classes_follows_every_example(folders: dict[str, str]) 
     app = ask(opened("compare", text=TEXT), folders["bert"])
     assert not app.exception and app.session_state["model"] == f"ours:{folders['bert']}"
     assert app.selectbox(key="model").value == app.session_state["model"]
-    assert {"No positions", "No residual", "No FFN"} <= set(app.pills(key="comparison").options)
+    assert {"No positions", "No residual connections", "No FFN"} <= set(
+        app.pills(key="comparison").options
+    )
     assert any("differs most" in each.value for each in app.subheader)
 
 
@@ -97,9 +99,13 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
         if name == "No scale":
             app.pills(key="comparison").set_value(name).run()
             assert any("differs most" in each.value for each in app.subheader) and not app.error
-    assert not {"No positions", "No residual", "No LayerNorm", "No FFN", "Look ahead"} & set(
-        app.pills(key="comparison").options
-    )
+    assert not {
+        "No positions",
+        "No residual connections",
+        "No LayerNorm",
+        "No FFN",
+        "No causal mask",
+    } & set(app.pills(key="comparison").options)
     go(app, "edit")
     for name in app.selectbox(key="switch preset").options:
         app.selectbox(key="switch preset").set_value(name).run()
@@ -118,7 +124,7 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
         "mask on",
         "mask off",
     }
-    assert "no switches for mask, positions, residual, norms and FFN" in told(app)
+    assert "edits of mask, positions, residual connections, norms and FFN" in told(app)
 
 
 @pytest.mark.slow
@@ -156,13 +162,13 @@ def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(
     page.keyboard.press("Enter")
     page.get_by_role("dialog").wait_for(state="detached")
     page.wait_for_url("**model=ours**")
-    head = page.get_by_role("combobox", name="Head changed in B")
+    head = page.get_by_role("combobox", name="Ablated head of B")
     head.focus()
     page.keyboard.type("L1 H2")
     page.keyboard.press("Enter")
     page.wait_for_url("**other_edits=ZeroHead**")
-    page.get_by_text("head 2 of layer 1 writes nothing").first.wait_for()
-    page.get_by_role("radio", name="even").click()
+    page.get_by_text("head 2 of layer 1 zero-ablated").first.wait_for()
+    page.get_by_role("radio", name="uniform").click()
     page.wait_for_url("**other_edits=UniformHead**")
     asked = parse_qs(urlparse(page.url).query)
     assert from_line(asked["other_edits"][0]) == (UniformHead(1, 2),) and asked["model"] == [

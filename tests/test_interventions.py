@@ -10,6 +10,7 @@ from conftest import read_once
 from tolerances import PASSED, STORED, SUMMED
 
 from explorer.analysis import interventions
+from explorer.analysis.formatting import tenths
 from explorer.components import codec
 from explorer.components.figure_caption import Picture
 from explorer.components.interventions import board, pairs, trio
@@ -134,8 +135,8 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     (sentence,) = interventions.change_sentences(interventions.quantity_changes(before, after))
     n = shape[-1]
     assert sentence == (
-        f"row entropy in layer 2 fell from {np.log(n):.2f} to 0.00 nats; the largest weight "
-        "takes 1.00 on average"
+        f"row entropy in layer 2 fell from {np.log(n):.2f} to 0.00 nats. The mean largest weight "
+        "is 1.00"
     )
     stream = recording.streams[0]
     grown = stream.resid.copy()
@@ -144,9 +145,8 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     (sentence,) = interventions.change_sentences(interventions.quantity_changes(recording, longer))
     was = interventions.growth(stream)
     assert sentence == (
-        f"vectors at the end were {interventions.factor_text(was)} times as long as at the "
-        "start, and "
-        f"now are {interventions.factor_text(1000 * was)} times"
+        f"the ratio of last to first vector norm changed from {interventions.factor_text(was)} to "
+        f"{interventions.factor_text(1000 * was)}"
     )
     sure, unsure = np.array([9.0, 0, 0, 0]), np.array([0.0, 0, 0, 9.0])
     said = interventions.prediction_change(sure, unsure)
@@ -155,8 +155,8 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     )
     p = softmax(sure)
     assert (
-        f"the probability of “cat” fell from {p[0]:.2f} to {p[3]:.2g}, and “dog” now comes "
-        f"first with {p[0]:.2f}"
+        f"the probability of “cat” fell from {tenths(p[0])} to {tenths(p[3])}. The top prediction "
+        f"is now “dog” ({tenths(p[0])})"
     ) in sentence
 
 

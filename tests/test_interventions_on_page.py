@@ -85,12 +85,14 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
 @pytest.mark.slow
 def test_every_switch_is_a_deed() -> None:
     app = clean(opened(text=TEXT, experiment="off"))
-    assert edits_of(app) == () and "as the model was trained" in words(app)
+    assert edits_of(app) == () and "as it was trained" in words(app)
 
     def deed(widget: str, key: str, value, expected: tuple) -> None:
         clean(getattr(app, widget)(key=key).set_value(value).run())
         assert edits_of(app) == expected, (key, value, edits_of(app))
-        app.button[next(at for at, each in enumerate(app.button) if each.label == "Reset")].click()
+        app.button[
+            next(at for at, each in enumerate(app.button) if each.label == "Undo all edits")
+        ].click()
         clean(app.run())
         assert edits_of(app) == ()
 
@@ -114,8 +116,8 @@ def test_every_switch_is_a_deed() -> None:
     deed("button_group", "norm kind", "rms", (OtherNorm("rms"),))
     deed("toggle", "side by side", True, (SideBySide(),))
     for name, edit in (
-        ("Take away the scale", WithoutScale()),
-        ("One key and value for all heads", SharedKeys(1)),
+        ("No scaling", WithoutScale()),
+        ("Multi-query attention", SharedKeys(1)),
     ):
         deed("selectbox", "switch preset", name, (edit,))
 
@@ -158,11 +160,13 @@ def test_a_model_of_today_switches_to_the_papers_parts_and_not_to_its_own(
     assert edits_of(app) == (OtherPositions("sinusoids"),)
     # This Llama's heads share keys already, GPT-NeoX's have each their own.
     assert bool(app.select_slider) == (family == "gpt_neox")
-    assert ("Keys and values are shared in this model" in words(app)) == (family == "llama")
-    assert ("One key" in str(app.selectbox(key="switch preset").options)) == (family == "gpt_neox")
+    assert ("This model uses grouped-query attention" in words(app)) == (family == "llama")
+    assert ("Multi-query" in str(app.selectbox(key="switch preset").options)) == (
+        family == "gpt_neox"
+    )
     beside = [each.key for each in app.toggle if each.key == "side by side"]
     assert bool(beside) == (family == "llama")
-    assert ("stand side by side in this model" in words(app)) == (family == "gpt_neox")
+    assert ("parallel attention and FFN" in words(app)) == (family == "gpt_neox")
 
 
 @pytest.mark.slow
@@ -253,10 +257,10 @@ def test_the_page_opens_on_an_experiment_and_leads_back_to_no_edit(model: str) -
     told = words(app)
     assert f"*{link.words[0]}*" in told and f"*{link.words[1]}*" in told
     clean(app.button(key="no edit").click().run())
-    assert "as the model was trained" in words(app)
+    assert "as it was trained" in words(app)
     matrices = [sent(app, "trio")[1][name] for name in BOTH]
     assert np.array_equal(*matrices), "nothing is switched"
-    clean(app.selectbox(key="switch preset").set_value("Take away the scale").run())
+    clean(app.selectbox(key="switch preset").set_value("No scaling").run())
     assert edits_of(app) == (WithoutScale(),)
 
 
@@ -285,7 +289,7 @@ def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
     ("line", "said"),
     [
         ("ZeroHead:9:0:self,WithoutScale:", "layers 0 to 3"),
-        ("<b>,WithoutScale:", "“<b>” is no edit"),
+        ("<b>,WithoutScale:", "“<b>” is not a valid edit"),
         ("WithoutMask,WithoutScale:", "no causal mask to take away"),
         ("ScaledBy:nan:,WithoutScale:", "above 0"),
         ("HideToken:1,WithoutScale:", "same tokens"),
@@ -306,9 +310,9 @@ def test_a_bad_link_is_named_and_its_good_part_kept(line: str, said: str) -> Non
 @pytest.mark.parametrize(
     ("part", "preset"),
     [
-        ("residual", "No residual"),
-        ("positions", "Bag of words: no positions"),
-        ("scale", "Take away the scale"),
+        ("residual", "No residual connections"),
+        ("positions", "No positions"),
+        ("scale", "No scaling"),
         ("norm", "No LayerNorm"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_sweep_runs_and_its_strongest_patch_becomes_a_switch(modern: tuple[str
     app = clean(opened("patching", model=name, text=TEXT, donor=OTHER, token="5"))
     clean(app.button(key="start sweep").click().run())
     for _ in range(500):
-        if any("All patched" in each.value for each in app.markdown):
+        if any("All patches are done" in each.value for each in app.markdown):
             break
         clean(app.run())
     clean(app.button(key="put patch").click().run())

@@ -15,6 +15,7 @@ from math import exp, inf, log, log10
 import numpy as np
 
 from explorer.analysis.csv import Columns
+from explorer.analysis.formatting import tenths
 from explorer.analysis.residual import HeatmapColumn, StreamQuantity
 from models.recording import Attention, Recording, Stream
 from models.results import softmax
@@ -505,7 +506,7 @@ def change_sentences(changes: Sequence[QuantityChange]) -> tuple[str, ...]:
             by_family.setdefault(change.family, change)
     sentences = [change.says for change in by_family.values()]
     if by_family and next(iter(by_family.values())).magnitude < MIN_REPORTED:
-        sentences[0] = f"hardly anything changed: {sentences[0]}"
+        sentences[0] = f"the changes are small: {sentences[0]}"
     return tuple(sentences)
 
 
@@ -535,7 +536,7 @@ def _attention_changes(
             entropy_before,
             entropy_after,
             min(1.0, abs(entropy_after - entropy_before) / uniform_entropy),
-            f"{entropy}; the largest weight takes {largest_after:.2f} on average",
+            f"{entropy}. The mean largest weight is {largest_after:.2f}",
         )
         yield QuantityChange(
             f"largest weight, {place}",
@@ -543,17 +544,17 @@ def _attention_changes(
             largest_before,
             largest_after,
             abs(largest_after - largest_before),
-            f"the largest weight of a row in {place} "
-            f"{movement_text(largest_before, largest_after)} on average; {entropy}",
+            f"the mean largest weight of a row in {place} "
+            f"{movement_text(largest_before, largest_after)}",
         )
         yield QuantityChange(
-            f"rows moved, {place}, Jensen–Shannon distance",
+            f"change of rows, {place}, Jensen–Shannon distance",
             "attention",
             0.0,
             float(layer_distances[layer]),
             float(layer_distances[layer]) ** 2,
-            f"the rows of {place} lie {layer_distances[layer]:.2f} away from where they were "
-            f"on average (Jensen–Shannon distance, 0 to 1); {entropy}",
+            f"the rows of {place} changed by {layer_distances[layer]:.2f} on average "
+            "(Jensen–Shannon distance, 0 to 1)",
         )
 
 
@@ -571,8 +572,8 @@ def _growth_change(before: Stream, after: Stream, name_stream: bool) -> Quantity
         growth_before,
         growth_after,
         magnitude,
-        f"vectors at the end{stream_note} were {factor_text(growth_before)} times as long as "
-        f"at the start, and now are {factor_text(growth_after)} times",
+        f"the ratio of last to first vector norm{stream_note} changed from "
+        f"{factor_text(growth_before)} to {factor_text(growth_after)}",
     )
 
 
@@ -581,14 +582,13 @@ def _prediction_changes(
 ) -> list[QuantityChange]:
     p_before, p_after = float(change.before[change.said]), float(change.after[change.said])
     after = (
-        "it still comes first"
+        "It is still the top prediction"
         if change.said == change.says
-        else f"“{word_after}” now comes first with "
-        f"{probability_text(float(change.after[change.says]))}"
+        else f"The top prediction is now “{word_after}” "
+        f"({tenths(float(change.after[change.says]))})"
     )
     sentence = (
-        f"the probability of “{word_before}” {movement_text(p_before, p_after, probability_text)}, "
-        f"and {after}"
+        f"the probability of “{word_before}” {movement_text(p_before, p_after, tenths)}. {after}"
     )
     return [
         QuantityChange(
@@ -605,7 +605,7 @@ def _prediction_changes(
             0.0,
             change.kl,
             1 - exp(-change.kl),
-            f"{sentence} (KL divergence {change.kl:.2f} nats)",
+            f"{sentence}. The KL divergence is {change.kl:.2f} nats",
         ),
     ]
 
@@ -623,21 +623,6 @@ def movement_text(was: float, now: float, format_value=lambda value: f"{value:.2
 def factor_text(value: float) -> str:
     """A factor in three figures, without a power of ten."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def probability_text(value: float) -> str:
-    """A probability as a person reads it: more digits where it is small, and no power of ten."""
-    if value >= 0.1:
-        return f"{value:.2f}"
-    return (
-        f"{value:.3f}"
-        if value >= 0.0095
-        else f"{value:.2g}"
-        if value >= 1e-4
-        else f"{value:.6f}".rstrip("0")
-        if value >= 1e-6
-        else "under 0.000001"
-    )
 
 
 # ---- files ---------------------------------------------------------------------------------------

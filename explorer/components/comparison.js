@@ -39,12 +39,12 @@ const changeOf = (byte) => Math.sign(byte - 128) * ((byte - 128) / 127) ** 2;
 function grids(view) {
   const { header } = view;
   const status = (view.status = spokenLine("status"));
-  view.rest = () => status.replaceChildren("Point at a cell to read it; choose a head to open it.");
+  view.rest = () => status.replaceChildren("Point at a cell to read it. Select a head to open it.");
   const note = [
-    "Rows look, columns are looked at, first token top left.",
+    "Rows: queries. Columns: keys. The first token is at the top left.",
     header.panels.length > 2 &&
-      " In B − A orange gained weight, blue lost it; the number is the distance of the two heads, 0 to 1.",
-    header.fold > 1 && ` A cell is the largest of ${header.fold} × ${header.fold}.`,
+      " In B − A, orange is more weight and blue is less. The number is the distance of the two heads, 0 to 1.",
+    header.fold > 1 && ` Max-pooled ${header.fold} × ${header.fold}.`,
   ];
   const list = header.panels.map((panel) => board(view, panel));
   const boards = make("div", "boards", ...list.map((each) => each.box));

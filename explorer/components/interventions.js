@@ -55,7 +55,7 @@ function board({ root, header, send }) {
         class: "board",
         role: "group",
         vars: { heads: header.heads },
-        "aria-label": `Heads to switch, layers down. Arrow keys move; Enter makes one ${header.brush}, and again as it was. The first of each row is the whole layer.`,
+        "aria-label": `Heads to ablate, layers down. Arrow keys move. Enter applies ${header.brush} ablation, and again undoes it. The first of each row is the whole layer.`,
       },
       ...cells,
     ),
@@ -70,8 +70,8 @@ function pairs(view) {
   const most = Math.max(...header.distance.map((value) => value ?? 0), 1e-9);
   const fold = header.fold;
   const rest = [
-    "Left before, right after, to one colour scale a head. The number is how far its rows moved.",
-    fold > 1 ? ` A pixel is the largest of ${fold} × ${fold} cells.` : "",
+    "Left: before. Right: after. Each head has one colour scale. The number is the change of its rows.",
+    fold > 1 ? ` Max-pooled ${fold} × ${fold}.` : "",
   ];
   const {
     box,
@@ -86,7 +86,7 @@ function pairs(view) {
     className: "pairs",
     cell: (at, layer, head) => {
       const value = header.distance[at];
-      const far = value === null ? "no row has a choice" : `moved ${value.toFixed(3)}`;
+      const far = value === null ? "each row has one key" : `change ${value.toFixed(3)}`;
       const says = `Layer ${layer}, head ${head}: ${far}`;
       const told = () => line.replaceChildren(says);
       return make(

@@ -17,9 +17,9 @@ LARGEST_GRID = 400_000  # bytes of thumbnails of one run, of two; one head's mat
 STATES = ("", "zero", "mean", "even", "patch")  # how a head may stand on the board
 SPOKEN = {
     "": "as it is",
-    "zero": "writes nothing",
-    "mean": "writes its mean",
-    "even": "looks everywhere alike",
+    "zero": "zero-ablated",
+    "mean": "mean-ablated",
+    "even": "uniform attention",
     "patch": "taken from the other sentence",
 }
 

@@ -40,7 +40,7 @@ export function trio(view) {
     const [q, k] = cell;
     const at = q * n + k;
     const parts = PARTS.map((name) => make("strong", "", value(view, name, at)));
-    const who = [named(header.rows[q]), " looks at ", named(header.keys[k]), ": "];
+    const who = [named(header.rows[q]), " attends to ", named(header.keys[k]), ": "];
     line.replaceChildren(...who, parts[0], " before, ", parts[1], " after, difference ", parts[2]);
   };
   const planes = PARTS.map((name) => panel(view, name, read));

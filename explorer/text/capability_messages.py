@@ -5,25 +5,21 @@ from __future__ import annotations
 from explorer.text.markdown_escape import literal
 
 APART = ("in its own code", "on the cluster")  # how such a model's title ends
-WEIGHTS_ALONE = "its attention is computed inside its code, which hands out the weights alone"
-WHICH_TENSORS = "nothing in its code says which of its tensors {}"
-WHOLE_LAYERS = "its code hands out the sum of a whole layer alone"
+WEIGHTS_ALONE = "its own code computes attention and returns only the weights"
+WHICH_TENSORS = "its code does not name which of its tensors {}"
+WHOLE_LAYERS = "its own code returns only the sum of a whole layer"
 NO_CELLS = (
     "{} gives its weights but not its queries, keys and values: "
-    f"{WEIGHTS_ALONE}. So its cells cannot be opened here. The Attention page shows the weights."
+    f"{WEIGHTS_ALONE}. Attention: Heads shows the weights."
 )
 NOT_SWITCHED = (
-    "{} has no switches for mask, positions, residual, norms and FFN: its code is run as it "
-    "stands. Models that run in Headlight’s own classes have them: the list under “Any Hugging "
-    "Face model” says which."
+    "{} does not support edits of mask, positions, residual connections, norms and FFN, because "
+    "its own code is run. “Add a model …” lists the models that run in Headlight’s classes."
 )
-NOT_SILENCED = (
-    "{} has no switches for its scale and its heads either: "
-    f"{WEIGHTS_ALONE}, and takes none from outside."
-)
+NOT_SILENCED = f"{{}} does not support edits of the scale and of heads either: {WEIGHTS_ALONE}."
 NOT_PATCHED = (
-    "{} takes in no part of another run: its code is run as it stands. Patching needs a model in "
-    "Headlight’s own classes."
+    "{} does not support patching, because its own code is run. Patching needs a model in "
+    "Headlight’s classes."
 )
 
 

@@ -1,5 +1,5 @@
-"""Two runs side by side, in words: which heads differ, how tokens were aligned, how alike spaces
-are, and what each model says."""
+"""The sentences of Compare: which heads differ, how tokens were aligned, how similar spaces are,
+and what each model predicts."""
 
 from __future__ import annotations
 
@@ -19,50 +19,47 @@ from explorer.analysis.comparison import (
     name,
     unaligned_shares,
 )
-from explorer.analysis.formatting import fixed, plural, sum_text, weight
+from explorer.analysis.formatting import fixed, plural, sum_text, tenths
 from explorer.text.markdown_escape import literal
 
 RULES = {
     CHARACTERS: (
-        "Both texts are the same, so tokens are laid side by side by their characters: a unit is "
-        "the smallest group of tokens that begins and ends at the same characters in both."
+        "Both texts are equal, so tokens are aligned by their characters. A unit is the smallest "
+        "group of tokens that begins and ends at the same characters in both."
     ),
     WORDS: (
-        "The texts differ, so only words that both have in the same order (case aside) are laid "
-        "side by side; a unit is the smallest group of tokens of such words that covers the same "
-        "characters in both."
+        "The texts differ, so only words that occur in both in the same order are aligned, without "
+        "regard to case. A unit is the smallest group of tokens of such words that covers the "
+        "same characters in both."
     ),
 }
 DISTANCE = (
-    "The distance of two rows is the Jensen–Shannon distance to base 2, the square root of "
-    "H((p+q)/2) − (H(p)+H(q))/2 (Lin 1991; a metric, "
-    "Endres & Schindelin 2003): 0 the same, 1 nothing in common. Two heads’ distance is its mean "
-    "over the rows. What goes to tokens that are "
-    "not aligned counts as one more place to look."
+    "The distance of two rows is the Jensen–Shannon distance (base 2), the square root of "
+    "H((p+q)/2) − (H(p)+H(q))/2 (Lin 1991; Endres & Schindelin 2003). It is 0 for equal rows and 1 "
+    "for rows without a common key. The distance of two heads is its mean over the rows. All "
+    "tokens that are not aligned count as one key."
 )
 CKA = (
-    "Linear CKA (Kornblith et al. 2019) asks whether the same tokens lie near each other in both "
-    "spaces: ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖), with X and "
-    "Y the tokens’ vectors minus their mean, Frobenius norms. 1 is the same up to rotation and "
-    "one factor, 0 nothing in common. It needs no "
-    "common width.\n\n**Caution:** with fewer tokens than dimensions even unrelated spaces come "
-    "out high. So the value by chance is measured "
-    f"too: the same with B’s tokens in another order, the mean of {comparison.SHUFFLES} orders. "
-    "Only what is well above it says anything."
+    "Linear CKA (Kornblith et al. 2019) measures whether the same tokens are near each other in "
+    "both spaces: ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖). X and Y are the tokens’ vectors minus their mean. It is "
+    "1 for spaces that are equal up to rotation and scale, and 0 for unrelated ones. Widths may "
+    "differ.\n\n**Caution:** with fewer tokens than dimensions, even unrelated spaces have "
+    "high values. The baseline is the mean CKA with B’s tokens in "
+    f"{comparison.SHUFFLES} random orders. Only values well above it are meaningful."
 )
 PLANES = {  # whether both sides are one model's
     True: (
-        "Both sides are one model, so they are drawn in one plane: the two directions along which "
-        "the vectors of both spread most."
+        "Both sides are one model, so they share one plane: the two directions of largest variance "
+        "of both."
     ),
     False: (
-        "Two models have two spaces. Each side is drawn in its own plane, the two directions along "
-        "which its vectors spread most; places of the one say nothing about places of the other."
+        "Two models have two spaces. Each side has its own plane, the two directions of its "
+        "largest variance. Positions in one plane cannot be compared with the other."
     ),
 }
-STILL_LOOKS = (
-    "A head that writes something else still looks where it looked. It is felt in the layers "
-    "above, if there are any in this attention, and in what the model says."
+SAME_ATTENTION = (
+    "Ablating a head’s output does not change its own attention. The effect appears in later "
+    "layers, if there are any in this attention, and in the prediction."
 )
 
 
@@ -75,17 +72,17 @@ def sentence(found: PatternPair, paired: np.ndarray | None, near: Sequence[Neare
     if paired is None:
         worst = max(near, key=lambda one: one.distance)
         return (
-            f"A’s {name(worst.head)} is farthest from any head of B: the nearest, "
-            f"{name(worst.nearest)}, is {worst.distance:.2f} away"
+            f"A’s {name(worst.head)} has no similar head in B: the distance to the nearest, "
+            f"{name(worst.nearest)}, is {worst.distance:.2f}"
         )
     most = most_changed(paired)[0]
     if paired[most] == 0:
-        return "No head differs: every row that is compared is the same on both sides"
+        return "No head differs: all compared rows are equal"
     what = largest_row_change(found, most, most)
     less, more = _moved(what)
     return (
-        f"{name(most)} differs most: “{what.row}” looks at {less} {what.lost_from:.2f} in A and "
-        f"{what.lost_to:.2f} in B, at {more} {what.gained_from:.2f} and {what.gained_to:.2f}"
+        f"{name(most)} differs most: “{what.row}” attends to {less} in A ({what.lost_from:.2f}, B: "
+        f"{what.lost_to:.2f}) and to {more} in B ({what.gained_to:.2f}, A: {what.gained_from:.2f})"
     )
 
 
@@ -95,35 +92,33 @@ def beyond(paired: np.ndarray | None, near: Sequence[Nearest]) -> str:
     if paired is None:
         best = min(near, key=lambda one: one.distance)
         return (
-            f"The best match is A’s {name(best.head)} and B’s {name(best.nearest)}, "
-            f"{best.distance:.2f} apart, where half of B’s heads are more than {best.median:.2f} "
-            "away."
+            f"The best match is A’s {name(best.head)} and B’s {name(best.nearest)}, with distance "
+            f"{best.distance:.2f}. Its median distance to B’s heads is {best.median:.2f}."
         )
     most = most_changed(paired)[0]
     if paired[most] == 0:
         return ""
     return (
-        f"All rows of {name(most)} are {paired[most]:.2f} apart on average, where 0 is the same "
-        f"and 1 has nothing in common; the median of all heads is {np.median(paired):.2f}."
+        f"The mean distance of the rows of {name(most)} is {paired[most]:.2f} (0: equal, 1: no key "
+        f"in common). The median of all heads is {np.median(paired):.2f}."
     )
 
 
 def told(what: RowChange) -> str:
     """A change in words."""
     if what.distance == 0:
-        return "Every row is the same."
+        return "All rows are equal."
     less, more = _moved(what)
     return (
-        f"From A to B, “{what.row}” looks less at {less} ({what.lost_from:.2f} → "
-        f"{what.lost_to:.2f}) and more at {more} "
-        f"({what.gained_from:.2f} → {what.gained_to:.2f})."
+        f"From A to B, “{what.row}” attends less to {less} ({what.lost_from:.2f} → "
+        f"{what.lost_to:.2f}) and more to {more} ({what.gained_from:.2f} → {what.gained_to:.2f})."
     )
 
 
 def _moved(what: RowChange) -> tuple[str, str]:
-    """What a row looks at less and what more, as it is called."""
+    """The labels of the keys whose weights fall and rise most."""
     lost, gained = (
-        "what is not aligned" if label == NOT_ALIGNED else f"“{label}”"
+        "unaligned tokens" if label == NOT_ALIGNED else f"“{label}”"
         for label in (what.lost, what.gained)
     )
     return lost, gained
@@ -136,8 +131,8 @@ def cell(what: RowChange) -> str:
     a, b = (what.gained_from, what.gained_to) if gains else (what.lost_from, what.lost_to)
     parts, total = sum_text(b, -a)
     return (
-        f"The row that differs most is “{literal(what.row)}”; there “{literal(label)}” has B − A: "
-        f"{parts} = **{total}**."
+        f"The row that differs most is “{literal(what.row)}”. For the key “{literal(label)}”, "
+        f"B − A is {parts} = **{total}**."
     )
 
 
@@ -149,12 +144,12 @@ def pair_title(a: tuple[int, int], b: tuple[int, int], distance: float) -> str:
 
 
 def nearest(one: Nearest) -> str:
-    """The nearest head of B to one of A, and what chance would give."""
-    both = " Each is the other’s nearest." if one.mutual else ""
+    """The nearest head of B to one of A, with the baseline."""
+    both = " They are mutual nearest neighbours." if one.mutual else ""
     return (
-        f"Nearest to A’s {name(one.head)} is B’s {name(one.nearest)} ({one.distance:.2f}; the "
-        f"next best {one.next_distance:.2f}; half of B’s "
-        f"heads are farther than {one.median:.2f}).{both}"
+        f"B’s {name(one.nearest)} is nearest to A’s {name(one.head)}, with distance "
+        f"{one.distance:.2f}. The next has {one.next_distance:.2f}, and the median is "
+        f"{one.median:.2f}.{both}"
     )
 
 
@@ -162,12 +157,12 @@ def other_shape(a: tuple[int, ...], b: tuple[int, ...]) -> str:
     """That no heads stand in the same place."""
     one, other = (f"{of[0]} layers of {of[1]} heads" for of in (a, b))
     return (
-        f"A has {one} and B {other}, so there are no heads in the same place. A head of A opens "
-        "with the nearest head of B; a head of B stays beside the open one of A."
+        f"A has {one} and B {other}, so heads have no direct counterpart. A selected head of A is "
+        "shown with the nearest head of B."
     )
 
 
-# ---- what lies beside what ----
+# ---- alignment ----
 
 
 def refusal(rows: Alignment, columns: Alignment) -> str:
@@ -176,8 +171,7 @@ def refusal(rows: Alignment, columns: Alignment) -> str:
         texts = len(alignment.outside_a) + len(alignment.outside_b)
         if not alignment.units or (texts and not alignment.n_text and alignment.rule == WORDS):
             return (
-                f"The {what} of the two have no word in common, so no row of one can be laid "
-                "beside a row of the other."
+                f"The {what} of the two texts have no word in common, so no rows can be compared."
             )
     return ""
 
@@ -197,7 +191,7 @@ def units(found: PatternPair) -> str:
             f"{said} Columns not aligned: {len(columns.outside_a)} of A, {len(columns.outside_b)} "
             f"of B; {a:.1%} of A’s attention and {b:.1%} of B’s goes there."
         )
-    return said if rows.outside_a or rows.outside_b else f"{said} Nothing is left out."
+    return said if rows.outside_a or rows.outside_b else f"{said} All are aligned."
 
 
 def rule(found: PatternPair) -> str:
@@ -205,11 +199,9 @@ def rule(found: PatternPair) -> str:
     rows, columns = found.rows.rule, found.columns.rule
     other = "" if rows == columns else f" Rows: {RULES[rows]}"
     return (
-        f"{RULES[columns]}{other} Of a matrix, the columns of a unit are summed and its rows "
-        "averaged, so each row still sums to 1. Special "
-        "tokens before the text ([CLS], [BOS]) lie beside each other, and so do those after it "
-        "([SEP], [EOS]); where one side has none, the "
-        f"other’s is not aligned. {free_told(found)}"
+        f"{RULES[columns]}{other} The columns of a unit are summed and its rows averaged, so each "
+        "row still sums to 1. Special tokens before the text ([CLS], [BOS]) are aligned with each "
+        f"other, and so are those after it ([SEP], [EOS]). {free_told(found)}"
     )
 
 
@@ -218,11 +210,7 @@ def free_told(found: PatternPair) -> str:
     forced = int((~found.free).sum())
     if not forced:
         return ""
-    is_ = "is" if forced == 1 else "are"
-    return (
-        f"{plural(forced, 'row')} with a single key to look at on both sides {is_} drawn, but not "
-        "counted in any distance."
-    )
+    return f"Distances leave out {plural(forced, 'row')} with a single key on both sides."
 
 
 # ---- vectors ----
@@ -231,23 +219,19 @@ def free_told(found: PatternPair) -> str:
 def lengths(found: comparison.AlignedStates) -> str:
     """How the vectors' lengths go."""
     (a, b), (c, d) = (comparison.norms(side)[0][[0, -1]] for side in (found.a, found.b))
-    return f"A’s vectors go from {a:.1f} to {b:.1f} on average, B’s from {c:.1f} to {d:.1f}."
+    return f"Mean norms change from {a:.1f} to {b:.1f} in A, and from {c:.1f} to {d:.1f} in B."
 
 
 def likeness(like: comparison.CkaMatrix) -> str:
     """What CKA comes to at both ends, beside chance."""
-    few = (
-        f" Only {like.n} tokens: chance is high, so read the values beside it."
-        if like.n < 20
-        else ""
-    )
+    few = f" With only {like.n} tokens the baseline is high." if like.n < 20 else ""
     part = (
         f" {like.n} of {like.n_all} tokens, evenly spaced, are used." if like.n < like.n_all else ""
     )
     (first, last), (low, high) = ((each[0, 0], each[-1, -1]) for each in (like.values, like.chance))
     return (
-        f"The first states: CKA {first:.2f}, by chance {low:.2f}. The last states: {last:.2f}, by "
-        f"chance {high:.2f}.{few}{part}"
+        f"CKA of the first states: {first:.2f} (baseline {low:.2f}). CKA of the last states: "
+        f"{last:.2f} (baseline {high:.2f}).{few}{part}"
     )
 
 
@@ -255,44 +239,47 @@ def apart(found: comparison.AlignedStates, unit: int) -> str:
     """How far one piece of text ends from itself on the two sides, which are one model's."""
     far, cosine = comparison.final_distance(found, unit)
     return (
-        f"“{found.labels[unit]}” ends {far:.2f} apart on the two sides, in all "
-        f"{found.a.shape[-1]} dimensions; the cosine of the two is {fixed(cosine, 3)}."
+        f"The last vectors of “{found.labels[unit]}” on the two sides have distance {far:.2f} in "
+        f"all {found.a.shape[-1]} dimensions, and cosine {fixed(cosine, 3)}."
     )
 
 
-# ---- what each model says ----
+# ---- the predictions ----
 
 Words = Sequence[tuple[str, float]]  # the likeliest first, each with its probability
 
 
 def asked(kind: str, word: str) -> str:
-    """What a model is asked: to fill in a hidden word, to go on, or to begin a translation. kind:
+    """The prediction of a model: a masked word, the next word, or the first of a translation. kind:
     "fills", "goes on" or "translates"."""
     return {
-        "fills": f"fills in the hidden “{literal(word)}”",
-        "goes on": f"goes on after “{literal(word)}”" if word else "begins",
-        "translates": "begins its translation",
+        "fills": f"prediction for the masked “{literal(word)}”",
+        "goes on": f"next word after “{literal(word)}”" if word else "first word",
+        "translates": "first word of the translation",
     }[kind]
 
 
 def says(words: Words) -> str:
     """The likeliest words with their probabilities, on a line."""
     (first, p), *rest = words
-    more = "".join(f" · “{literal(word)}” {weight(each)}" for word, each in rest)
-    return f"**“{literal(first)}”** {weight(p)}{more}"
+    more = "".join(f" · “{literal(word)}” {tenths(each)}" for word, each in rest)
+    return f"**“{literal(first)}”** {tenths(p)}{more}"
 
 
 def answers(a: Words, b: Words) -> str:
-    """Whether two models say the same, in a sentence; where they do not, how likely each holds the
-    other's word, if it is listed."""
+    """Whether two models predict the same word; where they do not, the probability each gives to
+    the other's word, if it is listed."""
     (one, p), (other, q) = a[0], b[0]
     if one == other:
-        return f"Both say “{literal(one)}”: A with {weight(p)}, B with {weight(q)}."
+        return f"Both predict “{literal(one)}”: A with {tenths(p)}, B with {tenths(q)}."
     back, forth = dict(a).get(other), dict(b).get(one)
     beside = [
-        f"{who} gives “{literal(word)}” {weight(each)}"
+        f"{who} gives “{literal(word)}” {tenths(each)}"
         for who, word, each in (("B", one, forth), ("A", other, back))
         if each is not None
     ]
     more = f" {'; '.join(beside)}." if beside else ""
-    return f"A says “{literal(one)}” ({weight(p)}), B says “{literal(other)}” ({weight(q)}).{more}"
+    return (
+        f"A predicts “{literal(one)}” ({tenths(p)}), B predicts “{literal(other)}” "
+        f"({tenths(q)}).{more}"
+    )

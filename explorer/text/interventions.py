@@ -1,4 +1,4 @@
-"""The Switches page in words."""
+"""The sentences of Edit the model and Patching."""
 
 from __future__ import annotations
 
@@ -12,38 +12,39 @@ from explorer.text.findings import marked
 from explorer.text.markdown_escape import literal
 
 QUESTION = (
-    "Each switch changes one thing in how the model computes; its weights stay the same. The model "
-    "runs again on your text, and both runs are compared. A model that loses a part is not a model "
-    "trained without it: see “Trained”."
+    "Each edit changes one step of the computation; the weights stay the same. The model runs "
+    "again on your text, and both runs are compared. Removing a part differs from training "
+    "without it: see “Trained”."
 )
 NOTHING_SWITCHED = (
-    "Everything is as the model was trained. Choose an example or turn a switch: the model runs "
-    "again, and what changed is said here."
+    "The model is as it was trained. Choose an experiment or edit a part. The model runs again, "
+    "and the largest change is shown here."
 )
-TITLE = "What breaks without this part?"
-NO_POSITIONS = "What is left when the model is not told where a word stands?"
+TITLE = "Edit the model"
+NO_POSITIONS = "The model without positional encoding"
 RULE = (
-    "The sentence tells the quantity that moved furthest, each on a scale from 0 to 1: mean **row "
-    "entropy** of a layer, as a share of an even row’s; mean **largest weight** of a row and "
-    "**probability** of the word said before, the change itself; mean **Jensen–Shannon distance** "
-    "of a layer’s rows (base 2), its square; **growth** of the vectors from the first state to the "
-    "last, in powers of ten, at most 1; **KL** of the prediction, 1 − e^(−KL). Below it stands the "
-    "largest of each other family. Rows with a single key in both runs are left out."
+    "The sentence shows the quantity with the largest change, on a scale from 0 to 1.  \n"
+    "**Row entropy**: mean of a layer, relative to uniform attention.  \n"
+    "**Largest weight** of a row, and **probability** of the original prediction: the change.  \n"
+    "**Jensen–Shannon distance** of a layer’s rows (base 2): its mean, squared.  \n"
+    "**Growth** of the vectors from first to last state: the change of its log₁₀, at most 1.  \n"
+    "**KL** of the prediction: 1 − exp(−KL).  \n"
+    "Rows with a single key in both runs are left out."
 )
 MOVED = (
-    "How far a head moved: the mean over its rows of the Jensen–Shannon distance (base 2) between "
-    "the row before and after, from 0, the same, to 1, no key in common. Rows with a single key in "
-    "both runs are left out."
+    "The change of a head is the mean Jensen–Shannon distance (base 2) of its rows before and "
+    "after the edit. It is 0 for equal rows and 1 for rows without a common key. Rows with a "
+    "single key in both runs are left out."
 )
 PATCHING = (
-    "**Activation patching** (Meng et al. 2022; Wang et al. 2022): the model reads both sentences; "
-    "one part of the other run replaces the same part of this one. If the answer turns to the "
-    "other’s, that part carries the difference."
+    "**Activation patching** (Meng et al. 2022; Wang et al. 2022): the model reads both sentences. "
+    "One activation of the other run replaces the same activation of this run. If the prediction "
+    "changes to the other one, this part carries the difference."
 )
 FAIR = (
-    "A switch removes a part from a model that was trained **with** it. That shows what the "
-    "weights rely on, not what the part is worth: a model trained without it may find another way. "
-    "So small models were trained without one part, and with everything else the same."
+    "An edit removes a part from a model that was trained **with** it. That shows what the weights "
+    "depend on. A model trained without the part may learn another solution. These small models "
+    "were trained without one part, and are otherwise equal."
 )
 
 
@@ -52,31 +53,31 @@ def sentence(said: str) -> str:
     return literal(said[0].upper() + said[1:] + ".")
 
 
-def experiment(link: Finding, before: float, after: float, silent: bool) -> str:
-    """What an experiment asks, and what came out: of a head that is silenced, or of a word that
-    looks at another in both runs."""
+def experiment(link: Finding, before: float, after: float, ablated: bool) -> str:
+    """The result of an experiment: an ablated head, or the weight of one word on another in both
+    runs."""
     one, other = (marked(word) for word in link.words[:2])
     where = f"layer {link.layer}, head {link.head}"
-    if silent:
-        return f"Without {where}, where {one} looks at {other} ({fixed(before)}): what is said?"
+    if ablated:
+        return f"Ablated: {where}, in which {one} attends to {other} ({fixed(before)})"
     return (
-        f"Without positions, does {one} still look at {other}? "
-        f"{fixed(before)} before, {fixed(after)} now ({where})"
+        f"Without positions, {one} attends to {other} with weight {fixed(after)} instead of "
+        f"{fixed(before)} ({where})"
     )
 
 
-def another_head(link: Finding, chosen: bool, silent: bool) -> str:
-    """Why the picture is of another head than the experiment's: the reader chose it, or it moved
-    furthest."""
+def another_head(link: Finding, chosen: bool, ablated: bool) -> str:
+    """Why the picture is of another head than the experiment's: the reader chose it, or it changed
+    most."""
     asked = f"layer {link.layer}, head {link.head}"
     if chosen:
-        return f"The head you chose. The question above is about {asked}."
-    if silent:
+        return f"This is the selected head. The experiment above is about {asked}."
+    if ablated:
         return (
-            f"This head changed most when {asked} was silenced. A silenced head’s own weights stay "
-            "as they are; what it writes is gone."
+            f"This head changed most when {asked} was ablated. Ablation removes a head’s output; "
+            "its own weights stay the same."
         )
-    return f"This head changed most. The question above is about {asked}."
+    return f"This head changed most. The experiment above is about {asked}."
 
 
 def overflow(site: str) -> str:
@@ -85,26 +86,25 @@ def overflow(site: str) -> str:
     stream, _, place = site.rpartition(" ")
     where = head_naming.site(place) + (f" in the {stream}" if stream else "")
     return (
-        "Under these switches the numbers grew until single precision could not hold them, so "
-        f"there is no picture of this run. The first that are not finite: {where}."
+        "Under these edits the numbers exceed single precision, so there is no picture of this "
+        f"run. The first numbers that are not finite: {where}."
     )
 
 
 def effect(value: float, normalised: bool) -> str:
     """What a patch does to the answer."""
     if normalised:
-        return f"does {fixed(value)} of the way to the other answer"
-    return f"changes the difference by {fixed(value)}"
+        return f"moves the prediction {fixed(value)} of the distance to the other one"
+    return f"changes the logit difference by {fixed(value)}"
 
 
 def scale(normalised: bool) -> str:
     """How a map of effects is read."""
     if normalised:
         return (
-            "0: the patch changes nothing. 1: the answer is the other sentence’s. Below 0: it "
-            "moves away from it."
+            "0: no effect. 1: the prediction of the other sentence. Below 0: the opposite effect."
         )
-    return "The two answers lie too close for a share, so the change of the difference is shown."
+    return "The two predictions are nearly equal, so the change of the logit difference is shown."
 
 
 def with_site_names(effects: EffectMap) -> EffectMap:

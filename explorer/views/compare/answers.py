@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from explorer.analysis import alignment, predictions
+from explorer.analysis.formatting import tenths
 from explorer.components import bars
 from explorer.layout import export_menu
 from explorer.state import cache, models, url_state
@@ -69,7 +70,7 @@ def _answer(side: Side, recording: Recording, place: int | None) -> OutputTask:
     edits."""
     offers, title = models.capabilities(side.model), literal(models.title(side.model))
     if not offers.logits:
-        return OutputTask(why=f"{title} {offers.no_readout}, so it predicts no words.")
+        return OutputTask(why=f"{title} {offers.no_readout}, so it makes no prediction.")
     stream, kind = recording.stream(offers.logits), "goes on"
     token = len(stream.tokens) - 1 if place is None else max(0, place - 1)
     word = "" if stream.special[token] else stream.tokens[token]
@@ -77,11 +78,9 @@ def _answer(side: Side, recording: Recording, place: int | None) -> OutputTask:
         kind, token, word = "translates", 0, ""
     elif recording.model.kind == "encoder":
         if place is None:
-            return OutputTask(why="There is no word yet that could be hidden.")
+            return OutputTask(why="There is no word yet that can be masked.")
         if not issubclass(HideToken, offers.edits):
-            return OutputTask(
-                why=f"{title} has no [MASK] to hide a word with, so it fills in nothing."
-            )
+            return OutputTask(why=f"{title} has no [MASK] token, so it makes no prediction.")
         kind, token, word = "fills", place, stream.tokens[place]
         side = replace(side, edits=(*side.edits, HideToken(place)))
         try:
@@ -126,12 +125,11 @@ def show(both: Both) -> None:
             if not answer.words:
                 st.info(answer.why)
                 continue
-            asked = f"{letter} {comparison.asked(answer.kind, answer.word)}"
+            asked = f"{letter}: {comparison.asked(answer.kind, answer.word)}"
             st.markdown(f"**{asked}**")
             beside = dict(other.words)
             rows = [
-                bars.Bar(word, p, (comparison.weight(p),), behind=beside.get(word))
-                for word, p in answer.words
+                bars.Bar(word, p, (tenths(p),), behind=beside.get(word)) for word, p in answer.words
             ]
             name = both.named("answers", letter, answer)
             bars.show(
@@ -141,8 +139,8 @@ def show(both: Both) -> None:
             )
     _numbers([answer.of for answer in both_answers if answer.of is not None])
     st.caption(
-        "Filled: what this side says, of 1. Pale: what the other side gives the same word, where "
-        "it is among its ten likeliest."
+        "Filled: probability on this side. Pale: probability on the other side, if the word is "
+        "among its ten most probable."
     )
 
 
@@ -166,7 +164,7 @@ def _numbers(of: list[tuple[Run, str, int]]) -> None:
             )
         ),
     ]
-    export_menu.offer_numbers_code("what both sides say", runs, ("predictions",), lines)
+    export_menu.offer_numbers_code("both predictions", runs, ("predictions",), lines)
 
 
 def _ignore() -> None:

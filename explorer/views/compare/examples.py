@@ -78,10 +78,10 @@ def _offered(model: str) -> Made:
     edits: dict[str, Edit] = {
         "No positions": WithoutPositions(),
         "No scale": WithoutScale(),
-        "No residual": WithoutResidual(),
+        "No residual connections": WithoutResidual(),
         f"No {NORMS['rms' if models.capabilities(model).rms else 'layer']}": WithoutNorm(),
         "No FFN": WithoutFeedForward(),
-        "A causal mask" if encodes else "Look ahead": WithMask() if encodes else WithoutMask(),
+        "Causal mask" if encodes else "No causal mask": WithMask() if encodes else WithoutMask(),
     }
     for name, edit in edits.items():
         line = to_line((edit,))

@@ -24,7 +24,7 @@ TONES = ("Linear", "Log")
 def units_told(both: Both) -> None:
     """How tokens were aligned, what was not, and how much of the attention goes there."""
     found = both.found
-    title = f"What lies beside what: {units(found)}"
+    title = f"Token alignment: {units(found)}"
     with st.expander(title, key="units", on_change="rerun") as box:
         if not box.open:
             return  # tables of long texts are sent to those who open them
@@ -36,19 +36,17 @@ def units_told(both: Both) -> None:
             alignment.unit_columns(found.columns, columns_a, columns_b),
             hide_index=True,
             height=300,
-            alt="Columns: which tokens lie beside which",
+            alt="Alignment of columns",
         )
         if both.of_a.query != both.of_a.key or both.of_b.query != both.of_b.key:
             right.dataframe(
                 alignment.unit_columns(found.rows, rows_a, rows_b),
                 hide_index=True,
                 height=300,
-                alt="Rows: which tokens lie beside which",
+                alt="Alignment of rows",
             )
         if found.leaves_out:
-            says = (
-                "The share of each row that goes to tokens that are not aligned, mean over heads."
-            )
+            says = "The attention of each row to unaligned tokens, as a mean over heads."
             right.dataframe(
                 comparison.unaligned_columns(found),
                 hide_index=True,
@@ -160,15 +158,15 @@ def _cells(
     found = both.found
     made = partial(comparison.pair_columns, found, *pair)
     offer_csv(made, caption, file, "Both heads and their difference as CSV")
-    with st.expander("Every cell as a table, and as a file", key="cells", on_change="rerun") as box:
+    with st.expander("All cells as a table", key="cells", on_change="rerun") as box:
         if not box.open:
             return
         columns = made()
         shown = comparison.most_apart(columns, MOST_CELLS)
         if shown is not columns:
             st.caption(
-                f"The {MOST_CELLS:,} cells that differ most, of {len(columns['row']):,}; the file "
-                "has all."
+                f"The {MOST_CELLS:,} cells with the largest difference, of "
+                f"{len(columns['row']):,}. The file has all."
             )
         four = st.column_config.NumberColumn(format="%.4f")
         st.dataframe(
@@ -214,7 +212,7 @@ def numbers_of(both: Both, pair: tuple[Head, Head], filed: bool) -> None:
 
 def changes(both: Both) -> None:
     """Heads in the same place, the most changed first."""
-    st.markdown("**Most changed heads**, by their distance. Choose a row to open the head.")
+    st.markdown("**Heads with the largest change.** Select a row to open the head.")
     columns = both.kept("changes", lambda: comparison.changed_columns(both.found, both.paired))
     st.dataframe(
         columns,
@@ -224,7 +222,7 @@ def changes(both: Both) -> None:
         on_select=partial(_take_row, "changed", comparison.most_changed(both.paired)),
         selection_mode="single-row",
         column_config={"distance": THREE},
-        alt="Heads by how much they changed",
+        alt="Heads by distance",
     )
     about = both.caption("mean Jensen-Shannon distance (base 2) of heads in the same place")
     offer_csv(columns, about, f"{both.file}-changed", "These distances as CSV")
@@ -242,22 +240,19 @@ def every_pair(both: Both) -> None:
     left, right = st.columns([1.1, 1], gap="large") if narrow else (st.container(), st.container())
     with left:
         st.markdown(
-            "**Every head of A beside every head of B.** The colour is their distance, the "
-            "nearest in each row is marked. Choose a row."
+            "**Distances of all heads of A and B.** The nearest head in each row is marked. Select "
+            "a row."
         )
         _map(both, caption)
     with right:
         st.markdown(
-            "**The nearest head of B for each of A.** The median says what chance would give: "
-            "half of B’s heads are farther."
+            "**The nearest head of B for each head of A.** The median over B’s heads is the "
+            "baseline."
         )
         _nearest_list(both, caption)
     used = both.distances
     if used.n_rows < used.all_rows:
-        st.caption(
-            f"To stay quick, {used.n_rows} of the {used.all_rows} rows are used here, evenly "
-            "spaced."
-        )
+        st.caption(f"Only {used.n_rows} of the {used.all_rows} rows are used here, evenly spaced.")
 
 
 def _map(both: Both, caption: tuple[str, ...]) -> None:

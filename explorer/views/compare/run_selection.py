@@ -21,7 +21,7 @@ from models.recording import NotFinite, Recording
 
 WHATS = {"Edit": "Before and after", "Sentence": "Two sentences", "Model": "Two models"}
 SETTINGS = ZeroHead, MeanHead, UniformHead
-HOWS = {"silent": ZeroHead, "mean": MeanHead, "even": UniformHead}
+HOWS = {"zero": ZeroHead, "mean": MeanHead, "uniform": UniformHead}
 COUNTERPARTS = {"encoder": "decoder", "decoder": "encoder"}
 
 
@@ -67,7 +67,7 @@ def asked(model: str, text: str) -> tuple[Side, Side]:
             "Swap A and B",
             icon=":material/swap_horiz:",
             on_click=_swap,
-            help="What is A becomes B. Differences turn their signs.",
+            help="A becomes B, and differences change their signs.",
         )
     with middle:
         if what == "Edit":
@@ -96,8 +96,8 @@ def _edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
         target = tuple(int(each) for each in plain.streams[-1].ids[1:])
     if not follows(model, ZeroHead):
         raise ValueError(
-            f"{models.title(model)}, can be neither switched nor silenced: {WEIGHTS_ALONE}; "
-            "compare two sentences or two models"
+            f"{models.title(model)}, does not support edits: {WEIGHTS_ALONE}. Compare two "
+            "sentences or two models"
         )
     state, first = st.session_state, url_state.default("other_edits")
     state.other_edits = state.other_edits.strip() or first
@@ -121,7 +121,7 @@ def _written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
         try:
             edits += from_line(word)
         except ValueError:
-            wrong.append(f"“{word[:60]}” is no edit that can be read")
+            wrong.append(f"“{word[:60]}” is not a valid edit")
     return tuple(dict.fromkeys(edits)), wrong
 
 
@@ -161,12 +161,12 @@ def _pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
     now = (alone.layer, alone.head, alone.attention) if alone is not None else None
     state["head of B"] = now = now if now in heads else None
     kinds = [how for how, kind in HOWS.items() if now and isinstance(alone, kind)]
-    state["done to it"] = next(iter(kinds), "silent")
+    state["done to it"] = next(iter(kinds), "zero")
     left, *middle, right = st.columns(
         [1.15, 1.25, 1] if now else [2.4, 1], vertical_alignment="bottom"
     )
     left.selectbox(
-        f"Head changed in {other_letter()}",
+        f"Ablated head of {other_letter()}",
         heads,
         index=None,
         key="head of B",
@@ -174,14 +174,11 @@ def _pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
         on_change=_take_head_of_b,
         args=(first,),
         format_func=lambda at: comparison.name(at[:2]) + (f", {at[2]}" if several else ""),
-        help=(
-            "Type its numbers to find it. The head changes alone: it takes the place of the "
-            "example above."
-        ),
+        help=("Type its numbers to find it. This edit replaces the example above."),
     )
     if now:
         middle[0].segmented_control(
-            "It is made",
+            "Ablation",
             tuple(HOWS),
             key="done to it",
             wrap=True,
@@ -189,22 +186,22 @@ def _pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
             on_change=_take_head_of_b,
             args=(first,),
             help=(
-                "Silent: it writes nothing. Mean: at every token it writes its mean over this "
-                "text. Even: it looks everywhere alike."
+                "Zero: the head’s output is 0. Mean: its output is its mean over this text. "
+                "Uniform: it gives every key the same weight."
             ),
         )
     with right.popover(
-        "In writing",
+        "Describe the edit",
         width="stretch",
-        help="Every edit of B as links write it, to put several together.",
+        help="All edits of B in the notation of links, to combine several.",
     ):
         st.text_input(
-            f"Edits of {other_letter()}, as they are written in links",
+            f"Edits of {other_letter()}",
             key="other_edits",
             persist_state="session",
             on_change=forget_pair,
-            help="Several with a comma between them. The examples above fill this field; the page "
-            "Switches writes the same words in its address.",
+            help="Separate several edits by commas. The examples above fill this field, and the "
+            "address of Edit the model has the same notation.",
         )
 
 
@@ -215,7 +212,7 @@ def _take_head_of_b(first: str) -> None:
     chosen = state["head of B"]
     state.other_edits = url_state.default("other_edits")
     if chosen:
-        state.other_edits = to_line((HOWS[state.get("done to it", "silent")](*chosen),))
+        state.other_edits = to_line((HOWS[state.get("done to it", "zero")](*chosen),))
     state.other_of = state.other_to = chosen[2] if chosen and chosen[2] != first else ""
     forget_pair()
 
@@ -231,7 +228,7 @@ def _worded(model: str, text: str) -> tuple[Side, Side]:
         key="other_text",
         persist_state="session",
         on_change=forget_pair,
-        placeholder=mate or "Type the sentence to compare with",
+        placeholder=mate or "Type a second sentence",
     )
     typed = st.session_state.other_text
     return (
@@ -256,8 +253,8 @@ def _modelled(model: str, text: str) -> tuple[Side, Side]:
         format_func=models.title,
         on_change=_take_model,
         help=(
-            "“@” names earlier weights: after so many steps of training. A Hugging Face model "
-            "is offered once it has been opened above."
+            "“@” marks a training checkpoint and its step. A Hugging Face model is listed after it "
+            "has been opened above."
         ),
     )
     one = Side(model, text, (), current_recording.typed_target(model))

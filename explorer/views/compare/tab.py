@@ -8,7 +8,7 @@ from explorer.analysis import comparison
 from explorer.layout import current_recording
 from explorer.layout.controls import pick
 from explorer.state import event_log, url_state
-from explorer.text.comparison import DISTANCE, STILL_LOOKS, beyond, refusal, sentence
+from explorer.text.comparison import DISTANCE, SAME_ATTENTION, beyond, refusal, sentence
 from explorer.text.markdown_escape import literal
 from explorer.views.compare import answers, heads, run_selection, vectors
 from explorer.views.compare.comparison_state import Both, both
@@ -17,7 +17,7 @@ from models.recording import NotFinite
 
 VIEWS = {
     "Heads": "Heads",
-    "Answers": "What they say",
+    "Answers": "Predictions",
     "Nearest": "Nearest heads",
     "Vectors": "Vectors",
 }
@@ -45,12 +45,11 @@ def explore(model: str, text: str) -> None:
             on = both(*asked)
     except ValueError as error:
         why = (
-            "The numbers grew until single precision could not hold them, so there is no run to "
-            "compare."
+            "The numbers exceed single precision, so there is no run to compare."
             if isinstance(error, NotFinite)
             else ""
         )
-        st.error(f"There is nothing to compare with: {literal(str(error).rstrip('.'))}. {why}")
+        st.error(f"These cannot be compared: {literal(str(error).rstrip('.'))}. {why}")
         url_state.write()
         return
     with chosen:
@@ -72,11 +71,11 @@ def compared(on: Both, top) -> None:
         st.subheader(headline, anchor=False, help=f"{QUESTION} {DISTANCE}")
         if more := beyond(on.paired, near):
             st.caption(more)
-        silenced = any(
+        ablated = any(
             isinstance(edit, (ZeroHead, MeanHead)) for edit in (*on.one.edits, *on.other.edits)
         )
-        if silenced and on.paired is not None and comparison.all_same(on.paired):
-            st.caption(STILL_LOOKS)
+        if ablated and on.paired is not None and comparison.all_same(on.paired):
+            st.caption(SAME_ATTENTION)
     with st.container():
         toolbar(view)
         if view == "Heads":
@@ -99,15 +98,14 @@ def compared(on: Both, top) -> None:
 def toolbar(view: str) -> None:
     """What is looked at, and in which tone."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        pick("Look at", VIEWS, "other_view", bare=True)
+        pick("View", VIEWS, "other_view", bare=True)
         if view == "Heads":
             url_state.one_of("other_tone", heads.TONES)
             pick(
                 "Tone",
                 heads.TONES,
                 "other_tone",
-                help="Log shows three powers of ten below 1, so that faint attention is seen. The "
-                "difference stays linear.",
+                help="Log shows three powers of ten below 1. The difference stays linear.",
                 bare=True,
             )
 

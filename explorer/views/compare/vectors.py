@@ -61,8 +61,7 @@ def show(both: Both) -> None:
     on = Vectors(both, both.kept("spaces", lambda: _spaces(both), lambda made: made.nbytes))
     if not (on.found.sites_a and on.found.sites_b):
         st.info(
-            "One of the two models does not show its vectors, so only its attention can be "
-            "compared."
+            "One of the two models does not give its vectors, so only attention can be compared."
         )
         return
     if not on.found.labels:
@@ -120,13 +119,13 @@ def _lengths(on: Vectors) -> None:
         for name, title, side in zip(on.both.titles, on.titles, (found.a, found.b))
     ]
     caption = on.both.figure_caption(
-        "Length of the vectors by depth", f"{on.words}; line: mean, band: least to largest"
+        "Norm of the vectors by depth", f"{on.words}; line: mean, band: range"
     )
     on.chart(comparison_figures.lengths(lines, caption), "lengths", "lengths", caption[0])
     st.markdown(literal(lengths(found)))
     st.caption(
-        "Depth counts the states of a side evenly: 0 after the embeddings, 1 after the last "
-        "sub-layer. So models of unlike depth share one axis."
+        "Depth is 0 after the embeddings and 1 after the last sub-layer, so models of different "
+        "depths share one axis."
     )
     on.table(comparison.norm_columns(found), "length of vectors", "lengths")
 
@@ -141,12 +140,12 @@ def _likeness(on: Vectors) -> None:
         )
         return
     like = on.both.kept("likeness", lambda: comparison.cka_matrix(on.found))
-    caption = on.both.figure_caption("How alike the two spaces are: linear CKA", on.words)
+    caption = on.both.figure_caption("Similarity of the two spaces: linear CKA", on.words)
     rows, columns = on.titles
     figure = comparison_figures.likeness(like.values, like.chance, rows, columns, caption)
     on.chart(figure, "likeness", "cka", caption[0])
     st.markdown(literal(likeness(like)))
-    with st.expander("What CKA is, and its caution"):
+    with st.expander("About CKA"):
         st.markdown(CKA)
     on.table(comparison.cka_columns(on.found, like), "linear CKA", "cka")
 
@@ -155,7 +154,7 @@ def _paths(on: Vectors) -> None:
     from explorer.figures.comparison import paths
 
     found, together = on.found, on.together
-    st.subheader("The tokens’ paths", anchor=False)
+    st.subheader("Paths of the tokens", anchor=False)
     chosen = url_state.whole_number("other_word", len(found.labels))
     chosen = comparison.default_unit(found, together) if chosen is None else chosen
     st.session_state["word followed"] = chosen

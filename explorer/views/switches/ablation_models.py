@@ -17,19 +17,19 @@ from explorer.views.switches.run_pair import Runs
 
 def show(on: Runs) -> None:
     """Learning curves and results of one family of models, and the way to each of them."""
-    st.subheader("Trained without it", anchor=False)
+    st.subheader("Trained without this part", anchor=False)
     st.markdown(FAIR)
     found = interventions.ablation_models(models.cards())
     if not found:
-        st.info("No model here was trained without a part, so there is none to compare with.")
+        st.info("No model here was trained without a part.")
         return
     family = pick_family(found, on.model)
     found = tuple(of for of in found if of.full == family)
     curves = [(family, found[0].full_curve), *((of.name, of.curve) for of in found)]
     series = [(name, curve) for name, curve in curves if len(curve)]
     about = (
-        f"Loss while they learned: {family}",
-        "trained with every part, and without one; all else as their cards say",
+        f"Training loss: {family}",
+        "trained with every part, and without one part; otherwise equal",
     )
     left, right = st.columns([1.1, 1], gap="medium")
     with left:
@@ -38,10 +38,10 @@ def show(on: Runs) -> None:
 
             output.plotly_chart(drawn(series, about), "learning", about[0])
     with right:
-        output.data_table(interventions.result_columns(found), "What the models came to", "%.4g")
+        output.data_table(interventions.result_columns(found), "Results of the models", "%.4g")
         st.caption(
-            "Losses are the last ones measured in training; the other numbers come from each "
-            "model’s card, on data it never saw."
+            "Losses are the last ones of training. The other numbers were measured on held-out "
+            "data."
         )
     export_menu.offer_numbers_code(
         "these models’ training",
@@ -67,7 +67,7 @@ def doors(of: interventions.AblationModel, model: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**Without {literal(of.without)}**", width=160)
         pressed = st.button(
-            "Trained without it",
+            "Trained without this part",
             key=f"open {of.name}",
             on_click=open_model,
             args=(of.name, ()),
@@ -77,11 +77,11 @@ def doors(of: interventions.AblationModel, model: str) -> None:
         taken = ABLATION_EDITS.get(of.without)
         if taken:
             pressed |= st.button(
-                "Trained with it, switched off",
+                "Trained with it, ablated",
                 key=f"open {of.full} {of.without}",
                 on_click=open_model,
                 args=(of.full, taken),
-                help=f"Open {of.full} under this switch",
+                help=f"Open {of.full} with this edit",
             )
         if pressed:
             st.rerun(scope="app")  # the sentence bar above names the model

@@ -1,11 +1,11 @@
-"""What both runs say at the token looked at, and for a translator all that it writes."""
+"""The predictions of both runs at the selected token, and a translator's whole output."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from explorer.analysis import interventions
-from explorer.analysis.formatting import fixed, plural
+from explorer.analysis.formatting import fixed, plural, tenths
 from explorer.components import bars, token_strip
 from explorer.layout.output import with_table
 from explorer.state import cache, models
@@ -15,28 +15,28 @@ from explorer.views.switches.run_pair import MOST_WORDS, Runs, told
 from models.edits import describe, to_line
 
 BOTH_READ = (
-    "Below, the decoders of both runs read what the model says as it is, so that they can be "
-    "compared word by word. Choose the word after which to look."
+    "Below, the decoders of both runs read the output of the unedited model, so the predictions "
+    "can be compared word by word. Select the token before the prediction."
 )
-QUESTIONS = {"encoder": "What would the model say here?", "decoder": "What comes next?"}
+TITLES = {"encoder": "Prediction for this word", "decoder": "Prediction of the next word"}
 
 
 def show(on: Runs) -> None:
     """The tokens, the likeliest words of both runs, and their numbers."""
-    question = QUESTIONS.get(on.plain.model.kind, "What does it write?")
+    title = TITLES.get(on.plain.model.kind, "Translation")
     if not on.asks:
-        question = "Which token?"
+        title = "Selected token"
     elif on.hides:
-        question = "What fills the gap?"
+        title = "Prediction for the masked word"
     writes = on.plain.model.kind == "encoder-decoder"
-    st.subheader(question, anchor=False, help=BOTH_READ if writes else None)
+    st.subheader(title, anchor=False, help=BOTH_READ if writes else None)
     if writes and not on.error:
         translations(on)
     tokens(on)
     if on.error:
         return
     if isinstance(on.answer, str):
-        st.info(f"No words to compare here: {literal(on.answer)}.")
+        st.info(f"There is no prediction to compare: {literal(on.answer)}.")
     else:
         words(on, on.answer)
 
@@ -53,7 +53,7 @@ def words(on: Runs, said: interventions.PredictionChange) -> None:
         bars.payload(
             rows,
             ("before", "after") if on.edits else ("probability",),
-            about="The likeliest words before and after." if on.edits else "The likeliest words.",
+            about="Top predictions before and after." if on.edits else "Top predictions.",
             token=cache.picture_name(on.plain, "said", to_line(on.edits), on.token, on.hides),
         ),
         "said bars",
@@ -61,8 +61,8 @@ def words(on: Runs, said: interventions.PredictionChange) -> None:
     )
     if on.edits:
         kl = plural(fixed(said.kl, 3), "nat")
-        st.caption(f"Pale: before; filled: after. KL(before ‖ after) = {kl}.")
-    where = f"token {on.token}, {on.stream.tokens[on.token]}{', hidden' if on.hides else ''}"
+        st.caption(f"Pale: before. Filled: after. KL(before ‖ after) = {kl}.")
+    where = f"token {on.token}, {on.stream.tokens[on.token]}{', masked' if on.hides else ''}"
     with_table(
         interventions.prediction_columns(said, best, labels),
         (*told(on.plain, where), f"edits of the second run: {describe(on.edits)}"),
@@ -73,9 +73,9 @@ def words(on: Runs, said: interventions.PredictionChange) -> None:
 
 def _bar(label: str, before: float, after: float, on: Runs, was_first: bool) -> bars.Bar:
     if not on.edits:
-        return bars.Bar(label, after, (interventions.probability_text(after),))
-    mark = "said before" if was_first else ""
-    both = interventions.probability_text(before), interventions.probability_text(after)
+        return bars.Bar(label, after, (tenths(after),))
+    mark = "original prediction" if was_first else ""
+    both = tenths(before), tenths(after)
     return bars.Bar(label, after, both, behind=before, mark=mark)
 
 
@@ -97,13 +97,13 @@ def tokens(on: Runs) -> None:
     at, stream, kind = on.token, on.stream, on.plain.model.kind
     where = f"“{stream.tokens[at]}” (token {at})"
     says = {
-        "encoder": f"Looked at: {where}{', hidden from both runs' if on.hides else ''}.",
-        "decoder": f"Looked at: what follows {where}.",
-    }.get(kind, f"Looked at: what the decoder says after {where}.")
+        "encoder": f"Selected: {where}{', masked in both runs' if on.hides else ''}.",
+        "decoder": f"Selected: the word after {where}.",
+    }.get(kind, f"Selected: the decoder’s prediction after {where}.")
     token_strip.show(
         token_strip.payload(
             [_token(on, each) for each in range(len(stream.tokens))],
-            about="The tokens. Arrow keys move, Enter looks at one.",
+            about="The tokens. Arrow keys move, Enter selects one.",
             says=says,
             token=cache.picture_name(on.plain, "switch tokens", at, on.hides),
             chosen=at,
@@ -115,11 +115,11 @@ def tokens(on: Runs) -> None:
     if kind == "encoder" and not stream.special[at] and on.asks:
         shown("hide it", not st.session_state.seen)
         st.toggle(
-            "Hide it, as in training: [MASK]",
+            "Replace it by [MASK], as in training",
             key="hide it",
             on_change=take_seen,
-            help="Here and in patching only. Attention and vectors are of the text with every word "
-            "visible.",
+            help="This applies here and in patching. Attention and vectors are those of the text "
+            "without a mask.",
         )
 
 

@@ -41,7 +41,7 @@ def show(on: Runs) -> None:
     at = head_of(on, distance)
     axes = axes_of(on.plain, before)
     one_head(on, before, after, at, (axes.rows, axes.keys))
-    st.subheader("Which heads changed most?", anchor=False, help=MOVED)
+    st.subheader("Heads with the largest change", anchor=False, help=MOVED)
     data = cache.cached_for(
         on.other,
         ("pairs", before.name),
@@ -133,7 +133,7 @@ def most_changed(on: Runs, name: str, distance: Any, at: tuple[int, int]) -> Non
     """The heads that moved furthest, each to be opened."""
     top = interventions.most_changed(distance, MOST_LISTED)
     if not top:
-        st.caption("No head moved." if on.edits else "Nothing is switched, so no head moved.")
+        st.caption("No head changed." if on.edits else "There is no edit, so no head changed.")
         return
     rows = [
         bars.Bar(
@@ -147,7 +147,7 @@ def most_changed(on: Runs, name: str, distance: Any, at: tuple[int, int]) -> Non
     data = bars.payload(
         rows,
         ("distance",),
-        about="The heads that changed most.",
+        about="The heads with the largest change.",
         token=cache.picture_name(on.other, "most changed", name, *at),
         chosen=f"{at[0]}.{at[1]}",
         full=1.0,

@@ -41,10 +41,10 @@ POSITIONS = {
     "none": "none",
     "shuffled": "shuffled",
     "shifted": "shifted",
-    "sinusoids": "sinusoids (the paper’s)",
+    "sinusoids": "sinusoids (original paper)",
     "random": "random vectors",
     "rotary": "rotary (RoPE)",
-    "distance": "penalty on distance (ALiBi)",
+    "distance": "distance penalty (ALiBi)",
 }
 NORM_PLACES = ("post", "pre", "none")
 SUBLAYERS = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN"}
@@ -61,11 +61,11 @@ def presets(on: Runs) -> None:
         next((name for name, wanted in made.items() if set(wanted) == set(on.edits)), None),
     )
     st.selectbox(
-        "Examples of switches",
+        "Experiments",
         list(made),
         key="switch preset",
         index=None,
-        placeholder="Choose an example",
+        placeholder="Choose an experiment",
         on_change=take_preset,
         args=(made,),
         label_visibility="collapsed",
@@ -85,19 +85,19 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
     separate = 1 < all_of == (shows.key_heads or all_of)
     norm, other = recording_norm_name(plain, shows.rms), "layer" if shows.rms else "rms"
     made: dict[str, tuple[Edit, ...]] = {
-        "Take away the scale": (WithoutScale(),),
-        "Bag of words: no positions": (WithoutPositions(),),
-        "No residual": (WithoutResidual(),),
+        "No scaling": (WithoutScale(),),
+        "No positions": (WithoutPositions(),),
+        "No residual connections": (WithoutResidual(),),
         f"No {norm}": (WithoutNorm(),) if own != "none" else (),
-        f"{norm} before, not after": (MoveNorm("pre"),) if own == "post" else (),
-        f"{other_norm(norm)} for {norm}": (OtherNorm(other),) if own != "none" else (),
-        "Attention and FFN side by side": () if shows.parallel else (SideBySide(),),
+        "Pre-LN instead of post-LN": (MoveNorm("pre"),) if own == "post" else (),
+        f"{other_norm(norm)} instead of {norm}": (OtherNorm(other),) if own != "none" else (),
+        "Parallel attention and FFN": () if shows.parallel else (SideBySide(),),
         "No FFN": (WithoutFeedForward(),),
-        "Look ahead: no causal mask": () if encoder else (WithoutMask(),),
-        "A causal mask": (WithMask(),) if encoder else (),
-        "A window: tokens fewer than four places away": (Window(4),),
-        "One key and value for all heads": (SharedKeys(1),) if separate else (),
-        "Every head even": heads if len(heads) <= MOST_EDITS else (),
+        "No causal mask": () if encoder else (WithoutMask(),),
+        "Causal mask": (WithMask(),) if encoder else (),
+        "Sliding window of four tokens": (Window(4),),
+        "Multi-query attention": (SharedKeys(1),) if separate else (),
+        "Uniform attention in all heads": heads if len(heads) <= MOST_EDITS else (),
     }
     taken = terminology.ABLATION_EDITS.get(
         lacks(plain)
@@ -128,15 +128,15 @@ def show(on: Runs) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        st.subheader("Switches", anchor=False, width="content", help=QUESTION)
-        st.button(
-            "Reset",
-            icon=":material/restart_alt:",
-            on_click=put,
-            args=((),),
-            disabled=not on.edits,
-            help="Everything as the model was trained.",
-        )
+        st.subheader("Edits", anchor=False, width="content", help=QUESTION)
+        if not on.proposed:
+            st.button(
+                "Undo all edits",
+                icon=":material/undo:",
+                on_click=put,
+                args=((),),
+                disabled=not on.edits,
+            )
     presets(on)
     masks(on)
     if follows(on.plain, *terminology.POSITIONS):
@@ -158,13 +158,14 @@ def masks(on: Runs) -> None:
         shown("mask off", not applies(on.edits, WithoutMask))
         other = last_edit(on.edits, Window)
         window = other.size if other else models.capabilities(on.model).window
-        seen = f"itself and the {window - 1} before it" if window else "itself and earlier ones"
+        seen = f"itself and {window - 1} earlier tokens" if window else "itself and earlier tokens"
         st.toggle(
             "Causal mask",
             key="mask off",
             on_change=take_toggle,
             args=(on.edits, "mask off", WithoutMask(), False),
-            help=f"Each token sees {seen}. Without it a decoder sees the words that it is to say.",
+            help=f"Each token attends to {seen}. Without the mask it also attends to the tokens "
+            "that it has to predict.",
         )
     if kind != "decoder" and follows(on.plain, WithMask):
         shown("mask on", applies(on.edits, WithMask))
@@ -173,7 +174,7 @@ def masks(on: Runs) -> None:
             key="mask on",
             on_change=take_toggle,
             args=(on.edits, "mask on", WithMask(), True),
-            help="This encoder was trained without one: every token sees every token.",
+            help="This encoder was trained without a mask: every token attends to every token.",
         )
     if follows(on.plain, Window):
         modern_switches.window(on)
@@ -206,7 +207,7 @@ def positions(on: Runs) -> None:
     if now in ("shuffled", "shifted"):
         longest = max(len(stream.tokens) for stream in on.plain.streams)
         most = 9999 if now == "shuffled" else on.plain.model.n_positions - longest
-        label = "Seed of the shuffle" if now == "shuffled" else "Places further on"
+        label = "Shuffle seed" if now == "shuffled" else "Shift, positions"
         shown("positions by", min(by, most))
         st.number_input(label, 0, most, step=1, key="positions by", on_change=take)
 
@@ -224,7 +225,7 @@ def by_layer(on: Runs) -> None:
     if layers > 1:
         shown("where", "all" if scope.only is None else str(scope.only))
         options = ["all", *map(str, range(layers))]
-        told = "The switches below act on this layer, or on all."
+        told = "The edits below apply to this layer, or to all layers."
         if layers <= MOST_BUTTONS:
             st.segmented_control(
                 "Layer", options, key="where", required=True, on_change=take_scope, help=told
@@ -238,8 +239,8 @@ def by_layer(on: Runs) -> None:
     mixed = [name for name, each in values.items() if any(value != each[0] for value in each)]
     if scope.only is None and mixed:
         st.caption(
-            f"Not the same in every layer: {', '.join(mixed)}. Layer 0 is shown; "
-            "a switch turned here is set in all layers."
+            f"These differ between layers: {', '.join(mixed)}. Layer 0 is shown. An edit here "
+            "applies to all layers."
         )
 
 
@@ -255,7 +256,7 @@ def scale(on: Runs, scope: Scope) -> list:
     values = SCALE.values(scope.edits, scope.layers)
     divisor = values[scope.here]
     unscaled = models.capabilities(on.model).scale == 1.0
-    names = {"own": "1, its own" if unscaled else f"√{own}", "off": "1 (no scale)"}
+    names = {"own": "1, as trained" if unscaled else f"√{own}", "off": "1 (no scale)"}
     names["other"] = "other"
     shown("scale off", "own" if divisor is None else "off" if divisor == 1 else "other")
     st.segmented_control(
@@ -304,7 +305,7 @@ def inside(on: Runs, scope: Scope) -> dict[str, list]:
     elif places:
         shown("residuals", values["residual"][scope.here])
         st.pills(
-            "Residual kept around",
+            "Residual connections",
             places,
             selection_mode="multi",
             key="residuals",
@@ -318,12 +319,12 @@ def inside(on: Runs, scope: Scope) -> dict[str, list]:
     else:
         shown("norm at", values["norm"][scope.here])
         st.segmented_control(
-            f"{recording_norm_name(on.plain, models.capabilities(on.model).rms)} stands",
+            f"{recording_norm_name(on.plain, models.capabilities(on.model).rms)} placement",
             NORM_PLACES,
             key="norm at",
             wrap=True,
             required=True,
-            help="post: after each sum. pre: before each sub-layer.",
+            help="Post: after each sum. Pre: before each sub-layer.",
             on_change=lambda: take_layered(norm, scope, st.session_state["norm at"]),
         )
     shown("ffn on", values["FFN"][scope.here])

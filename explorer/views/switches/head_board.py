@@ -1,4 +1,4 @@
-"""The board of heads to be silenced, replaced by their mean, or made to look everywhere alike."""
+"""The board of heads for zero ablation, mean ablation and uniform attention."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from models.edits import Edit, HeadEdit, MeanHead, PatchHead, UniformHead, ZeroH
 BRUSHES: dict[str, type[HeadEdit]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
 SHOWN = ZeroHead, MeanHead, UniformHead, PatchHead
 STATES = {ZeroHead: "zero", MeanHead: "mean", UniformHead: "even", PatchHead: "patch"}
-LABELS = {"Zero": "×  silent", "Mean": "μ  mean", "Even": "≡  even"}
+LABELS = {"Zero": "×  zero", "Mean": "μ  mean", "Even": "≡  uniform"}
 
 
 def show(on: Runs) -> None:
     """The board and what a press on it does."""
     brush = url_state.one_of("brush", tuple(BRUSHES))
     pick(
-        "What a click on a head does to it",
+        "Head ablation",
         LABELS,
         "brush",
-        help="Silent: the head writes nothing. Mean: at every token it writes its mean over this "
-        "text. Even: it gives every key the same weight. Press a head, or L for its layer; "
-        "once more to undo.",
+        help="Zero: the head’s output is 0. Mean: its output is its mean over this text. Uniform: "
+        "it gives every key the same weight. Press a head, or L for its layer. Press again to "
+        "undo.",
     )
     of = on.which()
     off = {

@@ -43,19 +43,18 @@ def show(on: Runs, scope: Scope, has_norm: bool) -> dict[str, list]:
             format_func=NORMS.__getitem__,
             required=True,
             help="RMSNorm divides by the root of the mean square and subtracts no mean. Gain and "
-            "bias stay those the model has.",
+            "bias stay the same.",
             on_change=lambda: take_layered(kind, scope, st.session_state["norm kind"]),
         )
     if shows.parallel:
-        st.caption("Attention and FFN stand side by side in this model: both read the same state.")
+        st.caption("This model has parallel attention and FFN: both read the same state.")
         return values
     values["side by side"] = PARALLEL_FFN.values(scope.edits, scope.layers)
     shown("side by side", values["side by side"][scope.here])
     st.toggle(
-        "Attention and FFN side by side",
+        "Parallel attention and FFN",
         key="side by side",
-        help="The FFN reads what attention reads, as in GPT-J and Pythia, and not what attention "
-        "left.",
+        help="The FFN reads the input of attention, as in GPT-J and Pythia, and not its output.",
         on_change=lambda: take_layered(PARALLEL_FFN, scope, bool(st.session_state["side by side"])),
     )
     return values
@@ -66,13 +65,13 @@ def window(on: Runs) -> None:
     edit, most = last_edit(on.edits, Window), on.plain.model.n_positions
     shown("window", min(edit.size, most) if edit else 0)
     st.number_input(
-        "Window in tokens, 0 for as trained",
+        "Sliding window (0 = as trained)",
         0,
         most,
         step=1,
         key="window",
-        help="A token sees those fewer places away alone: in a decoder itself and those before it, "
-        "as in Mistral; in an encoder as many on either side.",
+        help="A token attends only to nearer tokens than this. In a decoder these are itself and "
+        "earlier ones, as in Mistral. In an encoder they are on both sides.",
         on_change=take_window,
         args=(on.edits,),
     )
@@ -89,7 +88,7 @@ def shared_keys(on: Runs) -> None:
     heads, own = on.plain.model.n_head, models.capabilities(on.model).key_heads
     if own is not None and own < heads:
         st.caption(
-            f"Keys and values are shared in this model: its {heads} heads read those of {own}."
+            f"This model uses grouped-query attention: {heads} heads share {own} keys and values."
         )
         return
     if heads == 1:
@@ -97,12 +96,12 @@ def shared_keys(on: Runs) -> None:
     edit = last_edit(on.edits, SharedKeys)
     shown("shared keys", heads if edit is None else edit.groups)
     st.select_slider(
-        "Heads with keys and values of their own",
+        "Number of key/value heads (grouped-query attention)",
         groups_of(heads),
         key="shared keys",
-        help="With fewer, heads that stand together share keys and values, the mean of what theirs "
-        "were (grouped-query attention, as in Llama 3 and Mistral; with 1, multi-query): less is "
-        "stored while writing. Each head keeps its queries, so weights still differ.",
+        help="With fewer, neighbouring heads share keys and values: here the mean of their own. "
+        "Llama 3 and Mistral use this to reduce the KV cache. With 1 it is multi-query attention. "
+        "Each head keeps its queries, so weights still differ.",
         on_change=take_shared_keys,
         args=(on.edits, heads),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.analysis import interventions
+from explorer.analysis.formatting import tenths
 from explorer.analysis.terminology import edits_without
 from explorer.layout.controls import pick
 from explorer.state import cache, event_log, models, url_state
@@ -49,14 +50,14 @@ class Two:
 
 def show(on: Runs) -> None:
     """The other sentence, what the two say, and the sweep of patches."""
-    st.subheader("Which part carries the difference between two sentences?", anchor=False)
+    st.subheader("Activation patching", anchor=False)
     st.markdown(PATCHING)
     if not follows(on.plain, PatchHead, PatchSite):
         st.info(NOT_PATCHED.format(models.markdown_name(on.model)))
         return
     donor = pick_donor(on.plain.text)
     if not donor:
-        st.info("Type another sentence: best the same one with a word or two changed.")
+        st.info("Type a second sentence, ideally the same one with one or two words changed.")
         return
     edits = (*on.hidden, *edits_without(on.edits, PatchHead, PatchSite))
     two = read(on, donor, edits)
@@ -65,7 +66,7 @@ def show(on: Runs) -> None:
         return
     word, against = difference(two, donor)
     what = url_state.one_of("patch", tuple(KINDS))
-    pick("Patch, one at a time", KINDS, "patch")
+    pick("Activations to patch", KINDS, "patch")
     name = on.which().name if what == "Heads" else pick_stream(two.base)
     asked = SweepRequest(
         on.model, on.plain.text, edits, what, donor, name, two.token, word, against
@@ -79,11 +80,11 @@ def pick_donor(text: str) -> str:
     """The other sentence: the one typed, else one that suits the text, "" for none."""
     offered = DONORS.get(text, "")
     typed = st.text_input(
-        "The other sentence",
+        "Second sentence",
         key="donor",
         persist_state="session",
         placeholder=offered or SAME_PLACES,
-        help="Vectors are copied place by place, so the words should stand at the same places.",
+        help="Vectors are copied by position, so equal words should have equal positions.",
     )
     return typed if typed.strip() else offered
 
@@ -94,8 +95,8 @@ def read(on: Runs, donor: str, edits: tuple[Edit, ...]) -> Two | str:
         base = cache.record(on.model, on.plain.text, edits)
         if len(base.streams) > 1 and base.streams[-1].ids.tolist() != on.stream.ids.tolist():
             return (
-                "Under these switches the model writes something else, so its tokens are not those "
-                "above. Take the switches back to patch."
+                "Under these edits the model generates another output, so its tokens differ from "
+                "those above. Undo the edits to patch."
             )
         across = cache.record(on.model, donor, edits)
         ends = (len(each.streams[-1].tokens) - 1 for each in (base, across))
@@ -107,8 +108,8 @@ def read(on: Runs, donor: str, edits: tuple[Edit, ...]) -> Two | str:
         each.ids.tolist() for each in across.streams
     ]:
         return (
-            "With this token hidden the two sentences are the same, so there is nothing to patch. "
-            "Look at another token above, or change another word."
+            "With this token masked, the two sentences are equal, so there is nothing to patch. "
+            "Select another token above, or change another word."
         )
     return two
 
@@ -123,27 +124,24 @@ def scores(two: Two) -> tuple:
 
 
 def difference(two: Two, donor: str) -> tuple[int, int]:
-    """The two words that tell the runs apart, and a paragraph on how likely each is in either."""
+    """The two words that distinguish the runs, and a paragraph on their probabilities in either."""
     both = scores(two)
     word, against = interventions.contrast(*both)
     said = interventions.prediction_change(*both)
     one, other = map(literal, models.labels(two.base.model.name, (word, against)))
-    p, q = (
-        [interventions.probability_text(float(run[id])) for run in (said.before, said.after)]
-        for id in (word, against)
-    )
-    verb = "says" if said.says == against else "raises most"
+    p, q = ([tenths(float(run[id])) for run in (said.before, said.after)] for id in (word, against))
+    verb = "predicts" if said.says == against else "increases most"
     st.markdown(
-        f"At token {two.token}, this sentence says **{one}** ({p[0]}); "
+        f"At token {two.token}, the prediction of this sentence is **{one}** ({p[0]}). "
         f"“{literal(' '.join(donor.split()))}” gives it {p[1]} and {verb} **{other}** "
         f"({q[0]} → {q[1]}).  \n"
-        f"Measured is the logit of **{one}** minus that of **{other}**."
+        f"The measured quantity is the logit of **{one}** minus the logit of **{other}**."
     )
     if [len(each.tokens) for each in two.base.streams] != [
         len(each.tokens) for each in two.across.streams
     ]:
         st.caption(
-            "The two differ in their number of tokens: places that the other sentence does not "
-            "have keep their own vectors."
+            "The two sentences have different numbers of tokens. Positions without a counterpart "
+            "keep their own vectors."
         )
     return word, against

@@ -203,10 +203,10 @@ def asked(plain: Recording) -> tuple[tuple[Edit, ...], list[str]]:
         try:
             read = from_line(word)
         except ValueError:
-            wrong.append(f"“{word[:60]}” is no edit that can be read")
+            wrong.append(f"“{word[:60]}” is not a valid edit")
             continue
         if any(isinstance(edit, (HideToken, ShuffleTokens)) for edit in read):
-            why = "changes what is read, and here both runs read the same tokens"
+            why = "changes the input, and here both runs read the same tokens"
             wrong.append(f"“{read[0]}” {why}")
         else:
             good.extend(edit for edit in read if edit not in good)

@@ -1,4 +1,4 @@
-"""What is switched, and the one sentence that says what it did."""
+"""The edits, and the sentence on their effect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def warn(wrong: tuple[str, ...]) -> None:
     if wrong:
         more = [f"and {len(wrong) - MOST_WRONG} more"] if len(wrong) > MOST_WRONG else []
         st.warning(
-            "These switches cannot be followed and are left out:\n"
+            "These edits do not apply to this model and are left out:\n"
             + "\n".join(f"- {literal(why)}" for why in (*wrong[:MOST_WRONG], *more))
         )
 
@@ -48,7 +48,7 @@ def show(on: Runs) -> None:
         st.error(on.error)
         return
     told = interventions.change_sentences(measured(on)) or (
-        "nothing that is measured here changed on this text",
+        "no measured quantity changed on this text",
     )
     first, *more = map(sentence, told)
     if on.proposed:
@@ -64,20 +64,19 @@ def opened(on: Runs) -> None:
     """What the experiment asks that the page opens on, and the way back to no edit."""
     asks = NO_POSITIONS
     if on.link is not None:
-        silent = isinstance(on.edits[0], ZeroHead)
-        asks = experiment(on.link, *weights(on, on.link), silent)
+        ablated = isinstance(on.edits[0], ZeroHead)
+        asks = experiment(on.link, *weights(on, on.link), ablated)
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
         st.subheader(asks, anchor=False, help=RULE, width="content")
         st.button(
-            "No edit",
+            "Undo all edits",
             key="no edit",
             icon=":material/undo:",
             on_click=put,
             args=((),),
-            help="The model as it was trained. The page opens on an experiment; any switch makes "
-            "it yours.",
+            help="Shows the model as it was trained. The page opens on an experiment.",
         )
 
 
@@ -86,9 +85,9 @@ def everything(on: Runs) -> None:
     if on.edits and not on.error:
         with_table(
             interventions.change_columns(measured(on)),
-            on.caption("everything measured"),
+            on.caption("all measured quantities"),
             f"headlight-{on.model}-switches-measured",
-            "Everything that was measured",
+            "All measured quantities",
         )
 
 
@@ -111,16 +110,16 @@ def listed(on: Runs) -> None:
     """The edits as pills, many of them in one line."""
     if not url_state.fits_address(st.session_state.edits):
         st.caption(
-            "These are more edits than a link can hold. They stay in this tab; every caption and "
+            "A link cannot contain this many edits. They stay in this tab, and every caption and "
             "file names them."
         )
     if len(on.edits) > MOST_PILLS:
-        st.markdown(f"**Switched:** {literal(describe(on.edits))}")
+        st.markdown(f"**Edited:** {literal(describe(on.edits))}")
         return
     names = [f"{literal(str(edit))} ✕" for edit in on.edits]
     st.session_state["switched"] = list(range(len(names)))
     st.pills(
-        "Switched; press one to take it back",
+        "Edits; press one to undo it",
         range(len(names)),
         selection_mode="multi",
         key="switched",

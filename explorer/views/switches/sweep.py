@@ -61,9 +61,7 @@ def watch(asked: SweepRequest, edits: tuple[Edit, ...], was_running: bool) -> No
     if running != was_running:
         st.rerun(scope="app")
     if found is None:
-        st.caption(
-            "Running both sentences …" if running else "Each patch is one pass of the model."
-        )
+        st.caption("Running both sentences …" if running else "Each patch is one forward pass.")
         return
     if found.error:
         st.info(f"This cannot be patched: {literal(found.error)}.")
@@ -95,9 +93,9 @@ def buttons(sweep: Job, running: bool) -> None:
         if running:
             st.button("Stop", key="stop sweep", on_click=sweep.stop)
         elif sweep.finished:
-            st.markdown(":material/check: All patched.")
+            st.markdown(":material/check: All patches are done.")
         else:
-            label = "Patch them all" if sweep.latest is None else "Go on"
+            label = "Run all patches" if sweep.latest is None else "Continue"
             st.button(label, key="start sweep", on_click=sweep.resume)
 
 
@@ -157,9 +155,9 @@ def chart(
         *told(
             base,
             f"{effects.measure.meaning}. Logit of {one} − logit of {other} at token {asked.token}: "
-            f"{found.clean:.3f} as it is, {found.donor:.3f} in the other run",
+            f"{found.clean:.3f} in this run, {found.donor:.3f} in the other run",
         ),
-        "Other sentence: " + " ".join(asked.donor.split()),
+        "Second sentence: " + " ".join(asked.donor.split()),
     )
     file = f"headlight-{asked.model}-patching-{asked.what.lower()}"
     named = with_site_names(effects)
@@ -201,17 +199,17 @@ def strongest(
         site = effects.columns[column].name
         edit = PatchSite(asked.donor, site, row, asked.name)
         place = f"{head_naming.site(site)} at “{effects.rows[row]}” (token {row})"
-        aside = " apart from the token that is read"
+        aside = " except at the selected token"
     does = effect(float(effects.values[cell]), effects.normalised)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown(f"**Strongest{aside}: {literal(place)}** {literal(does)}.")
+        st.markdown(f"**Largest effect{aside}:** {literal(place)} {literal(does)}.")
         pressed = st.button(
             "Add to the edits",
             key="put patch",
             on_click=put,
             args=((*edits, edit),),
             disabled=edit in edits,
-            help="Edit the model opens, and every tab shows the model with this patch.",
+            help="Opens Edit the model. One weight and Edit the model then use this patch.",
         )
     if pressed:
         navigation.go("edit", {})

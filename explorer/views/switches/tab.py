@@ -61,7 +61,7 @@ def explore(source: Run) -> None:
         answers.show(on)
         if not on.error:
             st.segmented_control(
-                "Look at",
+                "View",
                 tuple(EFFECTS),
                 key="effects",
                 wrap=True,

@@ -30,10 +30,10 @@ def show(on: Runs) -> None:
         weigh=lambda made: 4 * made.before.nbytes,
     )
     several = f", {name} stream" if len(on.plain.streams) > 1 else ""
-    about = on.caption(f"states after each sub-layer, its norm included{several}")
+    about = on.caption(f"states after each sub-layer and its norm{several}")
     label = stream.tokens[token]
     where = literal(f"“{label}” (token {token})")
-    st.subheader(f"How long are its vectors, and how far have they moved? {where}", anchor=False)
+    st.subheader(f"Vector norms and distances of {where}", anchor=False)
     columns = dict(interventions.path_columns(of, token))
     columns["state"] = [head_naming.short_site(each) for each in of.places]
     left, right = st.columns(2, gap="medium")
@@ -41,7 +41,7 @@ def show(on: Runs) -> None:
         lengths(columns, label[:LONGEST], about)
     with right:
         distances(columns, label[:LONGEST], about, interventions.needs_log_scale(of))
-    st.caption("“input” is what enters layer 0. A distance of 1 is as far as the vector was long.")
+    st.caption("“input” enters layer 0. A distance of 1 equals the norm of the vector before.")
     export_menu.offer_numbers_code(
         f"both paths of token {token}",
         (run_of(on.plain), run_of(on.other)),
@@ -69,9 +69,9 @@ def lengths(columns: dict, label: str, about: tuple[str, ...]) -> None:
         for who, mean in ((label, ""), ("mean of all tokens", "mean "))
         for when in ("before", "after")
     ]
-    about = "Length of the vectors", *about
+    about = "Norm of the vectors", *about
     figure = lines(series, about, columns["state"], "state", "length", log=True, named=True)
-    output.plotly_chart(figure, "lengths", "Length of the vectors before and after, by state")
+    output.plotly_chart(figure, "lengths", "Norm of the vectors before and after, by state")
 
 
 def distances(columns: dict, label: str, about: tuple[str, ...], log: bool) -> None:
@@ -80,7 +80,7 @@ def distances(columns: dict, label: str, about: tuple[str, ...], log: bool) -> N
 
     what = "distance / length before"
     series = [(label, columns[what]), ("mean of all tokens", columns[f"mean {what}"])]
-    about = "Distance between the two paths", *about
+    about = "Distance between the two runs’ vectors", *about
     unit = "|after − before| / |before|"
     figure = lines(series, about, columns["state"], "state", unit, log=log, named=True)
     output.plotly_chart(figure, "distances", "Distance between the two runs' vectors by state")
