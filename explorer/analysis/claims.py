@@ -82,10 +82,10 @@ def little_work(e: ClaimContext) -> Measurement:
     value = float(np.mean(angles))
     return Measurement(
         value,
-        f"A sub-layer turns a word’s vector by {fixed(value, 1)}° in the mean, from "
-        f"{fixed(min(angles), 1)}° to {fixed(max(angles), 1)}°. Turned at random, a vector of so "
-        "many dimensions would stand at about 90° to the one before; cos 60° = 0.5, so at 60° "
-        "its component along the old direction is half its length.",
+        f"A sub-layer rotates a word’s vector by {fixed(value, 1)}° on average, from "
+        f"{fixed(min(angles), 1)}° to {fixed(max(angles), 1)}°. A random rotation in so many "
+        "dimensions would be about 90°. cos 60° = 0.5, so at 60° the component along the old "
+        "direction is half the norm.",
         tuple(rows),
     )
 
@@ -95,7 +95,7 @@ def layers_of(stream: Stream) -> tuple[residual.SubLayer, ...]:
     write."""
     sublayers = tuple(each for each in residual.sublayers(stream) if each.layer >= 0)
     if not sublayers:
-        raise Untestable("This model does not show what its sub-layers write.")
+        raise Untestable("This model does not give the outputs of its sub-layers.")
     return sublayers
 
 
@@ -169,7 +169,7 @@ def unit_length(e: ClaimContext) -> Measurement:
         value,
         f"The {len(lengths):,} vectors after {with_article(name)} are "
         f"{number(float(lengths.mean()))} long "
-        f"in the mean, from {number(float(lengths.min()))} to {number(float(lengths.max()))}. "
+        f"on average, from {number(float(lengths.min()))} to {number(float(lengths.max()))}. "
         f"{NORM_EFFECTS.get(name, 'It sets the size')}, so the length is √d = √{d} = "
         f"{fixed(np.sqrt(d), 1)} before gain and bias.",
     )
@@ -223,15 +223,15 @@ def only_turns(e: ClaimContext) -> Measurement:
             rows.append(
                 (
                     _sublayer_name(e, stream, sublayer.name),
-                    f"turned {fixed(np.nanmean(residual.degrees(before, after)), 1)}°, "
+                    f"rotated {fixed(np.nanmean(residual.degrees(before, after)), 1)}°, "
                     f"length × {fixed(ratio.mean(), 2)}",
                 )
             )
     value = float(np.mean(stretch))
     return Measurement(
         value,
-        "A rotation keeps lengths. Each sub-layer does turn the vector, and changes its length "
-        f"by {percent(value)} in the mean."
+        "A rotation preserves norms. Each sub-layer rotates the vector and changes its norm "
+        f"by {percent(value)} on average."
         + (
             " Before gain and bias, and from the first norm on, all lengths are √d, and the "
             "reading as rotations is exact."
@@ -254,7 +254,7 @@ def vocabulary_sphere(e: ClaimContext) -> Measurement:
         spread / chance,
         f"The {len(lengths):,} rows, as the stream begins with them, are "
         f"{number(float(lengths.min()))} to {number(float(lengths.max()))} long, "
-        f"{number(float(lengths.mean()))} in the mean: a spread of {spread:.1%}. Random vectors "
+        f"{number(float(lengths.mean()))} on average: a spread of {spread:.1%}. Random vectors "
         f"of {words.shape[1]} numbers have one of {chance:.1%}, near a sphere by their width "
         "alone. Nothing in training holds words to one length.",
         (
@@ -481,9 +481,9 @@ def concatenated(e: ClaimContext) -> Measurement:
         )
     return Measurement(
         error / size,
-        "Each head’s output was sent through its own slice of W_O and the results were added, "
-        "for every token and layer. Beside what the model wrote in one piece, the largest "
-        f"difference is {number(error)}, where numbers reach {number(size)}.",
+        "Each head’s z was multiplied by its slice of W_O, and the results were summed, for every "
+        "token and layer. The largest difference from the model’s attention output is "
+        f"{number(error)}, where numbers reach {number(size)}.",
     )
 
 
@@ -588,11 +588,10 @@ def reach(e: ClaimContext) -> Measurement:
     )
     return Measurement(
         MAX_RATIO if exceeds else far[0] / near[0],
-        "Special tokens, the first token and each head’s own sinks are left out, on which a head "
-        f"rests rather than looks; {len(reaches)} of {n} heads still have weight enough to "
-        "measure. "
-        f"The one that stays nearest ({near[2]}) looks {number(near[0])} tokens away in the mean, "
-        f"the one that reaches furthest ({far[2]}) {number(far[0])}.",
+        "Special tokens, the first token and each head’s own sinks are left out. "
+        f"{len(reaches)} of {n} heads have enough weight on other tokens. The smallest mean "
+        f"distance is {number(near[0])} tokens ({near[2]}), the largest {number(far[0])} "
+        f"({far[2]}).",
         tuple(
             (f"{name}, on {percent(share)} of its weight", f"{number(distance)} tokens")
             for distance, share, name in (far, near)
@@ -614,8 +613,7 @@ def self_attention_share(e: ClaimContext) -> Measurement:
     return Measurement(
         value,
         f"In {percent(value)} of all rows the largest weight is on the token itself. Learned heads "
-        "look where it helps: often at the token before, at a separator, or at the same word "
-        "elsewhere.",
+        "often attend to the previous token, a separator, or another occurrence of the word.",
         tuple(rows),
     )
 
@@ -667,7 +665,7 @@ def naive_self_share(e: ClaimContext) -> Measurement:
     return Measurement(
         value,
         f"With x·x as the score, {percent(value)} of the tokens prefer themselves, at a mean "
-        f"weight of {fixed(float(np.mean(peaks)), 2)}: what a token is decides where it looks. "
+        f"weight of {fixed(float(np.mean(peaks)), 2)}: attention depends on similarity alone. "
         f"With learned queries and keys it is {percent(float(np.mean(learned)))} of the rows.",
     )
 
@@ -691,8 +689,8 @@ def later_weight(e: ClaimContext) -> Measurement:
     return Measurement(
         value,
         f"All {int(later.sum()) * attention.pattern.shape[0] * attention.pattern.shape[1]:,} "
-        f"weights above the diagonal were looked at; the largest is {number(value)}. e to the −∞ "
-        "is 0, not merely small.",
+        f"weights above the diagonal were checked. The largest is {number(value)}. exp(−∞) "
+        "is exactly 0.",
     )
 
 
@@ -716,10 +714,10 @@ def future_change(e: ClaimContext) -> Measurement:
             earlier_changes.append(float(moved[:place].max()))
             rows.append((f"{stream.tokens[place]} (token {place})", number(earlier_changes[-1])))
     if not own_changes:
-        raise Untestable("No token could be exchanged for another one.")
+        raise Untestable("No token could be replaced.")
     return Measurement(
         max(earlier_changes),
-        f"{len(own_changes)} tokens were exchanged, one after another. Their own vectors "
+        f"{len(own_changes)} tokens were replaced, one at a time. Their own vectors "
         f"changed by up to {number(max(own_changes))}, those of the tokens before them by "
         f"{number(max(earlier_changes))}.",
         tuple(rows),
@@ -768,12 +766,12 @@ def both_sides(e: ClaimContext) -> Measurement:
                 )
             )
     if not n_earlier:
-        raise Untestable("No token could be exchanged for another one.")
+        raise Untestable("No token could be replaced.")
     later = np.triu(np.ones(attention.allowed.shape, dtype=np.float32), 1)
     share = float((attention.pattern * later).sum() / attention.pattern[..., 0].size)
     return Measurement(
         n_changed / n_earlier,
-        f"{len(rows)} tokens were exchanged, one after another: {n_changed} of the {n_earlier} "
+        f"{len(rows)} tokens were replaced, one at a time: {n_changed} of the {n_earlier} "
         "vectors "
         f"before them change. On this text {percent(share)} of all weight rests on later tokens.",
         tuple(rows),
@@ -819,20 +817,18 @@ def messages(e: ClaimContext) -> Measurement:
     if 2 * n_lost > n_edges:
         raise Untestable(
             f"Layer 0’s attention is so sharp here that at {n_lost} of {n_edges} edges its "
-            f"weight is lost in rounding (at most {number(faintest)}): an edge is a permission "
-            "and no promise."
+            f"weight is below rounding (at most {number(faintest)}), so the test cannot decide."
         )
     note = (
-        f" At {n_lost} the weight is so small that 32-bit numbers carry nothing, which neither "
-        "speaks for nor against an edge."
+        f" At {n_lost} edges the weight is below 32-bit rounding, so they are left out."
         if n_lost
         else ""
     )
     return Measurement(
         n_agreeing / n_counted,
-        f"{len(rows)} tokens were exchanged before layer 0, one after another. In {n_agreeing} of "
-        f"{n_counted} cases what attention writes at a token changed just where it has an edge to "
-        f"the exchanged one.{note}",
+        f"{len(rows)} tokens were replaced before layer 0, one at a time. In {n_agreeing} of "
+        f"{n_counted} cases the attention output at a token changed exactly if it has an edge to "
+        f"the replaced one.{note}",
         tuple(rows),
     )
 
@@ -853,12 +849,11 @@ def ffn_isolation(e: ClaimContext) -> Measurement:
             other_changes.append(float(np.delete(moved, place).max()))
             rows.append((f"{stream.tokens[place]} (token {place})", number(other_changes[-1])))
     if not own_changes:
-        raise Untestable("No token’s vector could be exchanged for another one.")
+        raise Untestable("No token’s vector could be replaced.")
     return Measurement(
         max(other_changes),
-        f"The vectors of {len(own_changes)} tokens were exchanged just before the FFN of layer "
-        "0, one "
-        f"after another. What the FFN writes changed there by up to {number(max(own_changes))} "
+        f"The vectors of {len(own_changes)} tokens were replaced just before the FFN of layer 0, "
+        f"one at a time. The FFN output changed there by up to {number(max(own_changes))} "
         f"and at the other {len(stream.tokens) - 1} tokens by {number(max(other_changes))}.",
         tuple(rows),
     )
@@ -888,9 +883,9 @@ def cross_keys(e: ClaimContext) -> Measurement:
     n_source = cross.k.shape[2]
     return Measurement(
         max(key_changes),
-        f"The decoder was given {len(rows)} other texts to go on from, one after another. The "
-        f"{n_source} keys and values changed by {number(max(key_changes))} at most; the "
-        f"queries, which come from the decoder, by up to {number(max(query_changes))}.",
+        f"The decoder read {len(rows)} other texts, one at a time. The {n_source} keys and values "
+        f"changed by at most {number(max(key_changes))}. The queries, which come from the decoder, "
+        f"changed by up to {number(max(query_changes))}.",
         (*rows, ("queries × keys", f"{cross.q.shape[2]} × {n_source}")),
     )
 
@@ -943,7 +938,7 @@ def steps_agree(e: ClaimContext) -> Measurement:
     )
     return Measurement(
         error / size,
-        f"The first {n} tokens read at once, and one after another with stored keys and values: "
+        f"The first {n} tokens were read at once, and one at a time with a KV cache: "
         f"the {parallel_scores.size:,} scores differ by at most {number(error)}, where they reach "
         f"{number(size)}.",
     )
@@ -1016,10 +1011,10 @@ def both_ways(e: ClaimContext) -> Measurement:
         "From each position as far to the right as to the left: the two products differ by at "
         f"most {number(worst)}. "
         + (
-            "So the bare product says how far, and not on which side; W_Q and W_K have to find "
-            "that out."
+            "So the product gives the distance but not the direction; W_Q and W_K must learn "
+            "the direction."
             if worst < 1e-4 * np.abs(gram).max()
-            else "So this table tells left from right."
+            else "So this table distinguishes left from right."
         ),
     )
 
@@ -1040,7 +1035,7 @@ def low_is_fast(e: ClaimContext) -> Measurement:
     sampled = [0, len(angles) // 4, len(angles) // 2, len(angles) - 1]
     return Measurement(
         value,
-        f"From one position to the next, dimensions 0 and 1 turn by {number(float(angles[0]))}°, "
+        f"From one position to the next, dimensions 0 and 1 rotate by {number(float(angles[0]))}°, "
         f"the last two by {number(float(angles[-1]))}°.",
         tuple(
             (f"dimensions {2 * i} and {2 * i + 1}: degrees a position", number(float(angles[i])))
@@ -1231,9 +1226,9 @@ def without_positions(e: ClaimContext) -> Measurement:
     return Measurement(
         max(effect.gaps),
         f"The text’s tokens were read in {len(effect.gaps)} other orders without "
-        f"positions{unmasked} and {min(effect.tokens)} to {max(effect.tokens)} of them stood "
-        f"elsewhere. Each took its vector along: they differ by at most {number(max(effect.gaps))} "
-        "of their length. So the set of vectors stays, and their order is the tokens’.",
+        f"positions{unmasked} and {min(effect.tokens)} to {max(effect.tokens)} of them had another "
+        f"position. Each kept its vector, with differences of at most {number(max(effect.gaps))} "
+        "of the norm.",
         effect.rows,
     )
 
@@ -1261,9 +1256,9 @@ def with_positions(e: ClaimContext) -> Measurement:
     effect = _shuffle_effect(e, e.recording.streams[0].name)
     return Measurement(
         min(effect.gaps),
-        f"{len(effect.gaps)} shuffles with positions: the last vectors of the tokens that stand "
-        f"elsewhere differ by {percent(min(effect.gaps))} of their length at least, by "
-        f"{percent(max(effect.gaps))} at most.",
+        f"{len(effect.gaps)} shuffles with positions: the last vectors of the tokens that moved "
+        f"differ by at least {percent(min(effect.gaps))} of their norm, and at most "
+        f"{percent(max(effect.gaps))}.",
         effect.rows,
     )
 
@@ -1318,10 +1313,9 @@ def no_blow_up(e: ClaimContext) -> Measurement:
         rows = (*rows, (f"{norm_free.model.name}, the last vectors", number(end)))
     return Measurement(
         length_without / length_with,
-        "The norms are taken from a model that was trained with them: its weights were learned to "
-        f"be held by them. The mean length of the last vectors is {number(length_with)}; with "
-        "every "
-        f"norm left out, and all weights the same, it is {number(length_without)}. {comparison}",
+        "The norms were removed from a model that was trained with them. The mean norm of the last "
+        f"vectors is {number(length_with)}. With the same weights and without norms it is "
+        f"{number(length_without)}. {comparison}",
         rows,
     )
 
@@ -1368,16 +1362,13 @@ def summed_axis(e: ClaimContext) -> Measurement:
     if row_error > ROUNDING:
         return Measurement(
             0.0,
-            "Summed over the tokens looked at, the sums are not 1 either: off by up to "
-            f"{number(row_error)}.",
+            f"The sums over keys are not 1 either, but differ by up to {number(row_error)}.",
         )
     value = float(np.mean(deviations))
     return Measurement(
         value,
-        f"Summed over the tokens looked at, every sum is 1 (off by {number(row_error)}). "
-        "Summed over "
-        f"the tokens that look, the sums are off by {number(value)} in the mean: a token may be "
-        "looked at a lot, or by nobody.",
+        f"Every sum over keys is 1 (within {number(row_error)}). The sums over queries differ from "
+        f"1 by {number(value)} on average, because a token can receive much or no attention.",
     )
 
 
@@ -1432,7 +1423,7 @@ def soft_to_hard(e: ClaimContext) -> Measurement:
     value = means[TEMPERATURES[-1]] / means[1.0] if means[1.0] > 0 else float("nan")
     return Measurement(
         value,
-        f"As the model runs, the best key gets {percent(np.mean(peak))} of the weight in the mean. "
+        f"At T = 1, the best key gets {percent(np.mean(peak))} of the weight on average. "
         "Dividing the scores by a smaller and smaller temperature, the output comes to the best "
         "key’s value alone.",
         tuple(
@@ -1453,9 +1444,9 @@ def random_products(e: ClaimContext) -> Measurement:
     return Measurement(
         float(np.abs(statistics.variance / np.array(statistics.widths) - 1).max()),
         f"{soft_lookup.PAIRS:,} pairs of random vectors at each of {len(statistics.widths)} "
-        f"widths; text and weights play no part. At width {widest} Var(q·k) is "
+        f"widths, without text and weights. At width {widest} Var(q·k) is "
         f"{number(float(statistics.variance[-1]))}, and the largest of {soft_lookup.KEYS} weights "
-        f"{fixed(statistics.raw[-1], 2)} in the mean; after dividing by √{widest} they are "
+        f"{fixed(statistics.raw[-1], 2)} on average. After division by √{widest} they are "
         f"{number(float(statistics.variance[-1] / widest))} and {fixed(statistics.scaled[-1], 2)}.",
         tuple(
             (
@@ -1546,7 +1537,7 @@ def saturation(e: ClaimContext) -> Measurement:
     a, b = float(np.mean(with_scale)), float(np.mean(without_scale))
     return Measurement(
         a / b if b else np.inf,
-        f"Σ a(1 − a) over a row says how much its weights can still move. It is {number(a)} with "
+        f"Σ a(1 − a) over a row measures the softmax gradient. It is {number(a)} with "
         f"the scale and {number(b)} with raw q·k.",
         (("with the scale", number(a)), ("without", number(b))),
     )
@@ -1579,11 +1570,11 @@ def near_words(e: ClaimContext) -> Measurement:
     value = float(np.mean(shares))
     return Measurement(
         value,
-        f"At {len(places)} tokens: the five words the model holds likeliest lie nearer to its "
-        f"last vector than {percent(value)} of the {len(words):,} words. Near is not on top of "
-        f"it: the likeliest one is at a cosine of {fixed(float(np.mean(cosines)), 2)} in the mean.",
+        f"At {len(places)} tokens, the five most probable words are more similar to the last "
+        f"vector than {percent(value)} of the {len(words):,} words. The mean cosine of the most "
+        f"probable word is {fixed(float(np.mean(cosines)), 2)}.",
         (
-            ("cosine to the likeliest word, mean", fixed(float(np.mean(cosines)), 2)),
+            ("cosine to the most probable word, mean", fixed(float(np.mean(cosines)), 2)),
             ("largest", fixed(max(cosines), 2)),
         ),
     )
@@ -1650,17 +1641,17 @@ def block_ranks(e: ClaimContext) -> Measurement:
     first = next(iter(ranks))
     return Measurement(
         value,
-        f"Read through the same readout, the output of block {first} puts the model’s final "
-        f"answer at rank {np.median(ranks[first]) + 1:.0f} of {n_vocab:,} in the median (by "
-        f"chance: {n_vocab // 2:,}) and first at {percent(shares[first])} of the tokens."
+        f"The readout, applied to the output of block {first}, gives the final prediction a median "
+        f"rank of {np.median(ranks[first]) + 1:.0f} of {n_vocab:,} (baseline: {n_vocab // 2:,}). "
+        f"It has rank 1 at {percent(shares[first])} of the tokens."
         + (
-            " Nothing is masked here, so the answer is mostly the word that stands there."
+            " No word is masked here, so the prediction is mostly the word itself."
             if stream.name == "encoder"
             else ""
         ),
         tuple(
             (
-                f"block {layer}: final answer first; median rank; KL to the end",
+                f"block {layer}: final prediction first; median rank; KL to the end",
                 f"{percent(shares[layer])}; {np.median(rank) + 1:.0f}; "
                 f"{number(float(lens.kl[blocks[layer], text].mean()))} nats",
             )

@@ -29,7 +29,7 @@ AT_MOST, AT_LEAST = "at most", "at least"
 TEXT, MODEL = "text", "model"
 LACKS = "This model or text does not offer what the test needs"
 NO_QKV = (
-    "This model computes attention inside its own code, which hands out the weights alone, without "
+    "This model computes attention in its own code, which returns only the weights, without "
     "the scores, queries, keys and values they are made of."
 )
 NO_CHANCE = "There is no copy of this model with permuted weights to compare with"

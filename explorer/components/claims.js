@@ -117,7 +117,7 @@ function details(view, row) {
     make("h4", "", "The test"),
     make("p", "", row.how),
     make("p", "formula", row.formula),
-    make("p", "rule", `Holds where the number is ${row.holds}.`),
+    make("p", "rule", `Holds if the number is ${row.holds}.`),
     make("p", "sort", row.kind),
     // Beside a long table and not below it.
     row.remark && make("p", "remark", make("b", "", "On the note: "), row.remark),

@@ -40,11 +40,11 @@ MARKS = {HOLDS: "✓", FAILS: "✗", SHORT: "–", UNTESTABLE: "–"}
 # What the kinds mean, for the reader.
 MEANING = {
     MEASURED: (
-        "About what this model learned: the figure must also lie beyond that of the same model "
-        "with its weights permuted."
+        "The claim is about learning, so the number must also exceed a control: the same model "
+        "with permuted weights."
     ),
-    RANDOM: "It holds before anything is learned; what this model learned may undo it.",
-    CONSTRUCTION: "It follows from how the model is built, trained or not.",
+    RANDOM: "It holds before training. Training may change it.",
+    CONSTRUCTION: "It follows from the architecture, trained or not.",
 }
 
 
@@ -132,7 +132,7 @@ def rule(claim: Claim) -> str:
 
 def bound(claim: Claim) -> str:
     """The number's own bound, as a line."""
-    return f"holds: {claim.rule}"
+    return f"holds if {claim.rule}"
 
 
 def beside(claim: Claim, finding: Verdict | None) -> str:
@@ -142,7 +142,7 @@ def beside(claim: Claim, finding: Verdict | None) -> str:
         return ""
     stricter = finding.bound != claim.tolerance
     asked = f", so {claim.bound} {with_unit(finding.bound, claim.unit)}" if stricter else ""
-    return f"permuted weights: {finding.by_chance}{asked}"
+    return f"control (permuted weights): {finding.by_chance}{asked}"
 
 
 def table(findings: Findings) -> dict[str, list]:
@@ -155,10 +155,10 @@ def table(findings: Findings) -> dict[str, list]:
         "statement": [claim.statement for claim, _ in rows],
         "verdict": [finding.verdict for _, finding in rows],
         "value": [finding.value for _, finding in rows],
-        "what it is": [claim.noun for claim, _ in rows],
+        "quantity": [claim.noun for claim, _ in rows],
         "with permuted weights": [finding.chance for _, finding in rows],
         "bound": [finding.bound for _, finding in rows],
-        "holds where": [rule(claim) for claim, _ in rows],
+        "holds if": [rule(claim) for claim, _ in rows],
         "measured": [claim.how for claim, _ in rows],
         "formula": [claim.formula for claim, _ in rows],
         "why": [finding.why for _, finding in rows],
@@ -172,7 +172,7 @@ def parts(finding: Verdict) -> Sequence[tuple[str, str]]:
         return finding.rows
     return (
         ("this model", finding.shown),
-        ("the same, its weights permuted", finding.by_chance),
+        ("control, permuted weights", finding.by_chance),
         *finding.rows,
     )
 

@@ -46,7 +46,7 @@ def report(about: str, text: str, output: str, findings: Findings) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>Claims, tested on one sentence</title><style>{_STYLE}</style></head><body>",
-        "<h1>Does what textbooks say hold here?</h1>",
+        "<h1>Textbook claims, tested on one text and model</h1>",
         f'<p class="card">{escape(about)}</p>',
         f'<blockquote dir="auto">{escape(text) or "(no text)"}</blockquote>',
         f'<p class="card">Output:</p><blockquote dir="auto">{escape(output)}</blockquote>'
@@ -79,7 +79,7 @@ def _article(claim: Claim, finding: Verdict) -> str:
         f"<b>{escape(claim.statement)}</b><output>{escape(finding.shown)}{noun}</output></div>"
         f"<p>{escape(finding.why)}{chance}</p>"
         f'<p class="how">{escape(claim.how)} <code>{escape(claim.formula)}</code> '
-        f"Holds where the number is {escape(claims.rule(claim))}.</p>"
+        f"Holds if the number is {escape(claims.rule(claim))}.</p>"
         f'<p class="how">{escape(claim.kind[0].upper() + claim.kind[1:])}.{because} '
         f"From {escape(claims.NOTES[claim.note])}.</p>{remark}</article>"
     )

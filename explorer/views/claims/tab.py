@@ -35,16 +35,16 @@ def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would
     keep for every visitor."""
     st.subheader(
-        "Does what textbooks say hold here, on this text, in this model?",
+        "Textbook claims, tested on this text and model",
         anchor=False,
         help=(
-            "Each line is a statement of lecture notes, in our words, made into a test: a number "
-            "of this text and model against a bound. "
+            "Each row is a statement of lecture notes, in our words. Its test compares a number "
+            "of this text and model with a bound. "
         )
         + " ".join(
             f"**{kind.capitalize()}**: {claims_text.MEANING[kind]}" for kind in evidence.KINDS
         )
-        + " A claim that is opened explains its terms.",
+        + " An open claim explains its terms.",
     )
     left, right = st.columns([1.8, 1], vertical_alignment="center")
     url_state.one_of("claim_verdict", tuple(WITH))
