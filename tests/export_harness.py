@@ -86,7 +86,9 @@ def again(app: AppTest, offered: Offered) -> None:
 def said(app: AppTest) -> tuple[str, str]:
     """The heading of a menu's lines, and the lines."""
     (code,) = (each.value for each in app.code if "import" in each.value)
-    (heading,) = (each.value for each in app.markdown if each.value.startswith("**Python**"))
+    (heading,) = (
+        each.value for each in app.markdown if each.value.startswith("**Reproduce in Python**")
+    )
     return heading, code
 
 

@@ -242,13 +242,16 @@ def test_of_a_window_it_is_said_what_it_lets_a_token_see(
     }
     masks = {at: each["mask"] for at, each in said.items()}
     if causal:
-        assert "comes after token 4" in masks[4, 5] and "before the window" in masks[5, 1]
-        assert "within the window" in masks[4, 3] and "comes after" in masks[2, 6]
+        assert (
+            "cannot attend to the later token 5" in masks[4, 5]
+            and "before the window" in masks[5, 1]
+        )
+        assert "within the window" in masks[4, 3] and "later token 6" in masks[2, 6]
         assert "a later token" in terminology.mask_reason(attention.allowed)
         assert "Above the diagonal" in mask_rule(attention.allowed)
         return
     for at in ((4, 5), (4, 3)):
-        assert "may look" in masks[at] and "at most 2 places away" in masks[at]
+        assert "can attend" in masks[at] and "at most 2 positions away" in masks[at]
     for at in ((5, 1), (2, 6)):
         assert "too far" in masks[at]
     assert not any("later" in mask or "ahead" in mask for mask in masks.values())

@@ -45,7 +45,7 @@ def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: V
         visitor.page.keyboard.press(key)
     visitor.page.wait_for_url("**anatomy_cell=1.2**")
     at_rest(visitor)
-    visitor.page.wait_for_selector(".story .words:has-text('What Ram looks for')")
+    visitor.page.wait_for_selector(".story .words:has-text('query q of Ram')")
     assert weight_told(visitor) == pytest.approx(float(pattern[1, 2]), rel=PASSED)
     again = Visitor(visitor.context.browser, visitor.server)
     again.page.goto(visitor.page.url)
@@ -72,12 +72,16 @@ def test_strips_tell_their_numbers_and_a_key_in_the_row_can_be_chosen(visitor: V
     visitor.page.keyboard.press("Home")
     visitor.page.keyboard.press("Enter")
     visitor.page.wait_for_url("**anatomy_cell=2.0**")
-    visitor.page.wait_for_selector(".story .words:has-text('[CLS] offers')")
+    visitor.page.wait_for_selector(".story .words:has-text('key k of [CLS]')")
     assert visitor.page.locator(".story .field:focus").get_attribute("data-focus") == "softmax", (
         "the row keeps the focus"
     )
     svg = visitor.export("The story as SVG").read_text("utf-8")
-    assert "model encoder" in svg and "Text: Ram pushed Hari" in svg and "8. Among all heads" in svg
+    assert (
+        "model encoder" in svg
+        and "Text: Ram pushed Hari" in svg
+        and "8. Contribution of each head" in svg
+    )
     assert visitor.export("The story as PNG").read_bytes().startswith(b"\x89PNG")
 
 

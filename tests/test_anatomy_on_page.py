@@ -196,12 +196,12 @@ def test_what_is_set_on_the_page_of_switches_changes_the_story_and_can_be_left()
         and "without the scale" in header["scaleWhy"]
         and "without the scale" in " ".join(header["caption"])
     )
-    next(button for button in app.button if button.label == "The model as it is").click().run()
+    next(button for button in app.button if button.label == "Show the unedited model").click().run()
     assert sent(clean(app), "story")[0]["dividing"] == "√32" and "edits" not in app.query_params
     for line in ("Nonsense:1", to_line((ZeroHead(99, 0),))):
         refused = clean(opened_page(text=TEXT, edits=line))
         assert (
-            any("cannot be followed" in each.value for each in refused.caption)
+            any("do not apply" in each.value for each in refused.caption)
             and sent(refused, "story")[0]["dividing"] == "√32"
         )
 
@@ -231,7 +231,7 @@ def test_captions_shapes_and_forms_carry_this_sentence() -> None:
         32,
         256,
     )
-    verdict = next(each.value for each in app.markdown if "one sum in three orders" in each.value)
+    verdict = next(each.value for each in app.markdown if "three formulas" in each.value)
     assert "**pushed**" in verdict and "× 10⁻" in verdict
     frames = [each.value for each in app.dataframe]
     assert frames[0]["q × k"].sum() == pytest.approx(frames[1]["q · k"][1], rel=STORED)

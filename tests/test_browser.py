@@ -174,7 +174,7 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor) -> None:
     )
     first = np.array(rows[1][1:-1], dtype=np.float32)  # the last column tells what the file is
     np.testing.assert_array_equal(first, recording.attention[0].pattern[2, 1, 0])
-    assert from_npz(download("The whole recording as NPZ")) == recording
+    assert from_npz(download("All activations (NPZ)")) == recording
 
 
 def test_views_scale_and_theme_repaint_the_same_selection(

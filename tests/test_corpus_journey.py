@@ -24,13 +24,13 @@ def test_a_file_is_loaded_and_its_sentences_are_read(visitor: Visitor, tmp_path:
         page.locator("input[type=file]").set_input_files(tmp_path / name)
 
     def chosen() -> str:
-        box = page.get_by_test_id("stSelectbox").filter(has_text="What is read")
+        box = page.get_by_test_id("stSelectbox").filter(has_text="Column to read")
         return box.evaluate("e => e.innerText + (e.querySelector('input')?.value ?? '')")
 
     page.get_by_role("button", name="Load a file").wait_for()
     long = [f"{at}: {'the cat, and the dog. ' * 40}" for at in range(MOST_CHARACTERS // 500)]
     load("long.csv", ",", long)
-    page.wait_for_selector("text=what is whole of the first 150,000 stands here")
+    page.wait_for_selector("text=more than 150,000 characters")
     assert "sentence" in chosen(), "a table that was cut in a row is a table still"
     n = (MOST_CHARACTERS - len("n,sentence\n")) // (len(long[100]) + len("100,\n") + 2)
     assert 160 < n < 200 and page.get_by_role("button", name=f"Read {n}", exact=False).count()

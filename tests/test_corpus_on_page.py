@@ -87,7 +87,7 @@ def test_sentences_with_equally_many_commas_are_read_whole_and_a_column_when_it_
     typed(app, "id,said", '1,"The cat, a dog sat."', "2,", "3,It was so tired.")
     assert app.selectbox(key="many column").value == "", "what was typed is read as it is"
     app.selectbox(key="many column").set_value("said").run()
-    assert any("first row names the columns" in each.value for each in app.caption)
+    assert any("first row contains the column names" in each.value for each in app.caption)
     finished(app)
     read = app.dataframe[1].value["sentence"]
     assert set(read) == {"The cat, a dog sat.", "It was so tired."}
@@ -115,7 +115,7 @@ def test_every_attention_is_read_and_its_files_hold_the_numbers_of_the_page(
 
     files = {name: pd.read_csv(io.StringIO(make())) for name, make in offered.items()}
     by = truth[0].kind.look
-    named = {f"{file}-places", f"{file}-habits", f"{file}-L1H2-{by.replace(' ', '-')}"}
+    named = {f"{file}-places", f"{file}-patterns", f"{file}-L1H2-{by.replace(' ', '-')}"}
     assert named == {name.removesuffix(".csv") for name in files}
     for each in files.values():
         name = recordings[0].attention[at].name
@@ -132,9 +132,9 @@ def test_every_attention_is_read_and_its_files_hold_the_numbers_of_the_page(
     np.testing.assert_allclose(shares, by_hand)
     assert [unescape_cell(each) for each in places["place"][: shown.shape[1]]] == header["columns"]
 
-    habits, rows = files[f"{file}-habits.csv"], app.dataframe[0].value.set_index("habit")
+    habits, rows = files[f"{file}-patterns.csv"], app.dataframe[0].value.set_index("pattern")
     assert len(habits) == layers * heads * len(rows)
-    of_head = habits[(habits.layer == 1) & (habits["head"] == 2)].set_index("habit")
+    of_head = habits[(habits.layer == 1) & (habits["head"] == 2)].set_index("pattern")
     for name, row in rows.iterrows():
         told = of_head.loc[name]
         assert told["sentences"] == row["sentences"]
@@ -157,7 +157,7 @@ def test_another_attention_is_there_at_once_and_the_link_says_which() -> None:
     assert "−1" in header["columns"] and "+10 %" not in header["columns"]
     app.segmented_control(key="attention shown").set_value("cross").run()
     header, shown = map_of(finished(app, go=False))
-    assert "+10 %" in header["columns"] and "written" in text_of(app)
+    assert "+10 %" in header["columns"] and "target word" in text_of(app)
     assert asked_of(app, "attention") == "cross"
     assert not [
         each for each in page_at("sentences").segmented_control if each.label == "Attention"
@@ -183,9 +183,9 @@ def test_a_long_reading_is_cancelled_loses_nothing_and_goes_on() -> None:
     app.run()
     # the sentence that it was at when it was told to stop is read to its end
     assert n <= stopped_after(app) <= n + 1
-    assert app.button(key="many go").label == "Go on"
+    assert app.button(key="many go").label == "Continue"
     finished(app)
-    assert "mean of 60 sentences" in text_of(app)
+    assert "Mean of 60 sentences" in text_of(app)
     assert int(app.dataframe[0].value["sentences"].max()) == 60
 
 

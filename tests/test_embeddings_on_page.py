@@ -152,7 +152,7 @@ def test_three_dimensions_show_the_same_numbers() -> None:
     assert figure["data"][0]["type"] == "scatter3d" and any(
         "apple" in str(trace["name"]) for trace in figure["data"]
     )
-    assert any("outside these three directions" in one.value for one in app.markdown)
+    assert any("not shown in three dimensions" in one.value for one in app.markdown)
 
 
 @pytest.mark.slow

@@ -107,7 +107,9 @@ def test_a_translation_is_made_in_a_models_own_code_and_names_its_own_tokens(
     assert not any("[BOS]" in each or "[EOS]" in each for each in said(app).split())
     sheet = alignment(ExportRequest(recording, handle, {"cross": "0.3"}, "the dog <b>ran"))
     assert codec.decode(sheet.parts[0].data["0.3"])[0]["says"] == typed["says"], "and as a file"
-    app.button[[each.label for each in app.button].index("Back to the model’s own")].click().run()
+    app.button[
+        [each.label for each in app.button].index("Back to the model’s translation")
+    ].click().run()
     searched = jobs.search(name, TEXT, 3)
     found, blocks = sent(app, "steps")
     best = searched.steps[-1][0]

@@ -215,7 +215,7 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
         assert any(name in each.options or "my text" in str(each.options) for each in app.selectbox)
         monkeypatch.setattr(jobs, "settings", lambda: Settings(live=0))
         app = aimed(app, "live").run()
-        assert any("trains no models" in each.value for each in app.info)
+        assert any("does not train models" in each.value for each in app.info)
         assert not [each for each in app.button if each.key == "live start"]
     finally:
         jobs.trainings.end_all()
@@ -226,4 +226,6 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
 def test_a_link_to_another_visits_model_opens_the_first_one() -> None:
     app = opened(model="live:copy-0123456789ab")
     assert not app.exception and app.session_state["model"] == "twin-post"  # which has checkpoints
-    assert any(each.value.startswith(f"{models.DEFAULT_MODEL} comes") for each in app.caption)
+    assert any(
+        each.value.startswith(f"{models.DEFAULT_MODEL} has no training") for each in app.caption
+    )

@@ -59,12 +59,12 @@ def bars_of(app: AppTest, about: str) -> dict:
 def test_words_typed_for_the_decoder_are_what_is_read_and_are_named() -> None:
     app = opened(model="translator", text="The dog is big.", target="Le chien")
     assert columns_on(app) == words_of("Le chien")
-    assert any("reads your own words, “Le chien”" in each.value for each in app.info)
+    assert any("your text from the tab Translate, “Le chien”" in each.value for each in app.info)
     clean(app.button(key="drop target").click().run())
     assert columns_on(app) == words_of(None)
-    assert not any("your own words" in each.value for each in app.info)
+    assert not any("your text from" in each.value for each in app.info)
     app = opened(model="translator", target="la rue " * 300)
-    assert any("Your own words are" in each.value for each in app.warning)
+    assert any("Your text has" in each.value for each in app.warning)
 
 
 def test_a_lens_weighs_what_its_arrays_weigh() -> None:

@@ -19,15 +19,15 @@ pytestmark = pytest.mark.slow
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the house"
 ALL = ("bloom", "deberta-v2", "gpt_neox")
 CLOSED = ("bloom", "deberta-v2")  # no function from outside makes their attention
-INSIDE = "its attention is computed inside its code, which hands out the weights alone"
+INSIDE = "its own code computes attention and returns only the weights"
 # What each page says of which of them, NAME standing for "WHERE, in its own code,".
 SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
     (
         "anatomy",
         {},
         CLOSED,
-        f"NAME gives its weights but not its queries, keys and values: {INSIDE}. So its cells "
-        "cannot be opened here. The Attention page shows the weights.",
+        f"NAME gives its weights but not its queries, keys and values: {INSIDE}. Attention: Heads "
+        "shows the weights.",
     ),
     (
         "attention",
@@ -82,7 +82,8 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
             "summaries",
             {"sum_what": what},
             ALL,
-            "NAME does not give W_O and the values, so what its heads write cannot be computed.",
+            "NAME does not give W_O and the values, so the outputs of its heads cannot be "
+            "computed.",
         )
         for what in ("Values", "Writes", "Mean")
     ),
@@ -121,38 +122,35 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         "embeddings",
         {"contexts": "One"},
         ("gpt_neox",),
-        "each layer adds what its attention and FFN wrote, which its code gives as one sum",
+        "each layer adds the sum of its attention and FFN outputs",
     ),
     (
         "compare",
         {},
         CLOSED,
-        f"There is nothing to compare with: NAME can be neither switched nor silenced: {INSIDE}; "
-        "compare two sentences or two models.",
+        f"These cannot be compared: NAME does not support edits: {INSIDE}. Compare two sentences "
+        "or two models.",
     ),
     (
         "switches",
         {},
         ALL,
-        "NAME has no switches for mask, positions, residual, norms and FFN: its code is run as it "
-        "stands. Models that run in Headlight’s own classes have them",
+        "NAME does not support edits of mask, positions, residual connections, norms and FFN",
     ),
     (
         "switches",
         {},
         CLOSED,
-        f"NAME has no switches for its scale and its heads either: {INSIDE}, and takes none from "
-        "outside.",
+        f"NAME does not support edits of the scale and of heads either: {INSIDE}.",
     ),
     (
         "switches",
         {"effects": "Patching", "donor": OTHER},
         ALL,
-        "NAME takes in no part of another run: its code is run as it stands. Patching needs a "
-        "model in Headlight’s own classes.",
+        "NAME does not support patching, because its own code is run.",
     ),
     *(
-        ("positions", {"ask": ask}, ("gpt_neox",), f"NAME adds nothing for positions{more}")
+        ("positions", {"ask": ask}, ("gpt_neox",), f"NAME adds no positions{more}")
         for ask, more in (
             ("Waves", ". These are the numbers of the formula, for comparison."),
             (
@@ -176,8 +174,8 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         "NAME does not show the embeddings and the positions that this view needs: nothing in "
         "its code names these tensors.",
     ),
-    ("training", {}, ALL, "NAME comes without earlier weights, so this page shows"),
-    ("translation", {}, ALL, "NAME writes no translation, so this page shows"),
+    ("training", {}, ALL, "NAME has no training checkpoints, so this page shows"),
+    ("translation", {}, ALL, "NAME does not translate, so this page shows"),
 ]
 
 

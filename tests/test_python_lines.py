@@ -181,10 +181,10 @@ def test_the_lines_give_every_table_that_the_view_offers(view: str) -> None:
     if view in OWN:
         return
     if view in BESIDE:
-        assert made.heading.endswith("again, and the numbers beside it")
+        assert made.heading.endswith(", with its numbers")
         assert made.files and all(each.endswith(".html") for each in made.files)
     else:
-        assert made.heading.startswith("**Python** that gives the numbers of")
+        assert made.heading.startswith("**Reproduce in Python**: numbers of")
 
 
 @cache
@@ -254,7 +254,7 @@ def test_the_lines_give_what_both_sides_say(asked: dict) -> None:
     with heard() as offered:
         app = opened(offered, "compare", other_view="Answers", **asked)
         made, names = ran(app, offered)
-    assert "what both sides say" in made.heading
+    assert "both predictions" in made.heading
     drawn = [
         codec.decode(each.proto.bytes)
         for each in on_page(app)

@@ -116,7 +116,7 @@ def test_a_classifier_is_said_to_have_a_classification_head(
 def test_pages_say_what_a_classifier_has_in_the_place_of_words(way: str, tmp_path: Path) -> None:
     model = f"{way}{classifier(tmp_path)}"
     there(model)
-    says = "has a classification head and no readout over the vocabulary and predicts no words"
+    says = "has a classification head and no readout over the vocabulary and makes no predictions"
     app = opened("predictions", model=model, text="the cat sat")
     assert not app.exception
     assert any(says in each.value for each in app.caption)
@@ -124,7 +124,7 @@ def test_pages_say_what_a_classifier_has_in_the_place_of_words(way: str, tmp_pat
         "compare", model=model, text="the cat sat", other_what="Model", other_model="encoder"
     )
     assert not app.exception
-    says = "has a classification head and no readout over the vocabulary, so it predicts no words"
+    says = "has a classification head and no readout over the vocabulary, so it makes no prediction"
     assert any(says in each.value for each in app.markdown)
 
 

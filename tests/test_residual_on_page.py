@@ -372,14 +372,12 @@ def test_a_model_without_a_part_says_so(model: str, fold: str) -> None:
 @pytest.mark.slow
 def test_words_typed_for_the_decoder_are_named_and_can_be_let_go() -> None:
     app = clean(opened(model="translator", text="The dog is big.", target="Le <b>chat</b>"))
-    assert "reads your own words, “Le \\<b\\>chat" in told(
-        app
-    ) and "typed on the Translation page" in told(app)
+    assert "your text from the tab Translate, “Le \\<b\\>chat" in told(app)
     app.button(key="drop target").click().run()
-    assert app.session_state["target"] == "" and "your own words" not in told(clean(app))
+    assert app.session_state["target"] == "" and "your text" not in told(clean(app))
     app = clean(opened(model="translator", target="Le chat"))
     app.selectbox(key="model").set_value("reverse").run()
-    assert app.session_state["target"] == "" and "your own words" not in told(clean(app)), (
+    assert app.session_state["target"] == "" and "your text" not in told(clean(app)), (
         "another model never reads them"
     )
     app = clean(opened(model="translator", target="la rue " * 300))

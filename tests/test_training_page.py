@@ -36,9 +36,9 @@ def test_a_head_became_what_it_is_at_the_first_checkpoint_from_which_on_it_stays
         said = headline(one)
         if wanted:
             assert f"at step {one.steps[wanted]:,}." in said and not has[wanted - 1]
-        assert ("never became" in said) == (not any(has))
+        assert ("at any checkpoint" in said) == (not any(has))
         if one.lost is not None:
-            assert has[one.lost] and not any(has[one.lost + 1 :]) and "none in the end" in said
+            assert has[one.lost] and not any(has[one.lost + 1 :]) and "not at the last" in said
         seen.add((wanted is None, any(has)))
     assert len(seen) == 3
 
@@ -48,7 +48,7 @@ def test_the_jump_is_the_largest_rise_and_the_loss_beside_it_is_the_curves() -> 
     curve = ((50.0, 6.0), (100.0, 5.0), (200.0, 3.0), (300.0, 2.0))
     assert one.jump == 2
     said = beside_loss(one, curve)
-    assert "from 5.00 to 3.00 nats" in said and "50%" in said and "40% of the steps" in said
+    assert "from 5.00 to 3.00 nats" in said and "50%" in said and "decrease" in said
     assert beside_loss(one, ()) == ""
     assert made((True, True), (0.7, 0.6)).jump is None
     assert training.first_below(curve, 3.5) == 200 and training.first_below(curve, 1) is None
@@ -141,9 +141,9 @@ def test_any_text_opens_it_and_another_model_too() -> None:
         assert sent(app, "curves")["steps"] and sent(app, "heads")["heads"], name
     app = opened(model="copy", text="dog red seven book Paris and so on")
     assert app.session_state["train_of"] == "cross"
-    assert any("walks along the source" in each.value for each in app.subheader)
+    assert any("follows the source in order" in each.value for each in app.subheader)
     app = opened(model="minilm" if shipped_models.packaged() else "induction-no-norm")
-    assert any("comes without earlier weights" in each.value for each in app.caption)
+    assert any("has no training checkpoints" in each.value for each in app.caption)
     assert sent(app, "curves")["steps"][-1] == 2000
     app = opened(model="induction@450")
     assert sent(app, "curves")["at"] == 5

@@ -209,7 +209,7 @@ def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Vi
     rows = log_probabilities(recording.stream("encoder").ids, recording.stream("decoder").ids)
     rank = int((rows[1] > rows[1, ids[1]]).sum())
     said = page.locator(".reading .says").inner_text()
-    assert rank > 0 and f"rank {rank + 1:,} of" in said and "it would have said" in said
+    assert rank > 0 and f"rank {rank + 1:,} of" in said and "its top prediction is" in said
     assert page.locator(".candidate.here .rank").inner_text() == f"{rank + 1:,}"
     page.go_back()
     visitor.until(
@@ -254,7 +254,7 @@ def test_the_alignment_leaves_as_csv_svg_png_and_the_recording_as_npz(visitor: V
         *recording.stream("decoder").tokens[1:],
         "[EOS]",
     ] and rows[1][1] == "[BOS]"
-    assert from_npz(download("The whole recording as NPZ")) == recording
+    assert from_npz(download("All activations (NPZ)")) == recording
 
 
 @journey

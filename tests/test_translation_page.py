@@ -59,7 +59,7 @@ def test_a_translation_is_drawn_by_its_seed_and_the_next_one_by_the_next() -> No
 
     first = said()
     assert first == wanted(7)
-    next(each for each in app.button if each.label == "Draw another").click()
+    next(each for each in app.button if each.label == "Sample again").click()
     clean(app.run())
     assert app.session_state.seed == "8" and said() == wanted(8) != first
     app.select_slider(key="temperature").set_value("0")
@@ -101,8 +101,8 @@ def test_ones_own_words_get_the_probabilities_of_a_full_pass(target: str) -> Non
     )
     check_numbers(header, blocks, recording)
     total = float(blocks["logprob"].sum(dtype=np.float64))
-    told = next(each.value for each in app.markdown if each.value.startswith("**Yours:**"))
-    assert f"log p = {total:.3f}".replace("-", "−")[:-1] in told and "The model’s own" in told
+    told = next(each.value for each in app.markdown if each.value.startswith("**Your output:**"))
+    assert f"log p = {total:.3f}".replace("-", "−")[:-1] in told and "Model output" in told
     shown = float(re.search(r"perplexity ([0-9.,]+[0-9])", told)[1].replace(",", ""))
     assert shown == pytest.approx(np.exp(-total / len(header["says"])), rel=TOTAL, abs=TWO_DECIMALS)
 
@@ -116,9 +116,7 @@ def test_ones_own_words_over_the_limit_are_told_and_kept() -> None:
     assert (
         len(header["reads"]) == 256 and len(header["says"]) == 255 and "[EOS]" not in header["says"]
     )
-    assert any(
-        "Your own words are" in told.value and "reads 256" in told.value for told in app.warning
-    )
+    assert any("Your text has" in told.value and "reads 256" in told.value for told in app.warning)
     assert app.text_input(key="target").value == words
     check_numbers(header, blocks, translated(SENTENCE, words))
 
@@ -248,14 +246,16 @@ def test_a_new_text_starts_at_the_first_word_and_an_example_lets_ones_own_words_
 def test_the_models_translation_can_be_taken_into_the_field_and_given_back() -> None:
     app = opened(text="I love to eat pizza")
     own = sent(app, "steps")
-    next(each for each in app.button if each.label == "Edit the model’s").click().run()
+    next(each for each in app.button if each.label == "Edit this translation").click().run()
     header, blocks = sent(clean(app), "steps")
     assert any("These are the model’s own words." in each.value for each in app.markdown), (
         "and no rival of themselves"
     )
     assert header["forced"] and header["says"] == own[0]["says"]
     np.testing.assert_allclose(blocks["logprob"], own[1]["logprob"], atol=SUMMED)
-    next(each for each in app.button if each.label == "Back to the model’s own").click().run()
+    next(
+        each for each in app.button if each.label == "Back to the model’s translation"
+    ).click().run()
     assert not sent(clean(app), "steps")[0]["forced"]
 
 
@@ -265,7 +265,7 @@ def test_the_models_translation_is_taken_even_where_its_search_was_let_go(
 ) -> None:
     app = opened(text="I love to eat bread")
     monkeypatch.setattr(cache, "_cache", cache.Cache(cache.CACHE_BYTES))
-    next(each for each in app.button if each.label == "Edit the model’s").click().run()
+    next(each for each in app.button if each.label == "Edit this translation").click().run()
     assert clean(app).session_state["target"] and sent(app, "steps")[0]["forced"]
 
 
@@ -299,7 +299,7 @@ def test_models_of_one_stream_leave_the_page_to_the_translator(
     model: str, gpt2_on_pages: object
 ) -> None:
     app = opened(model=model)
-    said = f"{model} writes no translation, so this page shows **translator**"
+    said = f"{model} does not translate, so this page shows **translator**"
     assert any(each.value.startswith(said) for each in app.caption)
     assert sent(app, "steps")[0]["says"]
 
@@ -316,7 +316,7 @@ def test_the_note_and_the_tables_hold_this_sentences_numbers() -> None:
     app = opened(text="I love to eat pizza", beams="2")
     _, blocks = sent(app, "steps")
     total = float(blocks["logprob"].sum(dtype=np.float64))
-    note = next(each.value for each in app.markdown if "Saying a word" in each.value)
+    note = next(each.value for each in app.markdown if "**Prediction.**" in each.value)
     shown = re.search(r"\*\*(−[\d.]+)\*\* nats", note).group(1)
     assert float(shown.replace("−", "-")) == pytest.approx(total, abs=TOTAL)
     frame = app.dataframe[0].value
@@ -335,8 +335,8 @@ def test_captions_say_model_text_head_and_direction() -> None:
         "model translator" in told
         and "layer 1, head 0" in told
         and SENTENCE in told
-        and f"force-fed: {FRENCH}" in told
-        and "source tokens to say" in told
+        and FRENCH in told
+        and "weights to the source tokens" in told
     )
 
 

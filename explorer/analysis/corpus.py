@@ -346,7 +346,7 @@ def share_columns(sentences: Sequence[Sentence]) -> Columns:
 def habit_columns(sentences: Sequence[Sentence]) -> Columns:
     """Every habit of every head as a table, with its spread."""
     rows: dict[str, list] = {
-        name: [] for name in ("layer", "head", "habit", "mean score", "sd", "sentences")
+        name: [] for name in ("layer", "head", "pattern", "mean score", "sd", "sentences")
     }
     for name in sentences[0].kind.measures:
         statistics = habit_spread(sentences, name)

@@ -127,10 +127,8 @@ LONGEST_WORD = 24
 CONTEXTS = "Contexts"
 MEASURES = {
     "Cosine": "cos(v, c), c the mean of the group’s vectors at this site.",
-    "Centred": "The same after the mean of all word vectors at this site, of the texts and of "
-    "the anchors’ sentences, has been subtracted from both.",
-    "Difference": "The cosine to the first group minus the cosine to the second: what both have "
-    "in common falls out.",
+    "Centred": "The same after subtracting the mean of all word vectors at this layer from both.",
+    "Difference": "The cosine to the first group minus the cosine to the second.",
     CONTEXTS: "cos(v₁, v₂): the word in text 1 and in text 2. Dashed: different words of the two "
     "texts, on average.",
 }

@@ -285,8 +285,8 @@ def circle_columns(wave: Wave, shift: int, d: int, pair: int) -> Columns:
         "position": np.arange(len(wave.angle)),
         "sin": wave.sine,
         "cos": wave.cosine,
-        f"turned by {shift}: sin": rotated[0],
-        f"turned by {shift}: cos": rotated[1],
+        f"rotated by {shift}: sin": rotated[0],
+        f"rotated by {shift}: cos": rotated[1],
     }
 
 

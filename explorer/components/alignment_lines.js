@@ -28,7 +28,7 @@ export function lineup(view) {
   const source = header.source.map((label, key) =>
     chip(label, {
       data: { focus: `source ${key}` },
-      title: `Most looked at to say “${header.says[most[key]]}”, step ${most[key] + 1}`,
+      title: `Largest weight when generating “${header.says[most[key]]}”, step ${most[key] + 1}`,
       onclick: () => go(most[key]),
     }),
   );
@@ -65,17 +65,17 @@ export function lineup(view) {
   };
   const above = line(
     "Source",
-    "tinted by where the chosen word looks, below each token its weight; choose one to go to the word that looks at it most",
+    "with attention weights of the selected word; select a token to see the word that attends to it most",
     source,
     header.source_words,
     "source",
-    "Source tokens with the weight that the chosen word gives each. Arrow keys move, Enter goes to the word that looks at one most.",
+    "Source tokens with the weights of the selected word. Arrow keys move, Enter goes to the word that attends to one most.",
   );
   const below = line(
     "Output",
     header.forced
-      ? "yours, force-fed; below each token its p, and its rank where the model would have said another"
-      : "below each token its p",
+      ? "your output, with probability, and rank where the model predicts another token"
+      : "with probability",
     output,
     header.says_words,
     "output",

@@ -10,15 +10,15 @@ import { named } from "./tokens.js";
 export function shapes({ header, root }) {
   const { n, m, heads, head, d_head, d_v, d_model, query, label } = header;
   const apart = `${heads} pieces of ${d_head} in every row`;
-  const alone = `each sheet by itself: A (${n}, ${m}) · V (${m}, ${d_v})`;
+  const alone = `per head: A (${n}, ${m}) · V (${m}, ${d_v})`;
   /** @type {[string, string, string, SVGElement[]][]} */
   const stages = [
-    ["x · W_Q", `(${n}, ${heads * d_head})`, "one row a token", block(header, 0)],
-    ["cut in heads", `(${n}, ${heads}, ${d_head})`, apart, block(header, 5)],
-    ["heads first", `(${heads}, ${n}, ${d_head})`, "one sheet a head", sheets(header)],
+    ["x · W_Q", `(${n}, ${heads * d_head})`, "one row per token", block(header, 0)],
+    ["split into heads", `(${n}, ${heads}, ${d_head})`, apart, block(header, 5)],
+    ["heads first", `(${heads}, ${n}, ${d_head})`, "one matrix per head", sheets(header)],
     ["attention", `(${heads}, ${n}, ${d_v})`, alone, sheets(header)],
-    ["concat", `(${n}, ${heads * d_v})`, "the sheets side by side again", block(header, 0)],
-    ["W_O", `(${n}, ${d_model})`, "heads mixed: one vector a token", whole(header)],
+    ["concat", `(${n}, ${heads * d_v})`, "heads concatenated", block(header, 0)],
+    ["W_O", `(${n}, ${d_model})`, "one vector per token", whole(header)],
   ];
   const list = stages.map(([name, shape, words, drawn]) =>
     make(
@@ -35,7 +35,7 @@ export function shapes({ header, root }) {
     "note",
     `n = ${n}${m === n ? "" : ` queries, ${m} keys`}, heads = ${heads}, d_head = ${d_head}, d_model = ${d_model}. The line is the row of `,
     named(label),
-    ` (token ${query}), the filled piece head ${head}’s.`,
+    ` (token ${query}). The filled piece is head ${head}.`,
   );
   root.replaceChildren(make("ol", "stages", ...list), note);
 }

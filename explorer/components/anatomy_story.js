@@ -30,9 +30,7 @@ export function story(view) {
     ...parts,
     header.alone
       ? ""
-      : quiet(
-          "Figures are rounded on screen. The tables below and the CSV file have them in full.",
-        ),
+      : quiet("Numbers are rounded on screen. The tables below and the CSV file have all digits."),
   );
   bus.tell({ anatomy: { matrix: header.matrix, cell: [header.query.at, header.key.at] } });
 }
@@ -75,7 +73,7 @@ export const told = {
 
 const own = ([value, apart]) =>
   quiet(
-    `The model’s own number: ${num(value, 7)}; over the row the two are at most ${num(apart, 2)} apart.`,
+    `The model’s own number is ${num(value, 4)}. The maximum difference over the row is ${num(apart, 2)}.`,
   );
 
 /** @param {View} view */
@@ -84,13 +82,13 @@ function meet({ header, blocks }) {
   const [query, key] = [header.query.label, header.key.label];
   const best = header.best.map((d) => `dimension ${d}, ${product(q[d], k[d], products[d], 3)}`);
   return {
-    title: "The query meets the key",
+    title: "Query times key",
     words: [
-      "What ",
+      "The dot product of the query q of ",
       named(query),
-      " looks for, q, and what ",
+      " and the key k of ",
       named(key),
-      " offers, k: multiplied number by number, and added up.",
+      ".",
     ],
     plan: {
       group: "dims",
@@ -126,9 +124,9 @@ function overKeys(view, id, rows, say, rest = keysHint(view)) {
 }
 
 const keysHint = ({ header }) => [
-  "The frame is ",
+  "Selected key: ",
   named(header.key.label),
-  "; choose another key with a click, or with the arrow keys and Enter.",
+  ". Select another with a click, or with the arrow keys and Enter.",
 ];
 
 /** @param {View} view */
@@ -136,7 +134,7 @@ function scaled(view) {
   const { header, blocks } = view;
   const { dots, scores } = blocks;
   return {
-    title: "Scaled: the score",
+    title: "Scaled score",
     words: header.adds ? [header.scaleWhy, " ", header.addedWhy] : [header.scaleWhy],
     plan: overKeys(
       view,
@@ -165,7 +163,7 @@ function masked(view) {
     ` ${header.largestAt}, score ${num(header.largest)}`,
   ];
   return {
-    title: header.masks ? "Masked" : "No mask",
+    title: header.masks ? "Mask" : "No mask",
     words: [header.maskWhy],
     plan: overKeys(
       view,
@@ -191,9 +189,9 @@ function softmax(view) {
     strong,
   });
   return {
-    title: "Softmax: the weight",
+    title: "Softmax",
     words: [
-      `Each exp(score), divided by the sum of all ${header.nAllowed} allowed: the row becomes weights that add up to 1. Subtracting the row’s largest score first divides both by the same number, so nothing changes, and nothing grows too large.`,
+      `Each exp(score) is divided by the sum over all ${header.nAllowed} allowed keys, so the weights sum to 1. Subtracting the largest score first does not change the result and prevents overflow.`,
     ],
     plan: overKeys(
       view,
@@ -213,10 +211,7 @@ function valued({ header, blocks }) {
   const key = header.key.label;
   return {
     title: "Weight times value",
-    words: [
-      named(key),
-      "’s value v is what it hands over; the weight says how much of it is taken.",
-    ],
+    words: ["The weight scales the value vector v of ", named(key), "."],
     plan: {
       group: "values",
       id: "value",
@@ -227,7 +222,7 @@ function valued({ header, blocks }) {
         two(["weight × v"], share, { top: largest(v), strong: true }),
       ],
       say: (d) => [told.values(header, blocks, d)],
-      rest: ["Both strips in the same colours: the weight makes the value fainter."],
+      rest: ["Both strips have the same colour scale."],
     },
   };
 }
@@ -250,9 +245,9 @@ function summed({ header, blocks }) {
   const edited = Math.max(top, header.set ? largest(set) : 0);
   if (header.set) rows.push(two(["z under the edit"], set, { top: edited, strong: true }));
   return {
-    title: "The sum over all keys",
+    title: "Sum over all keys",
     words: [
-      "Every key’s share, added up: z is what the head found for ",
+      "The sum of all weighted values is z, the head’s result for ",
       named(header.query.label),
       header.set ? `. An edit then sets it: ${header.set}.` : ".",
     ],
@@ -267,9 +262,9 @@ function summed({ header, blocks }) {
         return [`${told.sum(header, blocks, at)}${under}`];
       },
       rest: [
-        "All strips in the same colours. Every key gives its value by its weight; ",
+        "All strips have the same colour scale. The part of ",
         named(header.key.label),
-        "’s share is in bold.",
+        " is in bold.",
       ],
     },
   };

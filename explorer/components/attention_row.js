@@ -105,7 +105,7 @@ function draw(view) {
       {
         class: "map",
         role: "group",
-        "aria-label": `What ${header.who} looks at in each head. Arrow keys move, Enter opens a head.`,
+        "aria-label": `Attention of ${header.who} in each head. Arrow keys move, Enter opens a head.`,
       },
       names,
       canvas,
@@ -130,7 +130,7 @@ function tell({ header, says, over, row, ...view }, k) {
   says.replaceChildren(
     `${title(header.names[at])}: `,
     named(header.who),
-    " looks at ",
+    " attends to ",
     ...listed(
       k >= 0 ? [k] : strongest(list, TOLD),
       (each) => header.tokens[each],

@@ -27,35 +27,31 @@ export function through({ header, blocks }) {
   const top = Math.max(largest(wrote), largest(total));
   const apart = header.own.wrote;
   return {
-    title: "Through W_O into the stream",
+    title: "Output projection W_O",
     words: [
-      `The head’s own slice of W_O turns its ${d} numbers into ${n}: a vector that is added to `,
+      `The head’s slice of W_O maps its ${d} numbers to ${n}. The result is added to the residual stream of `,
       named(header.query.label),
-      "’s stream.",
+      ".",
     ],
     plan: {
       group: "model",
       id: "wrote",
       n,
       about:
-        "The head's slice of W_O, what the head wrote and what all heads wrote, by dimension of the stream",
+        "The head's slice of W_O, the head's output and the output of all heads, by dimension of the stream",
       rows: [
         two([`W_O of head ${header.head}, ${d} × ${n}`], wrote, { image: [d, n, w_o] }),
-        two(["this head wrote"], wrote, { top, strong: true }),
+        two(["this head’s output"], wrote, { top, strong: true }),
         two(["all heads and bias"], total, { top }),
       ],
       say: (m) => [
         `dimension ${m} of the stream:  z · column ${m} of W_O = ${num(wrote[m])};  all heads and bias ${num(total[m])}`,
       ],
-      rest: [
-        "Above, the slice: one row for each number of z, one column for each dimension of the stream. Below, z · W_O.",
-      ],
+      rest: ["Above: the slice, with one row per number of z. Below: z · W_O."],
     },
     more: [
       apart !== null &&
-        quiet(
-          `All heads and bias, beside what the model itself wrote here: no number is more than ${num(apart, 2)} apart.`,
-        ),
+        quiet(`The maximum difference from the model’s own attention output is ${num(apart, 2)}.`),
     ],
   };
 }
@@ -87,7 +83,7 @@ export function among({ header }) {
       make("span", "figure", lengths(part.length)),
     );
   });
-  const heads = ["", "", "share", "length"].map((name) => make("span", name && "figure", name));
+  const heads = ["", "", "share", "norm"].map((name) => make("span", name && "figure", name));
   const list = make(
     "div",
     { class: "parts", role: "list" },
@@ -95,12 +91,12 @@ export function among({ header }) {
     ...rows,
   );
   return {
-    title: "Among all heads",
+    title: "Contribution of each head",
     words: [
       share === null
-        ? "Together, heads and bias write nothing here, so there is nothing to take a share of."
-        : "How far each part reaches along the sum of all: part · sum / |sum|². The shares are signed and add up to 1; below 0 a part works against the sum.",
+        ? "The sum of heads and bias is 0 here, so shares are not defined."
+        : "The projection of each part on the sum: part · sum / |sum|². The shares sum to 1. A negative share opposes the sum.",
     ],
-    more: [list, quiet("Lengths do not add up: parts of unlike direction partly cancel.")],
+    more: [list, quiet("Norms do not sum, because parts with different directions partly cancel.")],
   };
 }

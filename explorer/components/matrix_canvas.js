@@ -160,7 +160,7 @@ export function plane(how) {
       if (cell) how.open?.(cell);
     },
   });
-  // What of a long text is in sight: a picture that is cut off says so.
+  // The number of visible rows and columns, where not all have room.
   const sign = make("span", { class: "note sign", hidden: true });
   const inSight = () => {
     const parts = [
@@ -182,7 +182,7 @@ export function plane(how) {
         : [],
     );
     sign.hidden = parts.length === 0;
-    sign.textContent = `In sight: ${parts.join(", ")}. Scroll for the others.`;
+    sign.textContent = ` Showing ${parts.join(" and ")}. Scroll for the others.`;
   };
   /** Sizes of a cell in pixels; names that have no room are left out. */
   const size = (/** @type {number} */ wide, high = wide) => {

@@ -181,13 +181,13 @@ function read(view, box) {
   const { blocks, n, step, points, header, over, chosen } = view;
   const own = points.flatMap(({ kind }, at) => (kind < 2 ? [blocks.error[at * n + step]] : []));
   const mean = own.reduce((sum, error) => sum + error, 0) / Math.max(1, own.length);
-  view.outside.textContent = `outside the plane at this site: ${percent(mean)} on average`;
+  view.outside.textContent = `variance not shown at this layer: ${percent(mean)} on average`;
   const told = (over === null ? chosen : [over]).map((at) => {
     const i = at * n + step;
     const { raw, of } = points[at];
     const c = blocks.coordinates;
     const seen = Math.hypot(c[2 * i] - c[2 * i - 2], c[2 * i + 1] - c[2 * i - 1]);
-    const moved = `, moved ${fixed(blocks.moved[i], 2)} since ${header.titles[step - 1]}, of which ${fixed(seen, 2)} can be seen here.`;
+    const moved = `, moved ${fixed(blocks.moved[i], 2)} since ${header.titles[step - 1]}, ${fixed(seen, 2)} of it within this plot.`;
     return make(
       "p",
       "",
@@ -234,7 +234,7 @@ function lines(view, mark) {
 }
 
 const NOTE =
-  "Filled: in the plane. The emptier a dot, the larger its projection error. A ring marks the start, dots the sites. Between sites the dots go straight: only the stops are the model’s. A name that would cover another is left out; point at a dot to read it.";
+  "Filled: in the plane. The emptier a dot, the larger its projection error. A ring marks the start. Point at a dot to read its name.";
 
 /** @param {View} view */
 function switches(view) {

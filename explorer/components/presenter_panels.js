@@ -193,7 +193,7 @@ const VIEWS = {
     const key = most(values[step]);
     const p = chance(Math.exp(blocks.logprob[step]));
     return {
-      says: `${quoted(header.says[step])} (p = ${p}) looks most at ${quoted(header.source[key])} (${share(values[step][key])})`,
+      says: `${quoted(header.says[step])} (p = ${p}) attends most to ${quoted(header.source[key])} (${share(values[step][key])})`,
       panels: [
         {
           kind: "lines",
@@ -227,7 +227,7 @@ const VIEWS = {
         marks: [[row, column, title === "Difference" ? short(difference[at], 2) : ""]],
         ...more,
       });
-    const pair = `${quoted(header.rows[row])} looks at ${quoted(header.keys[column])}`;
+    const pair = `${quoted(header.rows[row])} attends to ${quoted(header.keys[column])}`;
     const from = `${share(before.weight[at])} before, ${share(after.weight[at])} after`;
     return {
       says: `Layer ${header.layer}, head ${header.head}: ${pair} with ${from}`,

@@ -79,7 +79,7 @@ export function moved({ header }) {
   const far = rows.reduce((a, b) => (b.values[0] > a.values[0] ? b : a));
   far.on = true;
   return {
-    says: `${far.label} moved most: its rows ${far.texts[0]} on average, of 1 at most`,
+    says: `${far.label} changed most: its rows by ${far.texts[0]} on average (maximum 1)`,
     panels: [{ kind: "bars", columns: ["moved"], rows, what: "heads" }],
   };
 }
@@ -109,7 +109,7 @@ export function vector({ header, blocks }) {
   });
   return {
     says,
-    caption: "Beside each piece its length.",
+    caption: "Each piece with its norm.",
     panels: [{ kind: "strips", strips, high }],
   };
 }
@@ -120,7 +120,7 @@ export function split({ header }) {
   /** @type {[string, number[]][]} */
   const shapes = [
     ["x · W_Q", [n, heads * d_head]],
-    ["cut in heads", [n, heads, d_head]],
+    ["split into heads", [n, heads, d_head]],
     ["heads first", [heads, n, d_head]],
     ["attention", [heads, n, d_v]],
     ["concat", [n, heads * d_v]],

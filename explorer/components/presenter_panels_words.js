@@ -29,7 +29,7 @@ export function heads({ header, blocks, keys, permitted: may, root }) {
     right.map((__, c) => (free(r * columns + c) ? weights[r * columns + c] : null)),
   );
   const kind = ["no clear pattern", "text too short"].includes(name) ? "" : `, ${name}`;
-  const looks = `“${down[row]}” looks at “${right[column]}” (${fixed(weights[most], 2)})`;
+  const looks = `“${down[row]}” attends to “${right[column]}” (${fixed(weights[most], 2)})`;
   const marks = [[row, column, ""]];
   return {
     says: `Layer ${layer}, head ${head}${kind}: ${looks}`,
@@ -110,7 +110,7 @@ export function looks({ header, blocks, n, row }) {
   const [layer, head] = header.names[row].split(".");
   const where = header.names[row] ? `Layer ${layer}, head ${head}` : "Mean of all heads";
   return {
-    says: `${where}: “${header.who}” looks at “${header.tokens[best]}” (${num(list[best], 2)})`,
+    says: `${where}: “${header.who}” attends to “${header.tokens[best]}” (${num(list[best], 2)})`,
     panels: [{ kind: "bars", columns: [""], rows, what: "tokens" }],
   };
 }

@@ -39,12 +39,12 @@ export function reading(view) {
     const read = (so.length > 9 ? "… " : "") + so.slice(-9).join(" ");
     const { z, sum, log, p } = told(blocks, step);
     const rank = blocks.rank[step];
-    const first = header.forced ? ": its own first choice too." : ", its first choice.";
+    const first = header.forced ? ": its top prediction." : ", its top prediction.";
     const likeliest = exact(Math.exp(blocks.top_logprobs[step * header.tops[step].length]));
     says.replaceChildren(
       header.forced ? "After " : "The decoder reads ",
       make("span", { class: "read", dir: "auto" }, read),
-      header.forced ? " the model gives " : " and says ",
+      header.forced ? " the model gives " : " and predicts ",
       named(label),
       header.forced ? " the probability " : " with probability ",
       make("strong", "p", p),
@@ -52,7 +52,7 @@ export function reading(view) {
         ? [first]
         : [
             ` (rank ${count(rank + 1)} of ${count(header.n_vocab)}); `,
-            header.forced ? "it would have said " : "likeliest here was ",
+            "its top prediction is ",
             named(header.tops[step][0]),
             ` (${likeliest}).`,
           ]),
@@ -60,9 +60,9 @@ export function reading(view) {
     const row = view.weight.subarray(step * n, (step + 1) * n);
     const best = strongest(row, 4).filter((key, i) => !i || row[key] >= 0.01);
     looks.replaceChildren(
-      "To say ",
+      "When generating ",
       named(label),
-      " it looks back at ",
+      " it attends to ",
       ...listed(
         best,
         (key) => header.source[key],
@@ -152,7 +152,7 @@ export function heads(view) {
   );
   view.parts.push((step) => grid.style.setProperty("--at", `${(step + 0.5) / view.rows}`));
   const note =
-    "One square a head, layer.head, each scaled to its own largest weight; source tokens across, output down. The mark is this step. At the end of a layer the mean of its heads, last the mean of all.";
+    "One square per head (layer.head), scaled to its largest weight. Columns: source. Rows: output. The mark is this step. Last in a row: the mean.";
   const title = make("h4", "", "Cross-attention, head by head");
   return make("section", "heads", title, grid, make("p", "note", note));
 }

@@ -102,8 +102,7 @@ function show(view) {
 // ---- the list of a beam search -------------------------------------------------------------------
 
 /** What stands for a hypothesis whose tokens spell no text. */
-const unspelled = (beam) =>
-  beam.done && beam.n === 1 ? "(nothing: it ends at once)" : "(nothing)";
+const unspelled = (beam) => (beam.done && beam.n === 1 ? "(empty output)" : "(nothing)");
 
 /** @param {View} view */
 function beams(view) {
@@ -136,9 +135,9 @@ function beams(view) {
   const note = make(
     "p",
     "note",
-    "log p: the sum of the tokens’ log-probabilities. Every token makes it smaller, so beams are ranked by the sum ÷ ((5 + n) / 6)",
+    "log p is the sum of the tokens’ log-probabilities. Beams are ranked by the sum ÷ ((5 + n) / 6)",
     make("sup", "", "0.6"),
-    " for n tokens, the one that ends a text among them. Choose one to see it below.",
+    " for n tokens, including the end token. Select one to see it below.",
   );
   const box = make(
     "div",

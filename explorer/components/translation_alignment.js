@@ -22,7 +22,7 @@ export function alignment(view) {
   const { scroll, left, top, canvas, marks, size, bring, sign, point } = plane({
     rows: header.says.map((label) => `→ ${label}`),
     columns: header.source,
-    sides: ["says", "source"],
+    sides: ["output token", "source"],
     names: ["says-axis", "source-axis"],
     marks: ["row", "column"],
     canvas: `Alignment, ${title}: ${rows} produced tokens down, ${n} source tokens across. The numbers are in the table below.`,
@@ -49,11 +49,13 @@ export function alignment(view) {
     put(column, { hidden: !cell, vars: { at: cell?.[1] } });
     [...top.children].forEach((e, at) => e.classList.toggle("on", at === cell?.[1]));
     if (!cell)
-      return value.replaceChildren("Point at a cell, or tap it, for its weight. A row sums to 1.");
+      return value.replaceChildren(
+        "Point at a cell, or tap it, for its weight. Each row sums to 1.",
+      );
     value.replaceChildren(
-      `Step ${cell[0] + 1}: to say `,
+      `Step ${cell[0] + 1}: when generating `,
       named(header.says[cell[0]]),
-      " it looks at ",
+      " it attends to ",
       named(header.source[cell[1]]),
       "  ",
       make("strong", "", figure(cell[0] * n + cell[1])),
@@ -102,7 +104,7 @@ function drawing(view, look) {
     const row = { x, y: y + step * cell, width: n * cell, height: cell };
     const says = header.says.map((label, at) => `${label}  ${odds(Math.exp(blocks.logprob[at]))}`);
     const parts = [
-      text(16, y - 8, "says, p ↓  source →", { "font-size": 11 }),
+      text(16, y - 8, "output, p ↓  source →", { "font-size": 11 }),
       plate(look, {
         x,
         y,

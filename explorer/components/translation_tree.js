@@ -76,7 +76,7 @@ function grown(view) {
       tabindex: 0,
       role: "region",
       data: { focus: "tree" },
-      "aria-label": `How ${across} beams grew in ${steps.length} steps, from top to bottom. The table below has the same.`,
+      "aria-label": `Search tree of ${across} beams in ${steps.length} steps, from top to bottom. The table below has the same.`,
     },
     make(
       "div",
@@ -87,7 +87,7 @@ function grown(view) {
     ),
   );
   const note =
-    "Each row is a step, best hypothesis left; a node is the token added, with its p, and hangs on the hypothesis it continues. Drawn strong: the way to the one shown. Faded: dropped later.";
+    "Each row is a step, with the best hypothesis at the left. A node is the added token, with its probability. Bold: the path to the hypothesis shown. Faded: dropped later.";
   redraw(view, [view.scroll, make("p", "note", note)], [".scroll"]);
 }
 

@@ -64,7 +64,7 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
     if recording.dropped:
         n = recording.model.n_positions
         notes.warning(
-            f"This text has {recording.dropped + n:,} tokens with the special ones; the model "
+            f"This text has {recording.dropped + n:,} tokens with the special ones. The model "
             f"{literal(title(recording.model.name))} reads {n}. The last {recording.dropped:,} "
             "tokens of "
             f"{'what is read' if n_characters > len(recording.text) else 'the text'} are not "
@@ -73,13 +73,13 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
     if recording.target_dropped:
         n = recording.model.n_positions
         notes.warning(
-            f"Your own words are {recording.target_dropped + n - 1:,} tokens; "
+            f"Your text has {recording.target_dropped + n - 1:,} tokens. The model "
             f"{literal(title(recording.model.name))} reads {n} with [BOS]. "
             f"The last {recording.target_dropped:,} are left out. The field keeps them."
         )
     if recording.streams[0].special.all():
         notes.info(
-            "There is no text yet, so the model sees only its special tokens. Type or paste a "
+            "There is no text yet, so the model reads only its special tokens. Type or paste a "
             "sentence above."
         )
     elif not recording.text.strip():
@@ -88,14 +88,13 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
         (token for token in recording.streams[0].tokens if PIECE.search(token)), None
     ):
         notes.caption(
-            f"“{literal(byte_token)}” and its like are bytes: a character that the vocabulary "
-            "lacks is read byte by byte."
+            f"“{literal(byte_token)}” is one byte of a character. Characters outside the "
+            "vocabulary are read byte by byte."
         )
     if not fits_address(recording.text):
         notes.info(
             f"This text is too long for a link ({len(recording.text):,} characters). It stays "
-            "in this "
-            "tab; reloading the page or sharing its address does not bring it back, so keep a copy."
+            "in this tab. A reloaded page or a shared link does not contain it."
         )
     return Run(recording.model.name, st.session_state.text, (), target)
 
@@ -125,11 +124,11 @@ def show_target(target: str | None) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(
-            "Its decoder reads your own words, "
-            f"“{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, typed "
-            "on the Translation page, not its own translation."
+            "The decoder reads your text from the tab Translate, "
+            f"“{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, and not "
+            "its own translation."
         )
-        st.button("Back to the model’s own", key="drop target", on_click=_drop_target)
+        st.button("Back to the model’s translation", key="drop target", on_click=_drop_target)
 
 
 def _drop_target() -> None:

@@ -297,18 +297,17 @@ def fill(room: Any, page: str) -> None:
         with st.container(horizontal=True, gap="small"):
             for at, file in enumerate(files):
                 _button(literal(file.label), file, f"export {at}")
-        st.markdown("**One HTML file**, interactive, with no network")
+        st.markdown("**One HTML file**, interactive and offline")
         with st.container(horizontal=True, gap="small"):
             _page(out, page)
             if page == "heads":
                 _page(replace(out, view="findings", choices=()), page)
         if numbers_code is None:
-            numbers_too = " again"
-            if extra_code[1] and page not in CODE_RESULTS:
-                numbers_too += ", and the numbers beside it"
-            st.markdown(f"**Python** that makes {_code_result(out, page)}{numbers_too}")
+            numbers_too = ", with its numbers"
+            numbers_too *= bool(extra_code[1]) and page not in CODE_RESULTS
+            st.markdown(f"**Reproduce in Python**: {_code_result(out, page)}{numbers_too}")
         else:
-            st.markdown(f"**Python** that gives the numbers of {numbers_code[0]}")
+            st.markdown(f"**Reproduce in Python**: numbers of {numbers_code[0]}")
         code = (
             lines(out, page, extra_code)
             if numbers_code is None

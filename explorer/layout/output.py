@@ -47,7 +47,7 @@ def markdown(text: str, *more: str) -> None:
 
 MOST_CELLS = 60_000  # of a table on screen: with more a browser is slow
 ROW, HEAD, TALLEST = 35, 40, 440  # pixels
-ALL_NUMBERS = "Every number of this picture as a table"
+ALL_NUMBERS = "All numbers of this figure as a table"
 MAX_LABEL = 60  # letters of a file's name in the menu
 
 
@@ -78,8 +78,8 @@ def offer_recording(
     and no arrays."""
     make = lambda: to_npz(record(model, text, edits, target=target))
     name, mime = f"headlight-{model}{'-edited' if edits else ''}.npz", "application/octet-stream"
-    label = "The whole recording with the edits" if edits else "The whole recording"
-    export_menu.offer(f"{label} as NPZ", name, mime, make)
+    label = "All activations with edits" if edits else "All activations"
+    export_menu.offer(f"{label} (NPZ)", name, mime, make)
 
 
 def data_table(columns: Columns, alt: str, form: str = "%.4f", **forms: str) -> None:

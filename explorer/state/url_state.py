@@ -262,19 +262,19 @@ def _why_not_written(model: str) -> str:
     if _translates(model):
         has_logits = bool(models.capabilities(model).logits)
         why = (
-            "runs on the cluster, which"
+            "runs on the cluster and"
             if has_logits
-            else f"{models.capabilities(model).no_readout}, so it"
+            else f"{models.capabilities(model).no_readout} and"
         )
-        return f"{why} writes no text here (its cross-attention is on Attention)"
-    return "writes no translation"
+        return f"{why} cannot generate text here (Attention: Heads has its cross-attention)"
+    return "does not translate"
 
 
 WORDS = Need(
     _has_logits,
     lambda: _shipped(_has_logits),
     lambda _: "encoder",
-    lambda model: f"{models.capabilities(model).no_readout} and predicts no words",
+    lambda model: f"{models.capabilities(model).no_readout} and makes no predictions",
 )
 TRANSLATION = Need(
     _generates, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
@@ -285,7 +285,7 @@ CHECKPOINTS = Need(
     _has_checkpoints,
     models.with_checkpoints,
     lambda model: "twin-post" if facts(model)["kind"] == "encoder" else "induction",
-    lambda _: "comes without earlier weights",
+    lambda _: "has no training checkpoints",
 )
 NEEDS = {
     "word": WORDS,
@@ -354,7 +354,7 @@ def fallback_message() -> tuple[str, str]:
     need, name = NEEDS[fallback.page], literal(models.title(fallback.model))
     why = f"{models.markdown_name(fallback.model)} {need.why(fallback.model)}"
     return (
-        f"{why}, so this page shows **{fallback.replacement}**; the other pages keep {name}.",
+        f"{why}, so this page shows **{fallback.replacement}**. Other pages keep {name}.",
         f"Models that fit this page: {', '.join(need.fitting())}.",
     )
 

@@ -1,5 +1,4 @@
-"""A weight taken apart, in words: its formulas with numbers that are true as printed, and what
-stands beside them."""
+"""The calculation of a weight in words: its formulas, with numbers that are true as printed."""
 
 from __future__ import annotations
 
@@ -21,6 +20,7 @@ from explorer.analysis.formatting import (
     NONE,
     enough_digits,
     enough_digits_for_all,
+    percent,
     plural,
     power,
 )
@@ -94,27 +94,21 @@ def in_short(opened: WeightBreakdown, done: HeadOutputs | None) -> tuple[str, ..
     ]
     made = f"{told.part} / {told.total} = **{told.softmax}**"
     if not opened.allowed[at]:
-        lines.append("not allowed: **−∞** takes the score’s place, so the weight is exp(−∞) = 0")
+        lines.append("not allowed: the score is **−∞**, so the weight is exp(−∞) = 0")
     elif told.plain:
         lines.append(f"softmax = exp({told.score}) / Σ exp = {made}")
     else:
         lines.append(f"softmax, the largest score subtracted = {made}")
     if opened.uniform_edit is not None:
-        lines.append(f"an edit decides the weight: **{say(opened.weights[at], FULL)}**")
+        lines.append(f"an edit sets the weight to **{say(opened.weights[at], FULL)}**")
     length = say(float(np.linalg.norm(opened.z)))
-    lines.append(
-        "that share of the value v is taken; the shares of all keys add up to z, of length "
-        f"{length}"
-    )
+    lines.append(f"the weight scales the value v; the sum over all keys is z, with norm {length}")
     if done is not None:
         share = done.shares[opened.head]
         length = say(done.lengths[opened.head])
-        lines.append(f"through W_O the head writes a vector of length **{length}**")
+        lines.append(f"the head’s output, z · W_O, has norm **{length}**")
         if not np.isnan(share):
-            lines.append(
-                f"projected on what all heads and the bias wrote here, that is **{say(share, 3)}** "
-                "of it; these shares sum to 1"
-            )
+            lines.append(f"its share of the attention output at this token is **{percent(share)}**")
     return tuple(lines)
 
 
@@ -131,9 +125,7 @@ def formulas(opened: WeightBreakdown, done: HeadOutputs | None) -> dict[str, lis
             f"score = {told.score}",
         ],
         "masked": [
-            "allowed: the score stays"
-            if opened.allowed[at]
-            else "not allowed: −∞ takes the score’s place",
+            "allowed: the score stays" if opened.allowed[at] else "not allowed: the score is −∞",
             score,
         ],
         "softmax": [*_softmax(opened, told), f"weight = {weight}"],
@@ -184,7 +176,7 @@ def _softmax(opened: WeightBreakdown, told: Figures) -> list[str]:
     if opened.uniform_edit is not None:
         n = int(opened.allowed.sum())
         lines.append(
-            f"softmax = {told.softmax}, but an edit decides: {opened.uniform_edit}, 1 / {n}"
+            f"softmax = {told.softmax}, but an edit sets it: {opened.uniform_edit}, 1 / {n}"
         )
     return lines
 
@@ -199,7 +191,7 @@ def _written(done: HeadOutputs, opened: WeightBreakdown) -> dict[str, list[str]]
     return {
         "through": [f"z · W_O: {d} numbers in, {n} out", f"length = {say(length)}"],
         "among": [
-            f"its length beside the sum’s: {' / '.join(parts)} = {beside}",
+            f"norm / norm of the sum = {' / '.join(parts)} = {beside}",
             "" if np.isnan(share) else f"share = {say(share)}",
         ],
     }
@@ -211,22 +203,22 @@ def reasons(opened: WeightBreakdown, allowed: np.ndarray) -> dict[str, str]:
     width = len(opened.q)
     root = f"√d_head = √{width} = {say(sqrt(width))}"
     if opened.divisor_edit is not None:
-        scale = f"An edit decides the divisor: {opened.divisor_edit}."
+        scale = f"An edit sets the divisor: {opened.divisor_edit}."
     elif opened.divisor == 1 and width != 1:
         scale = "This model does not scale its scores."
     elif not np.isclose(opened.divisor, sqrt(width)):
         scale = (
-            f"Divided by {say(opened.divisor)}, this model’s own scale, where the paper divides by "
-            f"{root}."
+            f"Scores are divided by {say(opened.divisor)}, this model’s own scale. The paper "
+            f"divides by {root}."
         )
     else:
         scale = (
-            f"Divided by {root}: a sum of {width} products spreads wider than a single number, and "
-            "the softmax of large scores is all or nothing."
+            f"Scores are divided by {root}. A sum of {width} products has a large variance, and "
+            "the softmax of large scores is close to one-hot."
         )
     added = (
-        "Something is added that is no part of q · k, such as a bias for the distance; it is read "
-        "from the model’s own scores."
+        "The model adds a term to q · k, such as a bias for the distance. It is computed from the "
+        "model’s own scores."
         if opened.measured
         else "An edit subtracts a penalty that grows with the distance between the two tokens."
     )
@@ -234,33 +226,34 @@ def reasons(opened: WeightBreakdown, allowed: np.ndarray) -> dict[str, str]:
 
 
 def _of_the_mask(opened: WeightBreakdown, allowed: np.ndarray) -> str:
-    """Why this query may look at this key, or not."""
+    """Whether this query can attend to this key, and why."""
     query, key, may = opened.query, opened.key, opened.allowed[opened.key]
     if allowed.all():
-        return "Here every token may look at every token, so the row stays as it is."
+        return "Every token can attend to every token, so the row does not change."
     if sees_ahead(allowed):
-        near = f"at most {plural(window_reach(allowed), 'place')} away"
+        near = f"at most {plural(window_reach(allowed), 'position')} away"
         if may:
-            return f"Token {query} may look at token {key}: it is {near}. All others get −∞."
+            return f"Token {query} can attend to token {key}, which is {near}. All others get −∞."
         return (
-            f"Token {key} is too far from token {query}, which sees tokens {near}: −∞, which the "
-            "softmax makes 0."
+            f"Token {query} attends only to tokens {near}. The score of token {key} is −∞, so its "
+            "weight is 0."
         )
     window = windowed(allowed)
     if may:
-        far = ", and is within the window of tokens that are seen" if window else ""
+        far = ", and is within the window" if window else ""
         return (
-            f"Token {query} may look at token {key}: it does not come later{far}. "
+            f"Token {query} can attend to token {key}, which does not come later{far}. "
             f"{'All others' if window else 'Later tokens'} get −∞."
         )
     if key < query:
         return (
-            f"Token {key} stands before the window: token {query} sees only the last "
-            f"{int(opened.allowed.sum())} tokens, itself among them. −∞, which the softmax makes 0."
+            f"Token {key} is before the window: token {query} attends only to the last "
+            f"{int(opened.allowed.sum())} tokens, including itself. The score is −∞ and the "
+            "weight 0."
         )
     return (
-        f"Token {key} comes after token {query}, and a token may not look ahead: −∞, which the "
-        "softmax makes 0."
+        f"Causal mask: token {query} cannot attend to the later token {key}. The score is −∞ and "
+        "the weight 0."
     )
 
 
@@ -270,9 +263,9 @@ def shapes_of(heads: int, n: int, m: int, d_v: int, d_model: int) -> tuple[str, 
     all_heads = plural(heads, "head")
     sheet = f"{all_heads}: A ({n} × {m}) · V ({m} × {d_v})"
     return (
-        f"{all_heads} × {plural(m, 'key')}: {plural(heads * m, 'vector')} of {d_model}, added up",
-        f"{sheet}; side by side ({n} × {heads * d_v}) · W_O ({heads * d_v} × {d_model})",
-        f"{sheet} · slice of W_O ({d_v} × {d_model}), added up",
+        f"{all_heads} × {plural(m, 'key')}: sum of {plural(heads * m, 'vector')} of {d_model}",
+        f"{sheet}; concatenated ({n} × {heads * d_v}) · W_O ({heads * d_v} × {d_model})",
+        f"{sheet} · slice of W_O ({d_v} × {d_model}), summed",
     )
 
 
@@ -280,15 +273,14 @@ def verdict(found: OutputForms, label: str) -> str:
     """How far the three forms are apart, in Markdown; `label` is the token's, already literal."""
     n, top = len(found.by_head), largest_component(found)
     text = (
-        f"At **{label}**, over all {n} numbers of the output, the three differ by at most "
-        f"**{say(found.max_difference, 2)}**, where numbers reach {say(top, 3)}: it is one sum in "
-        "three orders."
+        f"The maximum difference of the three formulas at **{label}**, over all {n} numbers, is "
+        f"**{say(found.max_difference, 2)}**. The largest number is {say(top, 3)}."
     )
     if found.own is None:
         return text
     return (
-        f"{text} The model’s own output, in 32 bits, is at most {say(found.own.max_difference, 2)} "
-        "away."
+        f"{text} The maximum difference from the model’s own output, in 32 bits, is "
+        f"{say(found.own.max_difference, 2)}."
     )
 
 
@@ -297,6 +289,6 @@ def memory_said(now: int, longest: int, then: int) -> str:
     would."""
     here, most = (say(each / 1e6, 2) for each in (now, then))
     return (
-        f"All of this is read from one recording, about {here} MB, with no new forward pass for "
-        f"another cell. At {longest} tokens a recording takes {most} MB."
+        f"One recording of about {here} MB contains all of this, so another cell needs no new "
+        f"forward pass. At {longest} tokens a recording takes {most} MB."
     )

@@ -16,32 +16,29 @@ from explorer.text.markdown_escape import literal
 def splits(as_far: int, n_splits: int, n_words: int) -> str:
     """How many ways to deal the anchor words into two groups set the texts as far apart; the groups
     as given are one of the ways."""
-    dealt = f"ways to deal these {n_words} words into two such groups"
+    dealt = f"ways to split these {n_words} words into two such groups"
     if n_splits < 2:
-        return f"There are no other {dealt}, so chance cannot be told."
-    others = "none sets" if as_far < 2 else "1 sets" if as_far == 2 else f"{as_far - 1} set"
+        return f"There are no other {dealt}, so there is no baseline."
+    others = "none gives" if as_far < 2 else "1 gives" if as_far == 2 else f"{as_far - 1} give"
     return (
-        f"Of the {n_splits - 1} other {dealt} {others} the texts this far apart; with so few "
-        f"words chance is at least 1 in {n_splits}."
+        f"Of the {n_splits - 1} other {dealt}, {others} as large a difference. With so few words "
+        f"the p-value is at least 1 in {n_splits}."
     )
 
 
-QUESTION = "Where does a word travel, layer by layer, and what does context change?"
-ABOUT = (
-    "Each token is a vector that every sub-layer moves. All of them are drawn in one fixed plane, "
-    "from the embedding to the last layer."
-)
+QUESTION = "How does a word’s vector change from layer to layer, and with its context?"
+ABOUT = "Each sub-layer changes the vector of each token. The plane is the same for all layers."
 UNMOVED = 0.95  # a cosine between two contexts above which a word has hardly moved
 # What a sub-layer does to x, by where the norm, called {0}, stands and whether there is a residual
 # connection.
 STEP = {
-    ("post", True): ("adds what it wrote", "{0}(x + sublayer(x))", ""),
+    ("post", True): ("adds its output", "{0}(x + sublayer(x))", ""),
     ("pre", True): (
-        "reads it through {1} and adds what it wrote",
+        "reads it through {1} and adds its output",
         "x + sublayer({0}(x))",
         ", with one more {0} at the end",
     ),
-    (None, True): ("adds what it wrote", "x + sublayer(x)", ", with no {0}"),
+    (None, True): ("adds its output", "x + sublayer(x)", ", with no {0}"),
     ("post", False): ("replaces it", "{0}(sublayer(x))", ", with no residual connection"),
     ("pre", False): ("replaces it", "sublayer({0}(x))", ", with no residual connection"),
     (None, False): ("replaces it", "sublayer(x)", ", with no residual connection and no {0}"),
@@ -59,7 +56,7 @@ def told(scene: Scene, anchors: Anchors | None, token: int, mate: int | None) ->
     space."""
     if len(scene.texts) == 2 and mate is None:
         headline = f"{quoted(scene, 0, token)} is not in the second text"
-        return headline, "Choose the token there that it should be compared with."
+        return headline, "Select a token there for the comparison."
     if mate is None:
         return _travelled(scene, token)
     if anchors is None:
@@ -71,11 +68,10 @@ def _travelled(scene: Scene, token: int) -> tuple[str, str]:
     way = embeddings.path_summary(scene.path(0, token))
     word, n = quoted(scene, 0, token), len(scene.sites) - 1
     return (
-        f"{word} travels {way.length:.2f} and ends {way.straight:.2f} from where it began",
-        f"It takes {n} steps; the longest, {way.longest:.2f}, is at {scene.titles[way.site]}. "
-        "The cosine between start and end is "
-        f"{fixed(way.cosine, 3)}. All in {len(scene.basis.centre)} dimensions, not in the "
-        "picture’s two.",
+        f"The last vector of {word} has distance {way.straight:.2f} from its embedding",
+        f"The path of {n} steps has length {way.length:.2f}. Its longest, {way.longest:.2f}, is "
+        f"at {scene.titles[way.site]}. The cosine between start and end is "
+        f"{fixed(way.cosine, 3)}. All numbers are in {len(scene.basis.centre)} dimensions.",
     )
 
 
@@ -83,13 +79,14 @@ def _in_two_contexts(scene: Scene, token: int, mate: int) -> tuple[str, str]:
     near = cosine(scene.path(0, token, raw=True), scene.path(1, mate, raw=True))
     others = embeddings.mean_cross_cosine(scene.texts)
     word = quoted(scene, 0, token)
-    does = "hardly moves" if near[-1] > UNMOVED else "moves"
     start, end = fixed(float(near[0]), 2), fixed(float(near[-1]), 2)
-    beside = "" if others is None else f" Different words of both: {fixed(float(others[-1]), 2)}."
+    beside = "" if others is None else f" Baseline, different words: {fixed(float(others[-1]), 2)}."
     return (
-        f"Context {does} {word}: from cosine {start} to {end}",
-        f"The same word in both texts: the cosine between its two vectors is {start} at the "
-        f"{scene.titles[0]} and {end} at {scene.titles[-1]}.{beside}",
+        f"The similarity of {word} in two contexts falls from {start} to {end}"
+        if near[-1] <= UNMOVED
+        else f"{word} has nearly the same vector in both contexts (cosine {end})",
+        f"The cosine between its two vectors is {start} at the {scene.titles[0]} and {end} at "
+        f"{scene.titles[-1]}.{beside}",
     )
 
 
@@ -109,18 +106,17 @@ def _compared(scene: Scene, anchors: Anchors, token: int, mate: int) -> tuple[st
     )
     if found.verdict == "still":
         return (
-            f"{word} does not move between these two groups",
+            f"{word} has the same similarity to these two groups in both contexts",
             f"The leans differ by {gap:.3f}. {own}",
         )
     headline = {
-        "apart": f"{word} moves with its context",
-        "chance": f"{word} moves, but not clearly between these two groups",
+        "apart": f"The context changes which group {word} is similar to",
+        "chance": f"{word} changes with its context, but not clearly between these two groups",
     }[found.verdict]
     chance = splits(found.splits_as_far, found.n_splits, len(anchors.group))
     return headline, (
-        f"Text 1 draws it more towards *{towards}*, text 2 more towards *{away}*: its lean, the "
-        "cosine to one group minus the "
-        f"cosine to the other, differs by **{gap:.3f}**. {chance} {own}"
+        f"In text 1 it is more similar to *{towards}*, in text 2 to *{away}*. Its lean, the cosine "
+        f"to one group minus the cosine to the other, differs by **{gap:.3f}**. {chance} {own}"
     )
 
 
@@ -135,9 +131,8 @@ def leans(scene: Scene, anchors: Anchors, token: int, mate: int) -> str:
         for at, (near, lean) in enumerate(zip(found.near, found.lean))
     )
     return (
-        f"Cosines at the end: {said}. Centred cosines {does}: there the leans differ by "
-        f"{fixed(found.centred_gap, 3)}, "
-        f"here by {fixed(found.gap, 3)}."
+        f"Cosines at the last layer: {said}. Centred cosines {does}: their leans differ by "
+        f"{fixed(found.centred_gap, 3)}, those above by {fixed(found.gap, 3)}."
     )
 
 
@@ -150,7 +145,7 @@ def note(
     row = embeddings.path_table(scene.titles, scene.path(0, token), scene.basis)
     x, y, error = (row[name][stage] for name in ("x", "y", "error in 2-D"))
     one, other, both = percent_texts(*map(float, scene.basis.explained[:2]))
-    step = "each layer adds what its attention and FFN wrote, which its code gives as one sum"
+    step = "each layer adds the sum of its attention and FFN outputs"
     if not built.layers:
         does, formula, more = (
             each.format(norm, with_article(norm)) for each in STEP[built.norm, built.adds]
@@ -161,48 +156,42 @@ def note(
     return (
         f"**The path.** A token starts as {begins.replace('√d', f'√{d}')}{position}{follows}, and "
         f"{step}. At each of the {len(scene.sites)} sites {word} is a vector of {d} numbers.  \n"
-        "**The plane.** All shown vectors of all sites give one mean m and the directions u₁, "
-        "u₂ of the picture; a vector v stands at "
-        "(u₁ · (v − m), u₂ · (v − m)). The plane never changes along the way, so a dot that "
-        f"moves has moved. It holds {one} + {other} = **{both}** of the spread.  \n"
-        f"**The error.** Two of {d} directions cannot show everything. A dot’s projection error "
-        "is the share of ‖v − m‖² outside the "
-        f"plane: 1 − (x² + y²) / ‖v − m‖². For {word} at {scene.titles[stage]}: x = "
-        f"{fixed(x, 3)}, y = {fixed(y, 3)}, error "
-        f"**{error:.1%}**. Two dots that touch may be far apart."
+        "**The plane.** All shown vectors of all layers give one mean m and the directions u₁, "
+        "u₂ of the plane. A vector v has the coordinates (u₁ · (v − m), u₂ · (v − m)). The plane "
+        f"is the same for all layers. It explains {one} + {other} = **{both}** of the variance.  \n"
+        "**Projection error.** It is the share of ‖v − m‖² outside the plane: "
+        f"1 − (x² + y²) / ‖v − m‖². For {word} at {scene.titles[stage]}: x = {fixed(x, 3)}, y = "
+        f"{fixed(y, 3)}, error **{error:.1%}**. Two dots that touch may be far apart in {d} "
+        "dimensions."
     )
 
 
 def of_anchors() -> str:
     """What anchors are and what their cosines can say."""
     return (
-        f"**Anchors.** Each anchor word is read alone, in “{embeddings.frame_word('…')}”, by "
-        "the same model; its vector is the mean over its "
-        "tokens at the site, a group’s vector c the mean over its words, and cos(v, c) = v · c "
-        "/ (‖v‖ ‖c‖). All vectors of a model "
-        "share directions, and a word that stands elsewhere in its sentence has another "
-        "position added, so a high cosine alone says "
-        "little. The control is the difference: lean = cosine to the first group − cosine to "
-        "the second, compared between the texts. "
-        "At the embedding both texts have the same lean, because they have the same vector."
+        f"**Anchors.** The same model reads each anchor word in “{embeddings.frame_word('…')}”. "
+        "Its vector is the mean over its tokens, and a group’s vector c is the mean over its "
+        "words. cos(v, c) = v · c / (‖v‖ ‖c‖). All vectors of a model have common directions, so "
+        "a high cosine alone is not meaningful. The control is the lean: cosine to the first "
+        "group − cosine to the second. At the embedding both texts have the same lean, because "
+        "they have the same vector."
     )
 
 
 def of_nearest(stream: str) -> str:
     """What nearest words are, and their caution."""
     said = (
-        "Nearest words: the cosine to every row of the model’s own embedding matrix. Later "
-        "vectors were not made to lie near "
-        "embeddings, so far-off neighbours say little."
+        "Nearest words: cosine to every row of the model’s embedding matrix. Later vectors need "
+        "not be similar to embeddings, so low similarities are not meaningful."
     )
     if stream == "decoder":
         said += (
-            " In a decoder a vector starts as the token read and ends as a forecast of the next "
-            "one."
+            " In a decoder the first vector represents the current token, and the last one "
+            "predicts the next."
         )
     return said
 
 
 def in_pieces(words: Sequence[str]) -> str:
     """Which anchor words the model reads in pieces."""
-    return f" Read in pieces, the mean taken: {literal(', '.join(words))}." if words else ""
+    return f" Mean over several tokens: {literal(', '.join(words))}." if words else ""

@@ -1,4 +1,4 @@
-"""When heads took up their habits, and what the loss did meanwhile, in words."""
+"""The sentences of Training: when heads learned their patterns, beside the loss."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ from math import isfinite, isnan
 
 from explorer.analysis import head_naming
 from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
-from explorer.text.markdown_escape import literal
 
 KINDS = {
     "previous": "a previous-token head",
     "next": "a next-token head",
-    "self": "a head that looks at its own token",
+    "self": "a head that attends to its own token",
     "same word": "a same-word head",
     "induction": "an induction head",
-    "diagonal": "a head that walks along the source",
-    "anti-diagonal": "a head that walks back along the source",
+    "diagonal": "a head that follows the source in order",
+    "anti-diagonal": "a head that follows the source backwards",
 }
 WHERE = {
-    "previous": "on the token before",
-    "next": "on the token after",
-    "self": "on the token itself",
-    "same word": "on the same word elsewhere",
-    "induction": "on what followed the same word last time",
-    "diagonal": "near the same place of the source",
-    "anti-diagonal": "near the mirrored place of the source",
+    "previous": "to the previous token",
+    "next": "to the next token",
+    "self": "to the token itself",
+    "same word": "to other occurrences of the same word",
+    "induction": "to the token after the previous occurrence",
+    "diagonal": "to the same relative position in the source",
+    "anti-diagonal": "to the mirrored position in the source",
 }
 WHAT_COUNTS = (
-    "A head has a habit at a checkpoint where its lift over an even row is at least "
-    f"{head_naming.MIN_LIFT}, in more than half of the rows that can show it, of "
-    f"{head_naming.FEWEST_ROWS} different tokens or more, and luck would do as much in under "
-    f"{head_naming.MAX_P_VALUE:.0%} of heads. "
-    "It became that head at the first checkpoint from which on this holds at every one."
+    "A head has a pattern at a checkpoint under three conditions. Its lift over uniform attention "
+    f"is at least {head_naming.MIN_LIFT}. More than half of the rows show it, with "
+    f"{head_naming.FEWEST_ROWS} or more different tokens. Its p-value is under "
+    f"{head_naming.MAX_P_VALUE:.0%}. A pattern is learned at the first checkpoint from which on "
+    "all checkpoints have it."
 )
 
 
@@ -51,13 +50,13 @@ def columns(
     for one in courses:
         name = f"{one.habit}, {head_name(one.at)}"
         made[name] = list(one.scores)
-        made[f"{name}, even row"] = list(one.chances)
-        made[f"{name}, has it"] = ["yes" if has else "" for has in one.has]
+        made[f"{name}, uniform attention"] = list(one.chances)
+        made[f"{name}, present"] = ["yes" if has else "" for has in one.has]
     return made
 
 
 def headline(one: HabitCourse) -> str:
-    """When this head took up its habit, in one sentence."""
+    """When this head learned its pattern, in one sentence."""
     name, kind = head_name(one.at), KINDS[one.habit]
     if isnan(one.scores[-1]):
         return f"This text cannot show whether {name} is {kind}."
@@ -66,8 +65,8 @@ def headline(one: HabitCourse) -> str:
             return f"{name} was {kind} from step {one.steps[0]:,} on."
         return f"{name} became {kind} at step {one.steps[place]:,}."
     if (place := one.lost) is not None:
-        return f"{name} was {kind} at step {one.steps[place]:,}, and is none in the end."
-    return f"On this text {name} never became {kind}."
+        return f"{name} was {kind} at step {one.steps[place]:,}, but is not at the last checkpoint."
+    return f"On this text {name} is not {kind} at any checkpoint."
 
 
 def evidence(one: HabitCourse) -> str:
@@ -79,18 +78,18 @@ def evidence(one: HabitCourse) -> str:
     if place is None:
         best = max(range(len(one.steps)), key=lambda at: _low(one.scores[at]))
         return (
-            f"At most {one.scores[best]:.2f} of its attention lies {where} (step "
-            f"{one.steps[best]:,}), where an even row gives {one.chances[best]:.2f}."
+            f"At most {one.scores[best]:.2f} of its attention goes {where} (step "
+            f"{one.steps[best]:,}). Uniform attention would give {one.chances[best]:.2f}."
         )
     said = (
-        f"{one.scores[place]:.2f} of its attention lies {where} at step {one.steps[place]:,}, "
-        f"where an even row gives {one.chances[place]:.2f}"
+        f"At step {one.steps[place]:,}, {one.scores[place]:.2f} of its attention goes {where}. "
+        f"Uniform attention would give {one.chances[place]:.2f}."
     )
     if place and isfinite(one.scores[place - 1]):
-        said += f"; at step {one.steps[place - 1]:,} it was {one.scores[place - 1]:.2f}"
+        said += f" At step {one.steps[place - 1]:,} it was {one.scores[place - 1]:.2f}."
     if place < len(one.steps) - 1:
-        said += f"; in the end, at step {one.steps[-1]:,}, it is {one.scores[-1]:.2f}"
-    return f"{said}."
+        said += f" At the last step, {one.steps[-1]:,}, it is {one.scores[-1]:.2f}."
+    return said
 
 
 def beside_loss(one: HabitCourse, curve: Curve) -> str:
@@ -105,15 +104,12 @@ def beside_loss(one: HabitCourse, curve: Curve) -> str:
         return ""
     said = (
         f"Its score rose most between steps {before:,} and {after:,}, from "
-        f"{one.scores[place - 1]:.2f} to {one.scores[place]:.2f}. The loss went from {high:.2f} "
+        f"{one.scores[place - 1]:.2f} to {one.scores[place]:.2f}. The loss changed from {high:.2f} "
         f"to {low:.2f} nats"
     )
     whole = curve[0][1] - curve[-1][1]
     if high > low and whole > 0:
-        said += (
-            f" in these steps: {(high - low) / whole:.0%} of its whole fall in "
-            f"{(after - before) / (curve[-1][0] - curve[0][0] or 1):.0%} of the steps"
-        )
+        said += f" in these steps, {(high - low) / whole:.0%} of the total decrease"
     return f"{said}."
 
 
@@ -124,20 +120,20 @@ def twins(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
     ends = [float(loss_at(curve, last) or 0) for curve in curves]
     better, worse = (0, 1) if ends[0] <= ends[1] else (1, 0)
     said = (
-        f"After {last:,.0f} steps the loss of {names[better]} is {ends[better]:.2f} nats, that of "
-        f"{names[worse]} {ends[worse]:.2f}"
+        f"After {last:,.0f} steps the loss of {names[better]} is {ends[better]:.2f} nats, and of "
+        f"{names[worse]} {ends[worse]:.2f}."
     )
     reached = first_below(curves[better], ends[worse])
     if reached is not None and reached < last:
-        said += f", which {names[better]} had left behind by step {reached:,.0f}"
-    return f"{said}."
+        said += f" {names[better]} reached that loss at step {reached:,.0f}."
+    return said
 
 
-def differ(names: tuple[str, str], without: str, data: Sequence[str]) -> str:
+def differ(names: tuple[str, str], without: str) -> str:
     """In what two models differ, and what they share."""
     return (
-        f"They differ in one thing: {names[1]} was trained without {without}. Recipe, seed, steps "
-        f"and data are the same ({literal('; '.join(data))})."
+        f"The two models differ in one part: {names[1]} was trained without {without}. Recipe, "
+        "seed, steps and data are the same."
     )
 
 
@@ -152,27 +148,22 @@ TASK_LABELS = {
     "text": "Your own text",
 }
 LEARNS = {
-    "copy": "An encoder-decoder learns to say a list of random tokens again.",
-    "reverse": "An encoder-decoder learns to say a list of random tokens backwards.",
-    "induction": (
-        "A decoder learns to go on with a list of random tokens that was said once before."
-    ),
-    "text": "A decoder learns to say what comes next in a text that you paste.",
+    "copy": "An encoder-decoder learns to copy a list of random tokens.",
+    "reverse": "An encoder-decoder learns to reverse a list of random tokens.",
+    "induction": "A decoder learns to continue a repeated sequence of random tokens.",
+    "text": "A decoder learns to predict the next token of a text that you paste.",
 }
 
 
-# Over the view in which a model learns, while the frame names another: the chosen one.
-WHOSE = (
-    "Above: **{}**, the model of the other pages, and its map. Below: a new, small model that "
-    "learns from nothing; the chosen one has no part in it."
-)
+# Over the view of a model in training, while the frame names the selected one.
+WHOSE = "This page trains a new, small model from random weights. The other pages show **{}**."
 
 
 def bounds(seconds: float) -> str:
     """What a live training may take."""
     return (
-        f"It takes at most {seconds:.0f} seconds of one core, at the lowest priority, in a "
-        "process of its own, and the sentence above is read as it learns. Press Start."
+        f"Training takes at most {seconds:.0f} seconds of one core. The model reads the sentence "
+        "above while it learns. Press Start."
     )
 
 
@@ -184,7 +175,7 @@ def live_status(
     if loss is not None:
         said += f": loss {loss:.2f} nats"
     if isfinite(right):
-        said += f", {right:.0%} of the tokens right on {unseen}"
+        said += f", accuracy {right:.0%} on {unseen}"
     return f"{said}."
 
 
@@ -192,7 +183,6 @@ def queued(ahead: int, seconds: float) -> str:
     """Why a training has not begun."""
     others = "Another reader’s model is" if ahead == 1 else f"{ahead} other readers’ models are"
     return (
-        f"{others} before yours: this server trains few at a time, so that no page grows slow. "
-        f"Yours begins by itself; the one at work has at most {seconds:.0f} seconds of the "
-        "processor left."
+        f"{others} before yours, because this server trains few models at a time. Yours starts "
+        f"automatically. The current one has at most {seconds:.0f} seconds left."
     )

@@ -15,17 +15,15 @@ from explorer.text.markdown_escape import literal
 
 MOST_ADDENDS = 12
 ROW = (
-    "A row: the weights with which the decoder looked at the source tokens to say the token "
+    "Each row has the decoder’s attention weights to the source tokens when it generates the token "
     "named at the row, and that token’s probability"
 )
-LOOKING = (
-    "Attention weights say where a head read, not why the word was chosen: the values it "
-    "read there, the other heads and the words so far count as well."
+LIMITS_OF_WEIGHTS = (
+    "Attention weights show where a head reads, not why a word is predicted. Values, other heads "
+    "and previous words also matter."
 )
-WORDS = "A word is what stands between two spaces; its probability is the product of its pieces’."
-CUT = (
-    " It did not end by itself: a search stops at 1.5 times the source’s length and 16 tokens more."
-)
+WORDS = "A word ends at a space. Its probability is the product of its tokens’ probabilities."
+CUT = " The search stopped at its limit: 1.5 times the source’s length plus 16 tokens."
 
 
 def nats(value: float) -> str:
@@ -34,7 +32,7 @@ def nats(value: float) -> str:
 
 
 def perplexity(logprobs: Sequence[float] | np.ndarray) -> str:
-    """Among how many equally likely tokens the model would have been as unsure."""
+    """The perplexity, in figures."""
     value = translation.perplexity(logprobs)
     return f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
 
@@ -48,11 +46,11 @@ def likely(logprobs: Sequence[float] | np.ndarray, end: str = "") -> str:
 def beside(own: str, theirs: str, text: str, better: bool | None) -> str:
     """What the reader typed beside the model's own; better: whether it is the likelier one, None
     where they cannot be compared."""
-    told = f"**Yours:** {own}.  \n**The model’s own:** {text or '(nothing)'}: {theirs}."
+    told = f"**Your output:** {own}.  \n**Model output:** {text or '(nothing)'}: {theirs}."
     if better is None:
         return told
-    more = "Yours is the likelier one: the search did not find it."
-    return f"{told} {more if better else 'The model prefers its own.'}"
+    more = "Your output is more probable. The search did not find it."
+    return f"{told} {more if better else 'The model output is more probable.'}"
 
 
 def made(recording: Any, scale: str, logprobs: Sequence[float] | np.ndarray) -> str:
@@ -68,25 +66,24 @@ def made(recording: Any, scale: str, logprobs: Sequence[float] | np.ndarray) -> 
     unsure = perplexity(logprobs)
     logs = enough_digits(unsure, lambda each: exp(each / n), abs(sum(logprobs)))[0]
     return (
-        f"**Looking back.** In each of {plural(n_layer, 'layer')} the decoder’s newest "
-        "vector becomes a query q, and every source token offers a key k and a value v. "
+        f"**Cross-attention.** In each of {plural(n_layer, 'layer')} the decoder’s newest "
+        "vector gives a query q, and every source token a key k and a value v. "
         f"softmax(q · k{scale}) over the {plural(n_source, 'source token')} gives the weights "
-        f"drawn here, one row for each of {plural(n_head, 'head')}.  \n**Saying a "
-        "word.** The vector that has read token i gives a score z to each of the "
-        f"{recording.model.n_vocab:,} tokens of the vocabulary; p(word) = softmax(z) is the "
-        f"probability that it is token i + 1. So the row that reads {first} says the first word: "
-        "rows here are named after what they say.  \n**A sentence.** Probabilities multiply, so "
-        f"their logarithms add up: log p = {addends} = **{total}** nats. Perplexity is e to the "
-        f"mean of −log p, e^({logs} / {n}) = **{unsure}**: as unsure as between so many "
-        "equally likely tokens."
+        f"shown here, one row for each of {plural(n_head, 'head')}.  \n**Prediction.** The vector "
+        f"of token i gives a score z to each of the {recording.model.n_vocab:,} tokens of the "
+        "vocabulary. p(word) = softmax(z) is its probability as token i + 1. So the row that reads "
+        f"{first} predicts the first word. Rows are named after their prediction.  \n"
+        "**A sentence.** Probabilities multiply, so "
+        f"their logarithms add up: log p = {addends} = **{total}** nats. Perplexity is exp of the "
+        f"mean of −log p, e^({logs} / {n}) = **{unsure}**."
     )
 
 
 def drawn(temperature: float, seed: int) -> str:
     """How a translation that is drawn came about."""
     if temperature == 0:
-        return "At temperature 0 nothing is left to chance: the likeliest token each time."
+        return "At temperature 0 the most probable token is chosen each time."
     return (
-        f"Each token is drawn by chance, with seed {seed}: the same choices draw the same words. "
-        "The probabilities told are the model’s own."
+        f"Each token is sampled with seed {seed}. The same settings give the same words. The "
+        "probabilities shown are those of the model."
     )

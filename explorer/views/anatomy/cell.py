@@ -45,10 +45,7 @@ class CellView:
         at = f"L{cell.layer}H{cell.head}"
         weight = anatomy_text.say_weight(cell.weights[cell.key])
         return Picture(
-            (
-                f"Why the weight is {weight}: query {self.query} ({cell.query}), key {self.key} "
-                f"({cell.key})"
-            ),
+            (f"Weight {weight}: query {self.query} ({cell.query}), key {self.key} ({cell.key})"),
             on.caption(*row_rule(on), of=f", layer {cell.layer}, head {cell.head}"),
             on.file(at, f"q{cell.query}k{cell.key}"),
             on.name("story", cell.layer, cell.head, cell.query, cell.key),
@@ -151,13 +148,13 @@ def row_rule(on: Subject) -> tuple[str, ...]:
         return ()
     if on.source.target is None:
         return (
-            "Rows are named after the token they produce; the last one after what the model would "
-            "produce next.",
+            "Each row is named after the token it predicts. The last one has the model’s next "
+            "prediction.",
         )
     return (
         (
-            "Rows are named after the next token of the target; the last one after what the "
-            "model would say next."
+            "Each row is named after the next target token. The last one has the model’s next "
+            "prediction."
         ),
     )
 
@@ -171,7 +168,7 @@ def in_short(shown: CellView) -> None:
     st.markdown("\n".join(f"1. {line}" for line in anatomy_text.in_short(cell, shown.done)))
     st.page_link(
         "../pages/attention.py",
-        label=f"Layer {head.layer}, head {head.head} on the Attention page",
+        label=f"Layer {head.layer}, head {head.head} in Attention: Heads",
         icon=":material/grid_on:",
     )
 

@@ -23,10 +23,10 @@ FORMULAS = (
 def split(shown: CellView) -> None:
     """The split into heads and back, with this sentence's sizes and this token's numbers."""
     st.subheader(
-        "Cut into heads, and put together again",
+        "Splitting into heads and concatenating",
         anchor=False,
-        help="Heads are no separate networks: one wide vector is cut into equal pieces, each piece "
-        "attends by itself, and the pieces are laid side by side again.",
+        help="One wide vector is split into equal pieces, one per head. Each piece attends "
+        "separately, and the results are concatenated.",
     )
     cell, attention = shown.cell, shown.on.attention
     n_head, d_head = attention.q.shape[1], attention.q.shape[-1]
@@ -50,7 +50,7 @@ def split(shown: CellView) -> None:
     strip = partial(anatomy_components.strip, heads=n_head, head=cell.head)
     for name, rows, what in (
         ("q, all heads", shown.done.q, "every head’s q"),
-        ("z, concatenated", shown.done.z, "every head’s z, side by side"),
+        ("z, concatenated", shown.done.z, "every head’s z, concatenated"),
     ):
         data = strip(rows.ravel(), name, f"{what}, of {shown.query}", f"{token} {name}")
         anatomy_components.show(data, f"anatomy {name}", ignore)
@@ -59,9 +59,9 @@ def split(shown: CellView) -> None:
 def three_forms(shown: CellView) -> None:
     """The lecture notes' three ways to write attention, on this token: the same numbers."""
     st.subheader(
-        "Three ways to write it, one result",
+        "Three equivalent formulas",
         anchor=False,
-        help="What this layer’s attention writes at the chosen token, computed in three ways.",
+        help="This layer’s attention output at the selected token, computed in three ways.",
     )
     on, cell, outputs = shown.on, shown.cell, shown.outputs
     assert outputs is not None  # else the page does not show this

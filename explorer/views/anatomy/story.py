@@ -15,12 +15,11 @@ from explorer.views.anatomy.cell import CellView, take_cell
 
 NO_OUTPUT = (
     f"This model does not give its W_O here: {WHICH_TENSORS.format('that is')}. "
-    "So the steps end at z: what this head wrote into the stream cannot be told from what the "
-    "others wrote."
+    "So the steps end at z, and the head’s output in the residual stream is not known."
 )
 FROM_ANOTHER_TEXT = (
-    "An edit put a head’s z from another text in the place of its own. That z is not in this "
-    "recording, so the steps end here."
+    "An edit replaced a head’s z by that of another text. That z is not in this recording, so "
+    "the steps end here."
 )
 
 

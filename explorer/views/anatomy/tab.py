@@ -30,10 +30,10 @@ def explore(source: Run) -> None:
     It takes names and not the recording, which Streamlit would keep for every visitor.
     """
     st.subheader(
-        "Why is this weight what it is?",
+        "How is this attention weight computed?",
         anchor=False,
-        help="One cell of one head, from its query and key to what the head wrote. Every number "
-        "follows from those before it, computed in 64 bits from the model’s recorded vectors.",
+        help="One cell of one head, from its query and key to the head’s output. Every number "
+        "follows from those before it, in 64 bits, from the model’s recorded vectors.",
     )
     on = subject(source)
     head, at = cell.choose(on)

@@ -24,14 +24,11 @@ def switched(source: Run) -> Run:
         edited = replace(source, edits=from_line(st.session_state.edits), target=target)
         edited.recording()
     except ValueError:
-        st.caption(
-            "What is set on the page Switches cannot be followed on this text, so the model is "
-            "shown as it is."
-        )
+        st.caption("The edits do not apply to this text, so the unedited model is shown.")
         return source
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"As set on the page Switches: {literal(', '.join(map(str, edited.edits)))}.")
-        st.button("The model as it is", on_click=drop)
+        st.caption(f"Edited: {literal(', '.join(map(str, edited.edits)))}.")
+        st.button("Show the unedited model", on_click=drop)
     return edited
 
 

@@ -102,11 +102,9 @@ def _anchors(reads: bool) -> bool:
         key="anchors",
         persist_state="session",
         disabled=not reads,
-        help="Each word is run alone through the same model in "
-        f"“{embeddings.frame_word('…')}”; its "
-        "vector at a site is the mean over its "
-        f"tokens there, a group’s the mean over its words. At most {embeddings.MOST_WORDS} words a "
-        "group.",
+        help="The same model reads each word in "
+        f"“{embeddings.frame_word('…')}”. Its vector is the mean over its tokens, a group’s the "
+        f"mean over its words. At most {embeddings.MOST_WORDS} words per group.",
     )
     return True
 
@@ -118,14 +116,14 @@ def _groups(wanted: bool, reads: bool) -> tuple[tuple[str, ...], ...]:
         return ()
     if not reads:
         st.info(
-            "Anchor words are in the language that is read, so they are measured in the "
-            "encoder’s stream alone. Choose it to compare with them."
+            "Anchor words are in the source language, so they can only be compared in the "
+            "encoder’s stream."
         )
         return ()
     if len(words) < 2:
         st.info(
-            "Two groups of anchor words are needed, with / between them, for example: fruit, "
-            "tree, juice / mac, os, app"
+            "Type two groups of anchor words with / between them, for example: fruit, tree, juice "
+            "/ mac, os, app"
         )
         return ()
     return words
@@ -143,8 +141,8 @@ def _tell(model: str, second: str) -> None:
         )
     if not url_state.fits_address(second):
         st.info(
-            "The second text is too long for a link. It stays in this tab; reloading the page "
-            "does not bring it back."
+            "The second text is too long for a link. It stays in this tab. Reloading the page "
+            "removes it."
         )
 
 
@@ -157,23 +155,23 @@ def _drawing(first: Recording) -> None:
             "Stream",
             titles,
             "stream",
-            "Which column of vectors: the one that reads the text, or the one that writes the "
-            "translation.",
+            "The vectors of the encoder, which reads the text, or of the decoder, which generates "
+            "the translation.",
             on_change=_forget_place,
         )
-    pick("View", SPACES, "space", "A plane that plays, or three dimensions to be turned.")
+    pick("View", SPACES, "space", "An animated plane, or three dimensions to rotate.")
     pick(
         "Plane",
         PLANES,
         "plane",
-        "The directions along which all shown vectors spread most, or a first axis from the "
-        "first group of anchor words to the second.",
+        "The directions of largest variance, or a first axis from the first group of anchor words "
+        "to the second.",
     )
     pick(
         "Vectors",
         LENGTHS,
         "length",
-        "As they are, or each divided by its length, so that only directions count.",
+        "Unchanged, or each divided by its norm, so only directions count.",
     )
     if residual.norm_place(first.streams[0]) == "post":
         pick(
@@ -187,7 +185,7 @@ def _drawing(first: Recording) -> None:
         "Tokens",
         SPECIALS,
         "specials",
-        "Special tokens often lie far away and then decide where the main directions lead.",
+        "Special tokens are often far away and then determine the main directions.",
     )
 
 

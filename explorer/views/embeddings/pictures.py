@@ -42,8 +42,8 @@ def _in_space(on: EmbeddingState) -> None:
         f"{name}: {share:.1%}" for name, share in zip(basis.names, basis.explained)
     )
     st.markdown(
-        f"**Explained variance {sum(basis.explained):.1%}**   {literal(shares)}   outside these "
-        "three directions at this site: "
+        f"**Explained variance {sum(basis.explained):.1%}**   {literal(shares)}   not shown "
+        "in three dimensions at this layer: "
         f"{embeddings.mean_error(scene, 3, stage):.1%} on average"
     )
     st.session_state["site in space"] = stage
@@ -90,18 +90,18 @@ def beside(on: EmbeddingState) -> None:
     """The curves of the followed word, and which site and word are on screen."""
     word = literal(on.word)
     if on.anchors is not None:
-        st.markdown(f"**How near “{word}” stands to the anchors, site by site**")
+        st.markdown(f"**Cosine similarity of “{word}” to the anchors, by layer**")
         measures = [
             one for one in embeddings.MEASURES if one != embeddings.CONTEXTS or on.mate is not None
         ]
         pick("Measure", measures, "curve", bare=True)
-        lines = " Colours and marks: the text; solid: the first group, dashed: the second."
+        lines = " Colours and marks: text. Solid: first group. Dashed: second group."
         if on.measure == embeddings.CONTEXTS:
             lines = ""
         pieces = in_pieces(on.anchors.in_pieces)
         st.caption(f"{embeddings.MEASURES[on.measure]}{lines}{pieces}")
     elif on.mate is not None:
-        st.markdown(f"**How alike the two vectors of “{word}” are, site by site**")
+        st.markdown(f"**Cosine similarity of the two vectors of “{word}”, by layer**")
         st.caption(embeddings.MEASURES[on.measure])
     about = f"{on.measure}: {embeddings.MEASURES[on.measure]}"
     place = paths.PathSelection(

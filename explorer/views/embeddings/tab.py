@@ -36,7 +36,7 @@ def explore(model: str, text: str) -> None:
         st.markdown(more)
     if on.scene.fallback:
         st.info(
-            "No plane leads through these anchors: both groups must stand apart. The main "
+            "These two anchor groups have equal means, so they define no axis. The main "
             "directions are shown instead."
         )
     left, right = st.columns([1.42 if on.curves.lines else 1.15, 1], gap="large")

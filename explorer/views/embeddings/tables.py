@@ -18,7 +18,7 @@ from explorer.views.embeddings.page_state import N_NEAR, EmbeddingPlot, Embeddin
 
 def note(on: EmbeddingState) -> None:
     """What happens, in plain words, with the formulas and this sentence's numbers."""
-    st.subheader("What happens here", anchor=False)
+    st.subheader("How it is computed", anchor=False)
     begins, built = models.word_vector(on.first.model.name), embeddings.stream_structure(on.stream)
     norm = recording_norm_name(on.first, models.capabilities(on.first.model.name).rms)
     st.markdown(embeddings_text.note(on.scene, built, begins, norm, on.token, on.stage))
@@ -99,7 +99,7 @@ def numbers_of(on: EmbeddingState) -> None:
 
 def tables(on: EmbeddingState) -> None:
     """The same on the page."""
-    with st.expander("Every number as a table"):
+    with st.expander("All numbers as a table"):
         kinds = ("Path", "Site", *(("Curves",) if on.curves.lines else ()), "Nearest words")
         kind = st.segmented_control(
             "Table",
@@ -136,8 +136,8 @@ def _path(on: EmbeddingState) -> tuple[str, Columns]:
         for at, place in on.followed
     ]
     return (
-        "x, y and z in the basis of the picture; errors as shares; norm and distance moved in "
-        "all dimensions, moved as drawn (with lengths kept or removed)."
+        "x, y and z are coordinates in the picture, and errors are shares. Norm and distance are "
+        "in all dimensions."
     ), stacked(found, "of")
 
 

@@ -22,7 +22,7 @@ def field() -> tuple[str, ...]:
     state = st.session_state
     state.setdefault(FIELD, "\n".join(EXAMPLES.values()))
     text = st.text_area(
-        "Sentences, one a line, or a table as CSV",
+        "Sentences, one per line, or a table as CSV",
         key=FIELD,
         height=200,
         max_chars=MOST_CHARACTERS,
@@ -32,11 +32,11 @@ def field() -> tuple[str, ...]:
         file_upload.show("Load a file", MOST_CHARACTERS, "many file", take_file)
         column = _column(corpus.columns_of(text))
     if column:
-        st.caption("The first row names the columns and is not read.")
+        st.caption("The first row contains the column names.")
     if text and state.get(CUT) == text:
         st.caption(
-            f"The file has more than {MOST_CHARACTERS:,} characters: what is whole of the first "
-            f"{MOST_CHARACTERS:,} stands here."
+            f"The file has more than {MOST_CHARACTERS:,} characters. The field has the whole "
+            "sentences among the first ones."
         )
     found = corpus.lines_of(text, column)
     if len(found) > corpus.MOST_LINES:
@@ -53,7 +53,7 @@ def _column(names: tuple[str, ...]) -> str:
     if state.get(COLUMN) not in names:
         state[COLUMN] = WHOLE
     return st.selectbox(
-        "What is read",
+        "Column to read",
         (WHOLE, *names),
         key=COLUMN,
         format_func=lambda name: f"Column “{name}”" if name else "Whole lines",
@@ -101,7 +101,7 @@ def _drawn(reading: Job, n: int, stage: tuple[bool, bool]) -> None:
             st.button("Cancel", key="many cancel", on_click=reading.stop)
             return
         if not reading.finished:
-            label = "Go on" if done else f"Read {n} sentences"
+            label = "Continue" if done else f"Read {n} sentences"
             st.button(label, key="many go", on_click=reading.resume)
             if done:  # it was stopped
-                st.caption(f"Stopped after {done} of {n}; what was read is shown.")
+                st.caption(f"Stopped after {done} of {n} sentences. The results so far are shown.")

@@ -17,15 +17,14 @@ from explorer.text.markdown_escape import literal
 
 MOST_SHOWN = 20
 WHERE = {
-    corpus.WITHIN: "The share of the words’ attention that goes so many tokens back (−) or ahead "
-    f"(+), to special tokens, or farther than {corpus.REACH}",
-    corpus.ACROSS: "While each word of the target is written, the share of attention that goes to "
-    "words of the source before (−) or after (+) its own relative place, each place a share of its "
-    "text, and to special tokens",
+    corpus.WITHIN: "The share of attention by distance, previous (−) or later (+), and to special "
+    f"tokens. The last columns are farther than {corpus.REACH} tokens",
+    corpus.ACROSS: "The share of a target word’s attention by relative position in the source, "
+    "before (−) or after (+) its own, and to special tokens",
 }
-LOOKS = {
-    corpus.WITHIN: f"the largest weight a word gives one at least {corpus.FAR} tokens away",
-    corpus.ACROSS: "the largest weight that goes to a word of the source while a word is written",
+LARGEST = {
+    corpus.WITHIN: f"the largest weight on a word at least {corpus.FAR} tokens away",
+    corpus.ACROSS: "the largest weight of a target word on a source word",
 }
 
 
@@ -39,11 +38,8 @@ def results(found: Sequence[corpus.Sentence], about: tuple[str, ...], file: str,
     with left:
         st.subheader("Where each head’s attention goes", anchor=False)
         _map(made, kind.places, Picture(about[0], about[1:], f"{file}-places", name))
-        st.caption(
-            f"{WHERE[kind]}; the mean of {len(found)} sentences, each counted once. Choose a row "
-            "to open its head."
-        )
-        offer_csv(corpus.share_columns(found), about, f"{file}-places", "Places as CSV")
+        st.caption(f"{WHERE[kind]}. Mean of {len(found)} sentences. Select a row to open its head.")
+        offer_csv(corpus.share_columns(found), about, f"{file}-places", "Distances as CSV")
     with right:
         _head(found, at, by, about, file)
 
@@ -80,13 +76,13 @@ def _head(
     about: tuple[str, ...],
     file: str,
 ) -> None:
-    """One head: its habits with their spread, and where it does one of them most."""
+    """One head: its pattern scores with their spread, and the sentences with the largest ones."""
     st.subheader(f"Layer {at[0]}, head {at[1]}", anchor=False)
     kind = found[0].kind
     spreads = {name: corpus.habit_spread(found, name) for name in kind.measures}
     st.dataframe(
         {
-            "habit": list(spreads),
+            "pattern": list(spreads),
             "mean score": [float(each.mean[at]) for each in spreads.values()],
             "± sd": [float(each.sd[at]) for each in spreads.values()],
             "sentences": [int(each.n[at]) for each in spreads.values()],
@@ -95,15 +91,17 @@ def _head(
         column_config=dict.fromkeys(
             ("mean score", "± sd"), st.column_config.NumberColumn(format="%.3f")
         ),
-        alt=f"Habits of layer {at[0]}, head {at[1]} over {len(found)} sentences",
+        alt=f"Pattern scores of layer {at[0]}, head {at[1]} over {len(found)} sentences",
     )
     st.caption(
-        "A habit’s score: mean attention along its pattern, in the sentences that can show it. "
-        f"{kind.look.capitalize()}: {LOOKS[kind]}."
+        "Score: mean attention along the pattern, in the sentences where it can occur. "
+        f"{kind.look.capitalize()}: {LARGEST[kind]}."
     )
-    offer_csv(corpus.habit_columns(found), about, f"{file}-habits", "Habits of all heads as CSV")
+    offer_csv(
+        corpus.habit_columns(found), about, f"{file}-patterns", "Patterns of all heads as CSV"
+    )
     st.segmented_control(
-        "Sentences where it does most of",
+        "Sort sentences by",
         kind.measures,
         key="many_by",
         required=True,
@@ -114,9 +112,9 @@ def _head(
         best, value = told[0]
         look = best.looks[at[0]][at[1]]
         who = f", {literal(look.query)} → {literal(look.key)}" if by == kind.look else ""
-        st.markdown(f"Most in “{literal(best.text[:120])}” ({value:.2f}{who}).")
+        st.markdown(f"Largest score: “{literal(best.text[:120])}” ({value:.2f}{who}).")
     columns = corpus.sentence_columns(found, by, at, MOST_SHOWN)
-    data_table(columns, f"Sentences where layer {at[0]}, head {at[1]} shows {by} most")
+    data_table(columns, f"Sentences by the score “{by}” of layer {at[0]}, head {at[1]}")
     export_menu.offer_more_code((), f"most = corpus.sentence_columns(found, {by!r}, {at})")
     whole = corpus.sentence_columns(found, by, at)
     offer_csv(whole, about, f"{file}-L{at[0]}H{at[1]}-{by.replace(' ', '-')}", "Sentences as CSV")

@@ -15,10 +15,10 @@ def many_sentences() -> None:
     """The tab Many sentences. They are read one by one, in the background; what has been read is
     shown as it comes."""
     st.subheader(
-        "What does a head do in many sentences?",
+        "Head patterns over many sentences",
         anchor=False,
-        help="A head that looks at one word in one sentence may do so by chance. Over many, its "
-        "habits have a mean and a spread. The sentences below are read, not the one above.",
+        help="A pattern in one sentence may be due to chance. Over many sentences it has a mean "
+        "and a standard deviation. This page reads the sentences below, not the one above.",
     )
     model = st.session_state.model
     with st.spinner("Loading the model …"):
@@ -27,7 +27,7 @@ def many_sentences() -> None:
     texts = corpus_input.field()
     st.session_state["sentences read"] = texts, attention.name
     if not texts:
-        st.info("There are no sentences yet. Type or paste some, one a line, or load a file.")
+        st.info("There are no sentences yet. Type or paste some, one per line, or load a file.")
         return url_state.write()
     read = corpus_input.asked(model, texts)
     corpus_input.progress(read, len(texts))

@@ -23,8 +23,8 @@ from explorer.views.training import checkpoint_scores
 from explorer.views.training.checkpoint_scores import Text
 from models.recording import Recording
 
-SCORES = "Attention along the habit"
-NO_CURVE = "This model’s card keeps no curve of its loss."
+SCORES = "Pattern score"
+NO_CURVE = "This model has no recorded loss curve."
 COLOURS = {name: at % 6 for at, name in enumerate(training.HABITS)}
 
 
@@ -130,7 +130,7 @@ def chosen_course(found: Sequence[Stage], courses: Sequence[HabitCourse]) -> Hab
 def headline(chosen: HabitCourse | None) -> None:
     """When it became that head, in one sentence."""
     if chosen is None:
-        st.subheader("This text is too short to show a habit.", anchor=False)
+        st.subheader("This text is too short to show a pattern.", anchor=False)
         return
     st.subheader(training_text.headline(chosen), anchor=False, help=training_text.WHAT_COUNTS)
 
@@ -145,11 +145,11 @@ def numbers_told(of: Text, chosen: HabitCourse) -> None:
 def habit_control(courses: Sequence[HabitCourse], chosen: HabitCourse) -> None:
     """The control that chooses a habit; its key is its own, because what tells most is no choice
     yet."""
-    st.session_state["habit shown"] = chosen.habit
+    st.session_state["pattern shown"] = chosen.habit
     st.segmented_control(
-        "Habit",
+        "Pattern",
         [one.habit for one in courses],
-        key="habit shown",
+        key="pattern shown",
         wrap=True,
         required=True,
         label_visibility="collapsed",
@@ -159,7 +159,7 @@ def habit_control(courses: Sequence[HabitCourse], chosen: HabitCourse) -> None:
 
 def take_habit() -> None:
     """The habit chosen; its best head is shown, whichever was before."""
-    st.session_state.train_habit = st.session_state["habit shown"]
+    st.session_state.train_habit = st.session_state["pattern shown"]
     st.session_state.layer = st.session_state.head = ""
 
 
@@ -201,7 +201,7 @@ def drawn(
     """Loss and scores over the steps, with the checkpoint marked."""
     every = models.checkpoints(of.model)
     recording = of.shown(every[-1]).recording()
-    about = f"Loss and scores of habits over the training of {models.title(of.model)}."
+    about = f"Loss and pattern scores over the training of {models.title(of.model)}."
     data = line_chart.payload(
         panels(models.loss_curve(of.model), courses, chosen),
         about=about,
@@ -238,7 +238,7 @@ def panels(
         lines.append(ChartLine(name, list(zip(one.steps, one.scores)), COLOURS[one.habit], bold))
         if bold:
             even = list(zip(one.steps, one.chances))
-            lines.append(ChartLine("an even row", even, dashed=True))
+            lines.append(ChartLine("uniform attention", even, dashed=True))
     shown.append(ChartPanel(SCORES, lines, 0, 1))
     return shown
 
@@ -261,7 +261,7 @@ def below(
     with st.container(horizontal=True):
         ways(of, at, recording)
     columns = training_text.columns(found, courses, models.loss_curve(of.model))
-    about = (f"Scores of habits at each checkpoint of {literal(of.model)}", *caption(recording))
+    about = (f"Pattern scores at each checkpoint of {literal(of.model)}", *caption(recording))
     with_table(columns, about, f"headlight-{of.model.replace(':', '-')}-training")
 
 
@@ -277,6 +277,6 @@ def ways(of: Text, at: Checkpoint, recording: Recording) -> None:
     half = text[: len(text) // 2].strip()
     room = 2 * len(recording.streams[0].tokens) <= recording.model.n_positions
     said_once = text and text != f"{half} {half}" and room and recording.model.kind == "decoder"
-    if said_once and st.button("Say the text twice, so that induction can show", key="say twice"):
+    if said_once and st.button("Repeat the text to show induction", key="say twice"):
         state.wanted_text, state.acted = f"{text} {text}", True
         st.rerun()

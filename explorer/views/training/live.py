@@ -48,7 +48,7 @@ from models.training_plan import (
 A_LOOK = 1.0  # seconds between two looks at one that learns
 STAGES = "live stages"  # in a visit's state: what was measured of the training, and on which text
 KEEPS = {"heads": "Keep and explore its heads", "checkpoints": "Keep and see its checkpoints"}
-OFF = "This server trains no models live; its checkpoints show heads forming too."
+OFF = "This server does not train models live. The tab Checkpoints shows trained ones."
 
 
 def show() -> None:
@@ -108,16 +108,16 @@ def sized(task: str) -> dict[str, int]:
 def pasted() -> str:
     """The text that the reader gives, and what its model reads as one token."""
     st.segmented_control(
-        "One token is", UNITS, key="live_unit", required=True, persist_state="session"
+        "Token unit", UNITS, key="live_unit", required=True, persist_state="session"
     )
     return st.text_area(
-        "A text to learn",
+        "Training text",
         key="live text",
         height=120,
         max_chars=MAX_LENGTH,
         placeholder=f"{MIN_LENGTH:,} to {MAX_LENGTH:,} characters",
-        help="It is read in this visit’s training alone and kept nowhere. Its last tenth is kept "
-        "out of training, to measure on.",
+        help="The text is used only for this training and is not stored. Its last tenth is held "
+        "out for evaluation.",
     )
 
 
@@ -157,7 +157,7 @@ def buttons(one: TrainingJob, busy: bool) -> None:
     if busy:
         stop = jobs.trainings.stop
         st.button("Stop", key="live stop", icon=":material/stop:", on_click=stop, args=(one,))
-    elif one.can_resume and st.button("Go on", key="live on", icon=":material/play_arrow:"):
+    elif one.can_resume and st.button("Continue", key="live on", icon=":material/play_arrow:"):
         jobs.trainings.resume(one)
         st.rerun(scope="app")
     if not busy and one.progress.steps and one.run.config:
@@ -185,7 +185,7 @@ def status(one: TrainingJob) -> None:
     if not progress.steps:
         st.caption("Getting ready …")
         return
-    unseen = "the last tenth, kept out" if one.run.plan.task == "text" else "lists it has not seen"
+    unseen = "the held-out tenth" if one.run.plan.task == "text" else "held-out lists"
     loss = progress.curve[-1][1] if progress.curve else None
     st.markdown(
         live_status(progress.step, progress.seconds, loss, progress.right, MAX_SECONDS, unseen)
@@ -205,7 +205,7 @@ def drawn(one: TrainingJob, text: str) -> None:
     courses = training.best_courses(stages)
     chosen = training.most_informative(courses)
     formed_yet = chosen is not None and chosen.formed_at is not None
-    said = headline(chosen) if chosen and formed_yet else "No head has a habit yet."
+    said = headline(chosen) if chosen and formed_yet else "No head has a pattern yet."
     st.subheader(said, anchor=False, help=WHAT_COUNTS)
     left, right = st.columns([0.62, 1], gap="large")  # few heads: a narrower grid
     token = f"{recording.model.fingerprint}{hash(text)}"
@@ -231,10 +231,10 @@ def drawn(one: TrainingJob, text: str) -> None:
         if shown[0].name != head_formation.SCORES and one.run.plan.task == "text":
             lines = (
                 *shown[0].lines,
-                ChartLine("kept out", training.smoothed(progress.kept_out), 1),
+                ChartLine("held out", training.smoothed(progress.kept_out), 1),
             )
             shown[0] = replace(shown[0], lines=lines)
-        about = f"Loss and scores of habits while a model learns: {TASK_LABELS[one.run.plan.task]}."
+        about = f"Loss and pattern scores during training: {TASK_LABELS[one.run.plan.task]}."
         data = line_chart.payload(
             shown,
             about=about,
@@ -254,8 +254,8 @@ def table(plan: TrainingPlan, progress: Progress) -> None:
     with_table(
         partial(training.training_columns, progress.curve, progress.kept_out),
         (
-            f"Loss in nats while a model learns: {TASK_LABELS[plan.task]}",
-            f"Step {progress.step:,} of a training from nothing: {sizes}",
+            f"Loss in nats during training: {TASK_LABELS[plan.task]}",
+            f"Step {progress.step:,} of a training from random weights: {sizes}",
         ),
         f"headlight-live-{plan.task}-numbers",
     )
@@ -265,7 +265,7 @@ def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
     """The lines of Python that make the same training again, and read the text by it."""
     steps = [int(step) for step, _ in progress.kept_out]
     export_menu.offer_numbers_code(
-        "this training, made again",
+        "this training",
         (),
         (
             "training",

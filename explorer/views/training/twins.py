@@ -20,7 +20,7 @@ from explorer.text.training import differ, head_name, twins
 from explorer.views.training import checkpoint_scores, head_formation
 from explorer.views.training.checkpoint_scores import Text
 
-NONE = "No two models here were trained alike but for one thing, with their curves kept."
+NONE = "There are no ablation pairs here: models that differ in one part."
 
 
 def show(model: str, text: str) -> None:
@@ -41,8 +41,8 @@ def show(model: str, text: str) -> None:
     lost = (models.loss_curve(pair[0]), models.loss_curve(pair[1]))
     st.subheader(twins(pair, lost), anchor=False)
     if model not in pair:
-        st.caption(f"{model}, the model named above, is not one of these two.")
-    st.markdown(differ(pair, cards[pair[1]]["without"], cards[pair[1]].get("data", ())))
+        st.caption(f"The selected model, {model}, is not one of these two.")
+    st.markdown(differ(pair, cards[pair[1]]["without"]))
     steps = common(pair)
     at = chosen(steps)
     texts = [checkpoint_scores.text_of(name, text) for name in pair]
@@ -76,7 +76,7 @@ def beside(name: str, of: Text, step: int | None) -> None:
     st.markdown(f"**{name}**" + (f", step {step:,}" if step is not None else ""))
     at = at_step(name, step)
     attention = checkpoint_scores.attention_names(of.shown(at).recording())[0]
-    head_formation.grid(of, at, attention, f"twin {name}")
+    head_formation.grid(of, at, attention, f"pair {name}")
 
 
 def drawn(
@@ -108,7 +108,7 @@ def drawn(
         steps=steps,
         at=-1 if at is None else list(steps).index(at),
     )
-    line_chart.show(data, "twin curves", partial(take_step, tuple(steps)))
+    line_chart.show(data, "loss curves", partial(take_step, tuple(steps)))
     columns = {
         f"{what} of {name}": [point[at] for point in curve]
         for name, curve in zip(pair, lost)
@@ -153,6 +153,6 @@ def habit_lines(pair: tuple[str, str], texts: Sequence[Text]) -> list[ChartLine]
 
 def take_step(steps: Sequence[int]) -> None:
     """The step that the reader went to."""
-    place = st.session_state["twin curves"].get("step")
+    place = st.session_state["loss curves"].get("step")
     if isinstance(place, int) and 0 <= place < len(steps):
         st.session_state.train_step = str(steps[place])

@@ -63,7 +63,7 @@ class TranslationState:
 
 def caption(on: TranslationState, title: str) -> tuple[str, ...]:
     """What a figure must say when it stands alone."""
-    whose = "typed and force-fed" if on.forced is not None else "the model’s own"
+    whose = "typed" if on.forced is not None else "generated"
     return (
         model_line(on.recording, f"cross-attention, {title.lower()}"),
         ROW,

@@ -32,15 +32,16 @@ def controls(model: str, text: str) -> str | None:
         "Beams",
         WAYS,
         key="beams",
+        format_func=lambda way: "Sample" if way == DRAWN else way,
         wrap=True,
         required=True,
         persist_state="session",
         on_change=forget_beam,
         disabled=bool(st.session_state.target.strip()),
         help=(
-            "1 is greedy: the likeliest token each time. More beams keep that many "
-            "hypotheses alive side by side and rank them in the end. Drawn: each token by "
-            "chance, as likely as the model holds it."
+            "1 is greedy search: the most probable token each time. With more beams the search "
+            "keeps that many hypotheses and ranks them at the end. Sample: each token is sampled "
+            "with the model’s probability."
         ),
     )
     middle.text_input(
@@ -49,10 +50,10 @@ def controls(model: str, text: str) -> str | None:
         live="300ms",
         persist_state="session",
         on_change=forget_step,
-        placeholder="Empty: the model’s own words",
+        placeholder="Empty: the model’s translation",
         help=(
-            "Teacher forcing: the decoder reads your words, whatever it would have said, and "
-            "each is given the probability the model held for it."
+            "Teacher forcing: the decoder reads your words. Each has the probability that the "
+            "model gives it."
         ),
     )
     typed = st.session_state.target
@@ -60,18 +61,17 @@ def controls(model: str, text: str) -> str | None:
         if st.session_state.beams == DRAWN:
             drawn()
         right.button(
-            "Edit the model’s",
+            "Edit this translation",
             on_click=take_own,
             args=(model, text),
             width="stretch",
-            help="Puts the model’s translation into the field, to be changed.",
+            help="Copies the model’s translation into the field.",
         )
         return None
-    right.button("Back to the model’s own", on_click=drop_own, width="stretch")
+    right.button("Back to the model’s translation", on_click=drop_own, width="stretch")
     if not url_state.fits_address(typed):
         st.info(
-            "Your own words are too many for a link. They stay in this tab; reloading the "
-            "page does not bring them back."
+            "Your text is too long for a link. It stays in this tab. Reloading the page removes it."
         )
     return typed
 
@@ -81,7 +81,7 @@ def drawn() -> None:
     way, seed = generation_controls.settings()
     sampling.sliders(seed, forget_beam)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Draw another", icon=":material/casino:", on_click=draw_another)
+        st.button("Sample again", icon=":material/casino:", on_click=draw_another)
         st.caption(translation.drawn(way.temperature, seed))
 
 
@@ -108,7 +108,7 @@ def seek(model: str, text: str) -> None:
         if not looked:
             with room.container(border=True):
                 words = st.empty()
-                st.button("Stop here", key="stop", on_click=stop, args=(name,))
+                st.button("Stop", key="stop", on_click=stop, args=(name,))
         looked = now
         best = search.steps[-1][0]
         so_far = literal(models.decode(model, best.ids))
@@ -126,8 +126,8 @@ def searched(model: str, text: str) -> jobs.Search:
         search.resume()
     if not search.finished:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.info(f"Stopped after {len(search.steps)} tokens; what was there is shown.")
-            st.button("Go on", key="go on", on_click=stop, args=(None,))
+            st.info(f"Stopped after {len(search.steps)} tokens. The output so far is shown.")
+            st.button("Continue", key="go on", on_click=stop, args=(None,))
     return search
 
 

@@ -34,7 +34,7 @@ def totals(on: TranslationState) -> None:
         ending = CUT if on.search.finished and not on.end else ""
         st.markdown(f"**{literal(on.recording.target) or '(nothing)'}**  \n{own}.{ending}")
     elif tuple(map(int, said.ids)) == best.ids:
-        st.markdown(f"**Yours:** {own}.  \nThese are the model’s own words.")
+        st.markdown(f"**Your output:** {own}.  \nIt equals the model’s translation.")
     else:
         theirs, text = likely(best.logprobs), models.decode(on.source.model, best.ids)
         better = sum(said.logprob) > sum(best.logprobs) if best.done and on.end else None
@@ -88,7 +88,7 @@ def tree(on: TranslationState) -> None:
     steps = tuple(on.search.steps)
     labels = [models.labels(on.source.model, [beam.ids[-1] for beam in held]) for held in steps]
     token = f"{on.place} {len(steps)} {labels}"
-    st.subheader("How the beams grew", anchor=False)
+    st.subheader("Beam search tree", anchor=False)
     start = on.recording.stream("decoder").tokens[0]
     show(translation_components.tree(steps, labels, start, on.place, token), "tree")
 

@@ -23,7 +23,7 @@ def explore(model: str, text: str) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
     st.subheader(
-        "How does a decoder look back at the source?",
+        "Translation and cross-attention",
         anchor=False,
         help=(
             "The decoder writes the output one token at a time. For each token its "

@@ -14,7 +14,7 @@ from explorer.layout import export_menu, output
 from explorer.layout.output import offer_csv, offer_recording
 from explorer.state import models
 from explorer.text import python_snippets
-from explorer.text.translation import LOOKING, ROW, WORDS, made
+from explorer.text.translation import LIMITS_OF_WEIGHTS, ROW, WORDS, made
 from explorer.views.translation.page_state import TranslationState, said_of
 from explorer.views.translation.search import how
 from models.results import SeededSampling
@@ -22,10 +22,10 @@ from models.results import SeededSampling
 
 def note(on: TranslationState) -> None:
     """What happens, in plain words."""
-    st.subheader("What happens here", anchor=False)
+    st.subheader("How it is computed", anchor=False)
     scale = scale_text(translation.cross_attention(on.recording), 0)
     st.markdown(made(on.recording, scale, on.said.logprob))
-    st.caption(LOOKING)
+    st.caption(LIMITS_OF_WEIGHTS)
 
 
 def files(on: TranslationState) -> None:
@@ -88,7 +88,7 @@ def numbers_of(on: TranslationState) -> None:
 
 def tables(on: TranslationState) -> None:
     """The numbers behind every picture."""
-    with st.expander("Every number as a table"):
+    with st.expander("All numbers as a table"):
         made = every(on)
         shown = st.segmented_control(
             "Table",

@@ -1,0 +1,206 @@
+"""The voice of the sentences on screen: the field's words, and sentences of at most 25 words."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from app_harness import ROOT, page_at
+from conftest import on_page
+from streamlit.testing.v1 import AppTest
+
+from explorer.components import codec
+
+MOST_WORDS = 25
+# Phrases for which the field has another word, as patterns: "attends to", "predicts", "rotates",
+# "uniform attention", "ablate", "baseline" and the like.
+PRIVATE = (
+    r"look(s|ed|ing)? at\b",
+    r"looks? (back|ahead|for|near|far|everywhere|alike|nearest)\b",
+    r"adds? up to 1\b",
+    r"\beven rows?\b",
+    r"chance would give",
+    r"what chance gives",
+    r"no more than luck",
+    r"worth a look",
+    r"\btwins?\b(?!-)",
+    r"\bpushed by\b",
+    r"pushes (up|down)",
+    r"\bhabits?\b",
+    r"said (before|twice|once)",
+    r"\bin sight\b",
+    r"\b(is|be|are) silent\b",
+    r"\bsilenced\b",
+    r"\bswitched (off|on)\b",
+    r"turns? (most|the vector|a word|by)\b",
+    r"what (it|they|each|attention) wrote for",
+    r"head writes\b",
+    r"writes nothing",
+    r"hands? (over|out)\b",
+    r"\bhears\b",
+    r"who is heard",
+    r"take (this|a) weight apart",
+    r"one's way|on its way|whole way of",
+    r"site by site",
+    r"has moved\b",
+    r"what lies beside what",
+    r"nothing is left out",
+    r"fills the gap",
+    r"says no words",
+    r"predicts no words",
+    r"without earlier weights",
+    r"a class that follows",
+    r"sheet to print",
+    r"go on with a list",
+    r"as unsure as",
+    r"the way of that",
+    r"ends wobble",
+    r"has no part in it",
+    r"one a line",
+)
+FOUND = re.compile("|".join(PRIVATE), re.IGNORECASE)
+TEXTS = ROOT / "explorer" / "text"
+# Choices and keys in TOML that nobody reads on screen.
+# Views whose sentences are not templates of panels yet, and sentences that the app offers as texts.
+LATER = ("views/attention/", "views/predictions/", "views/residual/", "layout/header.py")
+LATER += tuple(f"text/{name}.py" for name in ("gradients", "logit_lens", "predictions", "residual"))
+LATER += ("text/example_contexts.py", "text/python_snippets.py")
+UNREAD = {"id", "page", "kinds", "systems", "note", "kind", "bound", "also", "see", "everyday"}
+
+
+def read_aloud(value: object, place: str) -> Iterator[tuple[str, str]]:
+    """Every text of a TOML file that is shown, with its place."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, list):
+        for at, each in enumerate(value):
+            yield from read_aloud(each, f"{place}.{at}")
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            if name not in UNREAD or isinstance(each, dict):
+                yield from read_aloud(each, f"{place}.{name}")
+
+
+def templates() -> list[tuple[str, str]]:
+    return [
+        each
+        for file in sorted(TEXTS.rglob("*.toml"))
+        for each in read_aloud(tomllib.loads(file.read_text("utf-8")), file.stem)
+    ]
+
+
+def sentences(text: str) -> list[str]:
+    """A text in sentences: formulas in Markdown tables and line breaks end one too."""
+    return re.split(r"(?<=[.?!;:])\s+|\n|\|", text)
+
+
+def constants(file: Path) -> Iterator[tuple[str, str]]:
+    """The texts in a file of Python, docstrings left out, with their places; a formatted text
+    without its slots."""
+    tree = ast.parse(file.read_text("utf-8"))
+    bare = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    for each in ast.walk(tree):
+        parts = each.values if isinstance(each, ast.JoinedStr) else [each]
+        said = "…".join(
+            part.value
+            for part in parts
+            if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        )
+        if " " in said.strip() and id(each) not in bare:
+            yield f"{file.relative_to(ROOT)}:{each.lineno}", said
+
+
+def files() -> list[Path]:
+    """What writes sentences of its own."""
+    folders = ("text", "views", "layout", "panels")
+    found = [file for name in folders for file in (ROOT / "explorer" / name).rglob("*.py")]
+    found += (ROOT / "pages").glob("*.py")
+    return sorted(each for each in found if not any(part in str(each) for part in LATER))
+
+
+def test_no_template_is_longer_than_a_breath() -> None:
+    long = [
+        (place, said)
+        for place, text in templates()
+        for said in sentences(text)
+        if len(said.split()) > MOST_WORDS
+    ]
+    assert not long
+
+
+def test_no_template_has_a_private_word() -> None:
+    assert len(templates()) > 300
+    assert not [(place, text) for place, text in templates() if FOUND.search(text)]
+
+
+def test_no_sentence_in_python_has_a_private_word() -> None:
+    every = [each for file in files() for each in constants(file)]
+    assert len(every) > 1000
+    assert not [(place, text) for place, text in every if FOUND.search(text)]
+
+
+def test_the_words_of_the_field_are_not_forbidden() -> None:
+    for good in (
+        "“it” attends to “animal” with weight 0.72",
+        "Each row sums to 1.",
+        "Uniform attention would give 0.6%.",
+        "Largest contribution: layer 3, head 7",
+        "Zero-ablate",
+    ):
+        assert not FOUND.search(good)
+    for bad in ("it looks at animal", "where an even row would give 0.6%", "Worth a look:"):
+        assert FOUND.search(bad)
+
+
+# ---- what pages show ---------------------------------------------------------------------------
+
+PAGES = (
+    "attention?tab=weight",
+    "attention?tab=sentences",
+    "architecture",
+    "architecture?tab=embeddings",
+    "predict?tab=translate&model=translator",
+    "experiment",
+    "experiment?tab=patching",
+    "experiment?tab=compare",
+    "training?model=induction",
+    "training?tab=live",
+    "training?tab=twins",
+    "learn",
+    "learn?tab=concepts",
+    "learn?tab=claims",
+    "classroom",
+)
+
+
+def shown(app: AppTest) -> Iterator[str]:
+    """The texts of a page: Streamlit's own, and those that it sends to its views."""
+    for kind in ("title", "header", "subheader", "markdown", "caption", "info", "warning"):
+        yield from (each.value for each in app.get(kind))
+    yield from (each.label for each in app.button)
+    for each in on_page(app):
+        yield from strings(codec.decode(each.proto.bytes)[0])
+
+
+def strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list, tuple)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from strings(each)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["The old dog saw a small bird near the river.", "Hello"])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_no_private_word(page: str, text: str) -> None:
+    place, _, query = page.partition("?")
+    choices = dict(each.split("=") for each in query.split("&") if each)
+    app = page_at(place, text=text, **choices)
+    assert not app.exception
+    told = list(shown(app))
+    assert len(told) > 3 and not [each for each in told if FOUND.search(each)]
