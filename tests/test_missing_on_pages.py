@@ -90,7 +90,7 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
     *(
         ("residual", {"flow": flow}, CLOSED, f"NAME does not show {what}.")
         for flow, what in (
-            ("Heads", "W_O, through which a head writes: nothing in its code names this tensor"),
+            ("Heads", "W_O, the output projection: nothing in its code names this tensor"),
             (
                 "LayerNorm",
                 "the gains and biases of its norms: nothing in its code names these tensors",

@@ -388,7 +388,7 @@ def test_the_lens_says_what_is_predicted_and_how_likely_the_actual_word_is() -> 
             every()["logit_lens.lens"](Run("decoder", TEXT), **choices)
     special = every()["logit_lens.lens"](Run("encoder", TEXT), token=0)
     assert any("“[CLS]” is a special token" in line for line in special.details)
-    with pytest.raises(ValueError, match="predicts no words"):
+    with pytest.raises(ValueError, match="makes no predictions"):
         every()["logit_lens.lens"](Run("minilm", TEXT))
 
 

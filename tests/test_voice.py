@@ -66,8 +66,7 @@ FOUND = re.compile("|".join(PRIVATE), re.IGNORECASE)
 TEXTS = ROOT / "explorer" / "text"
 # Choices and keys in TOML that nobody reads on screen.
 # Views whose sentences are not templates of panels yet, and sentences that the app offers as texts.
-LATER = ("views/attention/", "views/predictions/", "views/residual/", "layout/header.py")
-LATER += tuple(f"text/{name}.py" for name in ("gradients", "logit_lens", "predictions", "residual"))
+LATER = ("views/attention/", "views/predictions/", "text/predictions.py", "layout/header.py")
 LATER += ("text/example_contexts.py", "text/python_snippets.py")
 UNREAD = {"id", "page", "kinds", "systems", "note", "kind", "bound", "also", "see", "everyday"}
 

@@ -119,7 +119,7 @@ class TourContext:
     def require_readout(self) -> None:
         """Raises Untestable where no words are read off the model's last stream."""
         if self.logits != self.recording.streams[-1].name:
-            raise Untestable("This model has no prediction head, so it predicts no words.")
+            raise Untestable("This model has no prediction head.")
 
 
 @dataclass(frozen=True, eq=False)

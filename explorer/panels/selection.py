@@ -128,7 +128,7 @@ def predicted(run: Run, token: int | None = None) -> StreamSelection:
     recording = run.recording()
     if why := models.capabilities(recording.model.name).no_readout:
         raise ValueError(
-            f"{model_name(recording)} {why}, so it predicts no words. "
+            f"{model_name(recording)} {why}, so it makes no predictions. "
             "Choose another model, such as encoder."
         )
     token = logit_lens.default_token(recording) if token is None else token
