@@ -253,7 +253,7 @@ def test_of_a_window_it_is_said_what_it_lets_a_token_see(
     for at in ((4, 5), (4, 3)):
         assert "can attend" in masks[at] and "at most 2 positions away" in masks[at]
     for at in ((5, 1), (2, 6)):
-        assert "too far" in masks[at]
+        assert "attends only to tokens" in masks[at]
     assert not any("later" in mask or "ahead" in mask for mask in masks.values())
     assert terminology.mask_reason(attention.allowed) == "not allowed: more than 2 places away"
     assert "later" not in mask_rule(attention.allowed)

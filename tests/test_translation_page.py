@@ -248,7 +248,7 @@ def test_the_models_translation_can_be_taken_into_the_field_and_given_back() -> 
     own = sent(app, "steps")
     next(each for each in app.button if each.label == "Edit this translation").click().run()
     header, blocks = sent(clean(app), "steps")
-    assert any("These are the model’s own words." in each.value for each in app.markdown), (
+    assert any("It equals the model’s translation." in each.value for each in app.markdown), (
         "and no rival of themselves"
     )
     assert header["forced"] and header["says"] == own[0]["says"]

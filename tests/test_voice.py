@@ -157,23 +157,11 @@ def test_the_words_of_the_field_are_not_forbidden() -> None:
 
 # ---- what pages show ---------------------------------------------------------------------------
 
-PAGES = (
-    "attention?tab=weight",
-    "attention?tab=sentences",
-    "architecture",
-    "architecture?tab=embeddings",
-    "predict?tab=translate&model=translator",
-    "experiment",
-    "experiment?tab=patching",
-    "experiment?tab=compare",
-    "training?model=induction",
-    "training?tab=live",
-    "training?tab=twins",
-    "learn",
-    "learn?tab=concepts",
-    "learn?tab=claims",
-    "classroom",
+TABS = (
+    *("weight", "sentences", "positions", "embeddings", "edit", "patching", "compare"),
+    *("live", "twins", "checkpoints", "translate", "tour", "concepts", "claims", "classroom"),
 )
+MODELS = {"checkpoints": "induction", "translate": "translator"}
 
 
 def shown(app: AppTest) -> Iterator[str]:
@@ -195,11 +183,9 @@ def strings(value: object) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["The old dog saw a small bird near the river.", "Hello"])
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_shows_no_private_word(page: str, text: str) -> None:
-    place, _, query = page.partition("?")
-    choices = dict(each.split("=") for each in query.split("&") if each)
-    app = page_at(place, text=text, **choices)
+@pytest.mark.parametrize("tab", TABS)
+def test_a_tab_shows_no_private_word(tab: str, text: str) -> None:
+    app = page_at(tab, text=text, model=MODELS.get(tab, "encoder"))
     assert not app.exception
     told = list(shown(app))
     assert len(told) > 3 and not [each for each in told if FOUND.search(each)]

@@ -19,7 +19,7 @@ from explorer.components.head import runs
 COLUMNS = {
     "score": "Mean attention along the pattern, 0 to 1",
     "chance": "What a head that attends evenly would score",
-    "entropy": "Mean row entropy as a share of an even row’s: 0 one token, 1 all alike",
+    "entropy": "Mean normalised row entropy: 0 one token, 1 uniform",
     "distance": (
         "Mean distance between query and key, in tokens, weighted by attention; special tokens "
         "and sinks left out"
@@ -37,7 +37,7 @@ NOTE_ACROSS = (
     f"left. {LEVELS}"
 )
 SCORES = (
-    "Score: mean attention along the pattern; chance: the same for an even row. Entropy 0 to 1."
+    "Score: mean attention along the pattern. Chance: that of uniform attention. Entropy 0 to 1."
 )
 LIST_NOTE = (
     f"{SCORES} Distance in tokens, without special tokens and sinks. Sink: mean attention to the "

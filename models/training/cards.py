@@ -59,7 +59,7 @@ LACK = {
 ABOUT = {
     "encoder": {
         "summary": (
-            "Fills masked words in English text: the encoder of the paper (post-LN, sinusoidal "
+            "Predicts masked words in English text: the encoder of the paper (post-LN, sinusoidal "
             "positions), with a tied readout."
         ),
         "data": [*ENGLISH[:3], MORE_BOOKS, ENGLISH[3], PRONOUNS],
@@ -87,8 +87,8 @@ ABOUT = {
             "Knows short everyday sentences and old books, and nothing of the world.",
             "Its names, spelling and grammar are those of English; other scripts are read "
             "byte by byte.",
-            "Trained on rows of up to 128 tokens; it takes 512, and its heads grow less sharp "
-            "far out (last score below).",
+            "Trained on rows of up to 128 tokens; it takes 512, and its heads are less sharp "
+            "at distant positions.",
         ],
     },
     "decoder": {
@@ -98,8 +98,8 @@ ABOUT = {
             "there the loss begins anew."
         ),
         "summary": (
-            "Says the next word of English text: a decoder of the paper without a second stream, "
-            "under a causal mask."
+            "Predicts the next word of English text: a decoder of the paper without a second "
+            "stream, under a causal mask."
         ),
         "data": [*ENGLISH[:3], MORE_BOOKS, ENGLISH[3]],
         "recipe": [
@@ -160,15 +160,13 @@ ABOUT = {
         ],
     },
     "induction": {
-        "summary": (
-            "Goes on with a list that was said once before: two layers are enough for induction."
-        ),
+        "summary": ("Continues a repeated sequence: two layers are enough for induction."),
         "data": [LISTS + ", said twice"],
         "limits": [SMALL, "Lists of up to 20 tokens were met in training."],
     },
     "copy": {
         "summary": (
-            "Says a list again: an encoder-decoder of one layer whose cross-attention walks along "
+            "Copies a list: an encoder-decoder of one layer whose cross-attention follows "
             "the diagonal."
         ),
         "data": [LISTS],
@@ -176,16 +174,16 @@ ABOUT = {
     },
     "reverse": {
         "summary": (
-            "Says a list backwards: an encoder-decoder of one layer whose cross-attention walks "
-            "along the other diagonal."
+            "Reverses a list: an encoder-decoder of one layer whose cross-attention follows "
+            "the other diagonal."
         ),
         "data": [LISTS],
         "limits": [SMALL, "Lists of up to 20 tokens were met in training; longer ones it loses."],
     },
     "grammar": {
         "summary": (
-            "Says the next word of our small grammar's sentences: a country and its language far "
-            "apart, verbs that agree, who did what to whom."
+            "Predicts the next word of our small grammar's sentences: a country and its language "
+            "far apart, verbs that agree, who did what to whom."
         ),
         "data": [
             "sentences of our own small grammar, models/training/grammar.py, a fifth of their "
@@ -195,7 +193,7 @@ ABOUT = {
     },
     "grammar-masked": {
         "summary": (
-            "Fills masked words in our small grammar's sentences: apple, bank, bat and mouse by "
+            "Predicts masked words in our small grammar's sentences: apple, bank, bat and mouse by "
             "what stands around them."
         ),
         "data": [
@@ -219,7 +217,7 @@ NORM_PLACEMENT_CARD = {
         FILTERED,
     ],
     "limits": [
-        "Made to be compared with its twin, in a few minutes; it knows far less than encoder.",
+        "Made for comparison with its pair, in a few minutes; it knows far less than encoder.",
         "Its names, spelling and grammar are those of English; other scripts are read byte by "
         "byte.",
     ],
@@ -288,8 +286,8 @@ ABOUT["encoder-further"] = ABOUT["encoder-onward"] | {
     ],
     "limits": [
         *ABOUT["encoder"]["limits"][:-1],
-        "It takes 512 tokens, but few of its rows were longer than 128: its heads grow less sharp "
-        "far out (last score below).",
+        "It takes 512 tokens, but few of its rows were longer than 128: its heads are less sharp "
+        "at distant positions.",
     ],
 }
 ABOUT["decoder-onward"] = ABOUT["decoder"] | {
@@ -327,7 +325,7 @@ SMALLER = translation.SmallTranslator
 ABOUT["translator-small"] = ABOUT["translator"] | {
     "summary": (
         "Translates English into French, half as large as translator, which began as this model; "
-        "with earlier weights, so that its heads are seen to form."
+        "with checkpoints that show its heads forming."
     ),
     "recipe": [
         ABOUT["translator"]["recipe"][0],
@@ -353,7 +351,7 @@ ABOUT |= {
     | {
         "summary": (
             "A small encoder of real text with LayerNorm before each sub-layer and once at the "
-            "end: one of two twins."
+            "end: one of an ablation pair."
         ),
         "without": "LayerNorm after the sums (it stands before the sub-layers)",
         "of": "twin-post",

@@ -47,7 +47,7 @@ test("a tree says where the one chosen in the end was behind", () => {
 test("of heads that moved, of a vector and of a split the numbers are their own", () => {
   const distance = [0.1, null, 0.4, 0];
   const far = moved({ header: { distance, heads: 2 } });
-  assert.match(far.says, /^L1 H0 moved most: its rows 0\.4/);
+  assert.match(far.says, /^L1 H0 changed most: its rows by 0\.4/);
   assert.equal(far.panels[0].rows.length, 3);
   const blocks = { vector: Float32Array.of(3, 0, 0, -4) };
   const whole = vector({ header: { unit: "dimension", name: "z" }, blocks });
