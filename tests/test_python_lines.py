@@ -228,11 +228,7 @@ def test_no_table_of_the_app_is_left_out() -> None:
         for place in places()
         if not any((place[0], line) in seen for line in range(place[1], place[2] + 1))
     }
-<<<<<<< HEAD
     assert len(places()) > 20 and not left
-=======
-    assert len(places()) > 30 and not left
->>>>>>> 0871d1d (voice: a test of the words on screen; model cards and README in plain words)
 
 
 @pytest.mark.slow
