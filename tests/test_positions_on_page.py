@@ -168,7 +168,7 @@ def test_the_room_of_words_and_positions_is_measured() -> None:
 @pytest.mark.parametrize("view", ["sentence", "overlap", "scores"])
 def test_a_model_without_positions_says_so(view: str) -> None:
     run = Run("reverse-no-positions", "b a c d")
-    with pytest.raises(ValueError, match="adds nothing for positions"):
+    with pytest.raises(ValueError, match="adds no positions"):
         getattr(positions, view)(run)
     assert any("both runs are the same" in line for line in positions.order(run).details)
 
