@@ -15,7 +15,7 @@ from math import isfinite
 from explorer.analysis import head_naming
 from explorer.analysis.csv import Columns
 
-# What a head can take up. A sink speaks of many heads at once, "broad" of none.
+# What a head can take up. A sink is about many heads at once, "diffuse" about none.
 HABITS = (
     *(name for name in head_naming.NAMING if name != head_naming.SINK),
     *head_naming.NAMING_ACROSS[:2],

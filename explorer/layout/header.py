@@ -77,7 +77,7 @@ def sentence_field(names: list[str]) -> Any:
             icon=":material/school:",
             on_click=_to_class,
             type="tertiary",
-            help="Questions on this text, and a class that follows",
+            help="Questions on this text, and a live class",
         )
         _share()
         return export_menu.menu()

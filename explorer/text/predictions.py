@@ -79,8 +79,7 @@ def how_sure(of: predictions.Distribution, fills: bool) -> str:
     (nats,) = enough_digits(bits, predictions.bits, entropy)
     return (
         f"Entropy of the model’s own probabilities: {plural(nats, 'nat')} = {plural(bits, 'bit')}, "
-        f"as unsure as among {predictions.perplexity(entropy):,.1f} equally likely "
-        f"{counted(fills)}."
+        f"perplexity {predictions.perplexity(entropy):,.1f} ({counted(fills)})."
     )
 
 
@@ -190,8 +189,8 @@ def where_it_stands(own: float, rank: int, label: str, n: int, ended: bool, full
 
 
 NO_CACHE = (
-    "Nothing: this model’s own code hands out no keys and values that could be gone on from, so "
-    "every step reads the whole text again."
+    "There is no KV cache: this model’s own code does not return keys and values. Every step reads "
+    "the whole text again."
 )
 
 

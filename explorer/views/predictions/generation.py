@@ -177,10 +177,10 @@ def newest(recording: Recording, draft: jobs.Draft, tokens: Sequence[str]) -> No
     )
     chosen = attention_row.MEAN if layer is None or head is None else f"{layer}.{head}"
     st.subheader(
-        "What did the newest token look at?",
+        "Attention of the newest token",
         anchor=False,
-        help="The last row of every head’s attention matrix: how the newest token’s vector is made "
-        "from the tokens before it. The scores for the next token are read from that vector.",
+        help="The last row of every head’s attention matrix. The prediction of the next token is "
+        "computed from the newest token’s vector.",
     )
     tones = ["said" if at >= draft.n_prompt else "" for at in range(len(tokens))]
     token = cache.picture_name(recording, "newest", st.session_state.said, chosen)
@@ -191,7 +191,7 @@ def newest(recording: Recording, draft: jobs.Draft, tokens: Sequence[str]) -> No
     )
     with_table(
         predictions.attention_columns(rows, tokens),
-        caption(recording, "What the newest token looks at, one column for each head"),
+        caption(recording, "Attention of the newest token, one column per head"),
         f"headlight-{recording.model.name}-newest",
         "As a table",
     )

@@ -128,8 +128,8 @@ def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], plac
             tokens,
             about="The sentence. Arrow keys move, Enter hides a word, and shows it again.",
             says=f"Selected: {word}{'' if place in typed else f', {seen}'}.",
-            hint="Click a word to hide it, and again to show it. With several hidden, the first "
-            "click on one looks at it.",
+            hint="Click a word to mask it, and again to show it. With several masked, the first "
+            "click on one selects it.",
             chosen=place,
             token=cache.picture_name(recording, "sentence", place),
         ),
@@ -147,7 +147,7 @@ def _token(stream: Stream, at: int, gone: bool, looked_at: bool) -> token_strip.
     label = stream.tokens[at]
     if stream.special[at]:
         return token_strip.Token(label, tone="special")
-    how = f"{'hidden' if gone else 'seen'}{', looked at' if looked_at else ''}"
+    how = f"{'hidden' if gone else 'seen'}{', selected' if looked_at else ''}"
     spoken = f"{label}, token {at}, {how}"
     if gone:
         return token_strip.Token("[MASK]", label, "hidden", f"[MASK] {spoken}", open=True)
@@ -155,7 +155,7 @@ def _token(stream: Stream, at: int, gone: bool, looked_at: bool) -> token_strip.
 
 
 def _typed(stream: Stream, at: int, looked_at: bool) -> token_strip.Token:
-    spoken = f"{stream.tokens[at]}, token {at}, typed as a mask{', looked at' if looked_at else ''}"
+    spoken = f"{stream.tokens[at]}, token {at}, typed as a mask{', selected' if looked_at else ''}"
     return token_strip.Token(stream.tokens[at], "", "hidden", spoken, open=True)
 
 
