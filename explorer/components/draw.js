@@ -50,7 +50,7 @@ export function widthOf(text, bold, font) {
 }
 
 /** A space without width between the texts of one button, which are read one after the other. */
-const APART = tag("tspan", { "font-size": 0 }, " ");
+const SPACE = tag("tspan", { "font-size": 0 }, " ");
 
 /** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type. */
 export class Pen {
@@ -62,6 +62,7 @@ export class Pen {
     this.least = least;
     /** @type {string[]} */
     this.parts = [];
+    this.space = "";
     this.scrolls = false; // whether a figure may be larger than its frame
     /** @type {import("./pane.js").Pane | null} */
     this.pane = null; // what of it is larger
@@ -71,9 +72,7 @@ export class Pen {
   apart(draw) {
     const outer = this.parts;
     this.parts = [];
-    this.apart = APART;
     draw();
-    this.apart = "";
     const made = this.parts.join("");
     this.parts = outer;
     return made;
@@ -140,7 +139,7 @@ export class Pen {
         "xml:space": "preserve",
         ...(halo ? { ...ring, "stroke-linejoin": "round" } : {}),
       },
-      escaped(shown) + this.apart + hint,
+      escaped(shown) + this.space + hint,
     );
   }
 
@@ -235,6 +234,9 @@ export class Pen {
       "aria-pressed": `${Boolean(pressed)}`,
       "data-select": JSON.stringify(select),
     };
-    this.put("g", attributes, this.apart(draw));
+    this.space = SPACE;
+    const inside = this.apart(draw);
+    this.space = "";
+    this.put("g", attributes, inside);
   }
 }
