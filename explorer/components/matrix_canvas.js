@@ -7,9 +7,6 @@ import { make, put } from "./mount.js";
 import { css, shade, wordAt } from "./theme.js";
 import { side } from "./tokens.js";
 
-/** What stands at a matrix's corner for an axis that has a plainer name. @type {Record<string, string>} */
-const SAID = { query: "query looks", key: "at key" };
-
 /**
  * A picture of one pixel a cell; a cell without a word stays clear.
  * @param {number} rows
@@ -115,8 +112,8 @@ export function plane(how) {
   const corner = make(
     "div",
     "corner",
-    make("span", "", `${SAID[how.sides[0]] || how.sides[0]} ↓`),
-    make("span", "", `${SAID[how.sides[1]] || how.sides[1]} →`),
+    make("span", "", `${how.sides[0]} ↓`),
+    make("span", "", `${how.sides[1]} →`),
   );
   const frame = make("div", "matrix", corner, top, left, area);
   /** @type {number[] | null} */

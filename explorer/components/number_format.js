@@ -35,7 +35,7 @@ export const share = (value) =>
   value > 0 && value < 0.005 ? "<.01" : value < 1 && value >= 0.995 ? ">.99" : value.toFixed(2);
 
 /** @param {number} value from 0 to 1 */
-export const percent = (value) => `${(value * 100).toFixed(value > 0 && value < 0.01 ? 2 : 1)} %`;
+export const percent = (value) => `${(value * 100).toFixed(value > 0 && value < 0.01 ? 2 : 1)}%`;
 
 /** A value in per cent with one decimal, neither 0 nor 100 for what is not. @param {number} value from 0 to 100 */
 export const tenths = (value) =>

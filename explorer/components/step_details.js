@@ -110,7 +110,7 @@ export function candidates(view) {
     if (rank >= tops.length) rows.push(bar(rank, header.pieces[step], blocks.logprob[step], true));
     list.replaceChildren(...rows);
   });
-  return make("section", "candidates", make("h4", "", "What the model could have said here"), list);
+  return make("section", "candidates", make("h4", "", "Top predictions at this step"), list);
 }
 
 /** @param {View} view */

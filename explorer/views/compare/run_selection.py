@@ -191,7 +191,7 @@ def _pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
             ),
         )
     with right.popover(
-        "Describe the edit",
+        "As text",
         width="stretch",
         help="All edits of B in the notation of links, to combine several.",
     ):
