@@ -49,9 +49,6 @@ export function widthOf(text, bold, font) {
   return width;
 }
 
-/** A space without width between the texts of one button, which are read one after the other. */
-const SPACE = tag("tspan", { "font-size": 0 }, " ");
-
 /** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type. */
 export class Pen {
   /** @param {Look} look @param {number} letter @param {boolean} screen @param {number} [least] */
@@ -136,7 +133,8 @@ export class Pen {
         "fill-opacity": alpha,
         "text-anchor": anchor,
         transform: turn ? `rotate(${turn} ${at(x)} ${at(y)})` : undefined,
-        "xml:space": "preserve",
+        // The texts of a button end in a space, which is read and takes no room.
+        "xml:space": this.space ? undefined : "preserve",
         ...(halo ? { ...ring, "stroke-linejoin": "round" } : {}),
       },
       escaped(shown) + this.space + hint,
@@ -234,7 +232,7 @@ export class Pen {
       "aria-pressed": `${Boolean(pressed)}`,
       "data-select": JSON.stringify(select),
     };
-    this.space = SPACE;
+    this.space = " ";
     const inside = this.apart(draw);
     this.space = "";
     this.put("g", attributes, inside);
