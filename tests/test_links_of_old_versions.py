@@ -48,7 +48,7 @@ LINKS = [
     ("/lookup?look_at=Graph&look_layout=Arcs&layer=0&head=2", "concepts", "panel"),
     ("/lookup?look_at=Scale&spread=Log", "concepts", "panel"),
     ("/lookup?look_at=Three&look_before=Weights&layer=2&head=1", "concepts", "panel"),
-    ("/predictions", "word", "bars"),
+    ("/predictions", "word", "panel"),
     (f"/predictions?text={OWN}&token=7&hidden=7", "word", "strip"),
     ("/predictions?hidden=2.3&token=2", "word", "strip"),
     ("/predictions?hidden=none&token=9", "word", "strip"),

@@ -17,7 +17,8 @@ import pytest
 from app_harness import page_at, panels_on
 from conftest import HOSTILE, read_once
 from lens_oracle import lens_of
-from tolerances import DEGREES, PASSED, STORED, SUMMED, TINY, TOTAL
+from prediction_oracle import full_pass, softmaxed
+from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
 
 import headlight
 from explorer.analysis import head_naming, logit_lens, residual, soft_lookup, summaries
@@ -339,6 +340,40 @@ def test_outputs_of_heads_are_the_models() -> None:
     np.testing.assert_allclose(shares.values.sum(axis=1), 1, atol=SUMMED)
 
 
+# ---- predictions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "hidden"), [("encoder", (2, 4)), ("encoder", ()), ("decoder", ())]
+)
+def test_a_prediction_is_the_softmax_of_a_full_pass(model: str, hidden: tuple[int, ...]) -> None:
+    handle, token = read_once(model), 2
+    ids = handle.record(TEXT).streams[0].ids.tolist()
+    read = [handle.tokenizer.mask if at in hidden else id for at, id in enumerate(ids)]
+    p = softmaxed(full_pass(model, read)[token])
+    actual = ids[token + 1] if model == "decoder" else ids[token]
+    panel = every()["predictions.word"](
+        Run(model, TEXT, tuple(map(edits.HideToken, hidden))), token=token, word=int(p.argmax())
+    )
+    bars, facts = panel.figures
+    *words, others = bars.rows
+    keys = [int(row.key) for row in words]
+    assert keys[:10] == np.argsort(-p, kind="stable")[:10].tolist() and actual in keys
+    np.testing.assert_allclose([row.values[0] for row in words], p[keys], atol=SUMMED)
+    assert sum(row.values[0] for row in bars.rows) == pytest.approx(1, abs=DOUBLE_LONG)
+    assert [row.selected for row in bars.rows] == [at == 0 for at in range(len(bars.rows))]
+    assert f"{len(p) - len(words):,}" in others.label
+    (rank,) = [number for number, about in facts.facts if f"{len(p):,}" in about]
+    assert rank == f"{int((p > p[actual]).sum()) + 1:,}"
+    perplexity = np.exp(-(p * np.log(p)).sum())
+    assert f"{perplexity:,.1f}" in [number for number, _ in facts.facts]
+    answer, name = handle.labels([int(p.argmax()), actual])
+    assert f"“{answer}”" in panel.finding and tenths(float(p.max())) in panel.finding
+    assert answer == name or f"“{name}”" in panel.finding
+    assert panel.table["id"][0] == p.argmax() and len(panel.table["id"]) == len(p)
+    assert panel.table["probability"].sum() == pytest.approx(1, abs=DOUBLE_LONG)
+
+
 # ---- the logit lens ------------------------------------------------------------------------------
 
 
@@ -479,6 +514,17 @@ def test_the_aggregated_tab_shows_the_selected_query(kind: str) -> None:
     first, *_ = panels_on(page_at("aggregated", sum_what=kind, token="3", text=TEXT))
     assert kind == "Writes" or first["figures"][0]["marks"][0][0] == 3
     assert panels_on(page_at("aggregated", sum_what="?", sum_layer="99", token="x"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [*MODELS, "grammar", "grammar-masked", "induction"])
+def test_the_first_tab_of_predict_shows_the_selected_token_of_a_hostile_text(model: str) -> None:
+    app = page_at("word", model=model, text=HOSTILE["script"], token="2", word="7")
+    (prediction,) = panels_on(app)
+    assert "oken 2" in " ".join(prediction["caption"])
+    links = [each.proto.query_string for each in app.get("page_link")]
+    assert any("tab=attribution" in each and "token=2" in each for each in links)
+    assert panels_on(page_at("word", model=model, text="a b", token="999", hidden="x"))
 
 
 @pytest.mark.slow

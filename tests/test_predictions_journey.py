@@ -33,7 +33,7 @@ STRIP = ":is(.st-key-sentence, .st-key-draft-text) .strip"
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
     visitor.page.goto(f"{visitor.server}/predictions?{urlencode(asked)}")
-    visitor.page.wait_for_selector(".bars[data-token]")
+    visitor.page.wait_for_selector(":is(.bars, .panel)[data-token]")
     at_rest(visitor)
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = visitor.wrong()
@@ -90,21 +90,21 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
     )
     page.locator(f"{STRIP} .token", has_text="fox").click()
     wait_until_hidden(visitor, ["small"])
-    assert "which the model sees" in page.locator(f"{STRIP} .says").inner_text()
+    assert "seen by the model" in page.locator(f"{STRIP} .says").inner_text()
     page.locator(f"{STRIP} .token", has_text="fox").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     wait_until_hidden(visitor, ["small", "bird"])
     assert focused(visitor, "data-at") == "7", "the focus stays where it was"
     page.wait_for_url("**hidden=6.7**")
-    labels = page.locator(".bars").first.inner_text()
+    labels = page.locator(".panel").first.inner_text()
     other = visited(
         Visitor(browser, server),
         **dict(pair.split("=") for pair in page.url.split("?")[1].replace("+", " ").split("&")),
     )
     assert (
         sorted(hidden(other)) == ["bird", "small"]
-        and other.page.locator(".bars").first.inner_text() == labels
+        and other.page.locator(".panel").first.inner_text() == labels
     )
     other.leave()
 
@@ -171,11 +171,12 @@ def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Vis
     asked = urlencode({"text": AWKWARD[name], "model": "decoder"})
     page = visitor.page
     page.goto(f"{visitor.server}/predict?tab=lens&{asked}")
-    page.wait_for_selector(".lens.way[data-token]")
-    page.wait_for_selector(".lens .say[aria-selected=true]")
+    page.wait_for_selector(".panel .pane .body text")
     at_rest(visitor)
     labels = read_once("decoder").record(AWKWARD[name]).streams[0].tokens
-    shown = page.locator(".lens .head .reads").all_inner_texts()
+    shown = page.locator(".panel .pane .heads text").evaluate_all(
+        "all => all.map((each) => each.querySelector('title')?.textContent ?? each.textContent)"
+    )
     assert shown and all(label in labels for label in shown)
     assert page.title() == "Predict · Headlight"
     page.goto(f"{visitor.server}/predict?tab=generate&{asked}")
@@ -195,7 +196,7 @@ def test_a_phone_shows_it_without_sideways_scrolling(browser: object, server: st
     for asked in ({}, {"model": "decoder"}):
         page = visited(phone, **asked).page
         assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-        for box in (page.locator(".bars .row").nth(at).bounding_box() for at in (1, 5)):
-            assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        box = page.locator(".panel .figure svg").first.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
     assert not phone.errors
     phone.leave()

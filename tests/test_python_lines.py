@@ -112,12 +112,6 @@ BESIDE = {
         {"other_view": "Heads", "other_what": "Model", "other_model": "decoder"},
         1,
     ),
-    "the word that the page hides": (
-        "word",
-        {"text": "The red fox saw a small bird. The red fox saw a small bird."},
-        1,
-    ),
-    "a next token": ("word", {"model": "decoder", "token": "3"}, 1),
     "a draft": (
         "generate",
         {"model": "decoder", "said": "5.9.300", "temperature": "0.7", "top_k": "5"},

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from app_harness import page_at
+from app_harness import page_at, panels_on
 from conftest import on_page
 from prediction_oracle import clean, sent
 
@@ -104,8 +104,7 @@ def test_what_counts_as_a_typed_mask() -> None:
 
 
 def bars_of(app) -> list[dict]:
-    header = sent(app, "bars")
-    return [row for row in header["rows"] if row["key"]]
+    return [row for row in panels_on(app)[0]["figures"][0]["rows"] if row["key"]]
 
 
 def test_predict_shows_what_would_stand_at_each_typed_mask(encoder) -> None:
@@ -118,17 +117,16 @@ def test_predict_shows_what_would_stand_at_each_typed_mask(encoder) -> None:
         assert [row["label"] for row in bars_of(app)] == encoder.labels(best)
         tokens = sent(app, "strip")["tokens"]
         assert [at for at, token in enumerate(tokens) if token["tone"] == "hidden"] == [2, 6]
-        said = " ".join(each.value for each in app.markdown)
-        assert "one of 2 in the text. The model predicts each by itself" in said
-        assert "stands in the text. The model does not see it" not in said
+        (prediction,) = panels_on(app)
+        assert any("one of 2 mask tokens" in line for line in prediction["details"])
+        assert "actual" not in prediction["finding"]
 
 
 def test_masks_alone_are_not_said_to_be_predicted_from_words() -> None:
     for text in ("[MASK]", "[MASK] <mask>"):
         app = clean(page_at("predictions", text=text, model="encoder"))
-        said = " ".join(each.value for each in app.markdown)
+        said = panels_on(app)[0]["details"]
         assert "No other word stands in the text, so the model predicts without any." in said
-        assert "from all other words" not in said
 
 
 def test_a_word_can_be_hidden_beside_a_typed_mask(encoder) -> None:
@@ -136,9 +134,7 @@ def test_a_word_can_be_hidden_beside_a_typed_mask(encoder) -> None:
     app = clean(page_at("predictions", text=text, model="encoder", hidden="6", token="6"))
     logits = encoder.logits(encoder.record(text, HideToken(6)), "encoder", 6)
     assert bars_of(app)[0]["label"] == encoder.labels([int(logits.argmax())])[0]
-    assert any(
-        "**mat** stands in the text. The model does not see it" in m.value for m in app.markdown
-    )
+    assert "“mat”" in panels_on(app)[0]["finding"]
 
 
 @pytest.mark.parametrize(

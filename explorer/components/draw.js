@@ -43,7 +43,7 @@ export function widthOf(text, bold, font) {
   if (width === undefined) {
     if (widths.size > 4000) widths.clear();
     ruler.font = `${bold ? 650 : 450} 100px ${font}`;
-    width = ruler.measureText(text).width / 100;
+    width = ruler.measureText(text.replace(/\d/g, "0")).width / 100; // figures are tabular
     widths.set(key, width);
   }
   return width;

@@ -37,7 +37,6 @@ VIEW_OF = {
 # The tabs of the text alone, whatever was typed for a decoder to read.
 OF_THE_TEXT = ("embeddings", "positions")
 EDITED = ("edit", "patching")
-OF_HIDDEN_WORDS = ("word",)
 # The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
 CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_tone")}
 
@@ -121,8 +120,6 @@ def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource
         return ExportSource(plain.model, plain.text), other
     if page == "weight" and state.edits:
         return replace(plain, edits=state.edits), None
-    if page in OF_HIDDEN_WORDS:
-        return replace(plain, edits=state.get("hidden shown", "")), None
     return plain, None
 
 

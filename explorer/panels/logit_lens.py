@@ -220,12 +220,13 @@ def _words(on: Reading) -> Bars:
     actual = int(on.actual[on.token])
     rows = [
         BarRow(
-            whole.get(id, on.labels[id]),
+            words("actual", word=named) if id == actual else named,
             (p,),
-            (words("actual_text", p=tenths(p)) if id == actual else tenths(p),),
+            (tenths(p),),
             selected=id == cell.final_id,
         )
         for id, p in zip(cell.ids.tolist(), cell.probabilities.tolist())
+        for named in [whole.get(id, on.labels[id])]
     ]
     others = words("others", n=f"{on.recording.model.n_vocab - len(rows):,}")
     rows.append(BarRow(others, (cell.others,), (tenths(cell.others),)))

@@ -31,19 +31,13 @@ ENDS_WITH_SPACE = (
     "Your text ends with a space, and this space is a token of its own (␣). Words bring their own "
     "space with them, so take it away for the continuation you probably mean."
 )
-PIECE = (
-    "This token is only a piece of a word. The other pieces tell what it was: hide them too for a "
-    "harder question."
-)
 
 
-def formula(of: predictions.Distribution, word: str, id: int, fills: bool) -> str:
-    """How a word's probability is made, with this text's numbers. `fills`: of a model that fills
-    gaps, whose scores are not divided."""
+def formula(of: predictions.Distribution, word: str, id: int) -> str:
+    """How a token's probability is made, with this text's numbers."""
     if of.sampling.temperature == 0:
         return GREEDY
-    steps, things = predictions.probability_steps(of, id), counted(fills)
-    temperature = 1 if fills else of.sampling.temperature
+    steps, temperature = predictions.probability_steps(of, id), of.sampling.temperature
     shown = probability(steps.tempered)
     over_t, part, total = softmax_texts(steps.divided, steps.log_total, shown)
     (score,) = enough_digits(over_t, lambda z: z / temperature, steps.score)
@@ -52,12 +46,11 @@ def formula(of: predictions.Distribution, word: str, id: int, fills: bool) -> st
         if temperature == 1
         else f"; divided by the temperature T = {temperature:g} it is {over_t}"
     )
-    softmax = "e^z / Σ e^z" if fills else "e^(z/T) / Σ e^(z/T)"
     told = (
-        f"**How the numbers are made.** The model gives each of {len(of.order):,} {things} a score "
-        f"z (a logit), and a softmax makes probabilities of them: p = {softmax}.  \n"
+        f"**How the numbers are made.** The model gives each of {len(of.order):,} tokens a score "
+        f"z (a logit), and a softmax makes probabilities of them: p = e^(z/T) / Σ e^(z/T).  \n"
         f"For **{literal(word)}** z = {score}{divided}. e^{over_t} = {part}, the sum over all "
-        f"{things} is {total}, so p = {part} / {total} = **{shown}**."
+        f"tokens is {total}, so p = {part} / {total} = **{shown}**."
     )
     return told + (kept(steps) if steps.n_kept < len(of.order) else "")
 
@@ -72,43 +65,15 @@ def kept(steps: predictions.ProbabilitySteps) -> str:
     )
 
 
-def how_sure(of: predictions.Distribution, fills: bool) -> str:
+def how_sure(of: predictions.Distribution) -> str:
     """The entropy, in three units."""
     entropy = predictions.entropy(of.own)
     bits = fixed(predictions.bits(entropy))
     (nats,) = enough_digits(bits, predictions.bits, entropy)
     return (
         f"Entropy of the model’s own probabilities: {plural(nats, 'nat')} = {plural(bits, 'bit')}, "
-        f"perplexity {predictions.perplexity(entropy):,.1f} ({counted(fills)})."
+        f"perplexity {predictions.perplexity(entropy):,.1f}."
     )
-
-
-def counted(fills: bool) -> str:
-    """What the vocabulary's entries are called: a gap is filled by words, a text is written in
-    tokens."""
-    return "words" if fills else "tokens"
-
-
-def stood(own: predictions.Word, label: str, hidden: bool, n: int) -> str:
-    """The word that stands in the text, its probability and rank among n."""
-    tells = "The model does not see it, and gives it"
-    if not hidden:
-        tells = "The model sees it, so this is no guess; it gives it"
-    return (
-        f"**{literal(label)}** stands in the text. {tells} probability **{probability(own.own)}**, "
-        f"rank {own.rank + 1:,} of {n:,}."
-    )
-
-
-def typed(label: str, n: int, others: int) -> str:
-    """That the reader typed the mask token looked at, one of n; others: how many other tokens the
-    text has."""
-    one = f"**{literal(label)}** is the model’s mask token"
-    if not others:
-        return f"{one}. No other word stands in the text, so the model predicts without any."
-    if n == 1:
-        return f"{one}. The model predicts a word for it from all other words."
-    return f"{one}, one of {n} in the text. The model predicts each by itself, without the others."
 
 
 def mask_is_text(model: str, spelled: str, writes: bool) -> str:

@@ -1,62 +1,30 @@
-"""An encoder: what would fill a gap."""
+"""An encoder: the sentence, its masked words, and the prediction for one of them."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from types import MappingProxyType
 
 import streamlit as st
 
 from explorer.analysis import predictions
-from explorer.analysis.formatting import probability
-from explorer.components import bars, token_strip
+from explorer.components import token_strip
 from explorer.layout import controls
 from explorer.state import cache, models, url_state
-from explorer.text import predictions as predictions_text
-from explorer.views.predictions.page_state import labels_of, nothing, whole_vocabulary
+from explorer.state.cache import Run
+from explorer.views.predictions.page_state import NOTHING, nothing, show_prediction
 from models.edits import HideToken
 from models.recording import Recording, Stream
-from models.results import WholeWord
-
-NOTHING = "none"  # hidden, said in the address: no word. Where the address says nothing, one is
 
 
-def show(model: str, text: str) -> tuple[tuple[HideToken, ...], int | None]:
-    """What would stand at a place, hidden or not. Returns the edits that hide words, and the place
-    looked at."""
-    hidden, place = gaps(cache.record(model, text))
-    typed = typed_masks(cache.record(model, text))
-    edits = tuple(HideToken(at) for at in hidden)
+def show(source: Run) -> None:
+    """The sentence, and the prediction for one of its tokens, masked or not."""
+    plain = source.recording()
+    hidden, place = gaps(plain)
     if place is None:
-        return edits, place
-    with st.spinner("Reading the text without the hidden words …"):
-        recording = cache.record(model, text, edits)
-        plain = cache.record(model, text).streams[0]
-        of = predictions.distribution(cache.logits(recording, plain.name, place))
-    st.subheader(
-        "What would stand here?",
-        anchor=False,
-        help="A hidden word is replaced by [MASK]. The model then gives every word of its "
-        "vocabulary a probability for this place, from the words on both sides.",
-    )
-    left, right = st.columns([1, 1.1], gap="large")
-    with left:
-        sentence(recording, plain, hidden, place)
-        label, best = plain.tokens[place], predictions.top_words(of, most=1)
-        others = int((~plain.special).sum()) - len(typed)
-        stood = predictions_text.typed(label, len(typed), others)
-        if place not in typed:
-            (own,) = predictions.top_words(of, [int(plain.ids[place])], most=0)
-            stood = predictions_text.stood(own, label, place in hidden, len(of.order))
-        st.markdown(f"{stood}  \n{predictions_text.how_sure(of, True)}")
-        st.markdown(predictions_text.formula(of, labels_of(recording, best)[0], best[0].id, True))
-    with right:
-        fillers(recording, of, None if place in typed else int(plain.ids[place]), place)
-        how = "hidden" if place in hidden else "typed" if place in typed else "seen"
-        about = f"What fits token {place}, “{label}”, {how}"
-        scores = f"model.logits(recording, {plain.name!r}, {place})"
-        whole_vocabulary(recording, of, (about,), f"token-{place}", scores)
-    return edits, place
+        return
+    run = Run(source.model, source.text, tuple(HideToken(at) for at in hidden), source.target)
+    with st.spinner("Reading the text without the masked words …"):
+        recording = run.recording()
+    sentence(recording, plain.streams[0], hidden, place)
+    show_prediction(run, place)
 
 
 def typed_masks(recording: Recording) -> tuple[int, ...]:
@@ -121,15 +89,15 @@ def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], plac
         for at in range(len(stream.tokens))
     ]
     word = f"“{stream.tokens[place]}” (token {place})"
-    seen = "which the model sees" if place not in hidden else "hidden from the model"
+    seen = "seen by the model" if place not in hidden else "masked"
     model, text = recording.model.name, recording.text
     token_strip.show(
         token_strip.payload(
             tokens,
-            about="The sentence. Arrow keys move, Enter hides a word, and shows it again.",
+            about="The sentence. Arrow keys move, Enter masks a word, and unmasks it.",
             says=f"Selected: {word}{'' if place in typed else f', {seen}'}.",
-            hint="Click a word to mask it, and again to show it. With several masked, the first "
-            "click on one selects it.",
+            hint="Press a word to mask it, and again to unmask it. With several masked, the first "
+            "press on one selects it.",
             chosen=place,
             token=cache.picture_name(recording, "sentence", place),
         ),
@@ -138,16 +106,14 @@ def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], plac
         on_tick=nothing,
     )
     if len(hidden) > 1:
-        st.button(f"Show all {len(hidden)} hidden words", key="show all", on_click=show_all)
-    if place in hidden and predictions.is_piece(stream.tokens, place):
-        st.caption(predictions_text.PIECE)
+        st.button(f"Unmask all {len(hidden)} words", key="show all", on_click=show_all)
 
 
 def _token(stream: Stream, at: int, gone: bool, looked_at: bool) -> token_strip.Token:
     label = stream.tokens[at]
     if stream.special[at]:
         return token_strip.Token(label, tone="special")
-    how = f"{'hidden' if gone else 'seen'}{', selected' if looked_at else ''}"
+    how = f"{'masked' if gone else 'seen'}{', selected' if looked_at else ''}"
     spoken = f"{label}, token {at}, {how}"
     if gone:
         return token_strip.Token("[MASK]", label, "hidden", f"[MASK] {spoken}", open=True)
@@ -157,57 +123,6 @@ def _token(stream: Stream, at: int, gone: bool, looked_at: bool) -> token_strip.
 def _typed(stream: Stream, at: int, looked_at: bool) -> token_strip.Token:
     spoken = f"{stream.tokens[at]}, token {at}, typed as a mask{', selected' if looked_at else ''}"
     return token_strip.Token(stream.tokens[at], "", "hidden", spoken, open=True)
-
-
-def fillers(
-    recording: Recording,
-    of: predictions.Distribution,
-    here: int | None,
-    place: int,
-    whole: Mapping[int, WholeWord] = MappingProxyType({}),
-) -> None:
-    """The likeliest words as bars, the word of the text (id `here`, None for a typed mask) among
-    them, and all others as one bar. whole: the words of several pieces that tokens begin, by the
-    token."""
-    words = predictions.top_words(of, () if here is None else [here])
-    others = predictions.remaining_words(of, words)
-    rows = [
-        bars.Bar(
-            whole[word.id].word if word.id in whole else label,
-            word.own,
-            (f"{word.rank + 1:,}", probability(word.own)),
-            str(word.id),
-            mark="in the text"
-            if word.id == here
-            else f"first piece “{label}”" * (word.id in whole),
-            gap=word.rank >= predictions.MOST_ROWS,
-        )
-        for word, label in zip(words, labels_of(recording, words))
-    ]
-    if others.n:
-        label = f"all {others.n:,} other words"
-        rows.append(bars.Bar(label, others.own, ("", probability(others.own)), tone="rest"))
-    chosen = str(st.session_state.word)
-    bars.show(
-        bars.payload(
-            rows,
-            ("rank", "probability"),
-            about=f"What fits token {place}, the likeliest first.",
-            chosen=chosen,
-            action="chooses the word that Attribution takes apart",
-            full=words[0].own,
-            token=cache.picture_name(recording, "fillers", place, chosen),
-        ),
-        "fillers",
-        on_choice=take_word,
-    )
-    if whole:
-        st.caption("  \n".join(map(predictions_text.whole_word, whole.values())))
-    st.caption(
-        f"All {len(of.order):,} words together: {others.all_own:.4f}. The likeliest word sets the "
-        "scale; a bar with a break is longer than drawn. Choose a bar, and Attribution shows what "
-        "raised or lowered its word."
-    )
 
 
 def take_token(model: str, text: str) -> None:
@@ -230,10 +145,3 @@ def take_token(model: str, text: str) -> None:
 def show_all() -> None:
     """Every word is shown again."""
     st.session_state.hidden = NOTHING
-
-
-def take_word() -> None:
-    """A click on a bar: its word is what Attribution takes apart; a second click lets
-    it go."""
-    chosen = st.session_state.fillers["row"]
-    st.session_state.word = "" if chosen == st.session_state.word else chosen

@@ -1,4 +1,4 @@
-"""What panels of the Predictions page share: labels, links, the whole vocabulary as a table."""
+"""What the tabs of Predict share: labels, links, a prediction, the whole vocabulary as a table."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import streamlit as st
 from explorer.analysis import predictions
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns
-from explorer.layout import export_menu, navigation
+from explorer.layout import export_menu, navigation, output
 from explorer.layout.output import with_table
+from explorer.panels import predictions as predictions_panels
 from explorer.state import models, url_state
-from explorer.text.predictions import counted
+from explorer.state.cache import Run
+from models.edits import HideToken
 from models.recording import Recording
+
+NOTHING = "none"  # masked, as the address says it: no word. Where it says nothing, one is
 
 
 def labels_of(recording: Recording, words: Iterable) -> list[str]:
@@ -42,7 +46,7 @@ def whole_vocabulary(
         partial(_columns, name, n, of),
         caption(recording, *about),
         f"headlight-{name}-{file}",
-        f"All {n:,} {counted(fills(recording))} as a table",
+        f"All {n:,} tokens as a table",
         form="%.6f",
     )
 
@@ -67,6 +71,19 @@ def way_to(page: str, label: str, recording: Recording, **choices: object) -> No
 def _take(choices: dict[str, str]) -> None:
     for name, value in choices.items():
         st.session_state[name] = value
+
+
+def show_prediction(run: Run, token: int) -> None:
+    """The prediction at a token, and the way to how its logit is made."""
+    recording = run.recording()
+    word = url_state.whole_number("word", recording.model.n_vocab)
+    if output.show_panel(partial(predictions_panels.word, run, token, word), "prediction") is None:
+        return
+    chosen: dict[str, object] = {"token": token, "word": st.session_state.word}
+    if fills(recording):
+        masked = [edit.token for edit in run.edits if isinstance(edit, HideToken)]
+        chosen["hidden"] = ".".join(map(str, masked)) or NOTHING
+    way_to("attribution", "Contributions to this logit", recording, **chosen)
 
 
 def nothing() -> None:

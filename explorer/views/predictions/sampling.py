@@ -64,8 +64,8 @@ def choices(recording: Recording, after: Next) -> None:
     label = labels_of(recording, [told])[0]
     if drawn:
         st.markdown(how_drawn(drawn, label, after.seed, len(tokens)))
-    st.markdown(formula(of, label, told.id, fills=False))
-    st.markdown(how_sure(of, fills=False))
+    st.markdown(formula(of, label, told.id))
+    st.markdown(how_sure(of))
     way = of.sampling
     about = (
         f"What comes after “{predictions.join_pieces(tokens[-3 * TAIL :])}” ({len(tokens)} tokens)",

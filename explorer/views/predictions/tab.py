@@ -20,7 +20,7 @@ from explorer.views.predictions import (
     next_token,
 )
 from explorer.views.predictions.page_state import fills, way_to
-from models.edits import HideToken, to_line
+from models.edits import HideToken
 from models.recording import Recording
 
 
@@ -54,17 +54,15 @@ def show_word(source: Run) -> None:
     if (typed := predictions.first_mask(text)) and not models.capabilities(model).mask:
         writes = recording.model.kind == "decoder"
         st.info(mask_is_text(models.title(model), typed, writes=writes))
-    edits: tuple[HideToken, ...] = ()
     if can_hide(recording):
-        edits, _ = masked_lm.show(model, text)
+        masked_lm.show(source)
     elif fills(recording):
         st.info(
-            f"{literal(models.title(model))} has no [MASK] to hide a word with, so nothing can be "
-            "filled in. Logit lens and Attribution show what happens inside it."
+            f"{literal(models.title(model))} has no [MASK] to mask a word with, so it predicts no "
+            "masked words. Logit lens and Attribution show what happens inside it."
         )
     else:
-        next_token.show(recording)
-    st.session_state["hidden shown"] = to_line(edits)  # for the files of the page
+        next_token.show(source, recording)
     url_state.write()
 
 

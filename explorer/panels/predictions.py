@@ -1,0 +1,201 @@
+"""The panel on what a model predicts at one token: the word that is masked, or the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from explorer.analysis import logit_lens, predictions
+from explorer.analysis.figures import BarRow, Bars, Facts
+from explorer.analysis.formatting import enough_digits, fixed, probability, softmax_texts, tenths
+from explorer.analysis.predictions import Distribution, Word
+from explorer.panels import spec
+from explorer.panels.selection import StreamSelection, predicted
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.results import WholeWord
+
+CONCEPT = "predictions"
+KINDS = ("next", "masked", "typed", "seen")
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What is predicted at a token, as one of KINDS: the next word, the one that is masked, the one
+    at a typed mask token, or the one that the model sees there. words: the most likely ones, and
+    the actual word, whose id is None where there is none. whole: the words of several pieces that
+    tokens begin."""
+
+    at: StreamSelection
+    kind: str
+    of: Distribution
+    words: tuple[Word, ...]
+    labels: dict[int, str]
+    actual: int | None
+    whole: dict[int, WholeWord]
+
+    @property
+    def answer(self) -> str:
+        """The most likely word."""
+        return self.label(self.words[0].id)
+
+    def label(self, id: int) -> str:
+        """A word, whole where its token is only its first piece."""
+        return self.whole[id].word if id in self.whole else self.labels[id]
+
+
+@spec.panel
+def word(run: Run, token: int | None = None, word: int | None = None) -> Panel:
+    """The most likely words at a token, the actual one among them, and how sure the model is.
+
+    token: the first one that is predicted where None. word: the id of the selected word. Raises
+    ValueError for what is not there and for a model that predicts no words.
+    """
+    on = _prediction(run, token)
+    words = sentences(CONCEPT, "word")
+    is_next = on.kind == "next"
+    name = "next_caption" if is_next else "masked_caption"
+    return Panel(
+        title=words("next_title" if is_next else "masked_title"),
+        finding=_finding(on),
+        figures=(_bars(on, word), _facts(on)),
+        table=_every_word(on),
+        details=_details(on),
+        caption=(words(name, word=on.at.word, token=on.at.token, kind=words(on.kind)),),
+        file=f"{'after-' if is_next else ''}token-{on.at.token}",
+    )
+
+
+def _prediction(run: Run, token: int | None) -> Prediction:
+    at = predicted(run, token)
+    model, token = at.recording.model.name, at.token
+    plain = cache.record(run.model, run.text, (), run.target)
+    ids = logit_lens.read_stream(plain).ids
+    following = ids[token + 1] if token + 1 < len(ids) else None
+    kind, actual = "next", following
+    if not logit_lens.predicts_next(at.recording):
+        is_typed = token in predictions.typed_masks(at.stream, models.capabilities(model).mask)
+        is_masked = ids[token] != at.stream.ids[token]
+        kind = "masked" if is_masked else "typed" if is_typed else "seen"
+        actual = None if kind == "typed" else ids[token]
+    of = predictions.distribution(at.logits)
+    found = predictions.top_words(of, () if actual is None else (int(actual),))
+    whole: dict[int, WholeWord] = {}
+    if kind == "next" and following is None:
+        first = predictions.top_words(of)
+        whole = cache.predicted_words(at.recording, [(each.id, each.own) for each in first])
+    labels = models.labels(model, [each.id for each in found])
+    names = {each.id: label for each, label in zip(found, labels)}
+    return Prediction(at, kind, of, found, names, None if actual is None else int(actual), whole)
+
+
+def _bars(on: Prediction, selected: int | None) -> Bars:
+    """The words by their probability, and all others together."""
+    words = sentences(CONCEPT, "word")
+    rows = [
+        BarRow(
+            _name(on, each),
+            (each.own,),
+            (_text(each),),
+            selected=each.id == selected,
+            key=str(each.id),
+        )
+        for each in on.words
+    ]
+    rest = predictions.remaining_words(on.of, on.words)
+    if rest.n:
+        rows.append(BarRow(words("others", n=f"{rest.n:,}"), (rest.own,), (tenths(rest.own),)))
+    return Bars(
+        title=words("next_bars" if on.kind == "next" else "masked_bars"),
+        select=("word",),
+        columns=(words("probability"),),
+        rows=tuple(rows),
+    )
+
+
+def _name(on: Prediction, word: Word) -> str:
+    """A word; of the actual word that it is this one."""
+    label = on.label(word.id)
+    return sentences(CONCEPT, "word")("actual", word=label) if word.id == on.actual else label
+
+
+def _text(word: Word) -> str:
+    """A word's probability, and the rank of one that is listed beside the first ones."""
+    p = tenths(word.own)
+    if word.rank < predictions.MOST_ROWS:
+        return p
+    return sentences(CONCEPT, "word")("p_rank", p=p, rank=f"{word.rank + 1:,}")
+
+
+def _facts(on: Prediction) -> Facts:
+    """How sure the model is, and what it gives the actual word."""
+    words, entropy = sentences(CONCEPT, "word"), predictions.entropy(on.of.own)
+    perplexity = f"{predictions.perplexity(entropy):,.1f}"
+    facts = [
+        (tenths(on.words[0].own), words("of_answer", word=on.answer)),
+        (perplexity, words("perplexity")),
+        (fixed(predictions.bits(entropy)), words("entropy")),
+    ]
+    actual = [each for each in on.words if each.id == on.actual]
+    facts += [
+        (f"{each.rank + 1:,}", words("rank", word=on.label(each.id), n=f"{len(on.of.order):,}"))
+        for each in actual
+    ]
+    return Facts(title=words("sure"), facts=tuple(facts))
+
+
+def _finding(on: Prediction) -> str:
+    """What is predicted, and the probability of the actual word."""
+    words = sentences(CONCEPT, "word")
+    p, slots = tenths(on.words[0].own), {"word": on.at.word, "token": on.at.token}
+    said = [words(f"finding_{on.kind}", answer=on.answer, p=p, **slots)]
+    for each in on.words:
+        if each.id == on.actual:
+            slots = {
+                "actual": on.label(each.id),
+                "p": tenths(each.own),
+                "rank": f"{each.rank + 1:,}",
+            }
+            said.append(words("is_actual" if each.rank == 0 else f"actual_{on.kind}", **slots))
+    return " ".join(said)
+
+
+def _details(on: Prediction) -> tuple[str, ...]:
+    """How the probability is made, the entropy, and what a piece of a word means."""
+    words, stream = sentences(CONCEPT, "word"), on.at.stream
+    steps = predictions.probability_steps(on.of, on.words[0].id)
+    shown = probability(steps.tempered)
+    score, part, total = softmax_texts(steps.divided, steps.log_total, shown)
+    lines = [
+        words("made", n=f"{len(on.of.order):,}"),
+        words("softmax", word=on.labels[on.words[0].id], z=score, part=part, total=total, p=shown),
+    ]
+    entropy = predictions.entropy(on.of.own)
+    bits = fixed(predictions.bits(entropy))
+    (nats,) = enough_digits(bits, predictions.bits, entropy)
+    perplexity = f"{predictions.perplexity(entropy):,.1f}"
+    lines.append(words("entropy_line", nats=nats, bits=bits, perplexity=perplexity))
+    for each in on.whole.values():
+        first, *rest = each.pieces
+        slots = {"word": each.word, "first": first, "p": tenths(each.own)}
+        lines.append(words("whole_word", **slots, rest=", ".join(rest), most="at most " * each.cut))
+    if on.kind == "typed":
+        masks = len(predictions.typed_masks(stream, on.at.word))
+        if masks == int((~stream.special).sum()):
+            lines.append(words("typed_alone"))
+        elif masks > 1:
+            lines.append(words("typed_several", n=masks))
+    if on.kind == "masked" and predictions.is_piece(stream.tokens, on.at.token):
+        lines.append(words("piece"))
+    return (*lines, *words.lines("details"))
+
+
+def _every_word(on: Prediction) -> spec.Columns:
+    """The whole vocabulary, the most likely word first."""
+    n = len(on.of.order)
+    labels = cache.cached_for_model(
+        on.at.recording, ("vocabulary",), lambda model: model.labels(range(n))
+    )
+    columns = predictions.columns(on.of, labels)
+    return {name: values for name, values in columns.items() if name != "drawn from"}
