@@ -66,7 +66,10 @@ def test_another_order_changes_vectors_by_positions_alone() -> None:
         order = [two.tokens.index(token) for token in one.tokens]
         last = one.sites[-1]
         changes.append(np.abs(one.at(last) - two.at(last)[order]).max(axis=1))
-    bars, chart = panel.figures
+    stack, chart = panel.figures
+    tokens, bars = stack.figures
+    read = handle.record("Hari pushed Ram").streams[0].tokens
+    assert tokens.tokens == read and tokens.weights.max() == 1
     for column, change in enumerate(changes):
         values = [row.values[column] for row in bars.rows]
         np.testing.assert_allclose(values, change, rtol=STORED)

@@ -19,6 +19,7 @@ from explorer.analysis.figures import (
     Strip,
     Strips,
     TextTable,
+    TokenRow,
     truncation_note,
     window,
 )
@@ -462,11 +463,28 @@ def order(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
     return Panel(
         title=words("title"),
         finding=_order_finding(runs, found),
-        figures=(bars, _by_site(found)),
+        figures=(Stack(figures=(_other_order(runs, found), bars)), _by_site(found)),
         table=positions.order_columns(found),
         details=tuple(details),
         caption=(words("other", tokens=_words(found.read)),),
         file="positions-order",
+    )
+
+
+def _other_order(runs: PositionRuns, found: positions.OrderComparison) -> TokenRow:
+    """The words in the other order, tinted by how far their vectors change with positions; those of
+    a source that a decoder attends to without a tint."""
+    words = sentences(CONCEPT, "order")
+    is_tinted = runs.stream == runs.plain.streams[0].name
+    change = np.full(len(found.read), np.nan)
+    if is_tinted:
+        change[found.pairs.there] = found.with_.by_token / (found.with_.difference or 1.0)
+    shown = min(len(found.read), N_WORDS)
+    return TokenRow(
+        title=words("tinted_order" if is_tinted else "other_order"),
+        note=truncation_note(shown, len(found.read)),
+        tokens=found.read[:shown],
+        weights=change[:shown],
     )
 
 
