@@ -311,7 +311,7 @@ def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor
     page.goto(f"{visitor.server}/positions?{urlencode(order)}", wait_until="commit")
     page.get_by_text("permutation-equivariant").wait_for()
     visitor.errors[:] = visitor.wrong()
-    field = page.get_by_label("The same words in another order")
+    field = page.get_by_role("textbox", name="The same words in another order")
     field.fill("Hari Ram pushed <b>")
     page.wait_for_url("**retyped=Hari**")
     page.get_by_text("do not hold the same tokens").wait_for()

@@ -181,9 +181,10 @@ class Edge:
 
 @dataclass(frozen=True, eq=False)
 class Stack(Figure):
-    """Figures one below the other in one column."""
+    """Figures one below the other in one column; `main`: the one that stays where one has room."""
 
     figures: tuple[Figure, ...] = ()
+    main: int = 0
 
 
 @dataclass(frozen=True, eq=False)

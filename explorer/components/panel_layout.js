@@ -99,6 +99,7 @@ export function sheet({ header, figures }, look) {
 /** Pixels of type that is read from the last row: 28 on a screen of 1280. */
 const least = () => Math.max(28, (28 * innerWidth) / 1280);
 const COLUMN = 18; // letters that a figure needs beside others
+const FEW = 20; // rows below which of figures in a column one is left
 const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figure, tried in turn
 
 /**
@@ -269,10 +270,10 @@ const CUTS = {
     const kept = around(figure.dials.length, chosen, most);
     return { ...figure, dials: kept.map((at) => figure.dials[at]) };
   },
-  stack: (figure, most) => ({
-    ...figure,
-    figures: figure.figures.map((/** @type {any} */ one) => cut(one, most)),
-  }),
+  stack(figure, most) {
+    const kept = most < FEW ? [figure.figures[figure.main]] : figure.figures;
+    return { ...figure, figures: kept.map((/** @type {any} */ one) => cut(one, most)) };
+  },
   steps(figure, most) {
     const { frames, current } = figure;
     const now = { ...frames[current] };

@@ -214,7 +214,7 @@ def sentence(
     return Panel(
         title=words("title"),
         finding=finding,
-        figures=(_norms(selection, sums), Stack(figures=tuple(beside))),
+        figures=(_norms(selection, sums), Stack(figures=tuple(beside), main=len(beside) - 1)),
         table=positions.position_sum_columns(sums, tokens, name),
         details=tuple(details),
         caption=(words("caption", word=name),),
@@ -463,7 +463,7 @@ def order(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
     return Panel(
         title=words("title"),
         finding=_order_finding(runs, found),
-        figures=(Stack(figures=(_other_order(runs, found), bars)), _by_site(found)),
+        figures=(Stack(figures=(_other_order(runs, found), bars), main=1), _by_site(found)),
         table=positions.order_columns(found),
         details=tuple(details),
         caption=(words("other", tokens=_words(found.read)),),
