@@ -177,7 +177,7 @@ PAGES = {
     "/architecture?tab=embeddings": ".paths[data-token]",
     "/?tab=aggregated": ".panel[data-token]",
     "/learn?tab=concepts": ".panel[data-token]",
-    "/predict": ".bars[data-token]",
+    "/predict": ".panel[data-token]",
     "/experiment": ".bars[data-token]",
     "/training?model=induction": ".heads[data-token]",
     "/predict?tab=translate&model=translator": ".translation[data-token]",
