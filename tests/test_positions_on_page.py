@@ -253,6 +253,7 @@ def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
         name: value[0] if isinstance(value, list) else value
         for name, value in app.query_params.items()
     }
+    assert asked.pop("tab") == "positions"
     assert asked == {"ask": "Shift", "width": "128", "places": "512", "pair": "31", "shift": "7"}
     assert panels_on(opened(**asked)) == panels_on(app)
 
