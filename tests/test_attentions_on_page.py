@@ -204,7 +204,7 @@ def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
         f"→ {token}" for token in typed.stream("decoder").tokens[1:]
     )
     assert any("as typed" in line and "Un chat <b> rouge." in line for line in header["caption"])
-    clean(next(button for button in app.button if "own" in button.label).click().run())
+    clean(app.button(key="drop target").click().run())
     own = cache.record("translator", WORDS)
     header, _ = sent(app, "head")
     assert tuple(header["queries"][:-1]) == tuple(
