@@ -53,4 +53,4 @@ def _name(lifts: dict[str, float], even: float) -> str:
     fit = {name: lift for name, lift in lifts.items() if not np.isnan(lift)}
     if fit:
         return max(fit, key=lambda name: (name != "special", fit[name]))
-    return "broad" if even >= BROAD else "no clear pattern"
+    return "diffuse" if even >= BROAD else "no clear pattern"

@@ -7,12 +7,10 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from app_harness import go, page_at
-from conftest import on_page
+from app_harness import go, page_at, panels_on
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import predictions
-from explorer.components import codec
 from explorer.state import models, url_state
 from explorer.state.url_state import PageParameters, UrlParameter
 from models import smollm2
@@ -52,7 +50,7 @@ def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
     for part in ("layer “99”", "head “x”", "view “<b>Nonsense</b>”"):
         assert part in told(app)
     assert "tone" not in told(app) and app.session_state["tone"] == "Log"
-    app.session_state["colours"] = True
+    app.session_state["view menu"] = True
     app.run().segmented_control(key="scale").set_value("Row").run()
     assert not app.toast
 
@@ -145,8 +143,8 @@ def shown(app: AppTest) -> tuple[str, str]:
 def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
     app = opened("predictions")
     assert shown(app) == (CONTINUED_TEXT, smollm2.NAME) and not app.query_params
-    (bars, *_) = (one for one in on_page(app) if one.proto.component_name == "headlight.bars")
-    rows = codec.decode(bars.proto.bytes)[0]["rows"]
+    (panel, *_) = panels_on(app)
+    rows = panel["figures"][0]["rows"]
     assert rows[0]["label"] == "Italy"
     assert not any(row["label"].startswith("‧") for row in rows[:3])
     app = opened("generate")

@@ -169,7 +169,9 @@ def test_the_reader_finds_what_is_false_and_passes_what_is_true() -> None:
 
 
 PAGES = {
-    "attention": [{"layer": "1", "head": "5"}, {"layer": "4", "head": "0"}],
+    "attention": [
+        {"layer": layer, "head": head, "att_right": "Open"} for layer, head in ("15", "40")
+    ],
     "anatomy": [{"layer": "1", "head": "5"}, {"layer": "3", "head": "2"}],
     "lookup": [{}],
     "positions": [

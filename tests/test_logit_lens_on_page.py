@@ -144,12 +144,16 @@ def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
         for choice in choices:
             app = clean(page_at(page, model=name, text="the cat sat", **choice))
             said += " ".join(each.value for each in (*app.markdown, *app.info))
-            said += " ".join(line for header in panels_on(app) for line in header["details"])
+            said += " ".join(
+                line
+                for header in panels_on(app)
+                for line in (header["finding"], *header["details"])
+            )
     assert "in its own code" in said
     assert "is no sum of parts" not in said and "parts add up to" in said
     assert ("of the squared changes" in said) == (family == "bert")
     assert "It is taken once, as the model is" in said and "Nothing can be written" not in said
-    assert ("turns queries and keys by their positions" in said) == (family == "llama")
+    assert ("rotates queries and keys by their positions" in said) == (family == "llama")
 
 
 def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:

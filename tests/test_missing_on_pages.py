@@ -31,7 +31,7 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
     ),
     (
         "attention",
-        {},
+        {"att_right": "Open"},
         CLOSED,
         "The calculation of a weight cannot be shown here. NAME gives its weights, but not their "
         f"scores, queries and keys: {INSIDE}.",

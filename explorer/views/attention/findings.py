@@ -16,6 +16,7 @@ from explorer.views.attention.page_state import AttentionState
 from models.example_texts import DEFAULT_TEXT
 
 MOST = 5
+TERMS = ("head", "layer", "weight", "query", "key")  # explained beside the headline
 
 
 def show(on: AttentionState, view: HeadView) -> None:
@@ -33,7 +34,7 @@ def show(on: AttentionState, view: HeadView) -> None:
         with st.container(gap="xxsmall", width="stretch", key="finding"):
             said = headline(one) if one else of_head(on, view)
             why = f"{findings.evidence(one)}\n\n" if one else ""
-            words = glossary.explained(f"{said} {why}", "head")
+            words = glossary.explained(f"{said} {why}", *TERMS)
             st.title(said, anchor=False, help=f"{why}{words}", width="content")
             st.markdown(place(view, len(on.heads)))
         text = on.source.text
