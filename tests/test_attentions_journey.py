@@ -77,7 +77,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
 
     says, pressed = held(visitor)
     assert (
-        says.startswith(f"{recording.stream('encoder').tokens[2]} is looked at by → ")
+        says.startswith(f"{recording.stream('encoder').tokens[2]} is attended to by → ")
         and f"{weights.max():.2f}" in says
     )
     assert pressed == [at == 2 for at in range(len(pressed))]
@@ -131,6 +131,7 @@ def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> N
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     cross = read_once("translator").record(DEFAULT_TEXT).attention[2]
     queries, keys = cross.allowed.shape
+    phone.page.locator(".head summary").tap()
     phone.page.locator(".scroll").focus()
     phone.page.keyboard.press("ArrowRight")
     for key, times in (("ArrowDown", queries + 3), ("ArrowRight", keys + 3)):

@@ -98,3 +98,19 @@ def test_word_layer_and_head_go_along_to_every_tab_with_a_selection_bar(visitor:
         bar = page.locator(".st-key-selection-bar:visible input")
         expect(bar).to_have_count(len(parts))
         assert tuple(one.input_value() for one in bar.all()) == parts, tab
+
+
+def test_the_selection_bar_chooses_word_key_layer_and_head(visitor: Visitor) -> None:
+    page = visitor.open("?layer=1&head=5&token=9").page
+    for menu, choice, address in (
+        ("Head", "2", "head=2"),
+        ("Layer", "3", "layer=3"),
+        ("Word that attends (query)", "5 cross", "token=5"),
+        ("Word attended to (key)", "7 street", "anatomy_cell=5.7"),
+    ):
+        page.get_by_role("combobox", name=menu).click()
+        page.get_by_role("option", name=choice, exact=True).click()
+        page.wait_for_url(f"**{address}**")
+        visitor.drawn()
+    assert "layer=3" in page.url and "head=2" in page.url and "token=5" in page.url
+    assert visitor.title().startswith("Layer 3, head 2")

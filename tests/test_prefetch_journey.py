@@ -185,7 +185,7 @@ def test_the_last_of_two_texts_stays(visitor: Visitor) -> None:
     send(visitor, SECOND)
     visitor.until(
         "() => / (my|old|teacher|gave|quiet|boy|her|book) /i.test("
-        "document.querySelector('.st-key-findings h1').innerText + ' ')"
+        "` ${document.querySelector('.st-key-findings h1').innerText} `)"
     )
     shown = visitor.drawn().page.evaluate(SHOWN)
     page.evaluate("window.letGo()")

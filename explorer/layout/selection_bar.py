@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -29,6 +30,46 @@ class Words:
     every: str = ""  # what no selected word is called, "" where one must be
 
 
+# What the choices are that the bar shows. A browser sends what its menus show with whatever it asks
+# for: where one of these has changed since the bar was drawn, that is the state of before.
+CAUSES = ("text", "model", "attention", "layer", "head", "token", "source", "anatomy_cell")
+
+
+def take() -> None:
+    """Take what the reader chose in the bar into the choices of the address. To be called before a
+    tab reads them."""
+    state = st.session_state
+    causes, drawn = state.get("selection drawn", ((), {}))
+    if causes != _causes():
+        return
+    now: dict[str, Any] = {name: state.get(name) for name in drawn}
+    if not all(isinstance(value, int) for value in now.values()):
+        return
+    changed = {name for name in drawn if now[name] != drawn[name]}
+    query = now.get("selected query", EVERY_WORD)
+    if changed & {"layer shown", "head shown"}:
+        controls.take_head(now["layer shown"], now["head shown"])
+        if not (state.token or state.source) and query != EVERY_WORD:
+            state.token = str(query)
+    if "selected query" in changed:
+        state.token = "" if query == EVERY_WORD else str(query)
+        state.att_word = "none" if query == EVERY_WORD else ""
+        state.source = state.anatomy_cell = ""
+    elif "selected key" in changed:
+        state.token, state.source = str(query), ""
+        state.anatomy_cell = f"{query}.{now['selected key']}"
+
+
+def _causes() -> tuple[str, ...]:
+    return tuple(str(st.session_state.get(name, "")) for name in CAUSES)
+
+
+def _note(**drawn: int) -> None:
+    """Note what the bar shows, by the keys of its menus with "_" for a space."""
+    shown = {name.replace("_", " "): int(value) for name, value in drawn.items()}
+    st.session_state["selection drawn"] = _causes(), shown
+
+
 def show(
     words: Words,
     size: tuple[int, int],
@@ -40,8 +81,9 @@ def show(
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="selection-bar"
     ):
-        _words(words)
+        keys = {"selected_key": words.key} if _words(words) else {}
         _head(size, at)
+        _note(selected_query=words.query, layer_shown=int(at[0]), head_shown=int(at[1]), **keys)
         if view is not None:
             with st.popover("View", key="view menu", on_change="rerun") as menu:
                 if menu.open:
@@ -51,16 +93,19 @@ def show(
 def word(tokens: Sequence[str], default: int) -> int:
     """The bar of a tab that shows one word: the token of the address, `default` where it names
     none."""
+    take()
     token = url_state.whole_number("token", len(tokens))
     query = default if token is None else token
     with st.container(horizontal=True, vertical_alignment="center", key="selection-bar"):
         _words(Words(tokens, query))
+        _note(selected_query=query)
     return query
 
 
-def _words(words: Words) -> None:
+def _words(words: Words) -> bool:
+    """The menus of the words; True where there is one of keys."""
     state = st.session_state
-    state["selected query"] = words.query
+    state["selected query"] = int(words.query)
     rows, places = numbered(words.rows), list(range(len(words.rows)))
     _label("Word")
     st.selectbox(
@@ -68,23 +113,22 @@ def _words(words: Words) -> None:
         [EVERY_WORD, *places] if words.every else places,
         format_func=lambda at: words.every if at == EVERY_WORD else rows[at],
         key="selected query",
-        on_change=_take_query,
         label_visibility="collapsed",
         width=160,
     )
     if not words.keys or words.query == EVERY_WORD:
-        return
-    state["selected key"] = words.key
+        return False
+    state["selected key"] = int(words.key)
     _label("→")
     st.selectbox(
         "Word attended to (key)",
         range(len(words.keys)),
         format_func=numbered(words.keys).__getitem__,
         key="selected key",
-        on_change=_take_key,
         label_visibility="collapsed",
         width=160,
     )
+    return True
 
 
 def _head(size: tuple[int, int], at: tuple[int, int]) -> None:
@@ -96,7 +140,6 @@ def _head(size: tuple[int, int], at: tuple[int, int]) -> None:
             name,
             range(n),
             key=f"{name.lower()} shown",
-            on_change=_take_head,
             label_visibility="collapsed",
             width=84,
         )
@@ -106,31 +149,10 @@ def _label(text: str) -> None:
     st.markdown(text, width="content")
 
 
-def _take_query() -> None:
-    state = st.session_state
-    query = state["selected query"]
-    state.token = "" if query == EVERY_WORD else str(query)
-    state.att_word = "none" if query == EVERY_WORD else ""
-    state.source = state.anatomy_cell = ""
-
-
-def _take_key() -> None:
-    state = st.session_state
-    state.token, state.source = str(state["selected query"]), ""
-    state.anatomy_cell = f"{state.token}.{state['selected key']}"
-
-
-def _take_head() -> None:
-    """Another head, at the same word."""
-    state = st.session_state
-    controls.take_head(state["layer shown"], state["head shown"])
-    if not (state.token or state.source) and state["selected query"] != EVERY_WORD:
-        state.token = str(state["selected query"])
-
-
 def choose(on: Subject, divided: bool = False) -> tuple[int, int, int]:
     """(layer, head, query) of the address, with the bar. Where it names none: those of the
     strongest finding, or where `divided`, of the row whose second key matters most."""
+    take()
     *size, rows = on.attention.pattern.shape[:3]
     layer, head = url_state.whole_number("layer", size[0]), url_state.whole_number("head", size[1])
     query = url_state.whole_number("token", rows)

@@ -55,6 +55,7 @@ class CellView:
 def choose(on: Subject) -> tuple[head_naming.Head, tuple[int, int]]:
     """The head and the cell on screen, with the selection bar: what is chosen, or else what the
     strongest finding is seen in."""
+    selection_bar.take()
     attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
     named = controls.named_heads(on.recording, attention)
     layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)

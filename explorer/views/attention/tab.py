@@ -59,6 +59,7 @@ def explore(source: Run) -> None:
     It takes names and not the recording, which Streamlit would keep for every visitor for as long
     as the visit lasts.
     """
+    selection_bar.take()
     if st.session_state.att_keep == "All":
         st.session_state.att_sum = attention.ROW_SUMS[0]
     top = st.container(key="findings", gap="xsmall")
