@@ -117,8 +117,8 @@ def test_the_selection_bar_chooses_word_key_layer_and_head(visitor: Visitor) -> 
     assert visitor.title().startswith("Layer 3, head 2")
 
 
-# What can be pressed between the line of tabs and the first picture, to which the tokens of a tinted
-# sentence belong, and the words in sight outside pictures, tables and menus.
+# What can be pressed between the line of tabs and the first picture, to which the tokens of a
+# tinted sentence belong, and the words in sight outside pictures, tables and menus.
 ABOVE = """() => {
   const pictures = [], pressed = [], words = [];
   const tabs = document.querySelector('[role=tablist]').getBoundingClientRect().bottom;
