@@ -30,12 +30,6 @@ COLUMNS = {
 COLUMNS_ACROSS = {name: words for name, words in COLUMNS.items() if name != "distance"} | {
     "sink": "Mean attention to the source’s first token and special ones"
 }
-LEVELS = "Drawn in 256 levels, at most 0.004 of the head’s largest weight off."
-NOTE = f"Rows are queries, columns keys, first token top left. {LEVELS}"
-NOTE_ACROSS = (
-    "Rows are the target’s tokens as they are produced, columns the source’s, first token top "
-    f"left. {LEVELS}"
-)
 SCORES = (
     "Score: mean attention along the pattern. Chance: that of uniform attention. Entropy 0 to 1."
 )
@@ -111,7 +105,6 @@ def payload(grid: HeadGrid) -> bytes:
         "names": list(grid.meaning),
         "meaning": dict(grid.meaning),
         "columns_mean": COLUMNS_ACROSS if across else COLUMNS,
-        "note": NOTE_ACROSS if across else NOTE,
         "quiet": np.flatnonzero(quiet).tolist(),
         "listed": grid.listed,
         "by_word": grid.by_word,

@@ -7,11 +7,19 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.analysis.attention import HeadView
-from explorer.analysis.findings import CROWD, Finding, select_findings
+from explorer.analysis.findings import (
+    ALIGNED,
+    CROWD,
+    LINK,
+    NEAR_LINK,
+    Finding,
+    select_findings,
+)
 from explorer.layout import controls, navigation
 from explorer.layout.current_recording import take_text
 from explorer.text import findings, glossary, templates
 from explorer.text.attention import place
+from explorer.text.markdown_escape import literal
 from explorer.views.attention.page_state import AttentionState
 from models.example_texts import DEFAULT_TEXT
 
@@ -36,12 +44,26 @@ def show(on: AttentionState, view: HeadView) -> None:
             why = f"{findings.evidence(one)}\n\n" if one else ""
             words = glossary.explained(f"{said} {why}", *TERMS)
             st.title(said, anchor=False, help=f"{why}{words}", width="content")
-            st.markdown(place(view, len(on.heads)))
+            st.markdown(place(view, len(on.heads)) + of_tokens(on, one))
         text = on.source.text
         if one and (test := findings.question(one)):
             offer_test(test, one, text)
         if text == DEFAULT_TEXT and not st.session_state.get("toured"):
             offer_tour()
+
+
+def of_tokens(on: AttentionState, one: Finding | None) -> str:
+    """The weight between the tokens of a link, which the picture shows, where that of its whole
+    words is another; "" where it is the same."""
+    if one is None or one.kind not in (LINK, NEAR_LINK, ALIGNED):
+        return ""
+    query, key = one.query, one.keys[0]
+    weight = f"{on.attention.pattern[one.layer, one.head, query, key]:.2f}"
+    if weight == f"{one.value:.2f}":
+        return ""
+    row, column = literal(on.axes.rows[query]), literal(on.axes.keys[key])
+    sentences = templates.sentences("heads", "head")
+    return " " + sentences("tokens", row=row, column=column, weight=weight)
 
 
 def current(on: AttentionState, view: HeadView) -> Finding | None:
