@@ -10,9 +10,7 @@ from random import Random
 
 import pytest
 import torch
-import torch.nn.functional as F
 from corpora import written
-from tolerances import STORED, SUMMED
 
 from models.config import Config
 from models.own_model import OwnModel
@@ -23,7 +21,6 @@ from models.training import (
     grammar,
     masked,
     next_word,
-    readout_loss,
     train,
     translation,
 )
@@ -120,21 +117,6 @@ def test_a_head_pays_for_a_key_that_takes_most_of_all_rows() -> None:
     assert prices[0] > 0.5 and prices[1:] == [0, 0]
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_the_loss_in_pieces_is_cross_entropy_and_its_gradient(smoothing: float) -> None:
-    """Against torch's own, over more rows than one piece; fp32 rounding of sums of 300 terms stays
-    far below 1e-6."""
-    torch.manual_seed(0)
-    model = Encoder(Config(500, 32, 1, 4, 64, 64))
-    x, wanted = torch.randn(300, 32, requires_grad=True), torch.randint(0, 500, (300,))
-    over = [x, model.embedding.token.weight, model.readout_bias]
-    mine = readout_loss.cross_entropy(model, x, wanted, smoothing)
-    torchs = F.cross_entropy(model.logits(x), wanted, label_smoothing=smoothing)
-    assert mine.item() == pytest.approx(torchs.item(), abs=SUMMED)
-    for own, other in zip(torch.autograd.grad(mine, over), torch.autograd.grad(torchs, over)):
-        assert torch.allclose(own, other, atol=STORED)
-
-
 def test_what_follows_an_apostrophe_is_spelled_as_after_a_space() -> None:
     texts = ["l'animal et un animal", "the animal's o'clock isn't it", "aujourd'hui"] * 4
     tokenizer = Tokenizer.train(texts, 400, CAUSAL_LM_SPECIALS, with_elisions=True)
@@ -186,6 +168,7 @@ def test_batches_hold_every_row_once_within_their_size(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(masked, "N_GRAMMAR", 20)
+    monkeypatch.setattr(masked, "N_PRONOUNS", 20)
     monkeypatch.setattr(masked, "PARTS", (1, 1, 1))
     texts = corpus.Library(
         tuple(f"the cat {i} sat" for i in range(400)),
@@ -193,8 +176,7 @@ def test_batches_hold_every_row_once_within_their_size(
         ("the cat and the dog sat " * 30,),
     )
     n_words = 0
-    few = masked.Diet(n_pronouns=20, long_rows=40)
-    for ids, present, echo in masked.batches(texts, tokenizer, Random(0), 1, few):
+    for ids, present, echo in masked.batches(texts, tokenizer, Random(0), 1):
         # Rows of a batch differ by up to four tokens, and are counted before they are padded.
         assert ids.numel() <= masked.BATCH_TOKENS + 4 * len(ids) and ids.shape[1] <= 48
         assert (ids[:, 0] == tokenizer.cls).all() and echo.shape == (len(ids), 1)
@@ -219,7 +201,7 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
     """The recipe of a model, made tiny."""
     for module, name, value in (
         (masked, "N_GRAMMAR", 50),
-        (masked.Masked, "diet", masked.Diet(n_pronouns=50)),
+        (masked, "N_PRONOUNS", 50),
         (masked, "TIED_HEADS", (1,)),
         (masked, "FIRST_PAYING_HEAD", 1),
         (masked, "BATCH_TOKENS", 512),
@@ -291,16 +273,9 @@ def test_what_needs_corpora_says_so() -> None:
         train.recipe_of("translator", None)
     assert set(train.RECIPES) == {
         "encoder",
-        "encoder-onward",
-        "encoder-further",
         "decoder",
-        "decoder-onward",
-        "decoder-unlooped",
         "translator",
         "translator-small",
-        "translator-grown",
-        "translator-onward",
-        "translator-retold",
         "twin-post",
         "twin-pre",
         "induction",

@@ -1,22 +1,16 @@
 """What the cards of our models say beside their scores: what each is, what it learned from, how,
 and what it cannot do.
-
-A recipe that goes on from shipped weights tells the whole way.
 """
 
 from __future__ import annotations
 
 from models.training import (
     algorithms,
-    continued_training,
     masked,
     next_word,
     norm_placement_ablation,
-    sequence_distillation,
     translation,
-    unlikelihood_training,
 )
-from models.training.net2net import Grown, TranslatorContinuation
 
 TATOEBA = "Tatoeba sentences, from www.manythings.org/anki and tatoeba.org (CC BY 2.0)"
 ENGLISH = [
@@ -69,7 +63,7 @@ ABOUT = {
             "half of the pronouns chosen: 40 % masked, 30 % replaced by another pronoun, 30 % left",
             f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, "
             "second, third and later epochs, of about 3 million tokens each",
-            f"{masked.Masked.diet.echo_share:.0%} of the sentences stand twice in their row, the "
+            f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the "
             "second time shuffled",
             f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) "
             f"{masked.ANYWHERE_SHARE:.0%} of the rows begin at a random position, so that all "
@@ -220,105 +214,6 @@ NORM_PLACEMENT_CARD = {
         "Made for comparison with its pair, in a few minutes; it knows far less than encoder.",
         "Its names, spelling and grammar are those of English; other scripts are read byte by "
         "byte.",
-    ],
-}
-RESUMED = continued_training.ContinuedEncoder
-ABOUT["encoder-onward"] = ABOUT["encoder"] | {
-    "recipe": [
-        "10,500 steps on the data named but the 445 books and the made sentences: rows of at most "
-        "24, 48, 64, 128 tokens, a quarter of the tokens hidden, "
-        + ADAM.format("1e-3", 400).replace("; seed 1", ""),
-        f"then {RESUMED.steps:,} more (models/training/continued_training.py), on all of it, rows "
-        "of at most "
-        f"{masked.LONGEST_ROW} tokens, {masked.ANYWHERE_SHARE:.0%} of them at a random position:",
-        *ABOUT["encoder"]["recipe"][:2],
-        f"{masked.Masked.diet.echo_share:.0%} of the sentences stand twice in their row, the "
-        "second time shuffled",
-        f"in every layer the {masked.FIRST_PAYING_HEAD} heads that rested most on special tokens "
-        f"and final marks were free to, the others paid, at a price of {masked.PRICE}, for what a "
-        "single token took of a head’s rows beyond a share: fewer sinks",
-        "two heads of layer 0 began anew with W_K = W_Q, blind to positions",
-        ADAM.format(f"{RESUMED.rate:g}", RESUMED.warm_up),
-        f"batches of at most {masked.BATCH_TOKENS} tokens",
-        FILTERED,
-    ],
-}
-ABOUT["translator-grown"] = ABOUT["translator"] | {
-    "recipe": [
-        "began as translator-small, made wider and deeper (models/training/net2net.py): new words "
-        "as the mean of their old pieces, new layers as ones that write nothing",
-        f"then {Grown.steps:,} steps: pairs of at most {translation.CURRICULUM[-1]} tokens a side",
-        *ABOUT["translator"]["recipe"][2:5],
-        ADAM.format(f"{Grown.rate:g}", Grown.warm_up),
-        *ABOUT["translator"]["recipe"][6:],
-    ],
-}
-MORE_STEPS = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
-ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
-    "recipe": [
-        *ABOUT["translator-grown"]["recipe"],
-        MORE_STEPS.format(TranslatorContinuation.steps, TranslatorContinuation.rate),
-    ]
-}
-TOLD = sequence_distillation.DistilledTranslator
-ABOUT["translator-retold"] = ABOUT["translator-onward"] | {
-    "recipe": [
-        *ABOUT["translator-onward"]["recipe"],
-        f"then {TOLD.steps:,} steps more, rate {TOLD.rate:g}: now it read its own translations by "
-        f"a beam of {sequence_distillation.BEAMS} too: of the pairs of at least "
-        f"{sequence_distillation.FEWEST_WORDS} words "
-        f"{sequence_distillation.NEAREST_SHARE:.0%} with the hypothesis nearest to the French, and "
-        "of Tatoeba’s English sentences without French the surest "
-        f"{sequence_distillation.SUREST_SHARE:.0%}",
-        f"and {sequence_distillation.AGREEMENTS:,} made pairs an epoch in which “it” is il or elle "
-        "by its noun "
-        "(models/training/gender_agreement_pairs.py), none nearly the same as what the app offers",
-    ],
-}
-CONTINUATION = continued_training.EncoderContinuation
-ABOUT["encoder-further"] = ABOUT["encoder-onward"] | {
-    "recipe": [
-        *ABOUT["encoder-onward"]["recipe"][:-1],
-        MORE_STEPS.format(CONTINUATION.steps, CONTINUATION.rate)
-        + f"; now with rows of {CONTINUATION.diet.long_rows} tokens among the others, and "
-        f"{CONTINUATION.diet.echo_share:.0%} of the sentences twice",
-        FILTERED,
-    ],
-    "limits": [
-        *ABOUT["encoder"]["limits"][:-1],
-        "It takes 512 tokens, but few of its rows were longer than 128: its heads are less sharp "
-        "at distant positions.",
-    ],
-}
-ABOUT["decoder-onward"] = ABOUT["decoder"] | {
-    "course": "At step {} the rate rose once more; what stood there and what it came to were then "
-    "averaged.",
-    "recipe": [
-        *ABOUT["decoder"]["recipe"][:-1],
-        MORE_STEPS.format(
-            unlikelihood_training.ContinuedDecoder.steps,
-            unlikelihood_training.ContinuedDecoder.rate,
-        ),
-        FILTERED,
-    ],
-}
-ABOUT["decoder-unlooped"] = ABOUT["decoder-onward"] | {
-    "course": "From step {} on the loss holds what it pays for going round.",
-    "limits": [
-        *ABOUT["decoder"]["limits"],
-        "Where the likeliest word is taken each time it still goes round in a third of its texts "
-        "of 60 tokens, and grows odd in the others after some twenty.",
-    ],
-    "recipe": [
-        *ABOUT["decoder-onward"]["recipe"][:-1],
-        f"then {unlikelihood_training.Unlooped.steps:,} steps more, rate "
-        f"{unlikelihood_training.Unlooped.rate:g}, on the "
-        f"same text, of the books one part in {unlikelihood_training.Unlooped.books}: in "
-        f"half of them it also writes {unlikelihood_training.LONGEST} tokens after the beginnings "
-        "of rows, always the likeliest, and pays for each word and mark in a run of "
-        f"{unlikelihood_training.RUN} tokens that stood there before (unlikelihood training), so "
-        "that it goes round less",
-        FILTERED,
     ],
 }
 SMALLER = translation.SmallTranslator

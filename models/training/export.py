@@ -22,7 +22,6 @@ from models.recording import Recording
 from models.tokenizer import Tokenizer
 from models.training import evaluate, train
 from models.training.cards import ABOUT, ADAM, KIND
-from models.training.net2net import mean_weights
 from models.transformer import Transformer
 
 MAX_PATTERN_ERROR = (
@@ -41,33 +40,21 @@ def main() -> None:
     )
     options = parser.parse_args()
     ship(options.model, options.run or Path("runs") / options.model)
-    evaluate.evaluate(shipped_as(options.model), options.data)
-
-
-def shipped_as(name: str) -> str:
-    """The model that a recipe makes: what goes on from a model's weights takes its place."""
-    for suffix in ("-onward", "-further", "-grown", "-retold", "-unlooped"):
-        name = name.removesuffix(suffix)
-    return name
+    evaluate.evaluate(options.model, options.data)
 
 
 def ship(name: str, run: Path) -> None:
     """Write a run's weights, tokenizer, earlier weights and a card without scores into the model's
     folder."""
     checkpoint = torch.load(run / "checkpoint.pt", weights_only=True)
-    shipped_name = shipped_as(name)
-    folder = shipped_models.WEIGHTS / shipped_name
+    folder = shipped_models.WEIGHTS / name
     folder.mkdir(parents=True, exist_ok=True)
     recipe, state = train.recipe_class(name), checkpoint["model"]
     early = {step: file for step in recipe.shown if (file := run / f"at-{step}.pt").exists()}
-    if (
-        shipped_name != name and 0 in early
-    ):  # what it began with was shipped, and was kept to be averaged
-        state = mean_weights(state, early.pop(0))
     save_file(half_precision(state), folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
     if early:
-        model = own_model.KINDS[KIND[shipped_name]](Config(**checkpoint["config"])).eval()
+        model = own_model.KINDS[KIND[name]](Config(**checkpoint["config"])).eval()
         tokenizer = Tokenizer.load(run / "tokenizer.json")
         states = {
             step: quantized(torch.load(early[step], weights_only=True), model, tokenizer)
@@ -87,8 +74,8 @@ def ship(name: str, run: Path) -> None:
         else ABOUT[name]
     )
     card = {
-        "name": shipped_name,
-        "kind": KIND[shipped_name],
+        "name": name,
+        "kind": KIND[name],
         "config": checkpoint["config"],
         "steps": checkpoint["place"][0],
         "checkpoints": sorted(early),
@@ -96,27 +83,9 @@ def ship(name: str, run: Path) -> None:
         **about,
         "curve": curve(run),
     }
-    if shipped_name != name:
-        has_card = (folder / "card.json").exists() and not early
-        card = continued_card(shipped_models.card(shipped_name) if has_card else {}, card)
-    elif "course" in card:
+    if "course" in card:
         card["course"] = str(card["course"]).format(second_epoch(run))
-    shipped_models.write_card(shipped_name, card)
-
-
-def continued_card(before: dict, card: dict) -> dict:
-    """The card of a run that went on from what was shipped with the card `before`. Where that has
-    earlier weights they stay, and steps and losses are counted on."""
-    course = card.pop("course", "")
-    if not before.get("checkpoints"):
-        return card
-    steps_before = before["steps"]
-    return card | {
-        "steps": steps_before + card["steps"],
-        "checkpoints": before["checkpoints"],
-        "course": f"{before['course']} {course.format(f'{steps_before:,}')}",
-        "curve": before["curve"] + [[steps_before + step, loss] for step, loss in card["curve"]],
-    }
+    shipped_models.write_card(name, card)
 
 
 def quantized(

@@ -25,7 +25,6 @@ from models.tokenizer import SPACE, Tokenizer
 from models.training import grammar, pronouns
 from models.training.corpus import Corpus, Library, read, read_library
 from models.training.head_scores import best_heads
-from models.training.readout_loss import cross_entropy
 from models.training.training_config import SEED, Scores, TrainingState, padded
 from models.transformer import Encoder
 
@@ -55,7 +54,9 @@ HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 300, 100
 # An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the
 # other books.
 PARTS = (3, 3, 24)
-N_GRAMMAR, REPEAT_SHARE = 5_000, 0.02
+N_GRAMMAR, N_PRONOUNS = 5_000, 10_000  # made sentences of an epoch
+# Shares of the sentences that stand twice in their row, shuffled and as they are.
+ECHO_SHARE, REPEAT_SHARE = 0.06, 0.02
 # Heads of layer 0 whose W_K begins as W_Q, so that a word begins by looking at itself and its like.
 TIED_HEADS = (6, 7)
 # From this head of each layer on, heads pay for every key that takes more than its share of the
@@ -63,20 +64,9 @@ TIED_HEADS = (6, 7)
 FIRST_PAYING_HEAD, PRICE = 3, 0.2
 
 
-@dataclass(frozen=True)
-class Diet:
-    """What an epoch's rows are besides sentences and paragraphs: so many made sentences with
-    pronouns, a share of echoes, and rows of `long_rows` tokens of its books, none where 0."""
-
-    n_pronouns: int = 10_000
-    echo_share: float = 0.06
-    long_rows: int = 0
-
-
 class Masked:
     """The recipe of the encoder."""
 
-    diet = Diet()
     config = Config(n_vocab=8192, d_model=256, n_layer=6, n_head=8, d_ff=1024, n_positions=512)
     steps, check, rate, warm_up = 14_000, 500, 1e-3, 800
     shown: tuple[int, ...] = (0, 100, 200, 400, 800, 1500, 2500, 4000, 6500)
@@ -109,7 +99,7 @@ class Masked:
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch, self.diet)
+        return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
 
     @cached_property
     def paying(self) -> list[list[int]]:
@@ -128,7 +118,7 @@ class Masked:
             tape=excess,
             start=self._start(ids, at.generator, at.epoch),
         )
-        return cross_entropy(model, x[chosen], ids[chosen]) + PRICE * excess.mean()
+        return F.cross_entropy(model.logits(x[chosen]).float(), ids[chosen]) + PRICE * excess.mean()
 
     def _start(self, ids: Tensor, generator: torch.Generator, epoch: int) -> Tensor | None:
         """Where each row begins: at position 0, but from the second epoch on most of them anywhere,
@@ -209,7 +199,7 @@ _WORDS: dict[Tokenizer, WordBoundaries] = {}
 
 
 def rows(
-    corpus: Library, tokenizer: Tokenizer, rng: Random, longest: int, epoch: int, diet: Diet
+    corpus: Library, tokenizer: Tokenizer, rng: Random, longest: int, epoch: int
 ) -> Iterator[list[int]]:
     """One epoch of bare token rows, without [CLS] and [SEP], of at most `longest` - 2 tokens."""
     corpus_sentences, paragraphs, books = (
@@ -218,21 +208,17 @@ def rows(
     )
     synthetic = [
         *(grammar.sentence(rng) for _ in range(N_GRAMMAR)),
-        *(pronouns.sentence(rng) for _ in range(diet.n_pronouns)),
+        *(pronouns.sentence(rng) for _ in range(N_PRONOUNS)),
     ]
     sentences = tokenizer.ids([*corpus_sentences, *synthetic])
     rng.shuffle(sentences)
-    yield from _packed(sentences, rng, longest - 2, diet.echo_share)
+    yield from _packed(sentences, rng, longest - 2)
     for paragraph in tokenizer.ids(paragraphs + books):
         for at in range(0, len(paragraph), longest - 2):
             yield paragraph[at : at + longest - 2]
-    if diet.long_rows:
-        yield from _packed(tokenizer.ids(books), rng, diet.long_rows - 2, 0.0)
 
 
-def _packed(
-    sentences: list[list[int]], rng: Random, most: int, echo_share: float
-) -> Iterator[list[int]]:
+def _packed(sentences: list[list[int]], rng: Random, most: int) -> Iterator[list[int]]:
     """Rows of whole sentences, of many lengths from one sentence to a full row; some of them
     echoed."""
     row: list[int] = []
@@ -244,9 +230,9 @@ def _packed(
         if not row:
             room = rng.choice((1, most // 2, most, most))
         kind = rng.random()
-        if kind < echo_share and len(sentence) > 3:
+        if kind < ECHO_SHARE and len(sentence) > 3:
             yield echo(sentence[: most // 2], rng)
-        elif kind < echo_share + REPEAT_SHARE:
+        elif kind < ECHO_SHARE + REPEAT_SHARE:
             yield (sentence + sentence)[:most]
         else:
             row = (row + sentence)[:most]
@@ -261,13 +247,13 @@ def echo(words: list[int], rng: Random) -> list[int]:
 
 
 def batches(
-    corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int, diet: Diet
+    corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """One epoch of (ids (batch, token), present (batch, token), is_echo (batch, 1)), padded to the
     longest row of the batch; rows of like length together."""
     longest = CURRICULUM[min(epoch, len(CURRICULUM) - 1)]
     cls, sep, _ = tokenizer.fills
-    pool = [[cls, *row, sep] for row in rows(corpus, tokenizer, rng, longest, epoch, diet)]
+    pool = [[cls, *row, sep] for row in rows(corpus, tokenizer, rng, longest, epoch)]
     pool.sort(key=lambda row: len(row) + rng.random() * 4)
     groups: list[list[list[int]]] = [[]]
     for row in pool:
@@ -349,7 +335,7 @@ def loss(
     """Mean cross-entropy in nats of the chosen places. `hidden`, `ids`, `present`, `chosen`:
     (batch, token)."""
     x = model(masked_ids, allowed=present[:, None, None, :], start=start)
-    return cross_entropy(model, x[chosen], ids[chosen])
+    return F.cross_entropy(model.logits(x[chosen]).float(), ids[chosen])
 
 
 @torch.inference_mode()

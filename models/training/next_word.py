@@ -18,13 +18,13 @@ from pathlib import Path
 from random import Random
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from models.config import Config
 from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, Library, read_divided, read_library
-from models.training.readout_loss import cross_entropy
 from models.training.training_config import SEED, TrainingState, padded
 from models.transformer import Decoder
 
@@ -165,7 +165,7 @@ def loss(model: Decoder, ids: Tensor, counts: Tensor, start: Tensor | None = Non
     ids, counts (batch, token)."""
     x = model(ids[:, :-1], start=start)
     is_target = counts[:, 1:]
-    return cross_entropy(model, x[is_target], ids[:, 1:][is_target])
+    return F.cross_entropy(model.logits(x[is_target]).float(), ids[:, 1:][is_target])
 
 
 @torch.inference_mode()

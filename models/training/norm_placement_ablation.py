@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from models.config import Config
 from models.training import masked
 from models.training.corpus import Corpus, Library, read_divided
-from models.training.readout_loss import cross_entropy
 from models.training.training_config import TrainingState
 from models.transformer import Encoder
 
@@ -43,7 +43,7 @@ class Post(masked.Masked):
         masked_ids, chosen = masked.mask_words(ids, present, words, at.generator, echo)
         start = self._start(ids, at.generator, at.epoch)
         x = model(masked_ids, allowed=present[:, None, None, :], start=start)
-        return cross_entropy(model, x[chosen], ids[chosen])
+        return F.cross_entropy(model.logits(x[chosen]).float(), ids[chosen])
 
 
 class Pre(Post):

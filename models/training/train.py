@@ -28,29 +28,18 @@ from tqdm import tqdm
 from models.tokenizer import Tokenizer
 from models.training import (
     algorithms,
-    continued_training,
     masked,
-    net2net,
     next_word,
     norm_placement_ablation,
-    sequence_distillation,
     translation,
-    unlikelihood_training,
 )
 from models.training.training_config import SEED, Recipe, TrainingState, half_helps
 
 ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "encoder": masked.Masked,
-    "encoder-onward": continued_training.ContinuedEncoder,
-    "encoder-further": continued_training.EncoderContinuation,
     "decoder": next_word.NextWord,
-    "decoder-onward": unlikelihood_training.ContinuedDecoder,
-    "decoder-unlooped": unlikelihood_training.Unlooped,
     "translator": translation.Translation,
     "translator-small": translation.SmallTranslator,
-    "translator-grown": net2net.Grown,
-    "translator-onward": net2net.TranslatorContinuation,
-    "translator-retold": sequence_distillation.DistilledTranslator,
     **norm_placement_ablation.RECIPES,
 }
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)

@@ -9,13 +9,13 @@ from pathlib import Path
 from random import Random
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import KVCache
 from models.config import Config
 from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training.corpus import Pairs, read_pairs
-from models.training.readout_loss import cross_entropy
 from models.training.training_config import SEED, TrainingState, padded, with_dropout
 from models.transformer import EncoderDecoder
 
@@ -127,7 +127,9 @@ def loss(
     memory = model.encode(source, memory_allowed)
     x = model.decode(target[:, :-1], memory, memory_allowed)
     is_target = target_present[:, 1:]
-    return cross_entropy(model, x[is_target], target[:, 1:][is_target], smoothing)
+    return F.cross_entropy(
+        model.logits(x[is_target]).float(), target[:, 1:][is_target], label_smoothing=smoothing
+    )
 
 
 @torch.inference_mode()
@@ -219,8 +221,7 @@ class SmallTranslator:
 
 
 class Translation(SmallTranslator):
-    """The recipe of the translator, from nothing; models/training/net2net.py has the shipped one's,
-    which begins as translator-small."""
+    """The recipe of the translator."""
 
     config = Config(n_vocab=8192, d_model=256, n_layer=3, n_head=8, d_ff=1024, n_positions=256)
     steps, check, rate, warm_up = 12_000, 500, 1.2e-3, 600
