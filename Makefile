@@ -51,19 +51,13 @@ fast: .venv/test
 
 bench: .venv/test
 	.venv/bin/python -m benchmarks.forward
-	.venv/bin/python -m benchmarks.generation
-	.venv/bin/python -m benchmarks.pretrained
-	.venv/bin/python -m benchmarks.smollm2
 	.venv/bin/python -m benchmarks.names
-	.venv/bin/python -m benchmarks.findings
-	.venv/bin/python -m benchmarks.headlines
+	.venv/bin/python -m benchmarks.names --headlines
 	.venv/bin/python -m benchmarks.browser
 	.venv/bin/python -m benchmarks.class
 	.venv/bin/python -m benchmarks.class_attack
-	HEADLIGHT_MAX_SESSIONS=400 .venv/bin/python -m benchmarks.class_latency --pages
-	HEADLIGHT_MAX_SESSIONS=400 .venv/bin/python -m benchmarks.lesson_texts --followers 60 300
-	.venv/bin/python -m benchmarks.soak
 	.venv/bin/python -m benchmarks.sessions
+	.venv/bin/python -m benchmarks.sessions --texts 400
 
 # Every package by its hash; PyTorch by its version alone, since each index has a build of its own.
 # uv, where it is installed, knows the index of builds for processors; pip's usual one has builds for

@@ -1,50 +1,221 @@
-"""How the app holds a class: `python -m benchmarks.class --readers 60 --seconds 60`.
+"""How the app serves a class: `python -m benchmarks.class --readers 60 --seconds 60`.
 
-Readers each send a new text of 8 to 20 words every three seconds (benchmarks/load_clients.py). The
-same load falls on an empty Streamlit page in the same run; what the app adds is the difference.
-Figures: readers, texts, p50 and p95, CPU of the server a text, RSS; and of how many texts the two
-large pictures came before their page, with p50 and p95.
+Readers each send a new text of 8 to 20 words every three seconds, timed from the request until the
+server says that the script has finished; at the same time each requests the text's two large
+pictures, as a browser does. The same load falls on an empty Streamlit page in the same run; what
+the app adds is the difference. Figures: readers, texts, p50 and p95, CPU of the server a text, RSS;
+of how many texts the two pictures came before their page, with p50 and p95.
 
 `--with smollm2`: readers of the first model alone, then beside as many readers of another model,
-and these; at the end the ratios of their p95.
+and these; at the end the ratios of their p95. `--beside lens beam`: the same readers alone, then
+beside one reader whose long computation on 512 words runs again and again.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from urllib.request import Request, urlopen
 
-from benchmarks import background_load
-from benchmarks.load_clients import measure, side_by_side
+from benchmarks.clients import (
+    cpu_ms,
+    memory_of,
+    open_page,
+    quantile,
+    random_text,
+    reader_line,
+    server,
+)
+
+EVERY = 3.0  # seconds between two texts of one reader
+REST = 30.0  # seconds for which a browser does not ask for pictures again where there were none
+LONG = 512  # words of the text of a long computation
+# Tab and choices of a long computation.
+COMPUTATIONS = {
+    "jacobian": ("residual", {"flow": "Gradient", "block": "0.attn"}),
+    "lens": ("lens", {"model": "decoder"}),
+    "beam": ("translate", {"model": "translator", "beams": "8"}),
+    "edits": ("edit", {"model": "translator", "edits": "WithoutScale"}),
+}
 
 
-def main(given: list[str] | None = None) -> None:
+@dataclass
+class Load:
+    """Results of a load: milliseconds of each text, and of each whose pictures came first; the
+    server's CPU in milliseconds and its memory in bytes."""
+
+    readers: int
+    pictures: bool = False  # requested by themselves too
+    times: list[float] = field(default_factory=list)
+    picture_times: list[float] = field(default_factory=list)
+    cpu: float = 0.0
+    rss: float = 0.0
+
+    def row(self, name: str) -> str:
+        """One line of the table."""
+        n = len(self.times)
+        line = (
+            f"{name:<12} {self.readers:>7} {n:>6} {quantile(self.times, 0.5):>8.0f} "
+            f"{quantile(self.times, 0.95):>8.0f} {self.cpu / n:>10.1f} {self.rss / 1e6:>8.0f}"
+        )
+        if not self.pictures:
+            return line
+        of = self.picture_times
+        return f"{line} {len(of) / n:>7.2f} {quantile(of, 0.5):>7.0f} {quantile(of, 0.95):>7.0f}"
+
+
+def pictures(address: str, text: str, model: str, times: list[float]) -> bool:
+    """Request a text's pictures by themselves, and note how long they took; False where there are
+    none."""
+    body = json.dumps({"text": text, "model": model or "encoder", "asked": {}}).encode()
+    request = Request(f"{address}/ahead", body, {"Content-Type": "application/json"})
+    start = time.monotonic()
+    with urlopen(request, timeout=300) as answer:
+        answer.read()
+        if answer.status == 200:
+            times.append((time.monotonic() - start) * 1e3)
+        return answer.status == 200
+
+
+async def reader(
+    address: str, number: int, model: str, ready: asyncio.Barrier, seconds: float, load: Load
+) -> None:
+    """One reader: a first text, which imports and sends what later ones do not, then for so many
+    seconds, or until one text is done, a text, its pictures, and the rest of three seconds."""
+    dice, choices = random.Random(number), {"model": model} if model else {}
+    await asyncio.sleep(dice.random() * EVERY)
+    async with reader_line(address) as line:
+        text = random_text(dice, dice.randint(8, 20))
+        await open_page(line, "heads", {"text": text} | choices)
+        await ready.wait()
+        await asyncio.sleep(dice.random() * EVERY)
+        end, again = time.monotonic() + seconds, 0.0
+        while time.monotonic() < end or not load.times:
+            text, start, aside = random_text(dice, dice.randint(8, 20)), time.monotonic(), []
+            if load.pictures and start > again:
+                request = asyncio.to_thread(pictures, address, text, model, load.picture_times)
+                aside.append(asyncio.create_task(request))
+            await open_page(line, "heads", {"text": text} | choices)
+            load.times.append((time.monotonic() - start) * 1e3)
+            if not all(await asyncio.gather(*aside)):
+                again = time.monotonic() + REST
+            await asyncio.sleep(max(0.0, start + EVERY - time.monotonic()))
+
+
+async def measure(
+    address: str,
+    pid: int,
+    readers: int,
+    seconds: float,
+    model: str = "",
+    with_pictures: bool = False,
+    first: int = 0,
+) -> Load:
+    """That many readers at once for so many seconds, counted from when all have their first page.
+    first: the number of the first reader; each number has texts of its own."""
+    load = Load(readers, with_pictures)
+    ready = asyncio.Barrier(readers + 1)
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(first, first + readers):
+            tasks.create_task(reader(address, number, model, ready, seconds, load))
+        await ready.wait()
+        before = cpu_ms(pid)
+    load.cpu, load.rss = cpu_ms(pid) - before, memory_of(pid)
+    return load
+
+
+def alone(script: str, readers: int, seconds: float, model: str) -> Load:
+    """A load on a server of its own, warmed by one reader first."""
+    with server(script) as (address, pid):
+        asyncio.run(measure(address, pid, 1, EVERY, model))
+        return asyncio.run(measure(address, pid, readers, seconds, model, script == "app.py"))
+
+
+def beside_model(readers: int, seconds: float, model: str) -> Iterator[tuple[str, Load]]:
+    """On one server so many readers of the first model alone, then again beside as many of another
+    model, and these."""
+    with server() as (address, pid):
+
+        async def both() -> list[Load]:
+            loads = ((2 * readers, ""), (3 * readers, model))
+            return await asyncio.gather(
+                *(measure(address, pid, readers, seconds, each, first=at) for at, each in loads)
+            )
+
+        for each in ("", model):  # warmed
+            asyncio.run(measure(address, pid, 1, EVERY, each, first=5 * readers))
+        yield "alone", asyncio.run(measure(address, pid, readers, seconds, first=readers))
+        yield from zip(("beside", model), asyncio.run(both()))
+
+
+def beside_computations(
+    names: Sequence[str], readers: int, seconds: float
+) -> Iterator[tuple[str, Load]]:
+    """On one server so many readers alone, then beside each of these computations."""
+    with server() as (address, pid):
+        asyncio.run(measure(address, pid, 1, EVERY))
+        yield "alone", asyncio.run(measure(address, pid, readers, seconds))
+        for name in names:
+            yield name, asyncio.run(beside(address, pid, name, readers, seconds))
+
+
+async def beside(address: str, pid: int, name: str, readers: int, seconds: float) -> Load:
+    """The load of so many readers beside one long computation. Raises ValueError where its page
+    fails."""
+
+    async def compute() -> None:
+        page, choices = COMPUTATIONS[name]
+        dice = random.Random(0)
+        async with reader_line(address) as line:
+            while True:
+                if error := await open_page(
+                    line, page, choices | {"text": random_text(dice, LONG)}
+                ):
+                    raise ValueError(error)
+
+    task = asyncio.create_task(compute())
+    await asyncio.sleep(min(seconds, 2.0))
+    load = await measure(address, pid, readers, seconds)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    return load
+
+
+def main(argv: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readers", type=int, nargs="+", default=[10, 30, 60])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--model", default="")
-    parser.add_argument("--beside", nargs="+", choices=sorted(background_load.WORKS), default=[])
+    parser.add_argument("--beside", nargs="+", choices=sorted(COMPUTATIONS), default=[])
     parser.add_argument("--with", dest="other", default="", help="a second model")
-    asked = parser.parse_args(given)
+    options = parser.parse_args(argv)
     print(
         f"{'page':<12} {'readers':>7} {'texts':>6} {'p50 ms':>8} {'p95 ms':>8} "
-        f"{'CPU a text':>10} {'RSS MB':>8} {'sooner':>7} {'p50 ms':>7} {'p95 ms':>7}"
+        f"{'CPU a text':>10} {'RSS MB':>8} {'first':>7} {'p50 ms':>7} {'p95 ms':>7}"
     )
-    for readers in asked.readers:
-        if asked.other:
+    for readers in options.readers:
+        if options.other:
             p95 = {}
-            for name, found in side_by_side(readers, asked.seconds, asked.other):
-                print(found.row(name), flush=True)
-                p95[name] = found.at(0.95)
-            ratios = (f"{name} {took / p95['alone']:.2f}" for name, took in p95.items())
+            for name, load in beside_model(readers, options.seconds, options.other):
+                print(load.row(name), flush=True)
+                p95[name] = quantile(load.times, 0.95)
+            ratios = (f"{name} {time / p95['alone']:.2f}" for name, time in p95.items())
             print(f"p95 in times of alone: {', '.join(ratios)}", flush=True)
-            continue
-        if asked.beside:
-            for name, found in background_load.measure(asked.beside, readers, asked.seconds):
-                print(found.row(name), flush=True)
-            continue
-        print(measure("benchmarks/blank_page.py", readers, asked.seconds).row("empty"), flush=True)
-        print(measure("app.py", readers, asked.seconds, asked.model).row("Headlight"), flush=True)
+        elif options.beside:
+            for name, load in beside_computations(options.beside, readers, options.seconds):
+                print(load.row(name), flush=True)
+        else:
+            for name, script in (("empty", "benchmarks/blank_page.py"), ("Headlight", "app.py")):
+                load = alone(script, readers, options.seconds, options.model)
+                print(load.row(name), flush=True)
 
 
 if __name__ == "__main__":

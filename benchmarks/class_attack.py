@@ -7,7 +7,7 @@ answers 980 times; 150 wrong codes come from the class's own address; a stranger
 and leaves them idle; another starts classes in a loop; all lines drop and come back; Redis stands
 still for 14 seconds while the teacher moves twice and a student leaves; one process is killed.
 After each, the teacher moves, all must hear of it, as many are connected as there are, and the
-tally must hold one answer of each of them. Said: how long it took until that was so.
+tally must hold one answer of each of them. Printed: the seconds until that is so.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from benchmarks.browser import server
-from benchmarks.class_latency import QUESTION, Follower, asked
+from benchmarks.clients import Student, class_request, server
 
 SCHOOL, STRANGER, OTHER = "127.0.0.1", "127.0.0.2", "127.0.0.3"
+QUESTION = {"text": "Which?", "choices": ["a", "b", "c", "d"], "right": 1, "says": "b"}
 LONGEST = 90  # seconds until all is well again
 AT_ONCE = 20  # requests of an attacker
 
@@ -60,44 +60,46 @@ class Class:
 
     async def begin(self, students: int) -> None:
         """Start it, and let all join and answer."""
-        made = await asked(self.ports[0], "start", {})
+        made = await class_request(self.ports[0], "start", {})
         self.rule = {"code": made["code"], "key": made["key"]}
-        self.teacher = Follower(self.ports[0], made["code"], made["watch"])
-        self.students: list[Follower] = []
+        self.teacher = Student(self.ports[0], made["code"], made["watch"])
+        self.students: list[Student] = []
         for at in range(students):
             port = self.ports[at % len(self.ports)]
-            word = (await asked(port, "join", self.rule))["student"]
-            self.students.append(Follower(port, made["code"], word))
-        await asyncio.gather(*(each.come() for each in (self.teacher, *self.students)))
+            word = (await class_request(port, "join", self.rule))["student"]
+            self.students.append(Student(port, made["code"], word))
+        await asyncio.gather(*(each.connect() for each in (self.teacher, *self.students)))
         question = {"question": QUESTION}
-        self.number = (await asked(self.ports[0], "ask", self.rule | question))["number"]
+        self.number = (await class_request(self.ports[0], "ask", self.rule | question))["number"]
         await asyncio.gather(*(self.answer(each.port, each.word, 0) for each in self.students))
 
     async def answer(self, port: int, word: str, choice: int) -> None:
         """Answer the question."""
         part = {"code": self.rule["code"], "student": word, "number": self.number}
-        await asked(port, "answer", part | {"choice": choice})
+        await class_request(port, "answer", part | {"choice": choice})
 
     async def whole(self) -> float:
         """Seconds until all hear of a move and the tally is one answer of each student."""
         start = time.monotonic()
         self.moves += 1
         at = f"/?token={self.moves}"
-        await asked(self.ports[0], "move", self.rule | {"at": at})
-        await asyncio.wait_for(asyncio.gather(*(each.hears(at) for each in self.students)), LONGEST)
+        await class_request(self.ports[0], "move", self.rule | {"at": at})
+        await asyncio.wait_for(
+            asyncio.gather(*(each.arrival(at) for each in self.students)), LONGEST
+        )
         expected = (len(self.students), [len(self.students), 0, 0, 0])
-        while (self.teacher.seen.get("here"), self.teacher.seen.get("tally")) != expected:
+        while (self.teacher.state.get("here"), self.teacher.state.get("tally")) != expected:
             if time.monotonic() > start + LONGEST:
-                raise AssertionError(f"{self.teacher.seen} is not {expected}")
+                raise AssertionError(f"{self.teacher.state} is not {expected}")
             await asyncio.sleep(0.05)
         return time.monotonic() - start
 
-    async def again(self, students: list[Follower], port: int | None = None) -> None:
+    async def reconnect(self, students: list[Student], port: int | None = None) -> None:
         """Let lines drop and come back, at another process where it is named."""
-        await asyncio.gather(*(each.leave() for each in students))
+        await asyncio.gather(*(each.disconnect() for each in students))
         for each in students:
             each.port = port or each.port
-        await asyncio.gather(*(each.come() for each in students))
+        await asyncio.gather(*(each.connect() for each in students))
 
 
 async def many(times: int, act) -> None:
@@ -117,7 +119,7 @@ async def votes(lesson: Class, times: int) -> None:
 
     async def act(at: int) -> None:
         port = lesson.ports[at % 2]
-        word = (await asked(port, "join", lesson.rule))["student"]
+        word = (await class_request(port, "join", lesson.rule))["student"]
         await lesson.answer(port, word, 1)
 
     await many(times, act)
@@ -129,12 +131,12 @@ async def wrong_codes(lesson: Class, times: int) -> float:
 
     async def act(at: int) -> None:
         source = STRANGER if at % 2 else SCHOOL
-        await asked(lesson.ports[0], "join", {"code": "2222222"}, source)
+        await class_request(lesson.ports[0], "join", {"code": "2222222"}, source)
 
     trying = asyncio.ensure_future(many(2 * times, act))
     await asyncio.sleep(1)
     start = time.monotonic()
-    await asked(lesson.ports[0], "join", lesson.rule, STRANGER)
+    await class_request(lesson.ports[0], "join", lesson.rule, STRANGER)
     seconds = time.monotonic() - start
     await trying
     return seconds
@@ -142,9 +144,9 @@ async def wrong_codes(lesson: Class, times: int) -> float:
 
 async def starts(lesson: Class, times: int) -> None:
     """A stranger starts classes and leaves them; then a teacher elsewhere starts one."""
-    await many(times, lambda at: asked(lesson.ports[at % 2], "start", {}, STRANGER))
-    made = await asked(lesson.ports[0], "start", {}, OTHER)
-    await asked(lesson.ports[1], "join", {"code": made["code"]}, OTHER)
+    await many(times, lambda at: class_request(lesson.ports[at % 2], "start", {}, STRANGER))
+    made = await class_request(lesson.ports[0], "start", {}, OTHER)
+    await class_request(lesson.ports[1], "join", {"code": made["code"]}, OTHER)
 
 
 async def stands_still(lesson: Class, seconds: float, pid: int) -> None:
@@ -155,17 +157,17 @@ async def stands_still(lesson: Class, seconds: float, pid: int) -> None:
         moving = []
         for at in ("/learn", "/experiment"):
             rule = lesson.rule | {"at": at}
-            moving.append(asyncio.ensure_future(asked(lesson.ports[0], "move", rule)))
+            moving.append(asyncio.ensure_future(class_request(lesson.ports[0], "move", rule)))
             await asyncio.sleep(0.1)
-        await away.leave()
+        await away.disconnect()
         await asyncio.sleep(seconds)
     finally:
         os.kill(pid, signal.SIGCONT)
     answers = await asyncio.gather(*moving, return_exceptions=True)
     if isinstance(answers[-1], Exception):  # a teacher's window tries again
-        await asked(lesson.ports[0], "move", rule)
-    await away.come()
-    assert away.seen["at"] == rule["at"], "the later move"
+        await class_request(lesson.ports[0], "move", rule)
+    await away.connect()
+    assert away.state["at"] == rule["at"], "the later move"
 
 
 async def attacked(ports: list[int], pids: list[int], redis_pid: int, sizes) -> None:
@@ -175,7 +177,7 @@ async def attacked(ports: list[int], pids: list[int], redis_pid: int, sizes) -> 
 
     async def line(name: str, note: str = "") -> None:
         seconds = await lesson.whole()
-        seen = lesson.teacher.seen
+        seen = lesson.teacher.state
         print(
             f"{name:<24} {seconds:>8.2f} {seen['here']:>9} {sum(seen['tally']):>8}  {note}",
             flush=True,
@@ -202,15 +204,15 @@ async def attacked(ports: list[int], pids: list[int], redis_pid: int, sizes) -> 
         await line(f"{sizes.sockets} idle sockets", f"{opened} were opened")
     await starts(lesson, sizes.starts)
     await line(f"{sizes.starts} classes started")
-    await lesson.again(lesson.students)
+    await lesson.reconnect(lesson.students)
     await line("all lines dropped")
     await stands_still(lesson, sizes.stall, redis_pid)
     await line(f"Redis still for {sizes.stall:g} s")
     os.kill(pids[1], signal.SIGKILL)
-    await lesson.again([each for each in lesson.students if each.port == ports[1]], ports[0])
+    await lesson.reconnect([each for each in lesson.students if each.port == ports[1]], ports[0])
     await line("a process killed")
-    await asked(ports[0], "end", lesson.rule)
-    await asyncio.gather(*(each.leave() for each in (lesson.teacher, *lesson.students)))
+    await class_request(ports[0], "end", lesson.rule)
+    await asyncio.gather(*(each.disconnect() for each in (lesson.teacher, *lesson.students)))
 
 
 def main(given: list[str] | None = None) -> None:

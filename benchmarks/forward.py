@@ -1,8 +1,13 @@
-"""What a recording costs beside the same forward pass without a tape: `python -m
-benchmarks.forward`.
+"""What a recording and a next token cost, as ratios: `python -m benchmarks.forward`.
 
-Both run in turn in one process, so that the machine's noise falls on both; the ratio of the fastest
-passes is the figure.
+- The encoder: `record` beside the same forward pass without a tape.
+- The decoder's next token with stored keys and values beside a full pass, and beside the `generate`
+  of a GPT-2 of the same sizes.
+- MiniLM and SmolLM2 in our own classes beside Hugging Face's eager model with attentions and hidden
+  states, both from the text; SmolLM2's next tokens beside `generate` with its cache.
+
+Passes take turns in one process, so that the machine's noise falls on all alike; the figures are
+ratios of the fastest passes.
 """
 
 from __future__ import annotations
@@ -11,36 +16,150 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import argparse
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import torch
+import transformers
 
-from models import registry
+from models import registry, shipped_models, smollm2
+from models.generation import Generation
+from models.training.next_word import NextWord
+from models.transformer import Decoder, Transformer
 
-LENGTHS = (16, 128, 512)
-ROUNDS = 25
+ROUNDS = {16: 40, 64: 30, 128: 25, 256: 12, 480: 8, 512: 8}  # of passes over so many tokens
+WIDTH = 16  # tokens written
 
 
-def main() -> None:
+def fastest(passes: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """The fewest milliseconds of each pass, one after the other in turn."""
+    best = [float("inf")] * len(passes)
+    for _ in range(rounds):
+        for at, each in enumerate(passes):
+            start = perf_counter()
+            each()
+            best[at] = min(best[at], (perf_counter() - start) * 1e3)
+    return best
+
+
+def row(name: str, n: int, ours: float, other: float) -> None:
+    """Print a line of the table."""
+    print(f"{name:<42} {n:>6} {ours:>9.2f} {other:>9.2f} {ours / other:>6.2f}", flush=True)
+
+
+def recording(lengths: Sequence[int]) -> None:
+    """The encoder's recording beside its bare forward pass."""
     encoder = registry.load("encoder")
-    print(f"{'tokens':>7} {'bare ms':>9} {'record ms':>10} {'ratio':>6}   (fastest of {ROUNDS})")
-    for n in LENGTHS:
+    for n in lengths:
         text = " ".join(["the"] * (n - 2))
         ids = torch.tensor([encoder.tokenizer.tokens(text, n)[0].ids])
-        assert ids.shape[1] == n
-        bare, recorded = [], []
-        for _ in range(ROUNDS):
-            start = perf_counter()
-            with torch.inference_mode():
-                encoder.model(ids)
-            middle = perf_counter()
-            encoder.record(text)
-            bare.append(middle - start)
-            recorded.append(perf_counter() - middle)
-        print(
-            f"{n:>7} {min(bare) * 1e3:>9.2f} {min(recorded) * 1e3:>10.2f} "
-            f"{min(recorded) / min(bare):>6.2f}"
+
+        @torch.inference_mode()
+        def bare() -> object:
+            return encoder.model(ids)
+
+        row(
+            "encoder, record / bare pass",
+            n,
+            *fastest([lambda: encoder.record(text), bare], ROUNDS[n]),
         )
+
+
+def written(model: Transformer, prompt: list[int]) -> object:
+    """Our own greedy writing with stored keys and values."""
+    writing = Generation(model, prompt)
+    for _ in range(WIDTH):
+        writing.add(int(writing.logits.argmax()))
+    return writing
+
+
+@torch.inference_mode()
+def generated(model: torch.nn.Module, prompt: list[int]) -> object:
+    """The same by transformers' `generate`."""
+    ids = torch.tensor([prompt])
+    return model.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=WIDTH + 1,
+        min_new_tokens=WIDTH + 1,
+        do_sample=False,
+        pad_token_id=0,
+    )
+
+
+def next_token(lengths: Sequence[int]) -> None:
+    """A random decoder of the shipped shape beside reading all again, and beside a GPT-2."""
+    torch.manual_seed(0)
+    config = NextWord.config
+    ours = Decoder(config).eval()
+    gpt2 = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=config.n_vocab,
+            n_positions=config.n_positions,
+            n_embd=config.d_model,
+            n_layer=config.n_layer,
+            n_head=config.n_head,
+            n_inner=config.d_ff,
+            activation_function="relu",
+            bos_token_id=1,
+            eos_token_id=None,
+        )
+    ).eval()
+
+    @torch.inference_mode()
+    def full(prompt: list[int]) -> object:
+        ids = list(prompt)
+        for _ in range(WIDTH):
+            ids.append(int(ours.logits(ours(torch.tensor([ids]))[0, -1]).argmax()))
+        return ids
+
+    for n in lengths:
+        prompt = [5] * (n - WIDTH // 2)
+        stored, again, other = fastest(
+            [lambda: written(ours, prompt), lambda: full(prompt), lambda: generated(gpt2, prompt)],
+            ROUNDS[n] // 4 or 1,
+        )
+        row(f"decoder, {WIDTH} tokens / full passes", n, stored, again)
+        row(f"decoder, {WIDTH} tokens / GPT-2's generate", n, stored, other)
+
+
+def pretrained(name: str, folder: str, lengths: Sequence[int]) -> None:
+    """A pretrained model in our own classes beside its own code."""
+    handle = registry.load(name)
+    kind = transformers.AutoModelForCausalLM if name == smollm2.NAME else transformers.AutoModel
+    theirs = kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+
+    @torch.inference_mode()
+    def eager(text: str) -> object:
+        ids = tokenizer(text, return_tensors="pt")
+        return theirs(**ids, output_attentions=True, output_hidden_states=True)
+
+    for n in lengths:
+        text = " ".join(["a"] * (n - len(handle.record("a").streams[0].ids) + 1))
+        passes = [lambda: handle.record(text), lambda: eager(text)]
+        row(f"{name}, record / eager model", n, *fastest(passes, ROUNDS[n] // 2 or 1))
+    if name == smollm2.NAME:
+        prompt = tokenizer("The capital of France is Paris, and")["input_ids"]
+        passes = [lambda: written(handle.model, prompt), lambda: generated(theirs, prompt)]
+        row(f"{name}, {WIDTH} tokens / generate", len(prompt), *fastest(passes, 5))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lengths", type=int, nargs="+", default=list(ROUNDS), choices=ROUNDS)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args(argv)
+    torch.set_num_threads(options.threads)
+    print(f"{'ours / other':<42} {'tokens':>6} {'ours ms':>9} {'other ms':>9} {'ratio':>6}")
+    recording(options.lengths)
+    next_token([n for n in options.lengths if n <= 480])
+    if shipped_models.packaged() is not None:
+        pretrained("minilm", str(registry.packaged_folder()), options.lengths)
+    if smollm2.file() is not None:
+        pretrained(smollm2.NAME, str(smollm2.folder()), [n for n in options.lengths if n <= 256])
 
 
 if __name__ == "__main__":

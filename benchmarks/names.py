@@ -1,13 +1,17 @@
-"""How far a head's name can be trusted: `python -m benchmarks.names`.
+"""How far names of heads and headlines can be trusted: `python -m benchmarks.names`.
 
 False names: models of the same sizes whose weights learned nothing are given ordinary sentences,
-and texts of one word said over and over; every name but "diffuse" and none is false. Stability: on
-fifty ordinary sentences, how often a head has the name it has most often. Lost: of the names that
-version 0.3 gave where most sentences agreed on them, how many are gone ("first", "special" and
-"separator" are a sink now).
+and texts of one word repeated; every name but "diffuse" and none is false. Stability: on fifty
+ordinary sentences, how often a head has the name it has most often.
 
-`--pronouns` measures instead which heads attend from a pronoun to its noun, and writes what the
-names of the models that come with Headlight read; with `--models` it prints and writes nothing.
+`--headlines`: over the sentences of `headlines.txt` (English, French, German; 3 to 60 words), how
+many headlines break their rule: a link in which another row of the head gives the same word half or
+more, or as much as the link itself; a link with a function word at an end, other than from a
+pronoun to a noun, where another link has none; a regularity where such a link was found. The
+weights between words are merged here anew, apart from what makes the findings.
+
+`--pronouns`: which heads attend from a pronoun to its noun; it writes what the names of the models
+that come with Headlight read; with `--models` it prints and writes nothing.
 
 `--recordings N` is the number of recordings of each kind of weights and model; `--models a,b` which
 models.
@@ -22,15 +26,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from benchmarks import names_before
-from explorer.analysis import coreference, head_naming
+from explorer.analysis import coreference, findings, head_naming, word_classes, words
+from explorer.analysis.findings import Finding
+from explorer.text import findings as findings_text
 from models import own_model, registry
 from models.recording import Attention, Recording
 from models.transformer import Transformer
@@ -39,7 +43,8 @@ MODELS = ("encoder", "decoder", "minilm")
 READ = (*MODELS, "translator")  # those that read sentences
 RECORDINGS = 200
 EACH = 10  # recordings of one draw of weights
-SENTENCES = Path(__file__).parent / "sentences.txt"
+SENTENCES = Path(__file__).with_name("sentences.txt")
+HEADLINES = Path(__file__).with_name("headlines.txt")
 REPEATED = tuple(
     " ".join([word] * n)
     for word, n in (
@@ -56,7 +61,14 @@ REPEATED = tuple(
     )
 )
 NO_NAME = {"diffuse", head_naming.NO_PATTERN, head_naming.TOO_SHORT}
-NOW = {"first": head_naming.SINK, "special": head_naming.SINK, "separator": head_naming.SINK}
+PAIRS = (
+    findings.LINK,
+    findings.NEAR_LINK,
+    findings.ALIGNED,
+    findings.CROSSED,
+    findings.SAID_BY_TWO,
+)
+HALF = 0.5
 
 
 def sentences() -> tuple[str, ...]:
@@ -153,44 +165,94 @@ def share_of_false(found: Counter[str]) -> float:
     return sum(n for name, n in found.items() if name not in NO_NAME) / found.total()
 
 
-@dataclass(frozen=True)
-class Held:
-    """How well names hold on ordinary sentences. stability: the mean over heads of how often each
-    has its commonest name, and before: the same in version 0.3. right: names that most sentences
-    agreed on in version 0.3; lost: how many of these are gone."""
-
-    stability: float
-    before: float
-    right: int
-    lost: int
-    names: Counter[str]
+def stability(handle: own_model.OwnModel, texts: Sequence[str]) -> tuple[float, Counter[str]]:
+    """The mean over a trained model's heads of how often each has its commonest name, and how often
+    each name was given."""
+    names = np.array([named(handle.record(text)) for text in texts])  # (text, head)
+    commonest = [Counter(column).most_common(1)[0][1] for column in names.T]
+    return float(np.mean(commonest)) / len(names), Counter(names.ravel().tolist())
 
 
-def held(handle: own_model.OwnModel, texts: Sequence[str]) -> Held:
-    """Names of a trained model's heads over the sentences."""
-    recordings = [handle.record(text) for text in texts]
-    now = np.array([named(one) for one in recordings])
-    then = np.array(
-        [
-            [name for each in within(one) for name in names_before.names(one, each)]
-            for one in recordings
-        ]
-    )
-    commonest = np.array([Counter(column).most_common(1)[0][0] for column in then.T])
-    right = (then == commonest) & ~np.isin(then, list(NO_NAME))
-    as_now = np.vectorize(lambda name: NOW.get(name, name))(then)
-    return Held(
-        _agreement(now),
-        _agreement(then),
-        int(right.sum()),
-        int((right & (as_now != now)).sum()),
-        Counter(now.ravel().tolist()),
-    )
+def headline(found: Sequence[Finding]) -> Finding | None:
+    """What a page opens on."""
+    return next(iter(findings.select_findings(found)), None)
 
 
-def _agreement(names: np.ndarray) -> float:
-    """The mean over heads of how often each has its commonest name. names (text, head)."""
-    return float(np.mean([(Counter(of).most_common(1)[0][1]) / len(names) for of in names.T]))
+def broken(recording: Recording, found: Sequence[Finding]) -> str:
+    """How the headline breaks the rule, "" where it keeps it."""
+    one = headline(found)
+    if one is None:
+        return ""
+    plain = [each for each in found if each.kind in PAIRS and not fills(recording, each)]
+    if one.kind not in PAIRS:
+        told = one.kind in (findings.INDUCTION, findings.SAME_WORD)
+        return "a link, but no headline of it" if plain and not told else ""
+    for query, key, other in cells(recording, one):
+        if other >= HALF:
+            return f"another row gives {key} {other:.2f}"
+        if other >= one.value:
+            return f"another row gives {key} as much as {query}: {other:.2f}"
+    if fills(recording, one) and plain:
+        return f"a function word, though there is {' > '.join(plain[0].words)}"
+    return ""
+
+
+def cells(recording: Recording, one: Finding) -> Iterator[tuple[str, str, float]]:
+    """The pairs of words of a link, each with the largest weight that the head's other rows (than
+    those of the link) give its key."""
+    attention, rows, keys, matrix = between(recording, one)
+    places = [int(keys.of[key]) for key in one.keys]
+    first = int(rows.of[one.query])
+    n_rows = 2 if one.kind in (findings.CROSSED, findings.SAID_BY_TWO) else 1
+    for at, key in enumerate(places):
+        own = [first + at] if one.kind == findings.CROSSED else [first + of for of in range(n_rows)]
+        others = np.delete(matrix[:, key], own)
+        yield rows.labels[own[0]], keys.labels[key], float(others.max(initial=0))
+
+
+def between(
+    recording: Recording, one: Finding
+) -> tuple[Attention, words.Groups, words.Groups, np.ndarray]:
+    """The attention that a finding is seen in, its words, and the head's weights between them."""
+    attention = next(each for each in recording.attention if each.name == one.attention)
+    seen = findings.attention_between_words(recording, attention, "", one.at)
+    matrix = words.merge_weights(attention.pattern[one.at], seen.rows, seen.keys)
+    return attention, seen.rows, seen.keys, matrix
+
+
+def fills(recording: Recording, one: Finding) -> bool:
+    """True for a link with a function word at an end, other than from a pronoun to a noun."""
+    _, rows, keys, _ = between(recording, one)
+    of_rows, of_keys = (word_classes.classes(each.labels) for each in (rows, keys))
+    if one.kind in (findings.CROSSED, findings.SAID_BY_TWO):
+        ends = [of_rows[rows.of[one.query] + at] for at in (0, 1)]
+        ends += [of_keys[keys.of[key]] for key in one.keys]
+        return any(end != word_classes.CONTENT for end in ends)
+    row, key = int(rows.of[one.query]), int(keys.of[one.keys[0]])
+    # A noun that follows close upon a pronoun (his hands) is not what that stands for.
+    noun = word_classes.nouns(keys.labels)[key] and not 0 < key - row < findings.FAR
+    if of_rows[row] == word_classes.PRONOUN and noun and one.attention != "cross":
+        return False
+    return of_rows[row] != word_classes.CONTENT or of_keys[key] != word_classes.CONTENT
+
+
+def headlines(names: Sequence[str], texts: Sequence[str], show: bool) -> None:
+    """How many headlines of each model break the rule; all of them are printed where `show`."""
+    for name in names:
+        handle = registry.load(name)
+        kinds: Counter[str] = Counter()
+        n_broken = 0
+        for text in texts:
+            recording = handle.record(text)
+            found = findings.findings(recording)
+            one = headline(found)
+            kinds[one.kind if one else "none"] += 1
+            reason = broken(recording, found)
+            n_broken += bool(reason)
+            if reason or show:
+                sentence = findings_text.headline(one, str) if one else "nothing"
+                print(f"{name}: {text}\n    {sentence} {reason}")
+        print(f"{name}: {n_broken} of {len(texts)} headlines break the rule; {dict(kinds)}")
 
 
 def pronouns(names: Sequence[str], write: bool) -> None:
@@ -221,32 +283,31 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--recordings", type=int, default=RECORDINGS)
     parser.add_argument("--models", default="")
     parser.add_argument("--pronouns", action="store_true")
-    asked = parser.parse_args(argv)
-    some = tuple(one for one in asked.models.split(",") if one)
-    if asked.pronouns:
-        pronouns(some or READ, write=not some)
-        return
+    parser.add_argument("--headlines", type=int, nargs="?", const=-1, help="of so many sentences")
+    parser.add_argument("--show", action="store_true", help="every headline")
+    options = parser.parse_args(argv)
+    some = tuple(one for one in options.models.split(",") if one)
+    if options.pronouns:
+        return pronouns(some or READ, write=not some)
+    if options.headlines:
+        texts = HEADLINES.read_text("utf-8").splitlines()
+        n = len(texts) if options.headlines < 0 else options.headlines
+        return headlines(some or READ, texts[:n], options.show)
     handles = [registry.load(name) for name in some or MODELS]
-    texts = sentences()
-    print(f"False names, {asked.recordings} recordings each (sentences; one word repeated)")
+    print(f"False names, {options.recordings} recordings each (sentences; one word repeated)")
     for kind in WEIGHTS:
         for handle in handles:
-            found = [
-                false_names(handle, kind, said, asked.recordings) for said in (texts, REPEATED)
+            counts = [
+                false_names(handle, kind, texts, options.recordings)
+                for texts in (sentences(), REPEATED)
             ]
-            shares = [share_of_false(each) for each in found]
-            which = {name: n for name, n in found[0].most_common() if name not in NO_NAME}
+            shares = [share_of_false(each) for each in counts]
+            which = {name: n for name, n in counts[0].most_common() if name not in NO_NAME}
             print(f"{kind:<26} {handle.card.name:<10} {shares[0]:>7.2%} {shares[1]:>7.2%}  {which}")
-    print(f"\nNames held on {len(texts)} sentences")
+    print(f"\nStability of names on {len(sentences())} sentences")
     for handle in handles:
-        one = held(handle, texts)
-        lost = f"{one.lost} of {one.right} right names lost" + (
-            f" ({one.lost / one.right:.2%})" if one.right else ""
-        )
-        print(
-            f"{handle.card.name:<10} {one.stability:.1%} (0.3: {one.before:.1%}), {lost}  "
-            f"{dict(one.names.most_common())}"
-        )
+        share, names = stability(handle, sentences())
+        print(f"{handle.card.name:<10} {share:.1%}  {dict(names.most_common())}")
 
 
 if __name__ == "__main__":

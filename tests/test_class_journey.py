@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
-from driver import MARKS, ROOT, Visitor
+from driver import MARKS, Visitor
 
 pytestmark = MARKS
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
@@ -176,12 +174,3 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     press(teacher, "Take it away")
     for one in students:
         one.page.wait_for_selector(".panel", state="detached")
-
-
-def test_the_benchmark_of_a_class() -> None:
-    command = [sys.executable, "-m", "benchmarks.lesson_texts", "--followers", "2", "--moves", "1"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr[-2000:]
-    head, row = done.stdout.splitlines()
-    assert len(head.split()) == len(row.split()) == 7 and row.split()[0] == "2"
-    assert all(float(cell) > 0 for cell in row.split()[1:])

@@ -394,14 +394,6 @@ def test_what_is_worth_a_look_leads_to_different_places(encoder) -> None:
         assert len({headline(one) for one in chosen}) == len(chosen)
 
 
-def test_the_benchmark_runs(capsys) -> None:
-    """At its smallest size, so that it does not rot."""
-    from benchmarks.findings import main
-
-    main((8,), 1)
-    assert "times the names of the heads" in capsys.readouterr().out
-
-
 def test_a_head_says_of_itself_what_the_headline_says_of_it(encoder: own_model.OwnModel) -> None:
     """Near words too: no headline about a head of which its own panel says that nothing stands
     out."""

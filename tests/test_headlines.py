@@ -9,7 +9,7 @@ from conftest import read_once
 from test_findings import SENTENCES, learned_nothing
 from tolerances import STORED
 
-from benchmarks import headlines
+from benchmarks import names
 from explorer.analysis import coreference, findings, head_naming, word_classes, words
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
@@ -267,7 +267,7 @@ def test_a_subject_that_every_word_attends_to_is_no_pronouns_noun() -> None:
 
 
 def test_the_sentences_are_many_of_three_languages_and_of_all_lengths() -> None:
-    texts = headlines.texts()
+    texts = names.HEADLINES.read_text("utf-8").splitlines()
     assert len(set(texts)) >= 100
     lengths = [len(text.split()) for text in texts]
     assert min(lengths) == 3 and max(lengths) == 60
@@ -276,36 +276,34 @@ def test_the_sentences_are_many_of_three_languages_and_of_all_lengths() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", headlines.MODELS)
+@pytest.mark.parametrize("name", names.READ)
 def test_no_headline_breaks_the_rule(name: str) -> None:
     handle = read_once(name)
-    texts = headlines.texts()[:: 4 if name == "translator" else 2]
+    texts = names.HEADLINES.read_text("utf-8").splitlines()[:: 4 if name == "translator" else 2]
     of_content = 0
     for text in texts:
         target = "Le chat dort." if name == "translator" and len(text) > 120 else None
         recording = handle.record(text, target=target)
         found = findings.findings(recording)
-        assert headlines.broken(recording, found) == "", text
-        one = headlines.headline(found)
-        of_content += one.kind in headlines.PAIRS and not headlines.fills(recording, one)
+        assert names.broken(recording, found) == "", text
+        one = names.headline(found)
+        of_content += one.kind in names.PAIRS and not names.fills(recording, one)
     assert of_content > len(texts) / 3  # the rule is not kept by saying nothing
 
 
 def test_the_rule_is_broken_by_what_it_forbids() -> None:
     recording = read_once("encoder").record(SENTENCES[0])
     found = findings.findings(recording)
-    assert headlines.broken(recording, found) == ""
+    assert names.broken(recording, found) == ""
     best, attention = found[0], recording.attention[0]
-    filler = next(
-        one for one in found if one.kind in headlines.PAIRS and headlines.fills(recording, one)
-    )
-    assert "function word" in headlines.broken(recording, (filler, best))
+    filler = next(one for one in found if one.kind in names.PAIRS and names.fills(recording, one))
+    assert "function word" in names.broken(recording, (filler, best))
     # A head that gives one word much from every row.
     sink = int(attention.pattern[1, 5].mean(axis=0).argmax())
     low = findings.Finding(
         findings.LINK, 0.2, 0.1, 1.0, "self", 1, 5, 32, best.query, (sink,), ("it", "animal")
     )
-    assert "another row gives" in headlines.broken(recording, (low,))
+    assert "another row gives" in names.broken(recording, (low,))
 
 
 @pytest.mark.slow
@@ -314,6 +312,6 @@ def test_permuted_weights_show_a_link_in_one_text_of_twenty_at_most() -> None:
         told = 0
         for seed in range(20):
             recording = learned_nothing(name, "shuffled", seed)
-            one = headlines.headline(findings.findings(recording))
+            one = names.headline(findings.findings(recording))
             told += one is not None and one.kind in findings.LINKS
         assert told <= 1, name

@@ -13,15 +13,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from math import log
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import load_file
 from tqdm import tqdm
 
-from models import generation, own_model, shipped_models
+from models import generation, own_model, registry, shipped_models, smollm2
 from models.config import Config
 from models.own_model import OwnModel
 from models.tokenizer import Tokenizer
@@ -50,8 +51,8 @@ def main() -> None:
     parser.add_argument(
         "models",
         nargs="*",
-        choices=[*shipped_models.names(), []],
-        help="all shipped ones where none is named",
+        choices=[*shipped_models.names(), smollm2.NAME, []],
+        help=f"all shipped ones where none is named; the scores of {smollm2.NAME} are printed only",
     )
     parser.add_argument(
         "--data", type=Path, help="folder of the corpora, for the models of real text"
@@ -73,8 +74,12 @@ def main() -> None:
 def evaluate(name: str, data: Path | None) -> None:
     """Measure one shipped model and write its card anew. Raises ValueError where it needs corpora
     and there are none."""
-    handle = own_model.load(name)
+    handle = registry.load(name) if name == smollm2.NAME else own_model.load(name)
+    assert isinstance(handle, OwnModel)
     scores, headline = measure(name, handle, data)
+    print(name, *(f"  {key}: {value}" for key, value in scores.items()), sep="\n")
+    if name == smollm2.NAME:
+        return
     card = shipped_models.card(name) | {
         "n_parameters": handle.card.n_parameters,
         "headline": headline,
@@ -82,7 +87,6 @@ def evaluate(name: str, data: Path | None) -> None:
         "scores": scores,
     }
     shipped_models.write_card(name, card)
-    print(name, *(f"  {key}: {value}" for key, value in scores.items()), sep="\n")
 
 
 def compare(name: str, folder: Path, data: Path | None) -> None:
@@ -308,6 +312,36 @@ def bleu_and_chrf(hypotheses: list[str], targets: list[list[str]]) -> tuple[floa
     )
 
 
+@torch.inference_mode()
+def chat_model(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
+    """Perplexity of 40 held-out paragraphs, each after <|endoftext|> (token 0), and the best
+    induction and previous-token heads on 24 random tokens repeated once."""
+    rng, paragraphs = np.random.default_rng(0), read(data)[1].paragraphs
+    total, n_tokens = 0.0, 0
+    for at in rng.choice(len(paragraphs), 40, replace=False):
+        ids = [0, *handle.tokenizer.ids([paragraphs[at]])[0]][: handle.card.n_positions]
+        likely = handle.model.logits(handle.model(torch.tensor([ids])))[0].log_softmax(-1)
+        total -= float(likely[:-1].gather(1, torch.tensor(ids[1:])[:, None]).sum())
+        n_tokens += len(ids) - 1
+    scores: dict[str, float | str] = {"perplexity a token": round(exp(total / n_tokens), 2)}
+    rng, n = np.random.default_rng(0), 24
+    second, later = torch.arange(n, 2 * n), torch.arange(1, 2 * n)
+    means = {"induction": torch.zeros(()), "previous token": torch.zeros(())}
+    for _ in range(8):
+        once, patterns = rng.integers(1000, 40000, n), list[torch.Tensor]()
+        handle.model(
+            torch.tensor([[*once, *once]]),
+            tape=lambda name, x: patterns.append(x[0]) if name.endswith(".pattern") else None,
+        )
+        pattern = torch.stack(patterns)  # (layer, head, query, key)
+        means["induction"] = means["induction"] + pattern[:, :, second, second - n + 1].mean(-1)
+        means["previous token"] = means["previous token"] + pattern[:, :, later, later - 1].mean(-1)
+    for relation, mean in means.items():
+        layer, head = divmod(int(mean.argmax()), mean.shape[1])
+        scores[relation] = f"{float(mean.max()) / 8:.3f} L{layer}H{head}"
+    return scores, ""
+
+
 def small_model(name: str, handle: OwnModel) -> tuple[dict, str]:
     """The small models, by what their recipe measures on what they never saw."""
     scores = algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
@@ -320,6 +354,7 @@ MEASURES: dict[str, Callable[[str, OwnModel, Path], tuple[dict, str]]] = {
     "decoder": decoder,
     "translator": translator,
     "translator-small": translator,
+    smollm2.NAME: chat_model,
     **dict.fromkeys(norm_placement_ablation.RECIPES, twin),
 }
 OF_A_TRANSLATOR = (

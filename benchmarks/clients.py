@@ -1,0 +1,196 @@
+"""A server of the app and its clients, for the benchmarks that measure it from outside.
+
+A client is a websocket that speaks Streamlit's own protocol, as a browser does; a student is a line
+of server-sent events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import ClientConnection, connect
+
+from explorer.state import places
+
+ROOT = Path(__file__).resolve().parent.parent
+LONGEST_WAIT = 120  # seconds between two messages of the server
+SMALL = 200  # bytes; the message that a script has finished is smaller
+WORDS = (
+    "the old cat dog boy girl teacher saw gave took found carried lost read wrote small red house "
+    "river book street door window because when while after before near under over with without "
+    "slowly quickly and but so it they she he was were had"
+).split()
+
+
+@contextmanager
+def server(script: str = "app.py", **environment: str) -> Iterator[tuple[str, int]]:
+    """A server on a free port, ready: its address and process id. `environment`: variables of the
+    process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
+    process = subprocess.Popen(
+        [*command, "--server.address", "127.0.0.1"],
+        cwd=ROOT,
+        env=os.environ
+        | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+        | environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1)
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield address, process.pid
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def cpu_ms(pid: int) -> float:
+    """Milliseconds of processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def memory_of(pid: int) -> int:
+    """Bytes of a process in memory."""
+    return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * 4096
+
+
+def quantile(times: list[float], share: float) -> float:
+    """The value within which that share of `times` lies, NaN where there are none."""
+    return sorted(times)[min(len(times) - 1, int(share * len(times)))] if times else float("nan")
+
+
+def random_text(dice: random.Random, words: int) -> str:
+    """That many words drawn at random."""
+    return " ".join(dice.choices(WORDS, k=words)).capitalize() + "."
+
+
+# ---- readers -------------------------------------------------------------------------------------
+
+
+def reader_line(address: str) -> connect:
+    """The websocket of a reader."""
+    return connect(
+        f"{address.replace('http', 'ws')}/_stcore/stream",
+        subprotocols=["streamlit", "none"],
+        max_size=None,
+        open_timeout=60,
+    )
+
+
+async def open_page(line: ClientConnection, page: str, choices: dict[str, str]) -> str:
+    """Request a tab by its link and wait until its script has run. Returns "" or the error."""
+    to = urlsplit(places.address(page, choices))
+    request = {"query_string": to.query, "page_name": to.path.strip("/")}
+    await line.send(BackMsg(rerun_script=request).SerializeToString())
+    while True:
+        try:
+            data = await asyncio.wait_for(line.recv(), LONGEST_WAIT)
+        except TimeoutError:
+            return f"{page}: nothing for {LONGEST_WAIT} seconds"
+        message = ForwardMsg.FromString(data)
+        element = message.delta.new_element
+        if element.WhichOneof("type") == "exception":
+            return f"{page}: {element.exception.type} {element.exception.message}"
+        if len(data) <= SMALL and message.WhichOneof("type") == "script_finished":
+            return ""
+
+
+async def visit(address: str, page: str, choices: dict[str, str]) -> str:
+    """Open a page in a session of its own, and leave. Returns "" or the error."""
+    async with reader_line(address) as line:
+        return await open_page(line, page, choices)
+
+
+# ---- a class -------------------------------------------------------------------------------------
+
+
+async def class_request(
+    port: int, route: str, body: dict[str, Any], source: str = "127.0.0.1"
+) -> dict[str, Any]:
+    """The answer of a route of the class to a request from an address. Raises RuntimeError where it
+    is refused."""
+    data = json.dumps(body).encode()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
+    writer.write(
+        f"POST /class/{route} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n".encode()
+        + data
+    )
+    answer = await reader.read()
+    writer.close()
+    head, _, content = answer.partition(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(f"{route}: {answer[:300]!r}")
+    return json.loads(content)
+
+
+@dataclass
+class Student:
+    """One student: a line of server-sent events, the last state of the class on it, and when each
+    address arrived, in seconds of the monotonic clock."""
+
+    port: int
+    code: str
+    word: str
+    arrived: dict[str, float] = field(default_factory=dict)
+    state: dict[str, Any] = field(default_factory=dict)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    line: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        """Open the line, and wait for the first message on it."""
+        self.news.clear()
+        self.line = asyncio.create_task(self._listen())
+        await asyncio.wait_for(self.news.wait(), 60)
+
+    async def disconnect(self) -> None:
+        """Close the line, as a phone does that sleeps."""
+        assert self.line is not None
+        self.line.cancel()
+        await asyncio.gather(self.line, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            route = f"/class/news?code={self.code}&as={self.word}"
+            writer.write(f"GET {route} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            while line := await reader.readline():
+                if line.startswith(b"data: "):
+                    self.state = json.loads(line[6:])
+                    self.arrived.setdefault(self.state.get("at", ""), time.monotonic())
+                    self.news.set()
+        finally:
+            writer.close()
+
+    async def arrival(self, at: str) -> float:
+        """When an address arrived; waits for it."""
+        while at not in self.arrived:
+            self.news.clear()
+            await self.news.wait()
+        return self.arrived[at]
