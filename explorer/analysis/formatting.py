@@ -99,14 +99,6 @@ def plural(count: float | str, noun: str, several: str = "") -> str:
     return f"{count_text} {noun if count_text == '1' else several or noun + 's'}"
 
 
-def latex_number(text: str) -> str:
-    """A written number inside a formula."""
-    match = NUMBER.fullmatch(text)
-    if not match or not match["power"]:
-        return text.replace(MINUS, "-").replace(",", r"{,}")
-    return rf"{match['digits'].replace(MINUS, '-')} \times 10^{{{match['power'].translate(PLAIN)}}}"
-
-
 def parse_number(text: str) -> float:
     """The number that is written so; the reverse of all above. Raises ValueError for what is no
     number."""

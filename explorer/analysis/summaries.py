@@ -78,13 +78,6 @@ def flow(attention: Attention, queries: Sequence[int], upto: int | None = None) 
     return np.concatenate(values).reshape(len(queries), n)
 
 
-def single_row_flow(attention: Attention, query: int, upto: int | None = None) -> np.ndarray:
-    """The flow to one token alone, (query, key): the other rows are 0."""
-    matrix = np.zeros(attention.pattern.shape[2:])
-    matrix[query] = flow(attention, [query], upto)[0]
-    return matrix
-
-
 def maximum_flow(layers: np.ndarray, tops: np.ndarray, bottoms: np.ndarray) -> np.ndarray:
     """The maximum flow from node tops[i] above the last layer to node bottoms[i] below the first,
     for every i: (i).
@@ -358,40 +351,10 @@ def mean_share(part: np.ndarray, rows: np.ndarray) -> float:
     return float(np.mean(part[rows > 0] / rows[rows > 0])) if (rows > 0).any() else 0.0
 
 
-def default_row(values: np.ndarray, special: Sequence[bool], square: bool) -> int:
-    """A row worth opening with: the one with the largest value that lies off the diagonal, both its
-    tokens being text where there are such."""
-    keys = np.asarray(special, bool)
-    candidates = (
-        np.where(keys[None, :], -1.0, values) if not keys.all() else values.astype(float).copy()
-    )
-    if square:
-        np.fill_diagonal(candidates, -1.0)
-        if not keys.all():
-            candidates[keys] = -2.0
-    return int(np.nan_to_num(candidates, nan=-1.0).max(axis=1).argmax())
-
-
 def scale_maximum(values: np.ndarray, what: str) -> float:
     """The upper end of a picture's colour scale: 1 for a maximum of weights, else the largest
     number, without its sign, in the picture."""
     return 1.0 if what == "Max" else float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-
-
-def disagreement_cells(
-    disagreements: Disagreements | None, layer: int | None = None, head: int | None = None
-) -> list[tuple[int, int]]:
-    """The cells (query, key) of the disagreements of one head, of one layer or of all, widest gap
-    first, each once."""
-    if disagreements is None:
-        return []
-    return list(
-        dict.fromkeys(
-            (cell.query, cell.key)
-            for cell in disagreements.found
-            if layer in (None, cell.layer) and head in (None, cell.head)
-        )
-    )
 
 
 def extreme_heads(
@@ -418,18 +381,6 @@ def largest_bias(contributions: Contributions) -> tuple[int, float]:
 def mask_values(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Values (query, key) with NaN where attending is not allowed."""
     return values if allowed.all() else np.where(allowed, values, np.nan)
-
-
-def cancellation(
-    attention: Attention, w_o: np.ndarray, layer: int, head: int, query: int
-) -> tuple[float, float]:
-    """One head at one query: the sum of the lengths |weight x f(x)| over the keys, and the length
-    of their sum."""
-    parts = (
-        attention.pattern[layer, head, query].astype(np.float64)[:, None]
-        * _projected_values(attention, w_o, layer)[head]
-    )
-    return float(np.linalg.norm(parts, axis=-1).sum()), float(np.linalg.norm(parts.sum(axis=0)))
 
 
 def layer_table(

@@ -110,13 +110,6 @@ def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
     return training_pairs, held_out_pairs
 
 
-def english_without_french(data: Path) -> list[str]:
-    """The English sentences of Tatoeba's German pairs that stand in none of its French ones."""
-    french = set(map(normalized, _tatoeba(data, "fra")))
-    texts = dict.fromkeys(_tatoeba(data, "deu"))
-    return [text for text in texts if is_suitable(text) and normalized(text) not in french]
-
-
 def read_divided(
     data: Path, men: tuple[str, ...] = MEN, women: tuple[str, ...] = WOMEN
 ) -> tuple[Corpus, Corpus]:

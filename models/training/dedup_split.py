@@ -92,13 +92,3 @@ def _patterns(words: tuple[str, ...]) -> set[int]:
         | {hash((*words[:at], *words[at + 1 :])) for at in range(len(words))}
         | {hash((*words[:at], None, *words[at + 1 :])) for at in range(len(words))}
     )
-
-
-class NearDuplicates:
-    """The near duplicates of some texts: `text in Near(texts)`."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.patterns = {pattern for text in texts for pattern in _patterns(folded(text))}
-
-    def __contains__(self, text: str) -> bool:
-        return not self.patterns.isdisjoint(_patterns(folded(text)))
