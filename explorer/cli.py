@@ -63,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     page.add_argument(
         "--other-text",
         metavar="TEXT",
-        help="another text to lay beside it, in the views comparison and paths",
+        help="another text to lay beside it, in the view comparison",
     )
     page.add_argument("--link", default="", help="the address of a Headlight to lead back to")
     page.add_argument(

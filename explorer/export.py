@@ -19,7 +19,6 @@ from explorer.html_export import (
     anatomy,
     comparison,
     heads,
-    paths,
 )
 from explorer.html_export.document_spec import DocumentSpec
 from explorer.html_export.html import document
@@ -37,7 +36,6 @@ VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "findings": heads.findings,
     "anatomy": anatomy.anatomy,
     "alignment": alignment.alignment,
-    "paths": paths.paths,
     "comparison": comparison.comparison,
 }
 # The choices that a view takes, by the names that they have in the address of its page.
@@ -46,10 +44,9 @@ CHOICES = {
     "findings": ("attention", "layer", "head", "token", "view"),
     "anatomy": ("attention", "layer", "head", "token", "anatomy_cell"),
     "alignment": ("cross", "step"),
-    "paths": ("stream", "token", "stage", "trails", "frame", "specials", "length"),
     "comparison": ("attention", "other_of", "other_to", "other_tone", "other_pair"),
 }
-OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
+OF_TWO = ("comparison",)  # what another recording can stand beside in
 DRAWN = heads.AS  # how a head is drawn: the choice `view`
 
 

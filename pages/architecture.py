@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explorer.layout import navigation
 from explorer.views.architecture.tab import diagram
-from explorer.views.embeddings.tab import paths_of_words
+from explorer.views.embeddings.tab import word_paths
 from explorer.views.positions.tab import word_order
 from explorer.views.residual.tab import residual_stream
 
@@ -13,6 +13,6 @@ navigation.show_tabs(
         "diagram": diagram,
         "positions": word_order,
         "residual": residual_stream,
-        "embeddings": paths_of_words,
+        "embeddings": word_paths,
     }
 )

@@ -43,7 +43,6 @@ def test_a_recording_and_a_page_are_written(
             ["--view", "comparison", "--other", "twin-pre", "--other-text", "The dog ran."],
             ("B · model twin-pre", "B’s text: The dog ran."),
         ),
-        (["--view", "paths", "--other-text", "The dog ran."], ("Text 2: The dog ran.",)),
     ],
 )
 def test_another_recording_stands_beside_the_first(
@@ -79,7 +78,6 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["page", TEXT, "-o", "x.html", "--view", "comparison"], "with --other, or"),
         (["page", TEXT, "-o", "x.html", "--view", "heads", "--other", "copy"], "of one recording"),
         (["page", TEXT, "-o", "x.html", "--view", "comparison", "--other", "me"], "no model 'me'"),
-        (["page", TEXT, "-o", "x.html", "--view", "paths", "--other", "twin-pre"], "one model"),
         *(
             (
                 [
@@ -107,7 +105,6 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
             ["page", TEXT, "-o", "x.html", "--choose", "lyer=1"],
             "the view heads has no choice 'lyer'; it has attention, layer, head, token, view",
         ),
-        (["page", TEXT, "-o", "x.html", "--view", "paths", "-c", "head=1"], "no choice 'head'"),
         *(
             (["app", "--port", port], "a port is a whole number from 1 to 65535")
             for port in ("99999", "0", "-1")

@@ -1,22 +1,22 @@
-"""The page of paths of embeddings draws what the model did."""
+"""The panels on embeddings show what the model did, and their tab what the address says."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 
 import numpy as np
 import pytest
-from app_harness import page_at
-from conftest import HOSTILE, on_page, read_once
+from app_harness import page_at, panels_on
+from conftest import HOSTILE, read_once
 from embedding_fixtures import of, states
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, SUMMED
 
 from explorer.analysis import logit_lens
-from explorer.components import codec
-
-ROOT = Path(__file__).resolve().parent.parent
-
+from explorer.analysis.formatting import percent
+from explorer.panels import embeddings
+from explorer.panels.spec import Panel
+from explorer.state.cache import Run
 
 FRUIT, DEVICES = (
     "She ate the apple with some fruit juice.",
@@ -24,7 +24,8 @@ FRUIT, DEVICES = (
 )
 
 
-# ---- the page ----------------------------------------------------------------
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
 def opened(**asked: str) -> AppTest:
@@ -33,82 +34,171 @@ def opened(**asked: str) -> AppTest:
     return app
 
 
-def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    made = [codec.decode(element.proto.bytes) for element in on_page(app)]
-    return next((header, blocks) for header, blocks in made if header["kind"] == kind)
+def ends(panel: Panel) -> str:
+    return " ".join((panel.finding, *panel.details))
 
 
-@pytest.mark.slow
-def test_the_page_draws_what_the_model_did() -> None:
-    app = opened(text=FRUIT, second=DEVICES)
-    header, blocks = sent(app, "walk")
+def test_the_plane_is_that_of_an_independent_decomposition() -> None:
+    panel = embeddings.contexts(Run("encoder", FRUIT), second=DEVICES)
+    plane = panel.figures[1]
     handle = read_once("encoder")
     streams = [of(handle, FRUIT), of(handle, DEVICES)]
     names = states(streams[0])
-    rows = np.concatenate(
-        [
-            logit_lens.vectors(one, names, np.flatnonzero(~one.special)).reshape(
-                -1, handle.card.d_model
-            )
-            for one in streams
-        ]
-    )
+    plain = [np.flatnonzero(~one.special) for one in streams]
+    all_rows = [logit_lens.vectors(one, names, at) for one, at in zip(streams, plain)]
+    rows = np.concatenate([each.reshape(-1, handle.card.d_model) for each in all_rows])
     _, singular, directions = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
-    np.testing.assert_allclose(
-        header["explained"], (singular**2 / (singular**2).sum())[:2], rtol=STORED
-    )
-    assert header["texts"][0]["labels"] == [
-        t for t, s in zip(streams[0].tokens, streams[0].special) if not s
+    explained = singular**2 / (singular**2).sum()
+    for title, share in zip((plane.x_title, plane.y_title), explained):
+        assert title.endswith(f"({percent(float(share))})")
+    for cloud, stream, at in zip(plane.clouds, streams, plain):
+        assert cloud.labels == tuple(stream.tokens[place] for place in at)
+        apple = cloud.labels.index("apple")
+        assert cloud.selected == apple
+        vector = stream.resid[stream.sites.index(names[-1]), at[apple]] - rows.mean(0)
+        shown = cloud.paths[apple, -1]
+        np.testing.assert_allclose(
+            np.abs(shown), np.abs(directions[:2] @ vector), rtol=PASSED, atol=PASSED
+        )
+        inside = (shown**2).sum() / (vector**2).sum()
+        assert cloud.fills[apple, -1] == pytest.approx(inside, abs=SUMMED)
+    assert [frame.label for frame in plane.frames] == [
+        logit_lens.title(name, names) for name in names
     ]
-    apple = header["texts"][0]["labels"].index("apple")
-    vector = streams[0].resid[
-        streams[0].sites.index(names[-1]), header["texts"][0]["places"][apple]
-    ] - rows.mean(0)
-    shown = blocks["coordinates"].reshape(-1, len(names), 2)[apple, -1]
-    np.testing.assert_allclose(
-        np.abs(shown), np.abs(directions[:2] @ vector), rtol=PASSED, atol=PASSED
+    assert panel.table["norm, text 1"][-1] == pytest.approx(
+        np.linalg.norm(all_rows[0][-1, apple_in(plane)]), rel=STORED
     )
-    error = blocks["error"].reshape(-1, len(names))[apple, -1]
-    assert error == pytest.approx(
-        1 - (shown.astype(float) ** 2).sum() / (vector**2).sum(), abs=SUMMED
-    )
-    around, _ = sent(app, "around")
-    assert around["chosen"] == [
-        apple,
-        len(header["texts"][0]["labels"]) + header["texts"][1]["labels"].index("apple"),
+
+
+def apple_in(plane) -> int:
+    return plane.clouds[0].labels.index("apple")
+
+
+def test_a_word_in_two_contexts_is_compared_with_other_words() -> None:
+    panel = embeddings.contexts(Run("encoder", FRUIT), second=DEVICES)
+    own, others = panel.figures[0].series
+    streams = [of(read_once("encoder"), text) for text in (FRUIT, DEVICES)]
+    last = [stream.resid[stream.sites.index(states(stream)[-1])] for stream in streams]
+    words = [
+        [
+            (token.casefold(), vectors[at])
+            for at, token in enumerate(stream.tokens)
+            if not stream.special[at]
+        ]
+        for stream, vectors in zip(streams, last)
     ]
-    assert [one["token"] for one in sent(app, "near")[0]["near"]] == ["apple", "apple"]
+    (one,) = (vector for word, vector in words[0] if word == "apple")
+    (two,) = (vector for word, vector in words[1] if word == "apple")
+    pairs = [cosine(a, b) for word, a in words[0] for other, b in words[1] if word != other]
+    assert own.y[0] == pytest.approx(1, abs=SUMMED)
+    assert own.y[-1] == pytest.approx(cosine(one, two), abs=SUMMED)
+    assert others.y[-1] == pytest.approx(float(np.mean(pairs)), abs=SUMMED)
+    assert f"from 1.00 to {own.y[-1]:.2f}" in panel.finding
+    assert f"{others.y[-1]:.2f} on average" in panel.finding
+    missing = embeddings.contexts(Run("encoder", FRUIT), token=8, second=DEVICES)
+    assert "is not in the second text" in missing.finding
+
+
+def test_a_word_in_one_text_is_compared_with_its_embedding() -> None:
+    panel = embeddings.contexts(Run("decoder", FRUIT), token=3)
+    stream = of(read_once("decoder"), FRUIT)
+    first, last = stream.resid[stream.sites.index(states(stream)[0]), 3], stream.resid[-1, 3]
+    assert panel.figures[0].series[0].y[-1] == pytest.approx(cosine(first, last), abs=PASSED)
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if "characters" not in name])
+def test_any_two_texts_and_any_anchors_are_drawn(name: str) -> None:
+    text = HOSTILE[name]
+    run = Run("encoder", text)
+    words = f"{text[:20].replace('/', '')}a / <b>, $x$"
+    panel = embeddings.contexts(run, second=text or "a", axis=words)
+    for cloud in panel.figures[1].clouds:
+        assert np.isfinite(cloud.paths).all()
+        assert (cloud.fills >= 0).all() and (cloud.fills <= 1).all()
+    assert embeddings.anchors(run, second=text or "a", words=words).encode()
+    assert embeddings.neighbours(run, second=text or "a").encode()
+
+
+@pytest.mark.parametrize(
+    ("choices", "reason"),
+    [
+        ({"token": 99}, "no token 99"),
+        ({"site": "9.ffn"}, "no state '9.ffn'"),
+        ({"options": "sums, colours"}, "no option 'colours'"),
+        ({"second": DEVICES, "mate": 99}, "no token 99"),
+        ({"axis": "one group"}, "two groups"),
+        ({"stream": "decoder"}, "no stream 'decoder'"),
+    ],
+)
+def test_what_is_not_there_is_refused(choices: dict, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        embeddings.contexts(Run("encoder", FRUIT), **choices)
+
+
+def test_the_verdict_on_anchors_is_beside_all_other_splits() -> None:
+    panel = embeddings.anchors(Run("encoder", FRUIT), second=DEVICES)
+    chart, bars = panel.figures
+    assert [row.values[0] for row in bars.rows] == pytest.approx(
+        [series.y[-1] for series in chart.series]
+    )
+    assert "Of the 9 other ways to split these 6 words" in ends(panel)
+    with pytest.raises(ValueError, match="in a second text"):
+        embeddings.anchors(Run("encoder", FRUIT), measure="Contexts")
+    with pytest.raises(ValueError, match="source language"):
+        embeddings.anchors(Run("translator", FRUIT), stream="decoder")
+
+
+@pytest.mark.parametrize(
+    ("as_far", "n_splits", "says"),
+    [
+        (1, 10, "none gives as large"),
+        (2, 10, " 1 gives as large"),
+        (5, 10, " 4 give as large"),
+        (1, 1, "no baseline"),
+    ],
+)
+def test_the_least_possible_count_is_not_sold_as_few(as_far: int, n_splits: int, says: str) -> None:
+    lines = " ".join(embeddings.splits(as_far, n_splits, 6))
+    assert says in lines and (n_splits == 1 or "at least 1 in 10" in lines)
+
+
+FORMULAS = {
+    "encoder": (
+        "as √256 × embedding, the position is added, and",
+        "x ← LayerNorm(x + sublayer(x))",
+    ),
+    "minilm": (
+        "as embedding + segment, the position is added, a LayerNorm follows, and",
+        "x ← LayerNorm(x + sublayer(x))",
+    ),
+    "induction-no-norm": (
+        "as √64 × embedding, the position is added, and",
+        "x ← x + sublayer(x), with no LayerNorm",
+    ),
+    "induction-no-residual": (
+        "as √64 × embedding, the position is added, and",
+        "x ← LayerNorm(sublayer(x)), with no residual connection",
+    ),
+    "reverse-no-positions": (
+        "as √64 × embedding; this model adds no positions, and",
+        "x ← LayerNorm(x + sublayer(x))",
+    ),
+    "grammar": ("as embedding, the position is added, and", "x ← x + sublayer(LayerNorm(x))"),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        HOSTILE[name]
-        for name in (
-            "empty",
-            "one word",
-            "10,000 characters",
-            "emoji",
-            "right to left",
-            "bidi override",
-            "script",
-            "latex",
-            "markdown",
-            "plotly",
-        )
-    ],
-)
-def test_any_two_texts_and_any_anchors_are_drawn(text: str) -> None:
-    app = opened(text=text, second=text, anchors=f"{text[:20]} / <b>, $x$", plane="Words")
-    header, blocks = sent(app, "walk")
-    assert (
-        header["texts"][0]["labels"]
-        and np.isfinite(blocks["coordinates"]).all()
-        and ((blocks["error"] >= 0) & (blocks["error"] <= 1)).all()
-    )
-    if len(text) > 1000:
-        assert len(header["texts"][0]["labels"]) == 510
+@pytest.mark.parametrize("model", FORMULAS)
+def test_the_formula_is_that_of_the_model(model: str, gpt2_on_pages) -> None:
+    panel = embeddings.contexts(Run(model, "b a c b"), second="a c", options="sums")
+    handle = gpt2_on_pages if model == "grammar" else read_once(model)
+    names = states(of(handle, "b a c b"), True)
+    assert len(panel.figures[1].frames) == len(names)
+    assert not any(".read" in site or ".wrote" in site for site in names)
+    assert all(part in panel.details[0] for part in FORMULAS[model])
+
+
+# ---- the page ------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -116,107 +206,43 @@ def test_any_two_texts_and_any_anchors_are_drawn(text: str) -> None:
     "asked",
     [
         {"model": "decoder", "text": FRUIT, "second": DEVICES, "sums": "Sums"},
-        {"model": "translator", "text": FRUIT, "second": DEVICES},
+        {"model": "translator", "text": FRUIT, "second": DEVICES, "trails": "All"},
         {"model": "translator", "text": FRUIT, "stream": "decoder", "specials": "Shown"},
         {"model": "grammar-masked", "text": FRUIT, "second": DEVICES, "length": "Removed"},
-        {
-            "stage": "99",
-            "token": "x",
-            "mate": "-1",
-            "plane": "?",
-            "stream": "<b>",
-            "curve": "",
-            "anchors": "/",
-        },
+        {"text": HOSTILE["10,000 characters"], "frame": "Close"},
+        {"stage": "99", "token": "x", "mate": "-1", "plane": "?", "stream": "<b>"},
+        {"curve": "", "anchors": "/", "plane": "Words"},
     ],
-    ids=str,
+    ids=lambda asked: "-".join(asked),
 )
 def test_every_kind_of_model_and_broken_links_open(asked: dict[str, str]) -> None:
-    app = opened(**asked)
-    header, _ = sent(app, "walk")
-    handle = read_once(asked.get("model", "encoder"))
-    stream = of(
-        handle,
-        asked.get("text", app.session_state["text"]),
-        asked["stream"] if asked.get("stream") == "decoder" else None,
-    )
-    assert len(header["titles"]) == len(states(stream, asked.get("sums") == "Sums"))
+    assert panels_on(opened(**asked)) or asked.get("anchors") == "/"
+
+
+@pytest.mark.slow
+def test_the_page_opens_on_one_word_in_two_contexts() -> None:
+    app = opened()
+    contexts, nearest = panels_on(app)
+    assert len(contexts["figures"][1]["clouds"]) == 2 and len(nearest["figures"]) == 2
+    assert "in two contexts" in contexts["title"] and app.text_input(key="second").placeholder
+    alone, _ = panels_on(opened(contexts="One"))
+    assert len(alone["figures"][1]["clouds"]) == 1
 
 
 @pytest.mark.slow
 def test_three_dimensions_show_the_same_numbers() -> None:
-    import json
-
     app = opened(text=FRUIT, second=DEVICES, space="3-D", stage="3")
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
-    assert figure["data"][0]["type"] == "scatter3d" and any(
-        "apple" in str(trace["name"]) for trace in figure["data"]
-    )
-    assert any("not shown in three dimensions" in one.value for one in app.markdown)
-
-
-@pytest.mark.slow
-def test_the_slider_of_sites_follows_the_site_on_screen() -> None:
-    app = opened(text=FRUIT, space="3-D", stage="3")
-    assert app.select_slider(key="site in space").value == 2
-    app.session_state["stage"] = "5"
-    assert app.run().select_slider(key="site in space").value == 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model, begins, step",
-    [
-        (
-            "encoder",
-            "starts as √256 × embedding, the position is added",
-            "x ← LayerNorm(x + sublayer(x))",
-        ),
-        (
-            "minilm",
-            "starts as embedding + segment, the position is added, a LayerNorm follows",
-            "x ← LayerNorm(x + sublayer(x))",
-        ),
-        (
-            "induction-no-norm",
-            "starts as √64 × embedding, the position is added",
-            "x ← x + sublayer(x), with no LayerNorm",
-        ),
-        (
-            "induction-no-residual",
-            "starts as √64 × embedding, the position is added",
-            "x ← LayerNorm(sublayer(x)), with no residual connection",
-        ),
-        (
-            "reverse-no-positions",
-            "starts as √64 × embedding; this model adds no positions",
-            "x ← LayerNorm(x + sublayer(x))",
-        ),
-        ("grammar", "starts as embedding, the position is added", "x ← x + sublayer(LayerNorm(x))"),
-    ],
-)
-def test_the_formula_is_that_of_the_model(
-    model: str, begins: str, step: str, gpt2_on_pages
-) -> None:
-    app = opened(model=model, text="b a c b", second="a c", sums="Sums")
-    handle = gpt2_on_pages if model == "grammar" else read_once(model)
-    stream = of(handle, "b a c b")
-    header, blocks = sent(app, "walk")
-    assert (
-        len(header["titles"]) == len(states(stream, True))
-        and np.isfinite(blocks["coordinates"]).all()
-    )
-    assert not any(".read" in site or ".wrote" in site for site in states(stream, True))
-    note = next(each.value for each in app.markdown if "**The path.**" in each.value)
-    assert begins in note and step in note
+    assert figure["data"][0]["type"] == "scatter3d"
+    assert any("apple" in str(trace["name"]) for trace in figure["data"])
+    assert any("Three dimensions show" in each.value for each in app.caption)
+    assert not opened(text=FRUIT).get("plotly_chart"), "loaded only when it is wanted"
 
 
 @pytest.mark.slow
 def test_the_address_carries_what_is_on_screen_and_opens_the_same() -> None:
-    app = opened(text=FRUIT)
+    app = opened(text=FRUIT, curve="Difference", plane="Words", stage="4")
     app.text_input(key="second").set_value(DEVICES).run()
-    app.segmented_control(key="plane").set_value("Words").run()
-    app.segmented_control(key="curve").set_value("Difference").run()
     app.text_input(key="anchors").set_value("pear / phone").run()
     asked = {
         name: values[0] if isinstance(values, list) else values
@@ -228,51 +254,8 @@ def test_the_address_carries_what_is_on_screen_and_opens_the_same() -> None:
         "plane": "Words",
         "curve": "Difference",
         "anchors": "pear / phone",
+        "stage": "4",
         "tab": "embeddings",
     }
-    again = opened(**asked)
-    for kind in ("walk", "around", "near"):
-        assert sent(again, kind)[0] == sent(app, kind)[0]
-
-
-@pytest.mark.slow
-def test_the_page_opens_on_one_word_in_two_contexts_and_says_how_far_it_moves() -> None:
-    app = opened()
-    header, _ = sent(app, "walk")
-    near = sent(app, "near")[0]["near"]
-    assert len(header["texts"]) == 2 and len({one["token"] for one in near}) == 1
-    handle, streams = read_once("encoder"), []
-    for text in (app.session_state["text"], app.text_input(key="second").placeholder):
-        streams.append(of(handle, text))
-    around, blocks = sent(app, "around")
-    ends = [
-        stream.resid[stream.sites.index(states(stream)[-1]), header["texts"][at]["places"][point]]
-        for at, (stream, point) in enumerate(
-            zip(
-                streams,
-                (around["chosen"][0], around["chosen"][1] - len(header["texts"][0]["labels"])),
-            )
-        )
-    ]
-    cosine = float(ends[0] @ ends[1] / np.linalg.norm(ends[0]) / np.linalg.norm(ends[1]))
-    values = blocks["values"].reshape(len(around["lines"]), -1)
-    assert values[0, 0] == pytest.approx(1, abs=SUMMED)
-    assert values[0, -1] == pytest.approx(cosine, abs=SUMMED) and cosine < 0.6
-    assert f"to {cosine:.2f}" in app.title[0].value
-    # Different words of the two texts: every pair by hand.
-    words = [
-        [
-            (label.casefold(), stream.resid[stream.sites.index(states(stream)[-1]), place])
-            for label, place in zip(group["labels"], group["places"])
-        ]
-        for stream, group in zip(streams, header["texts"])
-    ]
-    pairs = [
-        a @ b / np.linalg.norm(a) / np.linalg.norm(b)
-        for one, a in words[0]
-        for other, b in words[1]
-        if one != other
-    ]
-    assert values[1, -1] == pytest.approx(float(np.mean(pairs)), abs=SUMMED)
-    alone = opened(contexts="One")
-    assert len(sent(alone, "walk")[0]["texts"]) == 1
+    assert panels_on(opened(**asked)) == panels_on(app)
+    assert panels_on(app)[0]["figures"][1]["current"] == 3

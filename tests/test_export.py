@@ -46,7 +46,7 @@ def test_the_code_of_a_file_is_whole_and_asks_for_no_other_file() -> None:
         assert not re.search(r'from\s*"\.|import\s*"\.', code), name
         for needed in re.findall(r'^(?:import|export|\}).*?"(headlight/[^"]+)"', code, re.M):
             assert needed in made, f"{name} needs {needed}"
-    for component in ("translation", "paths", "anatomy", "comparison"):
+    for component in ("translation", "anatomy", "comparison"):
         assert f"headlight/{component}.js" in import_map([component])["imports"]
     with pytest.raises(ValueError, match="no component 'nothing'"):
         import_map(["nothing"])
@@ -90,8 +90,6 @@ def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
     b = None
     if view in export.OF_TWO:
         b = read_once("decoder").record("The red cat.", (ZeroHead(0, 3),))
-    if view == "paths":  # both texts stand in one model's space
-        b = handle.record("The red cat.")
     a = handle.record(text, edits)
     made = export.page(a, view, model=handle, other=b, link="https://lab.example/h")
     foot = unescape(re.search(r"<footer>(.*)</footer>", made, re.S)[1])
@@ -104,8 +102,6 @@ def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
         hash_of_b = read_once("decoder").card.fingerprint
         assert "model decoder (" in of_b and f"weights {hash_of_b})" in of_b
         assert of_b.endswith(f"edits: {describe(b.edits)}") and "B’s text: The red cat." in foot
-    if view == "paths":
-        assert "The red cat." in foot
     where = urlsplit(unescape(re.search(r'<a href="([^"]+)"', made)[1]))
     assert (where.scheme, where.netloc) == ("https", "lab.example")
     query = dict(parse_qsl(where.query))

@@ -182,11 +182,10 @@ def test_every_other_view_in_a_file(
     page.locator("[data-part=comparison]").first.locator("button").first.click()
     assert told.inner_text() != shown
 
-    page = alone(
-        export.page(recording, "paths", model=encoder), viewport={"width": 390, "height": 844}
-    ).page
+    file = export.page(recording, "embeddings.contexts", model=encoder)
+    page = alone(file, viewport={"width": 390, "height": 844}).page
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("[data-part=paths]").get_by_text("Explained variance").count()
+    assert page.locator("[data-part=panel]").get_by_text("Vectors in a plane").count()
 
     frame = notebook.heads(recording, layer=0, head=3)._repr_html_()
     page = alone(f"<!doctype html><main data-drawn>notebook</main>{frame}").page

@@ -36,12 +36,12 @@ OF_PANELS = (
     "attribution",
     "positions",
     "residual",
+    "embeddings",
 )
 # What of each page is told to be other than at first, and the view that its file then shows.
 SET = {
     "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
     "weight": ({"layer": "1", "head": "5", "edits": "ZeroHead:0:1:self"}, "anatomy"),
-    "embeddings": ({"second": "The dog sat on it."}, "paths"),
     "generate": ({"model": "decoder"}, "heads"),
     "translate": ({"model": "translator"}, "alignment"),
     "edit": ({"edits": "WithoutPositions"}, "comparison"),

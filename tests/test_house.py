@@ -63,6 +63,11 @@ FLOORS = [
     (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
     (
+        r"explorer/views/embeddings/space\.py",
+        {"numpy", "plotly", "streamlit"},
+        r"explorer\.panels\.embeddings",
+    ),
+    (
         r"explorer/components/.*",
         {"numpy", "streamlit"},
         r"explorer\.components\..*|explorer\.analysis\.figures",

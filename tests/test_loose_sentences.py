@@ -7,7 +7,6 @@ from math import pi
 from explorer.analysis.evidence import with_unit
 from explorer.panels import positions
 from explorer.state.cache import Run
-from explorer.text import embeddings
 from models.example_texts import EXAMPLES
 
 TEXT = "The animal didn't cross the street because it was too tired."
@@ -17,13 +16,6 @@ def test_the_slowest_pair_turns_as_far_as_is_said() -> None:
     details = positions.encoding(Run("encoder", TEXT), 512, 256).details
     turn = 360 * 511 / (2 * pi * 10000 ** (254 / 256))
     assert any(f"{turn:.4g}°" in line for line in details)
-
-
-def test_the_least_possible_count_is_not_sold_as_few() -> None:
-    assert "none gives as large a difference" in embeddings.splits(1, 10, 6)
-    assert "at least 1 in 10" in embeddings.splits(1, 10, 6)
-    assert " 1 gives" in embeddings.splits(2, 10, 6) and " 4 give " in embeddings.splits(5, 10, 6)
-    assert "no baseline" in embeddings.splits(1, 1, 2)
 
 
 def test_one_nat_is_one_nat() -> None:

@@ -131,21 +131,3 @@ class TestJourneys:
         visitor.view("All rows")
         page.locator(".caption.word").first.wait_for(state="detached")
         assert page.locator(".cell .name").all_inner_texts() == before
-
-    @pytest.mark.parametrize("text", ["a", ""])
-    def test_a_long_text_on_the_plane_gives_way_to_a_short_one(
-        self, visitor: driver.Visitor, text: str
-    ) -> None:
-        page = visitor.page
-        page.goto(f"{visitor.server}/embeddings?token=9")
-        page.wait_for_selector(".picture canvas")
-        page.locator(".line .chip").nth(11).click()
-        page.wait_for_timeout(300)
-        field = page.locator(".sentence textarea")
-        field.fill(text)
-        field.press("Enter")
-        page.wait_for_function(
-            "() => ![...document.querySelectorAll('*')].some(e => "
-            "(e.shadowRoot?.querySelectorAll('.line .chip').length ?? 0) > 3)"
-        )
-        assert not visitor.errors, visitor.errors

@@ -141,7 +141,18 @@ ABOVE = """() => {
 
 
 @pytest.mark.parametrize(
-    "tab", ["heads", "aggregated", "circuits", "diagram", "residual", "word", "lens", "concepts"]
+    "tab",
+    [
+        "heads",
+        "aggregated",
+        "circuits",
+        "diagram",
+        "residual",
+        "embeddings",
+        "word",
+        "lens",
+        "concepts",
+    ],
 )
 def test_few_things_stand_above_the_picture_of_a_tab(visitor: Visitor, tab: str) -> None:
     page = visitor.page

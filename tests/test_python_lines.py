@@ -61,13 +61,6 @@ VIEWS = {
 
 # Every view that a page's file has, whose tables stand beside it.
 BESIDE = {
-    "anchors": ("embeddings", {"contexts": "Two", "second": "The dog ate fruit."}, 3),
-    "anchors in one text": ("embeddings", {"contexts": "One", "plane": "Words"}, 3),
-    "sums of a decoder": (
-        "embeddings",
-        {"contexts": "One", "sums": "Sums", "specials": "Shown", "model": "decoder"},
-        2,
-    ),
     "checkpoints": (
         "training",
         {"train_view": "Checkpoints", "model": "decoder", "text": "The cat sat on the mat."},

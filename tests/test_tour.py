@@ -174,7 +174,7 @@ PAGES = {
     "/architecture": ".panel[data-token]",
     "/architecture?tab=positions": ".panel[data-token]",
     "/architecture?tab=residual": ".panel[data-token]",
-    "/architecture?tab=embeddings": ".paths[data-token]",
+    "/architecture?tab=embeddings": ".panel[data-token]",
     "/?tab=aggregated": ".panel[data-token]",
     "/learn?tab=concepts": ".panel[data-token]",
     "/predict": ".panel[data-token]",

@@ -19,12 +19,13 @@ class Figure:
     """What every figure has: a title, a line below it, and the choices that a press sets.
 
     select: names of the address, such as ("token", "source"); what is pressed gives a value for
-    each.
+    each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart.
     """
 
     title: str = ""
     note: str = ""
     select: tuple[str, ...] = field(default=(), kw_only=True)
+    follows: str = field(default="", kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -315,11 +316,14 @@ class Facts(Figure):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One position of a slider: its label, its sentence and its figures."""
+    """One position of a slider: its label, its sentence and its figures. key: what it sets the
+    choice to, its label where "". note: a line below a plane."""
 
     label: str
-    figures: tuple[Figure, ...]
+    figures: tuple[Figure, ...] = ()
     sentence: str = ""
+    key: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,6 +335,36 @@ class Steps(Figure):
     current: int = 0
     choice: str = ""
     plays: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Points of one kind: a label and a path (point, frame, 2) for each, and its fill (point,
+    frame) from 0 to 1. selected: the point whose path is drawn, -1 for none. keys: what a press on
+    each sets."""
+
+    name: str
+    labels: tuple[str, ...]
+    paths: np.ndarray
+    fills: np.ndarray
+    selected: int = -1
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Plane(Figure):
+    """Points that move through frames in a plane, on one scale for both axes. choice: as in Steps.
+    trails: the paths of all points are drawn. close: the plane ends around the selected paths."""
+
+    clouds: tuple[Cloud, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    current: int = 0
+    choice: str = ""
+    plays: bool = True
+    x_title: str = ""
+    y_title: str = ""
+    trails: bool = False
+    close: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,14 +2,15 @@
 // Every kind of figure, drawn by a pen into a given width: one description for page, file and
 // presenter. Each function returns the height that it took.
 
-import { scale as along, ticks } from "./axis.js";
+import { even, scale as along, ticks } from "./axis.js";
 import { fixed, num } from "./number_format.js";
+import { plane } from "./plane.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {{ x: number, y: number, width: number, height?: number }} Box */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
-const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram }; // prettier-ignore
+const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram, plane }; // prettier-ignore
 
 /**
  * A figure below its title, its note below it. Returns the height.
@@ -502,14 +503,6 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     pen.text(right + 0.4 * letter, place, text, { size: 0.9, fill: colour, bold: one.main, halo: true, room: x + width - right - 0.4 * letter }); // prettier-ignore
   }
   return height;
-}
-
-/** One scale for both axes: distances compare in every direction. @param {number[]} x @param {number[]} y @param {number} shape */
-function even(x, y, shape) {
-  const [wide, high] = [x[1] - x[0] || 1, y[1] - y[0] || 1];
-  const [axis, span] = wide / high < shape ? [x, high * shape - wide] : [y, wide / shape - high];
-  axis[0] -= span / 2;
-  axis[1] += span / 2;
 }
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */

@@ -16,6 +16,7 @@ import { offer, shown } from "./svg_export.js";
 const TYPE = 0.9; // of the page's letters
 const PAUSE = 250; // milliseconds after the last step of a slider, before the address has it
 const PLAY = 700; // milliseconds a frame
+const MOVE = 300; // of these, that points move
 
 export default mount("panel", style, (view) => {
   if (!view.same) {
@@ -30,7 +31,7 @@ function build(view) {
   const finding = make("p", { class: "finding", dir: "auto", role: "status" }, header.finding);
   view.focus = view.boxes?.map(focusOf) || [];
   view.boxes = figures.map(() => make("div", "figure"));
-  const columns = figures.map((each, at) => make("div", "column", view.boxes[at], each.kind === "steps" && slider(view, at, finding))); // prettier-ignore
+  const columns = figures.map((each, at) => make("div", "column", view.boxes[at], each.frames && slider(view, at, finding))); // prettier-ignore
   const gap = `${GAP * TYPE * letter()}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
@@ -193,30 +194,75 @@ function tell(view, cells, [row, column]) {
 
 /** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
 function slider(view, at, finding) {
-  const steps = view.figures[at];
-  const last = steps.frames.length - 1;
-  const input = make("input", { type: "range", min: 0, max: last, value: steps.current, "aria-label": steps.title || steps.choice }); // prettier-ignore
-  const label = make("output", "", steps.frames[steps.current].label);
-  /** @type {any} */
-  let later;
-  const go = (/** @type {number} */ to) => {
-    steps.current = to;
-    input.value = `${to}`;
-    const frame = steps.frames[to];
-    label.textContent = frame.label;
-    input.setAttribute("aria-valuetext", frame.label);
-    if (frame.sentence) finding.textContent = frame.sentence;
-    paint(view, at);
-    clearTimeout(later);
-    later = setTimeout(() => send(view, [steps.choice], [frame.label]), PAUSE);
-  };
-  input.oninput = () => go(Number(input.value));
+  const { frames, choice, title, current, plays } = view.figures[at];
+  const last = frames.length - 1;
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const play = steps.plays && make("button", { type: "button", onclick: () => run(0) }, "Play"); // prettier-ignore
-  const run = (/** @type {number} */ to) => {
-    if (to > last || !view.root.isConnected) return;
-    go(to);
-    if (!still) setTimeout(run, PLAY, to + 1);
+  const input = make("input", { type: "range", min: 0, max: last, value: current, "aria-label": title || choice, data: { focus: `slider ${at}` } }); // prettier-ignore
+  const label = make("output", "", frames[current].label);
+  /** @type {any} */
+  let [later, next] = [];
+  const go = (/** @type {number} */ to) => {
+    input.value = `${to}`;
+    label.textContent = frames[to].label;
+    input.setAttribute("aria-valuetext", frames[to].label);
+    if (frames[to].sentence) finding.textContent = frames[to].sentence;
+    move(view, at, to, still);
+    follow(view, choice, to);
+    clearTimeout(later);
+    // While it plays the address waits for the last frame: what it brings would begin anew.
+    if (!next) later = setTimeout(() => send(view, [choice], [frames[to].key || frames[to].label]), PAUSE); // prettier-ignore
   };
-  return make("div", "slider", play, input, label);
+  const pause = () => {
+    clearTimeout(next);
+    next = undefined;
+    play.textContent = "Play";
+  };
+  const run = (/** @type {number} */ to) => {
+    if (!view.root.isConnected) return;
+    if (to === last) pause();
+    else next = setTimeout(run, PLAY, to + 1);
+    go(to);
+  };
+  const start = () => {
+    if (next) {
+      pause();
+      return go(Number(input.value));
+    }
+    play.textContent = "Pause";
+    run(Number(input.value) < last ? Number(input.value) + 1 : 0);
+  };
+  const play = make("button", { type: "button", onclick: start }, "Play");
+  input.oninput = () => {
+    pause();
+    go(Number(input.value));
+  };
+  return make("div", "slider", plays && play, input, label);
+}
+
+/** Go to a frame, through what lies between where points move. @param {View} view @param {number} at @param {number} to @param {boolean} still */
+function move(view, at, to, still) {
+  const figure = view.figures[at];
+  cancelAnimationFrame(view.moving);
+  const from = figure.current;
+  if (still || figure.kind !== "plane" || Math.abs(to - from) > 1) {
+    figure.current = to;
+    return paint(view, at);
+  }
+  const began = performance.now();
+  const tick = (/** @type {number} */ now) => {
+    const share = Math.min(1, Math.max(0, (now - began) / MOVE));
+    figure.current = share === 1 ? to : from + (to - from) * share * share * (3 - 2 * share);
+    paint(view, at);
+    if (share < 1 && view.root.isConnected) view.moving = requestAnimationFrame(tick);
+  };
+  tick(began);
+}
+
+/** Mark a frame in the figures beside its slider. @param {View} view @param {string} choice @param {number} to */
+function follow(view, choice, to) {
+  view.figures.forEach((figure, at) => {
+    if (!choice || figure.follows !== choice) return;
+    figure.guides = [[to, ""]];
+    paint(view, at);
+  });
 }

@@ -4,7 +4,7 @@
 
 import { bus } from "./bus.js";
 import { chance, fixed, num, share, short } from "./number_format.js";
-import { claim, curves, heads, looks, paths, plane } from "./presenter_panels_words.js";
+import { claim, curves, heads, looks } from "./presenter_panels_words.js";
 import { grown, hypotheses, moved, split, vector } from "./presenter_panels_rest.js";
 import { permitted, unfold } from "./codec.js";
 
@@ -161,8 +161,6 @@ const VIEWS = {
       panels: [bars({ columns: ["score", "e^(score − max)", "weight"], rows, what: "tokens" })],
     };
   },
-  "paths walk": plane,
-  "paths around": paths,
   bars({ header }) {
     const two = header.rows.some(({ behind }) => behind !== null);
     const { columns } = header;

@@ -1,6 +1,6 @@
 // @ts-check
-// More views in type for the back row: all heads, paths in a plane, curves of a training, claims;
-// and charts, read from what Plotly draws.
+// More views in type for the back row: all heads, curves of a training, claims; and charts, read from
+// what Plotly draws.
 
 import { fixed, num } from "./number_format.js";
 
@@ -35,41 +35,6 @@ export function heads({ header, blocks, keys, permitted: may, root }) {
     says: `Layer ${layer}, head ${head}${kind}: ${looks}`,
     panels: [{ kind: "grid", rows: down, columns: right, values, high: blocks.peak[at], marks }],
   };
-}
-
-/** The ways of the words that are followed. @param {View} view */
-export function plane({ header, blocks, points, chosen, n, step }) {
-  const all = chosen.length ? chosen : [0];
-  const series = all.map((at, place) => {
-    const on = Array.from({ length: n }, (_, site) => 2 * (at * n + site));
-    return {
-      name: header.titles[step],
-      x: on.map((i) => blocks.coordinates[i]),
-      y: on.map((i) => blocks.coordinates[i + 1]),
-      end: `${points[at].label}${all.length > 1 ? `, text ${place + 1}` : ""}`,
-      on: !place,
-      dot: step,
-    };
-  });
-  const [x_title, y_title] = header.axes.map((axis, at) => `${axis}, ${(100 * header.explained[at]).toFixed(0)}% of the variance`); // prettier-ignore
-  return { panels: [{ kind: "curves", series, ticks: [], x_title, y_title, even: true }] };
-}
-
-/** A word's curves over the sites. @param {View} view */
-export function paths({ header, blocks }) {
-  const n = header.titles.length;
-  const x = [...Array(n).keys()];
-  const every = Math.ceil(n / 6);
-  const series = header.lines.map(({ name }, line) => ({
-    name: "",
-    x,
-    y: [...blocks.values.subarray(line * n, (line + 1) * n)],
-    end: name,
-    on: !line,
-  }));
-  if (!series.length) return undefined;
-  const ticks = x.filter((at) => at % every === 0).map((at) => [at, header.titles[at]]);
-  return { panels: [{ kind: "curves", series, ticks, x_title: "", y_title: header.measure }] };
 }
 
 /** The curves of a training. @param {View} view */

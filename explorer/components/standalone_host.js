@@ -30,11 +30,6 @@ const MEANS = {
   },
   anatomy: { cell: ([query, key]) => ({ query, key }) },
   translation: { view: (cross) => ({ cross }), step: (step) => ({ step }) },
-  paths: {
-    pick: ([text, place]) => (text ? {} : { token: place }),
-    stage: (stage) => ({ stage }),
-    switch: ([name, value]) => ({ [name]: value }),
-  },
   // Heads of B alone are not opened where they are not in the same places as those of A.
   comparison: {
     head: ([panel, layer, head], { panels }) =>
@@ -43,7 +38,7 @@ const MEANS = {
 };
 
 // Views that play: they go on from where they are, and need not be told what they have told.
-const PLAYS = ["translation", "paths"];
+const PLAYS = ["translation"];
 
 const KINDS = { view, words, choice };
 

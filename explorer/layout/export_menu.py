@@ -28,14 +28,11 @@ from models.recording import Recording
 # The view that a tab's file shows. A tab that has none of its own is taken as all heads.
 VIEW_OF = {
     "weight": "anatomy",
-    "embeddings": "paths",
     "translate": "alignment",
     "edit": "comparison",
     "patching": "comparison",
     "compare": "comparison",
 }
-# The tabs of the text alone, whatever was typed for a decoder to read.
-OF_THE_TEXT = ("embeddings", "positions")
 EDITED = ("edit", "patching")
 # The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
 CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_tone")}
@@ -114,10 +111,6 @@ def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource
         first, second = shown
         typed = current_recording.typed_target(state.model)
         return _source(first, typed), _source(second, typed)
-    if page in OF_THE_TEXT:
-        text = state.get("second shown") if page == "embeddings" else None
-        other = ExportSource(plain.model, text) if text else None
-        return ExportSource(plain.model, plain.text), other
     if page == "weight" and state.edits:
         return replace(plain, edits=state.edits), None
     return plain, None
@@ -186,7 +179,7 @@ def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
     }.get(view, True)
 
 
-WORDS = {"heads": "all heads", "paths": "the paths"}
+WORDS = {"heads": "all heads"}
 # What the lines of a page make that has no file of its own.
 CODE_RESULTS = {"claims": "every claim’s verdict", "sentences": "these tables"}
 

@@ -1,0 +1,144 @@
+// @ts-check
+// Points that move through frames in a plane, with their names and the paths of the selected ones.
+
+import { even, scale as along, ticks } from "./axis.js";
+import { num } from "./number_format.js";
+import { escaped } from "./svg_export.js";
+
+/** @typedef {import("./draw.js").Pen} Pen */
+/** @typedef {import("./figures.js").Box} Box */
+
+// Corners of the marks of clouds, from their middle, in their own size; none for a circle.
+const MARKS = [[], [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]], [[-1, -1], [1, -1], [1, 1], [-1, 1]], [[0, -1.2], [1.2, 1], [-1.2, 1]]]; // prettier-ignore
+
+/** The mark of a cloud, as full as `fill` says. @param {Pen} pen @param {number} kind @param {number[]} place @param {number} r @param {string} colour @param {number} fill */
+function mark(pen, kind, [x, y], r, colour, fill) {
+  const corners = MARKS[kind].map(([a, b]) => `${(x + a * r).toFixed(1)} ${(y + b * r).toFixed(1)}`); // prettier-ignore
+  const style = { stroke: colour, "stroke-width": Math.max(1.2, r / 4) };
+  for (const each of [{ fill: pen.look.paper }, { fill: colour, "fill-opacity": fill.toFixed(2) }])
+    if (kind) pen.path(`M${corners.join("L")}Z`, colour, { ...style, ...each });
+    else pen.circle(x, y, r, { ...style, ...each });
+}
+
+/**
+ * Points that move through frames; `current` may lie between two.
+ * @param {Pen} pen @param {any} figure @param {Box} box
+ */
+export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
+  const { clouds, frames, current: t, trails, close, x_title, y_title, select } = figure;
+  const { letter, look } = pen;
+  const head = 1.7 * letter;
+  const note = pen.lines(frames[Math.round(t)].note, width, { size: 0.85 });
+  const high = Math.max(14 * letter, Math.min(room - 6 * letter, 0.85 * width, 28 * letter));
+  const [n, pad] = [frames.length, 2.2 * letter];
+  const rest = look.categorical.filter((each) => each !== look.primary);
+  const colours = clouds.map((_, at) => [look.primary, rest[0], look.ink, look.ink][at]);
+  /** @type {any[]} */
+  const points = clouds.flatMap(({ labels, paths, fills, selected, keys }, kind) =>
+    labels.map((label, at) => ({
+      ...{ label, kind, key: keys[at], on: at === selected, colour: colours[kind] },
+      fill: fills[at * n + Math.round(t)],
+      path: Array.from({ length: n }, (_, i) => [paths[2 * (at * n + i)], paths[2 * (at * n + i) + 1]]), // prettier-ignore
+    })),
+  );
+  const near = points.filter((one) => one.on || one.key === undefined);
+  const framed = (close && points.some((one) => one.on) ? near : points).flatMap((one) => one.path); // prettier-ignore
+  const [xs, ys] = [0, 1].map((axis) => framed.reduce(([low, most], each) => [Math.min(low, each[axis]), Math.max(most, each[axis])], [Infinity, -Infinity])); // prettier-ignore
+  even(xs, ys, (width - 2 * pad) / (high - 2 * pad));
+  const top = y + head;
+  const across = along(xs[0], xs[1], x + pad, x + width - pad);
+  const up = along(ys[0], ys[1], top + high - pad, top + pad);
+  const at = (/** @type {any} */ { path }, /** @type {number} */ i) => {
+    const [from, to] = [path[Math.floor(i)], path[Math.ceil(i)]];
+    const share = i - Math.floor(i);
+    return [across(from[0] + (to[0] - from[0]) * share), up(from[1] + (to[1] - from[1]) * share)];
+  };
+  const way = (/** @type {any} */ one, /** @type {number} */ from, /** @type {number} */ to) => {
+    const inner = Array.from({ length: n }, (_, i) => i).filter((i) => i > from && i < to);
+    return [from, ...inner, to].map((i) => at(one, i));
+  };
+  let left = x;
+  clouds.forEach(({ name }, kind) => {
+    mark(pen, kind, [left + 0.5 * letter, y + 0.6 * letter], 0.35 * letter, colours[kind], 1);
+    pen.text(left + 1.2 * letter, y + 0.6 * letter, name, { size: 0.85, room: Math.max(0, x + width - left - 1.2 * letter) }); // prettier-ignore
+    left += pen.width(name, { size: 0.85 }) + 2.2 * letter;
+  });
+  const inside = pen.apart(() => {
+    for (const [axis, place] of /** @type {[number[], (value: number) => number][]} */ ([
+      [xs, across],
+      [ys, up],
+    ]))
+      // prettier-ignore
+      for (const value of ticks(axis[0], axis[1])) {
+        const ends = axis === xs ? [[place(value), top], [place(value), top + high]] : [[x, place(value)], [x + width, place(value)]]; // prettier-ignore
+        pen.line(ends, look.border, { "stroke-opacity": 0.6 });
+        const spot = axis === xs ? [place(value), top + high - 0.6 * letter] : [x + 0.3 * letter, place(value)]; // prettier-ignore
+        pen.text(spot[0], spot[1], num(value, 3), { size: 0.75, alpha: 0.75, anchor: axis === xs ? "middle" : "start" }); // prettier-ignore
+      }
+    const faint = Math.max(0.06, Math.min(0.28, 20 / points.length));
+    for (const one of points) {
+      if (one.on || t === 0 || !(trails || one.key !== undefined)) continue;
+      const from = trails ? 0 : Math.max(0, Math.ceil(t) - 1);
+      pen.line(way(one, from, t), one.colour, { "stroke-opacity": trails ? faint : 0.45 });
+    }
+    for (const one of points.filter(({ on }) => on)) {
+      if (t < n - 1) pen.line(way(one, t, n - 1), one.colour, { "stroke-opacity": 0.6, "stroke-width": 1.5, "stroke-dasharray": "2 5" }); // prettier-ignore
+      if (t > 0) pen.line(way(one, 0, t), one.colour, { "stroke-width": 2.5 });
+      for (let i = 0; i < n; i++) mark(pen, one.kind, at(one, i), (i ? 0.16 : 0.28) * letter, one.colour, i && i <= t ? 1 : 0); // prettier-ignore
+    }
+    for (const one of [...points].sort((a, b) => +a.on - +b.on)) {
+      const draw = () => {
+        mark(pen, one.kind, at(one, t), (one.on ? 0.5 : 0.32) * letter, one.colour, one.fill);
+        if (pen.screen) pen.put("title", {}, escaped(one.label));
+      };
+      if (select.length && one.key !== undefined)
+        pen.target({ select: [one.key], label: `${one.label} (${clouds[one.kind].name})`, pressed: one.on }, draw); // prettier-ignore
+      else draw();
+    }
+    pointNames(pen, points, [x, top, x + width, top + high], (one) => at(one, t));
+    pen.text(x + width - 0.4 * letter, top + high - 1.7 * letter, `${x_title} →`, { size: 0.8, bold: true, anchor: "end", room: 0.6 * width }); // prettier-ignore
+    pen.text(x + 0.4 * letter, top + 0.8 * letter, `↑ ${y_title}`, { size: 0.8, bold: true, room: 0.6 * width }); // prettier-ignore
+  });
+  const box = { x, y: top, width, height: high };
+  pen.put(
+    "svg",
+    { ...box, viewBox: Object.values(box).join(" "), style: "overflow:hidden" },
+    inside,
+  );
+  pen.rect(x, top, width, high, { fill: "none", stroke: look.border, rx: 4 });
+  note.forEach((line, i) =>
+    pen.text(x, top + high + (1 + 1.25 * i) * letter, line, { size: 0.85, alpha: 0.75 }),
+  );
+  return head + high + (0.5 + 1.25 * note.length) * letter;
+}
+
+/**
+ * Names beside points, where they cover no other: the selected first, then those of clouds that cannot
+ * be pressed.
+ * @param {Pen} pen @param {any[]} points @param {number[]} frame left, top, right, foot
+ * @param {(point: any) => number[]} at
+ */
+function pointNames(pen, points, [left, top, right, foot], at) {
+  const { letter } = pen;
+  /** @type {number[][]} */
+  const taken = [];
+  const rank = (/** @type {any} */ { on, key }) => (on ? 0 : key === undefined ? 1 : 2);
+  for (const one of [...points].sort((a, b) => rank(a) - rank(b))) {
+    const [x, y] = at(one);
+    if (x < left || x > right || y < top || y > foot) continue;
+    const style = { size: one.on ? 1.1 : 0.85, bold: one.on };
+    const label = pen.cut(one.label, 10 * letter, style);
+    const [wide, high] = [pen.width(label, style), 1.1 * style.size * letter];
+    const gap = (one.on ? 0.75 : 0.5) * letter;
+    const tries = [[x + gap, y], [x - gap - wide, y], [x - wide / 2, y - high / 2 - gap], [x - wide / 2, y + high / 2 + gap]]; // prettier-ignore
+    const place =
+      tries.find(
+        ([a, b]) =>
+        a >= left && a + wide <= right && b - high / 2 >= top && b + high / 2 <= foot &&
+        !taken.some(([from, over, to, under]) => a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over), // prettier-ignore
+      ) || (one.on ? tries[1] : undefined);
+    if (!place) continue;
+    taken.push([place[0] - 3, place[1] - high / 2, place[0] + wide + 3, place[1] + high / 2]);
+    pen.text(place[0], place[1], label, { ...style, halo: true, fill: one.on ? one.colour : undefined }); // prettier-ignore
+  }
+}

@@ -1,0 +1,565 @@
+"""The panels on embeddings: a word layer by layer in one text or in two, the words nearest to it,
+and its similarity to anchor words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis import embeddings
+from explorer.analysis.caption import read_text
+from explorer.analysis.csv import Columns, stacked
+from explorer.analysis.embeddings import CONTEXTS, MEASURES, Anchors, Scene, cosine
+from explorer.analysis.figures import (
+    BarRow,
+    Bars,
+    Chart,
+    Cloud,
+    Figure,
+    Frame,
+    Matrix,
+    Plane,
+    Series,
+)
+from explorer.analysis.formatting import fixed, percent, percent_texts
+from explorer.analysis.logit_lens import states
+from explorer.analysis.terminology import recording_norm_name, with_article
+from explorer.panels import spec
+from explorer.panels.selection import select_stream
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.recording import Recording
+
+CONCEPT = "embeddings"
+# The sums before LayerNorms too; special tokens; vectors divided by their norms; the paths of all
+# tokens; a plane that ends around the selected paths.
+OPTIONS = ("sums", "specials", "unit length", "all paths", "close up")
+ANCHORS = "fruit, tree, juice / mac, os, app"  # for a word of two senses, such as "apple"
+UNMOVED = 0.95  # a cosine between two contexts above which a word has hardly moved
+N_NEAR = 5  # words of the vocabulary, at each state
+
+
+@dataclass(frozen=True, eq=False)
+class WordPath:
+    """One word in the texts of a scene: its token in the first, and in the second, None where it
+    has none there; and the number of the selected state."""
+
+    recordings: tuple[Recording, ...]
+    stream: str
+    scene: Scene
+    token: int
+    mate: int | None
+    site: int
+    options: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """The word's tokens as (text, token)."""
+        return ((0, self.token), *(() if self.mate is None else ((1, self.mate),)))
+
+    def label(self, text: int, token: int) -> str:
+        """A token of a text."""
+        group = self.scene.texts[text]
+        return group.labels[group.places.index(token)]
+
+    @property
+    def word(self) -> str:
+        """The word."""
+        return self.label(0, self.token)
+
+    @property
+    def site_title(self) -> str:
+        """The selected state."""
+        return self.scene.titles[self.site]
+
+    @property
+    def caption(self) -> tuple[str, ...]:
+        """The stream, and the second text."""
+        words, others = sentences(CONCEPT, "shared"), self.recordings[1:]
+        lines = [words("second", text=read_text(each)) for each in others]
+        if len(self.recordings[0].streams) > 1:
+            lines.insert(0, words("stream", stream=self.stream))
+        return tuple(lines)
+
+
+def select_word(
+    run: Run,
+    token: int | None,
+    second: str,
+    mate: int | None,
+    site: str,
+    stream: str,
+    options: str = "",
+    groups: tuple[tuple[str, ...], ...] = (),
+) -> WordPath:
+    """The word of `contexts` in its texts, with anchor words where there are groups of them."""
+    chosen = _options(options)
+    selection = select_stream(run, token or 0, stream)
+    recordings = [selection.recording]
+    if second:
+        recordings.append(Run(run.model, second, run.edits).recording())
+    streams = [each.stream(selection.stream.name) for each in recordings]
+    other = streams[1] if second else None
+    specials = "specials" in chosen or (token is not None and bool(streams[0].special[token]))
+    specials |= bool(
+        mate is not None and other and 0 <= mate < len(other.special) and other.special[mate]
+    )
+    names = states(streams[0], "sums" in chosen)
+    anchors = _anchors(run, selection.stream.name, names, groups) if groups else None
+    scene = cache.cached_for(
+        selection.recording,
+        ("scene", second, run.edits, stream, specials, names, "unit length" in chosen, groups),
+        lambda: embeddings.scene(
+            streams,
+            anchors,
+            names,
+            specials=specials,
+            unit_length="unit length" in chosen,
+            words_plane=bool(groups),
+        ),
+        lambda made: made.nbytes,
+    )
+    words = sentences(CONCEPT, "shared")
+    if site and site not in names:
+        raise ValueError(words("no_site", site=repr(site), sites=", ".join(names)))
+    if token is None:
+        token = embeddings.default_token(streams[0], other, scene.texts[0].places)
+    if other is not None:
+        shown = scene.texts[1].places
+        if mate is not None and mate not in shown:
+            raise ValueError(words("no_mate", mate=mate, last=shown[-1]))
+        if mate is None:
+            mate = embeddings.matching_token(streams[0], token, other)
+            mate = mate if mate in shown else None
+    at = names.index(site) if site else len(names) - 1
+    return WordPath(
+        tuple(recordings), selection.stream.name, scene, token, mate if second else None, at, chosen
+    )
+
+
+def _options(options: str) -> tuple[str, ...]:
+    """The options by their names. Raises ValueError for one that is not there."""
+    chosen = tuple(each.strip() for each in options.split(",") if each.strip())
+    for each in chosen:
+        if each not in OPTIONS:
+            words = sentences(CONCEPT, "shared")
+            raise ValueError(words("no_option", option=repr(each), options=", ".join(OPTIONS)))
+    return chosen
+
+
+def _anchors(
+    run: Run, stream: str, sites: tuple[str, ...], groups: tuple[tuple[str, ...], ...]
+) -> Anchors:
+    """The vectors of two groups of anchor words. Raises ValueError for other than two groups, and
+    for a stream that does not read the source."""
+    words = sentences(CONCEPT, "anchors")
+    recording = run.recording()
+    if len(groups) != 2:
+        raise ValueError(words("two"))
+    if stream != recording.streams[0].name:
+        raise ValueError(words("source"))
+
+    def made() -> Anchors:
+        read = [
+            Run(run.model, embeddings.frame_word(word)).recording()
+            for group in groups
+            for word in group
+        ]
+        return embeddings.anchors_of(groups, read, stream, sites)
+
+    return cache.cached_for(recording, ("anchors", stream, sites, groups), made)
+
+
+# ---- one word, layer by layer --------------------------------------------------------------------
+
+
+@spec.panel
+def contexts(
+    run: Run,
+    token: int | None = None,
+    second: str = "",
+    mate: int | None = None,
+    site: str = "",
+    stream: str = "",
+    options: str = "",
+    axis: str = "",
+) -> Panel:
+    """A word's vector at every layer: how similar it stays to the same word in a second text, or to
+    its embedding, beside the paths of all words in one plane.
+
+    token: the longest word that both texts have where None. second: another text, "" for none.
+    mate: its token, the first that is the same word where None. site: a state's name, the last one
+    where "". options: some of OPTIONS with commas. axis: two groups of anchor words, such as
+    ANCHORS, for a plane whose first axis leads from one to the other. Raises ValueError for what is
+    not there.
+    """
+    groups = embeddings.groups(axis)
+    if axis and len(groups) != 2:
+        raise ValueError(sentences(CONCEPT, "anchors")("two"))
+    on = select_word(run, token, second, mate, site, stream, options, groups)
+    words = sentences(CONCEPT, "contexts")
+    lines, values = _similarities(on)
+    caption = words("caption", names=", ".join(on.scene.basis.names[:2]))
+    lengths = (words("length"),) if "unit length" in on.options else ()
+    frame = embeddings.frame_word("…")
+    listed = " / ".join(", ".join(group) for group in groups)
+    anchor_lines = (words("anchors", groups=listed, frame=frame),) if groups else ()
+    columns = dict(zip(words.lines("columns"), (list(on.scene.titles), values[0])))
+    if len(lines) > 1:
+        columns[words("others")] = values[1]
+    is_two = on.mate is not None
+    return Panel(
+        title=words("title_two" if second else "title_one", word=on.word),
+        finding=_finding(on, values, bool(second)),
+        figures=(
+            Chart(
+                title=words("chart_two" if is_two else "chart_one", word=on.word),
+                series=tuple(
+                    Series(name, np.arange(len(row), dtype=float), row, main=at == 0)
+                    for at, (name, row) in enumerate(zip(lines, values))
+                ),
+                ticks=tuple((float(at), each) for at, each in enumerate(on.scene.titles)),
+                guides=((float(on.site), ""),),
+                y_range=(min(0.0, float(np.nanmin(values))), 1.0),
+                follows="stage",
+            ),
+            _plane(on),
+        ),
+        table={**columns, **_coordinates(on)},
+        details=_details(on, run),
+        caption=(caption, *lengths, *anchor_lines, *on.caption),
+        file=f"paths-{on.token}",
+    )
+
+
+def _similarities(on: WordPath) -> tuple[tuple[str, ...], np.ndarray]:
+    """The curves (line, site): the word's cosine to itself in the other text, or to its embedding,
+    and the mean of other words beside it, where there are some."""
+    words, scene = sentences(CONCEPT, "contexts"), on.scene
+    if on.mate is not None:
+        other = on.label(1, on.mate)
+        name = words("word", word=on.word)
+        if other.casefold() != on.word.casefold():
+            name = words("words", word=on.word, other=other)
+        found = embeddings.curves(scene, None, (on.token, on.mate), CONTEXTS)
+        return (name, words("others"))[: len(found.lines)], found.values
+    raw = scene.texts[0].raw
+    all_words = cosine(raw, raw[:1])
+    at = scene.texts[0].places.index(on.token)
+    rest = np.delete(all_words, at, axis=1)
+    name = words("word", word=on.word)
+    if not rest.shape[1]:
+        return (name,), all_words[:, at][None]
+    return (name, words("others")), np.stack((all_words[:, at], rest.mean(1)))
+
+
+def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
+    words = sentences(CONCEPT, "contexts")
+    start, end = (fixed(float(each)) for each in (values[0, 0], values[0, -1]))
+    beside = {"baseline": fixed(float(values[1, -1]))} if len(values) > 1 else {}
+    slots = {"word": on.word, "start": start, "end": end}
+    if is_two and on.mate is None:
+        return words("missing", **slots)
+    if not is_two:
+        more = words("alone_baseline", **beside) if beside else ""
+        return words("alone", **slots) + more
+    name = "still"
+    if values[0, -1] <= UNMOVED:
+        name = "falls" if values[0, -1] < values[0, 0] else "rises"
+    return words(name, **slots) + (words("baseline", **beside) if beside else "")
+
+
+def _plane(on: WordPath) -> Plane:
+    """The paths of all tokens, and of anchor words, in the scene's plane."""
+    words, scene = sentences(CONCEPT, "contexts"), on.scene
+    selected, clouds = dict(on.places), []
+    is_two = len(scene.texts) > 1
+    for group in scene.groups:
+        chosen = selected.get(group.kind) if group.kind < 2 else None
+        keys: tuple[str, ...] = ()
+        if group.kind < 2:
+            form = "mate={}" if group.kind else "token={}&mate="
+            keys = tuple(form.format(each) for each in group.places)
+        clouds.append(
+            Cloud(
+                group.name if is_two or group.kind > 1 else sentences(CONCEPT, "shared")("text"),
+                group.labels,
+                scene.basis.project(group.vectors)[..., :2].swapaxes(0, 1),
+                1 - scene.basis.error(group.vectors).T,
+                -1 if chosen is None else group.places.index(chosen),
+                keys,
+            )
+        )
+    frames = []
+    for at, title in enumerate(scene.titles):
+        share = 1 - embeddings.mean_error(scene, 2, at)
+        note = words("frame", share=percent(share))
+        frames.append(Frame(title, key=str(at + 1), note=note))
+    first, second = (percent(float(each)) for each in scene.basis.explained[:2])
+    name, other = scene.basis.names[:2]
+    is_anchored = any(group.kind > 1 for group in scene.groups) and not scene.fallback
+    ends = name.rpartition(" → ")[2] if is_anchored else name
+    return Plane(
+        title=words("plane"),
+        note=words("fallback") if scene.fallback else "",
+        select=("address",),
+        clouds=tuple(clouds),
+        frames=tuple(frames),
+        current=on.site,
+        choice="stage",
+        x_title=words("anchor_axis" if is_anchored else "axis", axis=ends, share=first),
+        y_title=words("axis", axis=other, share=second),
+        trails="all paths" in on.options,
+        close="close up" in on.options,
+    )
+
+
+def _coordinates(on: WordPath) -> Columns:
+    """The word's path in numbers, in the second text too."""
+    tables = []
+    for text, token in on.places:
+        path = embeddings.path_table(on.scene.titles, on.scene.path(text, token), on.scene.basis)
+        name = on.scene.texts[text].name
+        tables.append(
+            {f"{column}, {name}": cells for column, cells in path.items() if column != "site"}
+        )
+    return {name: cells for each in tables for name, cells in each.items()}
+
+
+def _details(on: WordPath, run: Run) -> tuple[str, ...]:
+    """How vectors come about, the plane, and its error, with this text's numbers."""
+    words, scene = sentences(CONCEPT, "contexts"), on.scene
+    stream = on.recordings[0].stream(on.stream)
+    built = embeddings.stream_structure(stream)
+    norm = recording_norm_name(on.recordings[0], models.capabilities(run.model).rms)
+    d = len(scene.basis.centre)
+    if built.layers:
+        step = words("layers")
+    else:
+        name = {"post": "post", "pre": "pre", None: "plain"}[built.norm]
+        step = words(
+            name + ("" if built.adds else "_replaces"), norm=norm, a_norm=with_article(norm)
+        )
+    begins = models.word_vector(run.model).replace("√d", f"√{d}")
+    positions = words("positions" if built.positions else "no_positions")
+    normed = words("normed", norm=with_article(norm)) if built.normed else ""
+    way = embeddings.path_summary(scene.path(0, on.token))
+    row = embeddings.path_table(scene.titles, scene.path(0, on.token), scene.basis)
+    x, y, error = (float(row[name][on.site]) for name in ("x", "y", "error in 2-D"))
+    one, other, both = percent_texts(*map(float, scene.basis.explained[:2]))
+    slots = {"word": on.word, "site": on.site_title}
+    return (
+        words("path", begins=begins, positions=positions, normed=normed, step=step),
+        words(
+            "lengths",
+            word=on.word,
+            n=len(scene.sites) - 1,
+            length=fixed(way.length),
+            longest=fixed(way.longest),
+            site=scene.titles[way.site],
+        ),
+        words("plane_made", one=one, other=other, both=both),
+        words("coordinates"),
+        words("error", error=f"{error:.1%}", x=fixed(x, 3), y=fixed(y, 3), **slots),
+        words("dots", d=d),
+    )
+
+
+# ---- nearest words -------------------------------------------------------------------------------
+
+
+@spec.panel
+def neighbours(
+    run: Run,
+    token: int | None = None,
+    second: str = "",
+    mate: int | None = None,
+    site: str = "",
+    stream: str = "",
+    options: str = "",
+) -> Panel:
+    """The words of the vocabulary that a word's vectors are nearest to at every layer. Arguments
+    and ValueError as for `contexts`."""
+    on = select_word(run, token, second, mate, site, stream, options)
+    words = sentences(CONCEPT, "neighbours")
+    found = [_nearest(on, text, place) for text, place in on.places]
+    tops = [(names[on.site][0], fixed(float(cosines[on.site, 0]))) for names, cosines in found]
+    slots = {"site": on.site_title, "word": on.word}
+    if len(tops) > 1:
+        (nearest, near), (other, other_near) = tops
+        finding = words(
+            "finding_two",
+            nearest=nearest,
+            cosine=near,
+            other=other,
+            other_cosine=other_near,
+            **slots,
+        )
+    else:
+        finding = words("finding", nearest=tops[0][0], cosine=tops[0][1], **slots)
+    low = min(0.0, *(float(cosines.min()) for _, cosines in found))
+    lines = [words("measure"), words("low")]
+    if on.stream == "decoder":
+        lines.append(words("decoder"))
+    tables = [
+        (on.scene.texts[text].name, embeddings.nearest_word_table(on.scene.titles, *each))
+        for (text, _), each in zip(on.places, found)
+    ]
+    return Panel(
+        title=words("title", word=on.word),
+        finding=finding,
+        figures=tuple(_neighbour_matrix(on, at, each, low) for at, each in zip(on.places, found)),
+        table=stacked(tables, "of"),
+        details=tuple(lines),
+        caption=(words("caption"), *on.caption),
+        file=f"nearest-{on.token}",
+    )
+
+
+def _nearest(on: WordPath, text: int, token: int) -> tuple[list[list[str]], np.ndarray]:
+    """The nearest words (site, rank) to a token of a text, and their cosines."""
+    recording = on.recordings[text]
+    ids, cosines = cache.nearest(recording, on.stream, token, N_NEAR)
+    sites = recording.stream(on.stream).sites
+    at = [sites.index(site) for site in on.scene.sites]
+    return [models.labels(recording.model.name, ids[one]) for one in at], cosines[at]
+
+
+def _neighbour_matrix(
+    on: WordPath, place: tuple[int, int], found: tuple[list[list[str]], np.ndarray], low: float
+) -> Figure:
+    """Layers by ranks, with a word in each cell."""
+    words, (names, cosines) = sentences(CONCEPT, "neighbours"), found
+    ranks = [words("nearest"), *(f"{rank}." for rank in range(2, cosines.shape[1] + 1))]
+    return Matrix(
+        title=words("table", word=on.label(*place), text=on.scene.texts[place[0]].name)
+        if len(on.places) > 1
+        else "",
+        select=("stage",),
+        rows=on.scene.titles,
+        columns=tuple(ranks),
+        values=cosines,
+        low=low,
+        marks=((on.site, 0, ""),),
+        words=tuple(name for row in names for name in row),
+        bold=np.zeros(cosines.shape),
+        keys=tuple(str(at + 1) for at in range(len(on.scene.sites))),
+    )
+
+
+# ---- anchor words --------------------------------------------------------------------------------
+
+
+@spec.panel
+def anchors(
+    run: Run,
+    token: int | None = None,
+    second: str = "",
+    mate: int | None = None,
+    words: str = ANCHORS,
+    measure: str = "Cosine",
+    stream: str = "",
+) -> Panel:
+    """How similar a word is to two groups of anchor words at every layer, in one text or in two,
+    against all other ways to split these words.
+
+    words: two groups, "a, b / c, d". measure: one of MEASURES. Other arguments and ValueError as
+    for `contexts`.
+    """
+    texts = sentences(CONCEPT, "anchors")
+    if measure not in MEASURES:
+        raise ValueError(f"measure is {measure!r}; it can be {', '.join(MEASURES)}")
+    groups = embeddings.groups(words)
+    if len(groups) != 2:
+        raise ValueError(texts("two"))
+    on = select_word(run, token, second, mate, "", stream, "", groups)
+    if measure == CONTEXTS and on.mate is None:
+        raise ValueError(texts("no_second"))
+    of = _anchors(run, on.stream, on.scene.sites, groups)
+    found = embeddings.curves(on.scene, of, (on.token, on.mate), measure)
+    names = tuple(", ".join(group) for group in groups)
+    finding, details = _verdict(on, of, names)
+    titles = on.scene.titles
+    return Panel(
+        title=texts("title", word=on.word),
+        finding=finding,
+        figures=(
+            Chart(
+                title=texts(measure),
+                series=tuple(
+                    Series(name, np.arange(len(titles), dtype=float), row, main=at == 0)
+                    for at, ((name, *_), row) in enumerate(zip(found.lines, found.values))
+                ),
+                ticks=tuple((float(at), each) for at, each in enumerate(titles)),
+            ),
+            _anchor_bars(on, of, names),
+        ),
+        table=embeddings.curve_table(titles, found),
+        details=details,
+        caption=(texts("caption", measure=measure, groups=" / ".join(names)), *on.caption),
+        file=f"anchors-{on.token}",
+    )
+
+
+def _anchor_bars(on: WordPath, of: Anchors, names: Sequence[str]) -> Bars:
+    """The cosine of the word in each text to each group, at the last layer."""
+    words = sentences(CONCEPT, "anchors")
+    paths = [on.scene.path(text, place, raw=True) for text, place in on.places]
+    raw = [group.raw for group in on.scene.texts]
+    near = embeddings.anchor_similarities(paths, of, raw, "Cosine")[..., -1]
+    rows = []
+    for (text, _), values in zip(on.places, near):
+        of_text = on.scene.texts[text].name
+        for name, value in zip(names, values):
+            label = words("curve", text=of_text, group=name) if len(near) > 1 else name
+            rows.append(BarRow(label, (float(value),), (fixed(float(value), 3),)))
+    return Bars(
+        title=words("bars", site=on.scene.titles[-1]), columns=(words("cosine"),), rows=tuple(rows)
+    )
+
+
+def _verdict(on: WordPath, of: Anchors, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """What the two groups say of the word, and the sentences behind it."""
+    words = sentences(CONCEPT, "anchors")
+    frame = embeddings.frame_word("…")
+    method = [words("method", frame=frame), words("formula")]
+    if of.in_pieces:
+        method.append(words("pieces", words=", ".join(of.in_pieces)))
+    raw = [group.raw for group in on.scene.texts]
+    paths = [on.scene.path(text, place, raw=True) for text, place in on.places]
+    if on.mate is None:
+        near = embeddings.anchor_similarities(paths, of, raw, "Cosine")[0, :, -1]
+        first = int(near.argmax())
+        slots = {"towards": names[first], "away": names[1 - first]}
+        slots |= {"near": fixed(float(near[first]), 3), "far": fixed(float(near[1 - first]), 3)}
+        return words("alone", word=on.word, **slots), tuple(method)
+    shift = embeddings.context_shift(paths, of, raw)
+    towards, away = names if shift.gap > 0 else names[::-1]
+    finding = words(shift.verdict, word=on.word, towards=towards, away=away)
+    does = words("agree" if shift.centred_gap * shift.gap > 0 else "disagree")
+    gap = fixed(abs(shift.gap), 3)
+    return finding, (
+        words("lean", gap=gap),
+        *splits(shift.splits_as_far, shift.n_splits, len(of.group)),
+        words("centred", does=does, centred=fixed(abs(shift.centred_gap), 3), gap=gap),
+        *method,
+        words("control"),
+    )
+
+
+def splits(as_far: int, n_splits: int, n_words: int) -> tuple[str, ...]:
+    """How many ways to split the anchor words into two groups set the texts as far apart; the
+    groups as given are one of the ways."""
+    words = sentences(CONCEPT, "anchors")
+    if n_splits < 2:
+        return (words("splits_none", n=n_words),)
+    name = "none_gives" if as_far < 2 else "one_gives" if as_far == 2 else "some_give"
+    count = words(name, n=as_far - 1)
+    return (
+        words("splits", others=n_splits - 1, n=n_words, as_far=count),
+        words("p_value", splits=n_splits),
+    )
