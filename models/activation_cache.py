@@ -36,8 +36,8 @@ def _layer_views(array: np.ndarray) -> tuple[Tensor, ...]:
 
 
 def n_sites(n_layer: int, sublayers: int) -> int:
-    """How many sites of the stream a model of so many layers, each of 2 or 3 sub-layers, has, at
-    most."""
+    """The largest number of residual stream sites of `n_layer` layers with 2 or 3 sub-layers
+    each."""
     return BOUNDARY_SITES + SITES_PER_SUBLAYER * sublayers * n_layer
 
 
@@ -98,8 +98,8 @@ class Recorder:
             self.sites.append(name)
 
     def room(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        """Where a tensor is to lie: one of the heads, of shape (1, head, ...), or the next site's,
-        ([1,] token, d_model), as (1, token, d_model)."""
+        """The buffer for a tensor of heads (1, head, ...), or for the next site ([1,] token,
+        d_model). A site's buffer is (1, token, d_model)."""
         return self._buffer(_parse_head_site(name), shape)
 
     def _buffer(self, head_site: tuple[str, int, str] | None, shape: tuple[int, ...]) -> Tensor:
@@ -155,7 +155,7 @@ class Recorder:
         return bool(np.isfinite(self.resid[len(self.sites) - 1]).all())
 
     def stream(self, name: str, tokens: Tokens) -> Stream:
-        """What passed by as a Stream; resid (site, token, d_model)."""
+        """The recorded sites as a Stream; resid (site, token, d_model)."""
         return Stream(
             name=name,
             tokens=tokens.labels,

@@ -1,5 +1,4 @@
-"""What callers hand to the methods of `models.model.Model`, checked where it comes in: a model or
-its name, edits, and a recording of that model."""
+"""Validation of arguments of `models.model.Model`'s methods: models, names, edits, recordings."""
 
 from __future__ import annotations
 

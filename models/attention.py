@@ -46,16 +46,16 @@ from models.layers import (
 
 
 def causal_mask(past: int, n: int, window: int | None = None) -> Tensor:
-    """Which of past + n positions each of the last n may attend to: itself and those before, (n,
-    past + n) bool (section 3.2.3); with a `window`, so many of them, itself the last."""
+    """Causal mask (n, past + n), bool: each of the last n positions attends to itself and those
+    before it (section 3.2.3). With a `window`, to that many positions, itself the last."""
     return apply_window(torch.ones(n, past + n, dtype=torch.bool).tril(past), window)
 
 
 def self_attention_mask(
     past: int, n: int, masked: bool, edits: tuple[Edit, ...], window: int | None = None
 ) -> Tensor:
-    """What the last n of past + n tokens may look at in their own text under edits, (n, past + n)
-    bool. masked: whether the model has a causal mask; `window`: of which width."""
+    """Mask (n, past + n), bool, of self-attention under edits, for the last n of past + n tokens.
+    masked: whether the model has a causal mask; window: its width in tokens."""
     if applies(edits, WithoutMask if masked else WithMask):
         masked = not masked
     if (window_edit := last_edit(edits, Window)) is not None:
@@ -68,7 +68,8 @@ def self_attention_mask(
 
 
 def encoder_mask(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor | None:
-    """What an encoder's n tokens may look at: `allowed`, None for all, and under edits fewer."""
+    """An encoder's mask under edits; `allowed` is the mask without them. None permits
+    everything."""
     if not any(isinstance(edit, (WithMask, Window)) for edit in edits):
         return allowed
     mask = self_attention_mask(0, n, False, edits)
@@ -132,7 +133,7 @@ class KVCache:
 
     @property
     def n(self) -> int:
-        """How many positions of the decoder's own text are stored."""
+        """The number of stored positions of the decoder's own text."""
         return next(
             (k.shape[2] for name, (k, _) in self.kept.items() if is_self_attention(name)), 0
         )
@@ -144,12 +145,12 @@ class KVCache:
 
     @property
     def n_head(self) -> int:
-        """How many heads' keys a layer stores; 0 where nothing is."""
+        """The number of key/value heads stored for a layer; 0 where nothing is stored."""
         return next((k.shape[1] for k, _ in self.kept.values()), 0)
 
     @property
     def d_head(self) -> int:
-        """How wide a key is; 0 where nothing is stored."""
+        """The width of a stored key; 0 where nothing is stored."""
         return next((k.shape[-1] for k, _ in self.kept.values()), 0)
 
     def first(self, n: int) -> KVCache:
@@ -209,12 +210,11 @@ class MultiHeadAttention(nn.Module):
         edits: tuple[Edit, ...] = (),
         stored: KVCache | None = None,
     ) -> Tensor:
-        """What the heads write for each query: (batch, query, d_model).
+        """Attention output (batch, query, d_model) of all heads.
 
         x_query (batch, query, d_model), x_key (batch, key, d_model); `allowed`, bool, broadcastable
         to (batch, head, query, key), True where attending is permitted; None permits everything.
-        With `stored`, the keys are those of earlier passes and x_key's after them.
-        """
+        With `stored`, the keys are those of earlier passes and x_key's after them."""
         q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
         shape = (*q.shape[:-1], k.shape[-2])
         scores = scaled_products(

@@ -105,7 +105,7 @@ def clear() -> None:
 
 
 def pooled_bytes() -> int:
-    """How many bytes are kept for later."""
+    """The size in bytes of the free buffers that the pool keeps for reuse."""
     return sum(memory.nbytes for memory in tuple(_free_buffers))
 
 

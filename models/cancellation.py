@@ -1,11 +1,9 @@
-"""Where a long computation may be interrupted: between two slices it breathes, and whoever runs it
-decides what that means.
+"""Points at which a long computation can be interrupted.
 
-`breath()` does nothing unless the computation runs `with breathing(what)`. What is called may wait,
-so that others have their turn, and may raise, which ends the computation there; nothing shared is
-left changed by that. What another machine works out is asked for `with elsewhere()`: meanwhile this
-one may serve others.
-"""
+`breath()` does nothing unless the computation runs `with breathing(what)`. `what` may wait, so that
+other computations run, and may raise, which ends the computation at that point; no shared state is
+left changed by that. A result that another machine computes is awaited `with elsewhere()`:
+meanwhile this machine may serve others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loaded model shows of itself, and what a source of models must be able to do."""
+"""The capabilities of a loaded model, and the interface of a source of models."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a loaded model shows. As it stands, everything that a model in our own classes does.
+    """Properties of a loaded model. The defaults are those of a model in our own classes.
 
-    kind: "encoder", "decoder" or "encoder-decoder". attention: the names of its attentions.
-    opens: True where q, k, v and scores are there. scale: what q . k is multiplied by, None where
-    layers differ or it is not known. biased: something is added to the scores before the mask, so
-    that q . k * scale alone is not the score. law: every sub-layer's output is there. norm: "post",
-    "pre" or None. positions: "learned", "sinusoids", "rotary", "distance", "buckets", "relative",
-    "unknown" or None. logits: the stream with a readout, "" for none. edits: the kinds that
-    `record` honours. weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a
-    survey found them.
+    kind: "encoder", "decoder" or "encoder-decoder". attention: the names of its attentions. opens:
+    True where q, k, v and scores are there. scale: the factor of q . k, None where layers differ or
+    it is not known. biased: something is added to the scores before the mask, so that q . k * scale
+    alone is not the score. law: every sub-layer's output is recorded. norm: "post", "pre" or None.
+    positions: "learned", "sinusoids", "rotary", "distance", "buckets", "relative", "unknown" or
+    None. logits: the stream with a readout, "" for none. edits: the kinds that `record` honours.
+    weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a survey found them.
+
     scaled_embedding: times sqrt(d_model). linear_readout: one matrix, nothing before it. rms:
-    RMSNorm in LayerNorm's place. parallel: attention and FFN side by side. gate: what a gated FFN
-    is called, "" for one without. ffn_biases: the FFN's matrices have some. key_heads: how many
-    heads have keys and values of their own, None where each has. window: how many tokens a token
-    sees, None where all. untied: words are read by a matrix of its own. readout_bias: something
-    is added then. Those from gate on are known of models in our own classes alone.
-    no_parts: why no logit can be taken apart into a sum, as the end of a sentence, "" where it can.
-    no_readout: why it predicts no words, as the predicate of a sentence, "" where it does.
-    mask: what the token is called that a typed "[MASK]" stands for, "" where that is plain text.
-    writes: `Model.generate` writes a text with it, a token at a time.
-    """
+    RMSNorm in LayerNorm's place. parallel: attention and FFN side by side. gate: the name of a
+    gated FFN, "" for one without. ffn_biases: the FFN's matrices have some. key_heads: the number
+    of heads with keys and values of their own, None where each has. window: the number of tokens
+    that a token attends to, None for all. untied: the readout has a matrix of its own.
+    readout_bias: a bias is added to the logits. Those from gate on are known of models in our own
+    classes alone.
+
+    no_parts: why no logit can be decomposed into a sum, as the end of a sentence, "" where it can.
+    no_readout: why the model predicts no words, as the predicate of a sentence, "" where it does.
+    mask: the name of the token that a typed "[MASK]" stands for, "" where that is plain text.
+    writes: `Model.generate` writes a text with it, a token at a time."""
 
     kind: str
     attention: tuple[str, ...]
@@ -85,7 +86,7 @@ class TextGenerator(Protocol):
 
     @property
     def stored(self) -> Any:
-        """What is kept, with its `nbytes`, `n_head` and `d_head`."""
+        """The stored keys and values, with `nbytes`, `n_head` and `d_head`."""
 
     @property
     def is_full(self) -> bool:

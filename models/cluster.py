@@ -80,8 +80,7 @@ def load(name: str) -> ClusterModel:
 
 
 def capabilities(handle: ClusterModel) -> Capabilities:
-    """What the model shows of itself: what a model in its own code would; its weights stay where
-    they are."""
+    """The model's capabilities: those of a model in its own code, without access to its weights."""
     return handle.remote
 
 
@@ -97,7 +96,7 @@ def record(
 
 
 def lens(handle: ClusterModel, recording: Recording, stream: str, top: int = 10) -> Lens:
-    """What every state of a stream would say if it were the last."""
+    """The logit lens of a stream: the `top` predictions at every site."""
     request = {"ask": "lens", **_request_of(handle, recording), "stream": stream, "top": top}
     answer, payload = _ask(request)
     return Lens(stream=stream, sites=tuple(answer["sites"]), **arrays(payload))
@@ -122,7 +121,7 @@ def packed(header: dict[str, Any], content: bytes = b"") -> bytes:
 
 
 def unpacked(body: bytes) -> tuple[dict[str, Any], bytes]:
-    """What `packed` put together. Raises ValueError for anything else."""
+    """Undo `packed`. Raises ValueError for anything else."""
     line, _, content = body.partition(b"\n")
     header = json.loads(line)
     if not isinstance(header, dict):
@@ -138,7 +137,7 @@ def packed_arrays(**by_name: np.ndarray) -> bytes:
 
 
 def arrays(content: bytes) -> dict[str, np.ndarray]:
-    """What `packed_arrays` packed. Nothing in it is run. Raises ValueError for anything else."""
+    """Undo `packed_arrays` without running anything in it. Raises ValueError for anything else."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
@@ -147,8 +146,7 @@ def arrays(content: bytes) -> dict[str, np.ndarray]:
 
 
 def capabilities_as_data(features: Capabilities) -> dict[str, Any]:
-    """What a model shows, as plain data: kinds of edits by their names, and without what only its
-    weights would give."""
+    """Capabilities as plain data: kinds of edits by name, without those that need the weights."""
     plain = {each.name: getattr(features, each.name) for each in fields(features)}
     edits = [each.__name__ for each in features.edits]
     sites = {stream: list(each) for stream, each in features.sites.items()}
@@ -164,7 +162,7 @@ def card_as_data(card: Card) -> dict[str, Any]:
 def _request(
     handle: ClusterModel, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
 ) -> dict[str, Any]:
-    """What makes a recording, as plain data: the edits as they are written in an address."""
+    """A request for a recording as plain data; the edits are written as in an address."""
     model = handle.tokenizer.model
     return {"model": model, "text": text, "edits": to_line(edits), "target": target}
 

@@ -96,5 +96,5 @@ class Config:
 
     @property
     def key_heads(self) -> int:
-        """How many heads have keys and values of their own."""
+        """The number of heads with keys and values of their own."""
         return self.n_key_head or self.n_head

@@ -1,8 +1,7 @@
-"""What edits do inside an attention, in tensors: the same for our own classes and for models in
-their own code.
+"""Tensor operations of edits inside an attention, for our own classes and for models in their own
+code.
 
-Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head).
-"""
+Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head)."""
 
 from __future__ import annotations
 
@@ -89,7 +88,7 @@ class AttentionAddress:
 
 
 def score_divisor(edits: tuple[Edit, ...], layer: int, default: float) -> float:
-    """What scores are divided by: the model's `own` number, 1 or another one by an edit."""
+    """The divisor of a layer's scores: `default`, or the one that an edit sets."""
     if (scale_edit := last_edit(edits, ScaledBy, layer)) is not None:
         return scale_edit.divisor
     return 1.0 if applies(edits, WithoutScale, layer) else default

@@ -1,4 +1,4 @@
-"""Whether a model can do what edits ask: each that it cannot is a ValueError that says what would
+"""Check whether a model supports edits; a ValueError says which edit it does not, and what would
 fit."""
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
 
 
 def _type_error(edit: Edit) -> str:
-    """Why a field does not hold the kind of value that it is for, "" where all do. Edits from a
-    file or an address can hold anything."""
+    """Error message for a field of the wrong type, "" where all are right. Edits from a file or an
+    address can hold anything."""
     for field in fields(edit):
         value, hint = getattr(edit, field.name), str(field.type)
         if value is None and "None" in hint:
@@ -162,7 +162,8 @@ def _architecture_error(edit: Edit, card: Card, config: Config, can_hide: bool) 
 
 
 def _group_error(edit: SharedKeys, card: Card, config: Config) -> str:
-    """Why a model's heads do not share keys in so many groups, "" where they can."""
+    """Error message where a model's heads cannot share keys in that many groups, "" where they
+    can."""
     heads = config.n_head
     if config.key_heads < heads:
         return (

@@ -36,7 +36,7 @@ SUBLAYERS = {"attn": "self-attention", "cross": "cross-attention", "ffn": "feed-
 
 @dataclass(frozen=True)
 class Edit:
-    """What every edit is: plain numbers and words, comparable, and named by its class."""
+    """Base class of edits: plain numbers and words, comparable, named by their class."""
 
 
 E = TypeVar("E", bound=Edit)
@@ -48,7 +48,7 @@ def _layer_phrase(layer: int | None) -> str:
 
 @dataclass(frozen=True)
 class HeadEdit(Edit):
-    """What every edit of one head alone is."""
+    """Base class of edits of a single head."""
 
     layer: int
     head: int
@@ -331,8 +331,8 @@ class ShuffleTokens(Edit):
     seed: int
 
     def order(self, special: Sequence[bool]) -> np.ndarray:
-        """Which token (by its place in the text) is read at each place, (token). `special` (token):
-        True for one that stays."""
+        """The index of the token that is read at each place, (token). `special` (token): True for
+        one that stays."""
         places = np.arange(len(special))
         movable = places[~np.asarray(special, dtype=bool)]
         permutation = np.random.default_rng(self.seed).permutation(movable)
@@ -486,7 +486,7 @@ def describe(edits: tuple[Edit, ...]) -> str:
 
 
 def _length_of_block(edits: tuple[Edit, ...]) -> int:
-    """How many edits from the first on are one block of heads."""
+    """The number of edits, from the first on, that form one block of heads."""
     first = edits[0]
     if not isinstance(first, HeadEdit):
         return 1

@@ -1,4 +1,4 @@
-"""Where the stream begins: token embeddings and positions, sections 3.4 and 3.5 of the paper."""
+"""Token embeddings and positions, the start of the stream (sections 3.4 and 3.5 of the paper)."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class Embedding(nn.Module):
         return rows if self.segment is None else rows + self.segment
 
     def positions(self, n: int, start: Tensor | None, edits: tuple[Edit, ...]) -> Tensor | None:
-        """What is added to n tokens, (token, d_model) or (batch, token, d_model); None for
-        nothing."""
+        """Position vectors of n tokens, (token, d_model) or (batch, token, d_model); None for
+        none."""
         position_edit = last_edit(edits, OtherPositions)
         if (
             applies(edits, WithoutPositions)

@@ -45,7 +45,7 @@ class Generation:
 
     @property
     def n_positions(self) -> int:
-        """How many tokens there may be."""
+        """The number of positions that the model has."""
         return self.model.config.n_positions
 
     @property
@@ -106,7 +106,7 @@ def sample(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator) -> 
 
 
 def max_answer_length(n_source: int, n_positions: int) -> int:
-    """How many tokens a translation of a source of `n_source` tokens may have."""
+    """The maximum length, in tokens, of a translation of `n_source` tokens."""
     share, offset = LENGTH_LIMIT
     return min(int(share * n_source) + offset, n_positions - 1)
 
@@ -145,12 +145,13 @@ def greedy(
 
 
 def score(logprobs: tuple[float, ...]) -> float:
-    """What a hypothesis is ranked by, see `Beam`."""
+    """The score that ranks a hypothesis: its log-probability over the length penalty, see
+    `Beam`."""
     return sum(logprobs) / length_penalty(len(logprobs))
 
 
 def length_penalty(length: int) -> float:
-    """What the log-probability of a hypothesis of so many tokens is divided by."""
+    """The divisor of the log-probability of a hypothesis of `length` tokens."""
     return ((5 + length) / 6) ** LENGTH_PENALTY_ALPHA
 
 

@@ -1,14 +1,14 @@
-"""What changed since the paper: the parts that models of today put in the place of the paper's.
+"""Layers of today's models that differ from the paper's.
 
     RMSNorm           x / rms(x) in LayerNorm's place: no mean is subtracted (Zhang, Sennrich 2019)
     rotary positions  q and k are turned by their place; nothing is added (Su et al. 2021)
     shared keys       several heads read one head's keys and values (Ainslie et al. 2023)
     gated FFN         an activated gate multiplies each unit (Shazeer 2020)
-    a window          a token sees the last so many tokens alone (Child et al. 2019)
+    a window          a token attends to the last so many tokens alone (Child et al. 2019)
     stretched angles  rotary angles made slower, for texts longer than those of training: all of
                       them (Chen et al. 2023), or the slow ones alone (Llama 3.1)
 
-And where it departs in a line or two, in the file that has that part:
+Differences of a line or two are in the file that has that part:
 
     side by side      attention and FFN read the same state (Wang, Komatsuzaki 2021): `Layer` in
                       models/transformer.py
@@ -17,8 +17,7 @@ And where it departs in a line or two, in the file that has that part:
                       models/attention.py
     no biases         matrices without them (Chowdhery et al. 2022): wherever one is made
 
-Axes as in models/transformer.py; which of these a model has is told by its `Config`.
-"""
+Axes as in models/transformer.py. A model's `Config` says which of these it has."""
 
 from __future__ import annotations
 
@@ -90,7 +89,8 @@ class Patch(Edit):
 
 
 def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
-    """What goes on from a named place: x, or what an edit puts there; the tape hears of it."""
+    """Return x as it goes on from a named place, replaced where an edit patches it; the tape
+    records it."""
     for edit in edits:
         if isinstance(edit, Patch) and edit.name == name:
             x = edit.apply(x if x.dim() > 2 else x[None])
@@ -115,8 +115,9 @@ FUSED_ACTIVATIONS = {
 
 
 def is_intel_cpu() -> bool:
-    """Whether the machine says so; False where it says nothing. By name and not by a trial, so that
-    all processes of a machine choose alike: their numbers are to be the same to the last bit."""
+    """Check whether the CPU is Intel's; False where the machine does not say. By name and not by a
+    trial, so that all processes of a machine choose alike: their numbers must agree to the last
+    bit."""
     return CPUS.is_file() and "GenuineIntel" in CPUS.read_text()
 
 
@@ -301,7 +302,7 @@ class GatedFeedForward(nn.Module):
         return self.w_gate, self.w_1
 
     def before(self, x: Tensor) -> Tensor:
-        """What the activation is given, (..., d_ff): the gate."""
+        """The input of the activation, (..., d_ff): the gate."""
         return self.w_gate(x)
 
     def hidden(self, x: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ class TrainingSnapshot:
         )
 
     def card(self, name: str) -> dict:
-        """What people should know of it, as the cards of shipped models say it."""
+        """The model card, with the fields of the shipped models' cards."""
         steps, progress = sorted(self.weights), self.progress
         accuracy_text = f"{progress.right:.0%} of the tokens said right on what it had not seen."
         last_weights = load_safetensors(self.weights[steps[-1]])

@@ -1,9 +1,8 @@
-"""What can be trained live: a list said again, backwards or on, and a text of one's own, each by a
-model that learns it in a minute.
+"""Tasks for live training: copy or reverse a list, continue one (induction), or learn a text.
 
-The first three learn on random lists of tokens, never the same list twice: those of the reader's
-sentence, letters and signs. A text is learned by its first nine tenths; the last tenth is kept out
-and measured.
+A small model learns each in about a minute. The first three train on random lists of tokens, never
+the same list twice: those of the reader's sentence, letters and signs. A text is learned by its
+first nine tenths; the last tenth is held out and measured.
 """
 
 from __future__ import annotations

@@ -85,12 +85,13 @@ class TrainingLoop:
         self.points.append(loss.item())
 
     def made(self) -> tuple[dict, bytes]:
-        """What model it is, as a frame: its sizes, and its vocabulary."""
+        """The frame that describes the model: its sizes and its vocabulary."""
         header = {"kind": "made", "config": asdict(self.config)}
         return header, self.tokenizer.bpe.to_str().encode()
 
     def told(self) -> tuple[dict, bytes]:
-        """How far it is, as a frame: new points of the curve, what is kept out, and the weights."""
+        """The frame of the training's progress: new points of the curve, the held-out loss, the
+        weights."""
         held_out_loss, accuracy = self.task.measured(self.model)
         header = {
             "kind": "at",

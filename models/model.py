@@ -50,7 +50,7 @@ class Model:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model shows of itself."""
+        """The capabilities of the model."""
         return self._source.capabilities(self)
 
     def record(

@@ -1,12 +1,11 @@
-"""Which models there are, and how a name is spelled.
+"""Names of models, and how they are spelled.
 
 The names: those in `names()`; `hub:WHERE`, a Hugging Face model by its name on the hub or its
 folder, in its own code; `ours:WHERE`, its weights in Headlight's own classes, for the families that
 they cover. `hub:minilm` and `minilm` are the same weights in both ways. `cluster:NAME`: one that
-replicas on a cluster serve, see `models.cluster`. `live:NAME`: one held by `models.live_training`.
-Any that is in this process with `@permuted` behind it is that model with its weights in random
-order, see `models.weight_shuffle`.
-"""
+replicas on a cluster serve, see `models.cluster`. `live:NAME`: one in `models.live_training`. Any
+that is in this process with `@permuted` behind it is that model with its weights in random order,
+see `models.weight_shuffle`."""
 
 from __future__ import annotations
 
@@ -68,8 +67,7 @@ def knows(name: str) -> bool:
 
 
 def card(name: str) -> dict:
-    """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a
-    name that is not here."""
+    """The model card: data, recipe, scores, limits. Raises ValueError for an unknown name."""
     read_card = live_training.card if live_training.is_live(name) else shipped_models.card
     packaged = {MINILM: MINILM_CARD, SMOLLM2: smollm2.CARD}
     return packaged[name] if name in packaged else read_card(name)
@@ -86,8 +84,8 @@ def checkpoints(name: str) -> tuple[str, ...]:
 
 
 def packaged_folder() -> Path:
-    """Where MiniLM's files lie, checked. Raises ValueError where its package is not installed or
-    holds other weights."""
+    """The folder of MiniLM's files, checked. Raises ValueError where its package is not installed
+    or has other weights."""
     folder = shipped_models.packaged()
     if folder is None:
         raise ValueError(f"the package {shipped_models.PACKAGE} is not installed")
@@ -115,5 +113,5 @@ def full_path(location: str) -> str:
 
 
 def absent() -> str:
-    """How to get the pretrained model that is not installed, in one sentence; "" where it is."""
+    """Instructions, in one sentence, to install the pretrained model; "" where it is installed."""
     return "" if smollm2.file() is not None else smollm2.absent()

@@ -251,7 +251,7 @@ def _record_two(
 def _target(
     handle: OwnModel, memory: Tensor, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
 ) -> tuple[Tokens, str, int]:
-    """What the decoder reads, as tokens and as text, and how many of its tokens did not fit."""
+    """The decoder's input as tokens and as text, and the number of its tokens that did not fit."""
     if isinstance(target, str):
         tokens, dropped = frame_target(handle, clean(target))
         return tokens, clean(target), dropped
@@ -269,7 +269,7 @@ def _target(
 
 
 def _scale(handle: OwnModel, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:
-    """What each layer of an attention multiplies q . k by, (layer)."""
+    """The factor of q . k in each layer of an attention, (layer)."""
     layers = handle.attentions[attention]
     return np.array([1 / score_divisor(edits, each.layer, each.scale) for each in layers])
 
@@ -317,7 +317,7 @@ def activations(
 
 
 def _patches(handle: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch, ...]]:
-    """What patches put in, by stream; a text that several of them name is read once."""
+    """The patches of edits, by stream; a text that several of them name is read once."""
     with_target = any(
         head_output_site(handle, edit.attention, edit.layer)[0] == "decoder"
         if isinstance(edit, PatchHead)
@@ -392,7 +392,7 @@ def frame_target(handle: OwnModel, text: str) -> tuple[Tokens, int]:
 
 @torch.inference_mode()
 def memory_of(handle: OwnModel, tokens: Tokens) -> Tensor:
-    """What the encoder makes of a source: (1, key, d_model)."""
+    """The encoder's output for a source, (1, key, d_model)."""
     assert isinstance(handle.model, EncoderDecoder), f"{handle.card.name} has no encoder beside it"
     return handle.model.encode(torch.tensor([tokens.ids]))
 

@@ -61,7 +61,7 @@ def quantize(state: State, bits: tuple[int, int]) -> State:
 
 
 def dequantize(quantized: State) -> State:
-    """What `coarsened` made, in fp32; other tensors as they are."""
+    """Tensors of `quantized` in fp32; those that were not quantized as they are."""
     state: State = {}
     for name, tensor in quantized.items():
         if name.endswith((SCALE, LOW)):

@@ -49,7 +49,7 @@ class GroupedArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def each(self) -> int:
-        """How many heads share one's keys."""
+        """The number of query heads that share one key head."""
         return self.n_head // self.held.shape[1]
 
     @property
@@ -70,7 +70,7 @@ class GroupedArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def size(self) -> int:
-        """How many numbers are read, more than are held."""
+        """The number of values as read, which is more than the stored ones."""
         return self.held.size * self.each
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ def grouped(array: np.ndarray | GroupedArray, n_head: int) -> np.ndarray | Group
 
 
 def stored_array(value: Any) -> Any:
-    """What is held of an array, which may be Shared; anything else as it is."""
+    """The stored array of a GroupedArray; any other value as it is."""
     return value.held if isinstance(value, GroupedArray) else value
 
 
@@ -150,7 +150,7 @@ class NotEncoded(ValueError):
 
 @dataclass(frozen=True)
 class Card:
-    """Which model made a recording, and how its weights were treated."""
+    """The model of a recording, and how its weights were treated."""
 
     name: str
     kind: str
@@ -273,12 +273,12 @@ class Attention:
 
     @property
     def key_heads(self) -> int:
-        """How many heads' keys and values are held."""
+        """The number of stored key/value heads."""
         return stored_array(self.k).shape[1]
 
     @cached_property
     def received(self) -> np.ndarray:
-        """What each key is given in all by the rows that have a choice of keys, (layer, head,
+        """The sum of weights that each key receives from rows with a choice of keys, (layer, head,
         key)."""
         choice = (self.allowed.sum(axis=1) > 1).astype(self.pattern.dtype)
         return choice @ self.pattern

@@ -91,14 +91,13 @@ def trial_load(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[str, Stamp | None]:
-    """What `load` calls a Hugging Face model, after it was loaded and run once in a process of its
-    own, under limits on time and memory; and the `stamp` of the files that were tried.
+    """The name under which `load` opens a Hugging Face model, and the `stamp` of its files. The
+    model is loaded and run once in a process of its own, under limits on time and memory.
 
-    `where`: its name on the hub or its folder, "hub:" before it for its own code, "ours:" for
-    Headlight's classes. Files that are not here are fetched first. What a cluster serves is tried
+    location: its name on the hub or its folder, "hub:" before it for its own code, "ours:" for
+    Headlight's classes. Missing files are fetched first. A model that a cluster serves is tried
     there. Raises ValueError, one sentence, for a model that cannot be used, and where `cancelled()`
-    became true.
-    """
+    became true."""
     if location.startswith(CLUSTER_PREFIX):
         return location, None
     from models.pretrained import hub, model_files, sandbox
@@ -111,8 +110,8 @@ def trial_load(
 
 
 def stamp(name: str) -> Stamp | None:
-    """How a Hugging Face model's files on this machine look now: another one when a file was
-    written since. None for a model without files here."""
+    """The current fingerprint of a Hugging Face model's files on this machine. It changes when a
+    file is written. None for a model without files here."""
     from models.pretrained import model_files
 
     prefix, location = split_prefix(name)

@@ -1,9 +1,8 @@
-"""What a model says: frozen numpy results of generation, of the logit lens and of direct
-attribution, and the arithmetic of choosing.
+"""Frozen numpy results of generation, the logit lens and direct attribution, and sampling
+arithmetic.
 
 Axis legend: site, token as in `models/recording.py`; `rank` counts the top words from 0; `id` runs
-over the vocabulary.
-"""
+over the vocabulary."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn. temperature 0 takes the likeliest; top_k 0 and top_p 1 keep
-    every token."""
+    """Settings for sampling the next token. temperature 0 takes the likeliest; top_k 0 and top_p 1
+    keep every token."""
 
     temperature: float = 1.0
     top_k: int = 0
@@ -48,14 +47,14 @@ class WrittenToken:
 
 
 def score_token(logits: np.ndarray, id: int) -> WrittenToken:
-    """How likely the model, by its scores (id), held a token that was written."""
+    """The probability and the rank of a written token under the model's logits (id)."""
     return WrittenToken(id, float(softmax(logits)[id]), int((logits > logits[id]).sum()))
 
 
 @dataclass(frozen=True)
 class SeededSampling:
-    """How a whole answer is drawn, one token after the other: each token's random number comes from
-    the seed and from how many stand before it."""
+    """Reproducible sampling of a whole answer. Each token's random number comes from the seed and
+    from the number of tokens before it."""
 
     sampling: Sampling
     seed: int = 0
@@ -100,13 +99,12 @@ class Beam:
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """What each state of a stream would say if it were the last one (the logit lens,
-    nostalgebraist, 2020).
+    """The logit lens: the prediction of each state of a stream, were it the last (nostalgebraist,
+    2020).
 
     sites (s) names; top_ids, top_logprobs (site, token, rank); for the word that the last site puts
     first: final_id (token), rank (site, token) from 0 and logprob (site, token); kl (site, token):
-    KL(last site || this site) in nats. The last site is the model's own answer.
-    """
+    KL(last site || this site) in nats. The last site is the model's own prediction."""
 
     stream: str
     sites: tuple[str, ...]
@@ -182,14 +180,13 @@ class Neurons:
 
 @dataclass(frozen=True, eq=False)
 class Circuits:
-    """What a head's matrices make of words (word), each by itself.
+    """The QK and OV circuits of a head for words (word), each by itself.
 
-    up_ids, up (word, rank): looked at, the word makes the head raise these words' logits most, and
-    by how much at a weight of 1; down_ids, down: lower most; own, own_rank (word): what it does to
-    the word itself, and how many words it raises more. key_ids, keys (word, rank): as a query, the
-    word scores these words of the vocabulary highest; among (word, word): its score, as a query,
-    of each of the words as a key.
-    """
+    up_ids, up (word, rank): the words whose logits the head raises most where it attends to the
+    word, and by how much at a weight of 1; down_ids, down: the words whose logits it lowers most;
+    own, own_rank (word): the change of the word's own logit, and the number of words that are
+    raised more. key_ids, keys (word, rank): the words of the vocabulary with the highest scores as
+    keys of the word as a query; among (word, word): the score of each of the words as a key."""
 
     ids: np.ndarray
     up_ids: np.ndarray
@@ -219,7 +216,7 @@ MASK_SPELLINGS = ("[MASK]", "<mask>")
 
 
 def mask_pattern(name: str = "") -> re.Pattern[str]:
-    """What is read as a mask token called `name`, in capitals or not."""
+    """Regular expression for a mask token named `name`, in any case."""
     names = dict.fromkeys(spelling for spelling in (name, *MASK_SPELLINGS) if spelling)
     return re.compile("|".join(map(re.escape, names)), re.IGNORECASE)
 
@@ -280,7 +277,7 @@ class Depth:
 
     @property
     def layers(self) -> int:
-        """How many layers the stack has."""
+        """The number of layers of the stack."""
         return self.norm.shape[1] - 1
 
 
@@ -328,8 +325,8 @@ class Jacobian:
 
 @dataclass(frozen=True)
 class Effect:
-    """What one patch does. `place` is (layer, head) or (site, token); `value` the logit of the word
-    minus that of the other word."""
+    """The effect of one patch. `place` is (layer, head) or (site, token); `value` the logit of the
+    word minus that of the other word."""
 
     place: tuple[int | str, int]
     value: float

@@ -1,5 +1,4 @@
-"""Which models come with the project, and where they lie. Knows folders and cards, and needs no
-torch."""
+"""Names, folders and cards of the models that come with the project. Needs no torch."""
 
 from __future__ import annotations
 
@@ -81,7 +80,7 @@ def verified(folder: Path) -> Path:
 
 
 def folder(name: str) -> Path:
-    """Where a shipped model lies. Raises ValueError for a name that is not shipped."""
+    """The folder of a shipped model. Raises ValueError for a name that is not shipped."""
     if name not in names():
         raise ValueError(f"no model is called {name!r}; there are {', '.join(names())}")
     return WEIGHTS / name
@@ -103,7 +102,7 @@ def checkpoints(name: str) -> tuple[str, ...]:
 
 
 def without_earlier() -> str:
-    """Why no shipped model has earlier weights here, in a sentence; "" where one has."""
+    """Reason, in a sentence, why no shipped model has earlier weights here; "" where one has."""
     return "" if any(WEIGHTS.glob(f"*/{EARLIER}")) else NO_EARLIER
 
 

@@ -63,7 +63,7 @@ def file() -> Path | None:
 
 
 def absent() -> str:
-    """How to get the model, in one sentence."""
+    """Instructions, in one sentence, to install the model."""
     return f"{NAME} is not installed: run {INSTALL} and start Headlight again."
 
 

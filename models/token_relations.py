@@ -1,10 +1,8 @@
-"""Which keys stand in a named relation to each query: the vocabulary in which a head's habit is
-described.
+"""Named relations of keys to queries, the vocabulary for describing a head's pattern.
 
 Pure functions of the tokens, (query, key) bool, True where the relation holds: `of` within one
 text, `across` from a target to its source. A head's score for a relation is the mean, over the
-queries that have such a key at all, of the attention they give to those keys.
-"""
+queries that have such a key at all, of the attention they give to those keys."""
 
 from __future__ import annotations
 
@@ -130,7 +128,7 @@ def is_punctuation(token: str) -> bool:
 
 
 def _punctuation(tokens: Sequence[str]) -> np.ndarray:
-    """Which tokens are punctuation, (token)."""
+    """Mask (token), bool: True for punctuation."""
     return np.array([is_punctuation(token) for token in tokens], dtype=bool)
 
 
@@ -146,8 +144,7 @@ def score(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def mass(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """What each query that has a masked key gives to its masked keys in all, (layer, head, query
-    with one)."""
+    """Attention weight on masked keys, summed over keys, (layer, head, query with a masked key)."""
     cells = np.flatnonzero(mask)
     rows = cells // mask.shape[1]
     row_starts = np.ones(len(rows), dtype=bool)

@@ -142,7 +142,7 @@ class Tokenizer:
 
     @property
     def mask_name(self) -> str:
-        """What the mask token is called, "" where there is none."""
+        """The name of the mask token, "" where there is none."""
         return "" if self.mask is None else self.label(self.mask)
 
     @property
@@ -335,8 +335,8 @@ def _trim(text: str, start: int, end: int, blank: bool) -> tuple[int, int]:
 def _place_in_run(
     index: int, spans: list[tuple[int, int]], is_complete: list[bool]
 ) -> tuple[int, int]:
-    """Which of how many pieces of one split character (or of several that share pieces) a token is,
-    counted from 1."""
+    """A token's place, from 1, and the number of pieces of its split character. Several split
+    characters that share pieces count as one."""
     first = last = index
     while first > 0 and not is_complete[first - 1] and spans[first - 1][1] > spans[first][0]:
         first -= 1

@@ -1,5 +1,4 @@
-"""What a model that is trained live is asked for and tells of itself: plans within bounds, and
-reports. Frozen data without torch."""
+"""Plans and progress reports of live training: frozen data within bounds, without torch."""
 
 from __future__ import annotations
 
@@ -58,11 +57,10 @@ CHECKPOINT_STEPS = (
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What is to be trained. words: the reader's sentence, whose words the lists of a task are made
-    of; text: what a model of a text learns.
+    """Plan of a live training. words: the reader's sentence, whose words the lists of a task are
+    made of; text: the text to learn.
 
-    Raises ValueError, one sentence for the reader, for what is out of bounds.
-    """
+    Raises ValueError, one sentence for the reader, for a value out of bounds."""
 
     task: str
     words: str = ""
@@ -89,15 +87,15 @@ class TrainingPlan:
 
     @property
     def kind(self) -> str:
-        """What kind of model it takes: "decoder" or "encoder-decoder"."""
+        """The kind of model that the task needs: "decoder" or "encoder-decoder"."""
         return "encoder-decoder" if self.task in ("copy", "reverse") else "decoder"
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training has come. curve and kept_out: (step, nats); right: the share of tokens
-    said right on what it has not seen, NaN before it was measured; seconds: of the processor.
-    steps: those whose weights are there, the last one the newest."""
+    """Progress of a training. curve and kept_out: (step, nats); right: the share of right tokens on
+    held-out data, NaN before it was measured; seconds: of the processor. steps: those whose weights
+    are available, the last one the newest."""
 
     step: int = 0
     seconds: float = 0.0

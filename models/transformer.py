@@ -68,7 +68,7 @@ class FeedForward(nn.Module):
         return (self.w_1,)
 
     def before(self, x: Tensor) -> Tensor:
-        """What the activation is given, (..., d_ff)."""
+        """The input of the activation, (..., d_ff)."""
         return self.w_1(x)
 
     def hidden(self, x: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class AddAndNorm(nn.Module):
         self.norm = None if config.norm is None else norm_of(config)
 
     def norm_at(self, edits: tuple[Edit, ...]) -> str | None:
-        """Where LayerNorm stands: "pre", "post" or None."""
+        """The place of LayerNorm: "pre", "post" or None."""
         if not edits:
             return self.place
         if self.norm is None or applies(edits, WithoutNorm, self.layer):
@@ -110,7 +110,7 @@ class AddAndNorm(nn.Module):
         return self.residual and not applies(edits, WithoutResidual, self.layer, self.sublayer)
 
     def read(self, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
-        """What the sub-layer reads of the stream x (batch, token, d_model)."""
+        """The input of the sub-layer, from the stream x (batch, token, d_model)."""
         if self.norm is None or self.norm_at(edits) != "pre":
             return x
         return hook_point(
@@ -229,7 +229,7 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """What all three arrangements share: one embedding, and a readout tied to it (section 3.4)."""
+    """Base of all three arrangements: one embedding, and a readout tied to it (section 3.4)."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()

@@ -1,5 +1,4 @@
-"""What a config.json says of an architecture, in the terms of our own `Config`: what our classes do
-not compute is refused with its name."""
+"""Conversion of a config.json into our `Config`; an unsupported architecture is refused by name."""
 
 from __future__ import annotations
 
@@ -98,8 +97,7 @@ def check_rotary(hf_config: dict, name: str) -> None:
 
 
 def _rotary_numbers(hf_config: dict) -> Iterator[tuple[str, object]]:
-    """What a config.json says of base and stretch of rotary positions; some say it by kind of
-    layer."""
+    """Base and stretch of rotary positions in a config.json; some give them by kind of layer."""
     for key in ("rope_theta", "rotary_emb_base", "rope_local_base_freq", "factor"):
         if hf_config.get(key) is not None:
             yield key, hf_config[key]
@@ -113,8 +111,8 @@ def _rotary_numbers(hf_config: dict) -> Iterator[tuple[str, object]]:
 
 
 def attention_window(hf_config: dict, n_layer: int) -> tuple[int | None, list[int]]:
-    """How many tokens every layer sees, None for all, and the bounds of a text's length: where some
-    layers have a window and others not, a text that fits it is the same to both."""
+    """The attention window of all layers in tokens, None for all, and bounds of a text's length.
+    Where some layers have a window and others not, a text within the bounds is the same to both."""
     size = hf_config.get("sliding_window")
     if not size or not hf_config.get("use_sliding_window", hf_config["model_type"] == "mistral"):
         return None, []

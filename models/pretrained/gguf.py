@@ -82,8 +82,8 @@ def converted(
 
 
 def manifest(folder: Path) -> dict:
-    """What a conversion says of itself: `weights`, how they were stored, `chat_template`, and
-    `digests` by file; {} for a folder that is no conversion."""
+    """The manifest of a conversion: `weights`, how they were stored, `chat_template`, `digests` by
+    file. {} for a folder that is no conversion."""
     try:
         content = json.loads((folder / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError):
@@ -173,8 +173,7 @@ def _run_converter(source: Path, workspace: Path, name: str, progress: Progress 
 
 
 def _written(file: Path) -> tuple[int, int]:
-    """How many bytes of a safetensors file are written, and how many it will have; (0, 0) before
-    its header stands there."""
+    """Written bytes and full size of a safetensors file; (0, 0) before its header is written."""
     try:
         with file.open("rb") as stream:
             begin = 8 + int.from_bytes(stream.read(8), "little")

@@ -1,11 +1,10 @@
-"""What reads a `.gguf` file and writes it as Hugging Face files, in a process of its own:
+"""Convert a `.gguf` file to Hugging Face files, in a process of its own:
 
     python -m models.pretrained.gguf_conversion FILE FOLDER NAME
 
 Tensors are dequantised by the reference functions of the `gguf` package, some rows at a time. The
 rows of Llama's q and k are put back into the order of Hugging Face's rotary positions, and 1 is
-taken from Gemma's gains. What is stored in 16 bits stays so; all else becomes float32.
-"""
+subtracted from Gemma's gains. Tensors stored in 16 bits stay so; all others become float32."""
 
 from __future__ import annotations
 
@@ -140,8 +139,8 @@ def config_of(meta: GGUFHeader, tensors: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scaling(meta: GGUFHeader, tensors: dict[str, Any], width: int) -> dict[str, Any] | None:
-    """How rotary positions are stretched, as config.json says it. Raises NotLoaded for a way that
-    our classes do not have."""
+    """The scaling of rotary positions, as in config.json. Raises NotLoaded for a kind that our
+    classes do not have."""
     if STRETCH in tensors:
         factors = _numbers(tensors[STRETCH]).ravel()
         scaling = {"rope_type": "llama3", "factor": float(factors.max()), **LLAMA3}
@@ -159,7 +158,7 @@ def _scaling(meta: GGUFHeader, tensors: dict[str, Any], width: int) -> dict[str,
 
 
 def _llama3(scaling: dict[str, Any], base: float, width: int) -> np.ndarray:
-    """What Llama 3 divides each pair's angle by."""
+    """The divisor of each pair's angle in Llama 3."""
     rate = 1.0 / base ** (np.arange(0, width, 2) / width)
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     trained = scaling["original_max_position_embeddings"]
@@ -189,8 +188,8 @@ def _numbers(tensor: Any) -> np.ndarray:
 
 
 def row_order(name: str, n_rows: int, config: dict[str, Any]) -> np.ndarray:
-    """Which row of a stored tensor stands at each place: of Llama's q and k the two halves of a
-    head's dimensions take turns in the file, and follow each other at Hugging Face."""
+    """The row of a stored tensor for each row of Hugging Face's. In Llama's q and k the two halves
+    of a head's dimensions alternate in the file; Hugging Face has one after the other."""
     rows = np.arange(n_rows)
     match = re.search(r"\.attn_([qk])\.", name)
     if match is None or config["model_type"] not in ("llama", "mistral"):

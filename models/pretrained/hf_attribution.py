@@ -86,13 +86,12 @@ Linear = Callable[[Tensor], Tensor]
 
 
 def linearize_norm(norm: nn.Module, total: Tensor) -> tuple[Linear, Tensor] | None:
-    """What a norm does to `total` (d_model, float64) as a linear map of vectors (..., d_model), and
-    the bias it adds; None where it is no norm of a kind that is known.
+    """A norm at `total` (d_model, float64) as a linear map of vectors (..., d_model), and its bias.
+    None where it is no norm of a known kind.
 
     LayerNorm centres and RMSNorm does not, and a gain may be stored as it is or less 1: which it is
     here is measured, since norm(x) = gain (x - centre(x)) / sigma + bias and norm(-x) has the same
-    bias.
-    """
+    bias."""
     gain = getattr(norm, "weight", None)
     if not isinstance(gain, Tensor) or gain.shape != total.shape:
         return None
@@ -128,7 +127,8 @@ def centres(norm: nn.Module | None) -> bool:
 
 
 def missing(handle: HFModel) -> str:
-    """Why no logit of a model can be taken apart, as the end of a sentence; "" where it can."""
+    """Reason why no logit of a model can be decomposed, as the end of a sentence; "" where it
+    can."""
     plan = handle.plan.streams[-1]
     if handle.plan.lm_head_input is None:
         return f"it {no_readout(handle)}"
@@ -194,7 +194,7 @@ def attribute(
 def _contributions(
     handle: HFModel, recording: Recording, stream: Stream, token: int
 ) -> dict[PartKey, Tensor]:
-    """What each part made of a token's last vector, every norm held."""
+    """Contribution of each part to a token's last vector, with every norm linearized."""
     plan = handle.plan.streams[-1]
     contributions: dict[PartKey, Tensor] = {}
     for site in stream.sites:
@@ -239,8 +239,8 @@ def _norm_at(plan: StreamPlan, site: str) -> nn.Module:
 def _head_outputs(
     handle: HFModel, recording: Recording, site: tuple[int, str], output: Tensor, token: int
 ) -> dict[PartKey, Tensor]:
-    """What each head of an attention wrote at a token, and the projection's bias; the attention as
-    one part where that does not add up to what it wrote."""
+    """Output of each head of an attention at a token, and the projection's bias. The attention is
+    one part where that does not add up to its output."""
     layer, place = site
     cross, stream = place.startswith("cross"), handle.plan.streams[-1]
     name = next(

@@ -208,8 +208,8 @@ def handle_of(
 
 
 def _why_it_breaks_off(error: Exception, name: str) -> str:
-    """What is wrong with a model whose code does not come to the end of the trial's text, and what
-    to do, by the kind of error that it ended with."""
+    """Error message for a model whose code fails on the trial's text, with advice by kind of
+    error."""
     if isinstance(error, LayersDiffer):
         return (
             f"Headlight cannot show {name}: some of its layers see a window of fewer than "
@@ -293,7 +293,7 @@ def readout(handle: HFModel, vectors: Tensor) -> Tensor:
 
 
 def no_readout(handle: HFModel) -> str:
-    """Why a model predicts no words, as the predicate of a sentence, "" where it does."""
+    """Reason why a model predicts no words, as the predicate of a sentence, "" where it does."""
     if handle.plan.lm_head_input is not None:
         return ""
     if handle.model.get_output_embeddings() is not None:
@@ -313,7 +313,7 @@ def expect_readout(handle: HFModel, stream: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """What stands between a BERT's last vector and its words: norm(activation(dense x))."""
+    """The transform between a BERT's last vector and its readout: norm(activation(dense x))."""
 
     dense: nn.Linear
     activation: LinearMap
@@ -335,8 +335,8 @@ class Readout:
     transform: Transform | None = None
 
     def direction(self, id: int, against: int | None = None) -> tuple[Tensor, float]:
-        """What a vector is multiplied with for a word's logit, (d_model), and what is added;
-        `against` another word, the difference."""
+        """The direction (d_model) and the bias of a word's logit; of the difference with
+        `against`."""
         weight, offset = self.weight[id].double() * self.scale, float(self.offset[id])
         if against is None:
             return weight, offset
@@ -446,8 +446,8 @@ class IncrementalDecoder:
     def read(
         self, new_ids: Tensor, rows: Tensor | None = None, trace: ForwardPass | None = None
     ) -> Any:
-        """What the model's code gives for `new` (row, token), read after all before it; `rows`
-        (row): which of the rows so far each goes on from. heard: who listens."""
+        """Run the model on `new_ids` (row, token) after all earlier tokens, and return its output.
+        rows (row): the earlier row that each row continues. trace: hooks of the pass."""
         handle, past_ids = self.handle, self.ids
         if rows is not None:
             past_ids = past_ids[rows]
@@ -544,7 +544,7 @@ LONGEST_ANSWER = 128
 def target_of(
     handle: HFModel, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
 ) -> tuple[Tokens, str, int]:
-    """What the decoder reads, as tokens and as text, and how many of its tokens did not fit."""
+    """The decoder's input as tokens and as text, and the number of its tokens that did not fit."""
     if isinstance(target, str):
         target = clean(target)
         tokens, dropped = _target_tokens(handle, target)
@@ -632,8 +632,8 @@ OUTPUT_ATTENTIONS = {
 
 @dataclass(frozen=True)
 class CacheSize:
-    """What a model's own cache holds: its bytes in all, and of each layer how many heads' keys and
-    how wide. Heads that share their keys count once. All 0 where nothing is kept."""
+    """Size of a model's own cache: bytes in all, key/value heads of a layer, and their width. Heads
+    that share their keys count once. All 0 for an empty cache."""
 
     nbytes: int = 0
     n_head: int = 0
@@ -666,7 +666,7 @@ class HFGeneration:
 
     @property
     def stored(self) -> CacheSize:
-        """What is kept of the text so far, and of the source."""
+        """The size of the cache of the text so far and of the source."""
         layers = [(layer.keys, layer.values) for layer in cached_layers(self._reading.cache)]
         if not layers:
             return CacheSize()
@@ -742,7 +742,7 @@ def _setting(handle: HFModel, name: str) -> Any:
 
 
 def _rules(handle: HFModel) -> LogitsProcessorList:
-    """What a model's own settings say of the tokens that it may not take, and when."""
+    """Logits processors from a model's own settings: tokens that it must not choose, and when."""
     import transformers as of
 
     end = end_token(handle)

@@ -150,7 +150,7 @@ def lens(handle: HFModel, recording: Recording, stream: str, top: int = 10) -> L
 
 
 def capabilities(handle: HFModel) -> Capabilities:
-    """What a loaded model shows, as the survey found it."""
+    """The capabilities of a loaded model, as the survey found them."""
     plan = handle.plan
     hides = handle.tokenizer.mask is not None and not plan.causal
     always = (ShuffleTokens, HideToken) if hides else (ShuffleTokens,)

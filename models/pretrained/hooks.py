@@ -43,7 +43,7 @@ class HookPoint:
 
     @property
     def key(self) -> tuple[int, str, int]:
-        """What a pass keeps the tensor under."""
+        """The key under which a pass stores the tensor."""
         return id(self.module), self.side, self.call
 
 
@@ -53,8 +53,8 @@ class LayersDiffer(ValueError):
 
 @dataclass
 class Heads:
-    """What an attention's calls handed over, copied layer by layer into one array of all: (layer,
-    head, ...). `allowed` is (query, key), as the first call had it."""
+    """Tensors of an attention's calls, copied layer by layer into arrays (layer, head, ...).
+    `allowed` is (query, key), as in the first call."""
 
     n_layer: int
     allowed: np.ndarray
@@ -100,8 +100,8 @@ class ForwardPass:
     told: Callable[[AttentionCall], None] | None = None
 
     def next_layer(self, attention: str) -> int:
-        """Which layer's turn it is: attentions of one name are computed in order, once a layer, and
-        again from the first where text is generated."""
+        """The index of the layer computed next. Attentions of one name are computed in order, once
+        a layer, and again from the first where text is generated."""
         self.calls[attention] += 1
         return (self.calls[attention] - 1) % self.n_layer[attention]
 

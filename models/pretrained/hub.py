@@ -1,10 +1,8 @@
-"""Where a Hugging Face model's files come from: a folder, this machine's cache, or the hub; and
-whether they can be run here.
+"""Sources of a Hugging Face model's files: a folder, this machine's cache, or the hub.
 
 Everything that can be known before the weights are fetched is checked before: the kind of model,
 the file format, size against memory and disk. Weights are read from safetensors alone, which hold
-numbers and no code, and no code of a model's own is ever run.
-"""
+numbers and no code, and no code of a model's own is ever run."""
 
 from __future__ import annotations
 
@@ -131,7 +129,7 @@ def _readouts(config: PreTrainedConfig) -> tuple[AutoClass, ...]:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says in its first line, its kind where it says nothing."""
+    """The first line of an error's message, or its kind where it has no message."""
     return next(
         (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
     ).rstrip(".")[:200]
@@ -444,8 +442,8 @@ def _required_files(sizes: dict[str, int], name: str) -> list[str]:
 
 
 def _count_on_hub(info: object, sizes: dict[str, int], files: list[str]) -> int:
-    """How many parameters a model on the hub has, as the hub counted; else the most that its files
-    can hold (2 bytes each)."""
+    """Number of parameters that the hub counted; else the most that the files can hold (2 bytes
+    each)."""
     weight_info = getattr(info, "safetensors", None)
     if weight_info is not None and weight_info.total:
         return weight_info.total
@@ -464,7 +462,8 @@ def _fetch(
 
 
 def _file_progress(done_bytes: int, total: int, progress: Progress) -> Callable[[int], None]:
-    """What is told of one file as progress of all of them, `done` bytes of which came before."""
+    """A callback that reports one file's bytes as progress of all files, after `done_bytes` before
+    it."""
     return lambda file_bytes: progress(min(done_bytes + file_bytes, total), total)
 
 

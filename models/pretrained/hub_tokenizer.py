@@ -66,7 +66,7 @@ class HubTokenizer:
 
     @property
     def mask_name(self) -> str:
-        """What the mask token is called, "" where there is none."""
+        """The name of the mask token, "" where there is none."""
         return "" if self.mask is None else self.label(self.mask)
 
     def tokens(self, text: str, limit: int, masks: bool = False) -> tuple[Tokens, int]:

@@ -82,14 +82,14 @@ def local_folder(where: str) -> Path | None:
 
 
 def remedy(name: str) -> str:
-    """What to do about a model whose files are wrong: of a folder, look at it; from the hub, fetch
-    it anew."""
+    """Advice for a model whose files are wrong: look at its folder, or fetch it anew from the
+    hub."""
     where = name.partition(":")[2] if name.startswith(("hub:", "ours:")) else name
     return "check the folder" if is_folder(where) else "fetch the model again"
 
 
 def not_finite(name: str, key: str) -> str:
-    """Why a model is refused one of whose tensors holds a number that is not finite."""
+    """Error message for a model with a tensor that has a value that is not finite."""
     return (
         f"The weights of {name} contain values that are not numbers (NaN or infinite), the first "
         f"of them in {key[:80]}; choose another model."
@@ -228,7 +228,7 @@ def patterns(rules: object) -> Iterator[str]:
 
 
 def _around(rule: dict | None) -> int:
-    """How many pieces a post-processor puts around a text."""
+    """The number of tokens that a post-processor puts around a text."""
     if rule is None:
         return 0
     inner = sum(map(_around, rule.get("processors", ())))
@@ -321,7 +321,7 @@ def headers(folder: Path, name: str) -> Iterator[tuple[str, str, tuple[int, ...]
 
 
 def parameters(folder: Path, name: str) -> int:
-    """How many numbers a folder's weights hold."""
+    """The number of parameters in a folder's weights."""
     return sum(prod(shape) for _, _, shape in headers(folder, name))
 
 
@@ -346,15 +346,16 @@ def types(folder: Path, name: str) -> list[str]:
 
 
 def without_dropout(folder: Path, name: str) -> str:
-    """What a card says of a tokenizer that would leave merges out by chance, which is read without
-    that; "" for any other."""
+    """Note for the card of a tokenizer with merge dropout, which is turned off; "" for any
+    other."""
     model = read_rules(folder, name).get("model")
     dropout = model.get("dropout") if isinstance(model, dict) else None
     return f"; the tokenizer’s dropout of {dropout} is off" if dropout else ""
 
 
 def treatment(folder: Path, name: str) -> str:
-    """How the weights are stored and computed, for the card: "float16, computed in float32"."""
+    """Precision of the weights in the file and in memory, for the card: "float16, computed in
+    float32"."""
     kinds = types(folder, name)
     stored = " and ".join(WORDS[kind] for kind in kinds)
     stored = stored if kinds == ["F32"] else f"{stored}, computed in float32"
@@ -362,8 +363,8 @@ def treatment(folder: Path, name: str) -> str:
 
 
 def stamp(folder: Path) -> Stamp:
-    """What a folder's files look like from outside: it changes when one of them is written, comes
-    or goes."""
+    """A fingerprint of a folder's files: it changes when one of them is written, added or
+    removed."""
     stats = []
     for path in sorted(folder.iterdir()):
         try:

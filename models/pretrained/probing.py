@@ -1,12 +1,10 @@
-"""What a Hugging Face model shows of itself, found by trying it on a short text when it is loaded.
+"""Find the residual stream and attentions of a Hugging Face model by a trial on a short text.
 
-No table says where a family keeps its residual stream. Everything that passes through any module on
-the probe is noted, and the
-stream is looked for in it by its law: a tensor `wrote` counts as a sub-layer's output only where
-state + wrote comes by as well. What is not
-found is not offered: a model whose attention and feed-forward write side by side (GPT-NeoX, Falcon)
-has no sum between the two, and none is made up.
-"""
+No table says where a family keeps its residual stream. Every tensor that passes through any module
+on the probe is noted, and the stream is searched in them by its law: a tensor `wrote` counts as a
+sub-layer's output only where state + wrote occurs as well. A tensor that is not found is not
+offered: a model whose attention and feed-forward write side by side (GPT-NeoX, Falcon) has no sum
+between the two, and none is made up."""
 
 from __future__ import annotations
 
@@ -76,7 +74,7 @@ class TraceLog:
         return value if value.shape == (self.n, self.d_model) else None
 
     def event(self, index: int) -> TensorEvent:
-        """What came by at a time when a tensor did."""
+        """The event at an index at which a tensor occurred."""
         event = self.log[index]
         assert isinstance(event, TensorEvent)
         return event
@@ -88,7 +86,8 @@ class TraceLog:
         return value
 
     def first(self, value: Tensor, begin: int, end: int) -> int | None:
-        """When a value first comes by, from `begin` up to before `end`."""
+        """The index where a value first occurs, from `begin` up to before `end`; None where it does
+        not."""
         return next(
             (
                 index
@@ -99,7 +98,7 @@ class TraceLog:
         )
 
     def module_outputs(self, begin: int, end: int) -> list[tuple[int, TensorEvent]]:
-        """What modules gave in a stretch of time, in order."""
+        """Outputs of modules with their indices, from `begin` up to before `end`, in order."""
         return [
             (index, event)
             for index, event in enumerate(self.log[begin:end], begin)
@@ -109,7 +108,8 @@ class TraceLog:
         ]
 
     def input_index(self, output_index: int) -> int | None:
-        """When the module that gave something had read its input, None where it read no tensor."""
+        """The index at which the module of an output had read its input, None where it read no
+        tensor."""
         place = self.event(output_index).place
         input_key = HookPoint(place.module, "in", place.call).key
         return next(
@@ -128,7 +128,7 @@ class TraceLog:
         return None if index is None else self.values[index]
 
     def norm_of(self, value: Tensor, begin: int, end: int) -> int | None:
-        """When a LayerNorm that had read this value gave its result."""
+        """The index of the output of a LayerNorm that had read this value; None where none did."""
         for index, event in self.module_outputs(begin, end):
             if (
                 is_norm(event)
@@ -207,12 +207,11 @@ Source = tuple[tuple[HookPoint, float], ...]
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """Where one stream is heard: its sites in order, each the sum of tensors at places, times a
-    factor. `n_layer` layers, `d_model` wide.
+    """The sites of one stream in order, each the sum of tensors at hook points, times a factor.
+    `n_layer` layers, `d_model` wide.
 
     law: every sub-layer's `.wrote` and sum are among the sites. final_norm: the LayerNorm after the
-    last layer. positions: the table that is added to the embeddings. norm: "post" or "pre".
-    """
+    last layer. positions: the table that is added to the embeddings. norm: "post" or "pre"."""
 
     name: str
     n_layer: int
@@ -283,7 +282,8 @@ def stream_plan(
 
 
 def _final_norm(trace: TraceLog, last: Tensor) -> int | None:
-    """When the LayerNorm after the last layer gave the last state, None where there is none."""
+    """The index where the LayerNorm after the last layer gave the last state, None where there is
+    none."""
     for index, event in trace.module_outputs(0, len(trace.log)):
         after_layers = is_norm(event) and not in_layer(event) and trace.read_by(index) is not None
         if after_layers and nearly_equal(trace.vectors(index), last):
@@ -292,7 +292,7 @@ def _final_norm(trace: TraceLog, last: Tensor) -> int | None:
 
 
 def _state_indices(name: str, trace: TraceLog, states: list[Tensor]) -> list[int]:
-    """When each state of a stream comes by. Raises Unfollowed where one does not."""
+    """The index of each state of a stream. Raises UntraceableModel where one does not occur."""
     indices: list[int] = []
     for at, state in enumerate(states):
         index = trace.first(state, indices[-1] + 1 if indices else 0, len(trace.log))
@@ -413,7 +413,7 @@ def _entrance(
 
 
 def _ratio(trace: TraceLog, state: Tensor, word: TensorEvent) -> float:
-    """What the embedding would have to be multiplied by to be the state, if it is nothing else."""
+    """The factor between the embedding and the state, if the state is a multiple of it."""
     rows = _rows(trace, word)
     return 1.0 if rows is None else round(float((rows * state).sum() / (rows * rows).sum()), 4)
 
@@ -467,14 +467,12 @@ N_SOURCE, N_TARGET = 7, 5
 
 @dataclass(frozen=True)
 class ModuleMap:
-    """What was found. attentions: which attention a module computes, by its id; n_layer, n_head and
-    d_head of each attention by name.
+    """Result of the search. attentions: the attention that a module computes, by the module's id;
+    n_layer, n_head and d_head of each attention by name.
 
-    opens: q, k, v and scores are heard. scale: what q . k is multiplied by, None where layers
-    differ; biased: something is added to it.
-    door: the module whose output the readout reads, None where there is no readout that could be
-    used by itself.
-    """
+    opens: q, k, v and scores are found. scale: the factor of q . k, None where layers differ;
+    biased: something is added to it. lm_head_input: the module whose output the readout reads, None
+    where there is no readout that could be used by itself."""
 
     streams: tuple[StreamPlan, ...]
     attentions: dict[int, str]
@@ -495,7 +493,7 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
     first token of its decoder, None where it has one stream. Leaves it with our attention function
     where that computes what its own does, else with its own.
 
-    Raises Unfollowed where its states are not found, and where not every layer has attention.
+    Raises UntraceableModel where its states are not found, and where not every layer has attention.
     """
     inputs = _probe_inputs(model, start)
     _expect_text_alone(model, inputs)
@@ -566,7 +564,7 @@ def _states_of(output: ModelOutput) -> dict[str, Sequence[Tensor]]:
 
 
 def embedding_matrix(model: PreTrainedModel) -> Tensor:
-    """The embeddings of a model's vocabulary, (id, d_model). Raises Unfollowed for none."""
+    """The embeddings of a model's vocabulary, (id, d_model). Raises UntraceableModel for none."""
     try:
         weight = getattr(model.get_input_embeddings(), "weight", None)
     except NotImplementedError:
@@ -600,7 +598,8 @@ def _probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor
 
 
 def _expect_text_alone(model: PreTrainedModel, inputs: dict[str, Tensor]) -> None:
-    """Raises Unfollowed where a model's code cannot be called without something beside a text."""
+    """Raises UntraceableModel where a model's code cannot be called without something beside a
+    text."""
     needed = [
         name
         for name, parameter in inspect.signature(model.forward).parameters.items()
@@ -615,8 +614,8 @@ def _expect_text_alone(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Non
 def _attention_map(
     model: PreTrainedModel, inputs: dict[str, Tensor], patterns: dict[str, Sequence[Tensor]]
 ) -> tuple[dict[int, str], set[float], bool]:
-    """Which attention each module computes, what it scales by, and whether it adds a bias, where
-    our function computes its patterns; else none."""
+    """The attention that each module computes, its scale factors, and whether it adds a bias. Empty
+    where our function does not reproduce its patterns."""
     model.set_attn_implementation(ATTENTION_NAME)
     calls: list[AttentionCall] = []
     with active_pass(ForwardPass(keeps=False, told=calls.append)):
@@ -662,8 +661,8 @@ def _head_width(model: PreTrainedModel, n_head: int, d_model: int) -> int:
 
 
 def _kind_of_positions(model: PreTrainedModel, table: nn.Module | None, biased: bool) -> str:
-    """How a model knows the order of its tokens: "learned", "sinusoids", "rotary", "buckets" (a
-    learned bias on the scores, by distance), "distance" (a fixed one), "relative", or "unknown"."""
+    """The kind of positions: "learned", "sinusoids", "rotary", "buckets" (a learned bias on the
+    scores, by distance), "distance" (a fixed one), "relative", or "unknown"."""
     if any("Rotary" in type(module).__name__ for module in model.modules()):
         return "rotary"
     if table is not None:

@@ -193,13 +193,11 @@ class Tester:
         seconds: float = SECONDS,
         spare: int = SPARE,
     ) -> str:
-        """How the model in a folder runs, "ours:" or "hub:"; `way` where it is to be one of them.
-        `name` is what sentences call it.
+        """Prefix of the way in which the model in a folder runs, "ours:" or "hub:"; `prefix` asks
+        for one of them. `name` is its name in messages.
 
         Raises NotLoaded, one sentence, where it does not run, takes more than `seconds` or far more
-        memory than its weights explain, or
-        `cancelled()` became true.
-        """
+        memory than its weights explain, or `cancelled()` became true."""
         request = {
             "folder": str(folder),
             "name": name,

@@ -1,4 +1,4 @@
-"""Whether the weights of a model from anywhere are numbers that somebody trained."""
+"""Checks that the weights of a model are finite numbers that look trained."""
 
 from __future__ import annotations
 

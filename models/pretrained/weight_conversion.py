@@ -343,12 +343,10 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
 
 @dataclass(frozen=True)
 class SupportedFamily:
-    """What the models of one family show: `model_type` as their config.json says it, and an example
-    by its name on the hub.
+    """Capabilities of one family: `model_type` as in config.json, and an example on the hub.
 
     opens: q, k, v and scores as well as patterns. law: each sub-layer's output, so that the
-    residual stream adds up. positions: as `offers` says.
-    """
+    residual stream adds up. positions: as in `models.capabilities`."""
 
     name: str
     model_type: str
@@ -416,13 +414,11 @@ SUPPORTED_FAMILIES = (
 
 @dataclass(frozen=True)
 class WeightMapping:
-    """How a family's files become one of our models.
+    """Conversion of a family's files into one of our models.
 
-    prefix: what stands before the names where the file holds a readout too. config: from its
-    config.json and its tensors (prefix gone).
-    tensors: (our name, tensor) for everything that the model has. tied: its readout is always its
-    embedding.
-    """
+    prefix: the prefix of the names where the file has a readout too. config: from its config.json
+    and its tensors (prefix removed). tensors: (our name, tensor) for everything that the model has.
+    tied: its readout is always its embedding."""
 
     model: type[Transformer]
     prefix: str
@@ -597,7 +593,7 @@ def bert_config(hf_config: dict, tensors: Tensors) -> Config:
 
 
 def skipped(hf_config: dict) -> int:
-    """How many rows of its position table a model never uses: RoBERTa counts positions from the
+    """The number of unused first rows of the position table: RoBERTa counts positions from the
     number of its padding token on."""
     return hf_config["pad_token_id"] + 1 if hf_config["model_type"] == "roberta" else 0
 

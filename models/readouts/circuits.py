@@ -25,15 +25,15 @@ def circuits(
     ids: tuple[int, ...],
     values: np.ndarray | None = None,
 ) -> Circuits:
-    """What a head's matrices make of words `ids`, bare: W_E W_QK W_E^T and W_E W_OV W_U (Elhage et
-    al. 2021, "A Mathematical Framework for Transformer Circuits"), W_E as the stream begins with a
-    word, W_U the readout's matrix, q . k times the head's scale; no bias, norm, position or earlier
-    layer. The norm that q and k of some models pass (Qwen3's) is left out with the others: it
-    depends on the word, so no matrix holds it. With `values` (word, d_head), the head's own v of
-    some tokens, what it writes of them instead of W_E W_V.
+    """The QK and OV circuits of a head for words `ids`: W_E W_QK W_E^T and W_E W_OV W_U (Elhage et
+    al. 2021, "A Mathematical Framework for Transformer Circuits").
 
-    In slices over the vocabulary. Raises ValueError for what is not there.
-    """
+    W_E is the stream's first vector of a word, W_U the readout's matrix, q . k times the head's
+    scale; no bias, norm, position or earlier layer. The norm of q and k in some models (Qwen3's) is
+    left out too: it depends on the word, so no matrix can express it. With `values` (word, d_head),
+    the head's own v of some tokens, its output for them instead of W_E W_V.
+
+    In slices over the vocabulary. Raises ValueError for a head or word that does not exist."""
     module = _attention(handle, attention, layer, head)
     if not ids or not all(0 <= each < handle.card.n_vocab for each in ids):
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")

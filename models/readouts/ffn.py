@@ -58,7 +58,7 @@ def ffn_input(
 
 
 def ffn_bias(network: FeedForward | GatedFeedForward) -> Tensor:
-    """What an FFN adds whatever its units do, (d_model)."""
+    """The constant output (d_model) of an FFN, which does not depend on its units."""
     bias = network.w_2.bias
     return torch.zeros(network.w_2.out_features) if bias is None else bias.detach()
 

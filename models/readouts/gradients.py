@@ -89,7 +89,7 @@ class SmallNetwork(nn.Module):
 
 
 def longest_lag(n: int) -> int:
-    """How far back a text of n tokens lets one ask for; 0 where it is too short for the
+    """The longest lag in tokens for a text of n tokens; 0 where it is too short for the
     experiment."""
     return max(0, min(n, MAX_TOKENS) - 2)
 
@@ -229,7 +229,8 @@ def stack_gradients(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYER
 
 @lru_cache(maxsize=4)  # 4 MB each
 def _random_stack(gain: float, layers: int) -> tuple[list[Layer], Tensor]:
-    """What no text changes: the stack, and the state of the random numbers after it."""
+    """The random stack, which is the same for every text, and the state of the generator after
+    it."""
     generator = torch.Generator().manual_seed(DEPTH_SEED)
     return _stack(layers, gain, generator), generator.get_state()
 
@@ -432,8 +433,8 @@ class _FixedKeys(KVCache):
 def _sublayer(
     layer: Layer, sublayer: str, x: Tensor, token: int, recording: Recording, input_norm: nn.Module
 ) -> Callable[[Tensor], Tensor]:
-    """What a sub-layer writes at one token as a function of that token's vector (d_model). `read`:
-    the LayerNorm it reads through, if any."""
+    """The output of a sub-layer at one token as a function of that token's vector (d_model).
+    input_norm: the LayerNorm before the sub-layer, if any."""
     if sublayer == "ffn":
         return lambda v: layer.feed_forward(input_norm(v))
     if sublayer == "cross":

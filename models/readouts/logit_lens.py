@@ -45,16 +45,16 @@ class Linearization:
     whole: LinearMap
 
     def transform_parts(self, parts: dict[PartKey, Tensor]) -> dict[PartKey, Tensor]:
-        """What parts of the last vector come to after the transform, with what its own biases add
-        and what the slope leaves."""
+        """Parts of the last vector after the transform, with its biases and the linearization's
+        remainder."""
         slopes = self.slope(torch.stack(list(parts.values())))
         transformed = dict(zip(parts, slopes.unbind()))
         return transformed | {BIAS: transformed.get(BIAS, 0) + self.bias, RESIDUAL: self.rest}
 
     def explained(self, vector: Tensor, parts: Tensor, direction: Tensor) -> float:
-        """How much of what happens the slope tells: each part (part, d_model) is taken from the
-        last vector in turn and the whole transform run; 1 - sum (change - slope's)^2 / sum
-        change^2 of the logit along `direction`."""
+        """The share (R²) of the parts' effects that the linearization explains. Each part (part,
+        d_model) is removed from the last vector in turn and the whole transform run; 1 - sum
+        (change - slope's)^2 / sum change^2 of the logit along `direction`."""
         change = (self.whole(vector) - self.whole(vector - parts)) @ direction
         residue = change - self.slope(parts) @ direction
         total = float((change**2).sum())
@@ -120,8 +120,7 @@ class LinearizedNorm:
         return (rows - rows.mean(-1, keepdim=True) if self.centred else rows) * self.gain
 
     def back(self, direction: Tensor) -> Tensor:
-        """What a vector (d_model) before it is multiplied with, where one after it is multiplied
-        with `direction`: the map transposed."""
+        """The transposed map of a direction (d_model): from the output of the norm to its input."""
         direction = direction * self.gain
         return direction - direction.mean() if self.centred else direction
 
@@ -143,7 +142,8 @@ class StreamWrite:
     ablated: frozenset[int] = frozenset()
 
     def vectors(self) -> dict[PartKey, Tensor]:
-        """What each part wrote. What the heads leave of `wrote` is W_O's bias, where it has one."""
+        """The vector of each part. The rest of `wrote` beside the heads is W_O's bias, where it has
+        one."""
         if self.of is None or self.z is None:
             return {(self.kind, self.layer, -1, ""): self.wrote}
         slices = self.of.w_o.weight.double().T.unflatten(0, self.z.shape)  # (head, d_head, d_model)
@@ -153,10 +153,9 @@ class StreamWrite:
         return {**dict(zip(keys.values(), parts.unbind())), BIAS: self.wrote - parts.sum(0)}
 
     def along(self, direction: Tensor) -> dict[PartKey, float]:
-        """What each part's vector comes to, multiplied with a direction (d_model).
+        """The product of each part's vector with a direction (d_model).
 
-        W_O is the large part of the work: its product is made in 32 bits, as the model made it.
-        """
+        W_O is the large part of the work: its product is made in 32 bits, as the model made it."""
         total = float(self.wrote @ direction)
         if self.of is None or self.z is None:
             return {(self.kind, self.layer, -1, ""): total}
@@ -431,8 +430,8 @@ def attribute(
 def _project_back(
     operations: list[StreamWrite | LinearizedNorm], direction: Tensor
 ) -> dict[PartKey, float]:
-    """What each part's vector comes to at the end of a way, multiplied with a direction (d_model).
-    The one direction is taken back through what is linear, where `followed` takes every part's
+    """The product of each part's vector, after all operations, with a direction (d_model). The one
+    direction is taken back through the linear operations, where `followed` takes every part's
     vector forward."""
     steps: list[dict[PartKey, float]] = []
     for step in reversed(operations):
@@ -496,7 +495,7 @@ class _Parts:
         self.rows = torch.zeros(0, width, dtype=torch.float64)
 
     def add(self, vectors: dict[PartKey, Tensor]) -> None:
-        """What is written by those who wrote before goes to what they wrote."""
+        """Add vectors: to the part's row where it has one, else as a new row."""
         for key in vectors.keys() & self._at.keys():
             self.rows[self._at[key]] += vectors[key]
         new_keys = [key for key in vectors if key not in self._at]
@@ -514,8 +513,7 @@ class _Parts:
 
 
 def word_direction(handle: OwnModel, id: int, against: int | None = None) -> tuple[Tensor, Tensor]:
-    """What a last vector is multiplied with for a word's logit, (d_model), and what is added;
-    `against` another word, the difference."""
+    """The direction (d_model) and the bias of a word's logit; of the difference with `against`."""
     words, bias = handle.model.readout()
     if against is None:
         return words[id].double(), bias[id].double()

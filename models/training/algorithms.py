@@ -35,7 +35,7 @@ def vocabulary_of(tokenizer: Tokenizer) -> list[int]:
 
 
 class Algorithm(Recipe[Kind]):
-    """What the small recipes share. `steps` of one batch each; an epoch is 200 of them."""
+    """Base of the small recipes: `steps` of one batch each; an epoch is 200 of them."""
 
     config = Config(N_VOCAB, 64, 2, 4, 256, N_POSITIONS)
     steps, check, rate, warm_up = 2000, 250, 2e-3, 100
@@ -106,7 +106,7 @@ class Copy(Algorithm[EncoderDecoder]):
         return EncoderDecoder(self.config)
 
     def answer(self, words: list[int]) -> list[int]:
-        """What is to be said to a list."""
+        """The target list: the source list."""
         return words
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:

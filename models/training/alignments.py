@@ -83,8 +83,8 @@ PAIRS = (
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """What one pair of words was found to be: `right` (layer, head) bool, and `mean` (layer) for
-    the mean of a layer's heads."""
+    """The alignment of one pair of words: `right` (layer, head) bool, and `mean` (layer) for the
+    mean of a layer's heads."""
 
     english: str
     french: str

@@ -1,6 +1,4 @@
-"""What the cards of our models say beside their scores: what each is, what it learned from, how,
-and what it cannot do.
-"""
+"""Text of our models' cards beside the scores: purpose, data, recipe and limits."""
 
 from __future__ import annotations
 

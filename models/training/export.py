@@ -146,7 +146,7 @@ def second_epoch(run: Path) -> int:
 
 
 def small_recipe(name: str) -> list[str]:
-    """How a small model was trained, in words."""
+    """The training recipe of a small model in sentences."""
     recipe = train.recipe_of(name, None)
     return [
         f"{recipe.steps} steps, about a minute on one core",

@@ -136,7 +136,7 @@ def sense(rng: Random) -> str:
 
 
 def deed(rng: Random) -> str:
-    """Who did what to whom, where only the order tells."""
+    """A random sentence of two people and a verb, in which only word order tells who acts."""
     a, b = rng.sample(MEN + WOMEN, 2)
     verb = rng.choice(VERBS)
     return rng.choice(
@@ -149,7 +149,7 @@ def deed(rng: Random) -> str:
 
 
 def meal(rng: Random) -> str:
-    """Who eats what."""
+    """A random sentence about eating."""
     if rng.random() < 0.4:
         eater = rng.choice(sorted(EATERS))
         return f"{eater} eat {EATERS[eater]}{rng.choice(('', ' every day', ' and drink water'))}."

@@ -1,5 +1,4 @@
-"""What the heads of a model do on text it never saw: the scores on a model card and in a training
-log."""
+"""Scores of a model's heads on held-out text, for model cards and training logs."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ def mean_scores(handle: OwnModel, texts: list[str]) -> dict[str, np.ndarray]:
 def previous_far_out(
     handle: OwnModel, texts: list[str], positions: range = range(400, 511)
 ) -> float:
-    """What the best previous-token head gives to the token before, far out in a text as long as the
-    model takes."""
+    """The best previous-token head's weight on the token before, at late positions of a long
+    text."""
     pattern = record(handle, " ".join(texts)).attention[0].pattern
     at = np.array(positions)
     return float(pattern[:, :, at, at - 1].mean(axis=-1).max())

@@ -121,8 +121,8 @@ class Masked:
         return F.cross_entropy(model.logits(x[chosen]).float(), ids[chosen]) + PRICE * excess.mean()
 
     def _start(self, ids: Tensor, generator: torch.Generator, epoch: int) -> Tensor | None:
-        """Where each row begins: at position 0, but from the second epoch on most of them anywhere,
-        so that all positions are met."""
+        """The first position of each row (batch, 1): 0, but from the second epoch on mostly a
+        random one, so that all positions are trained."""
         if epoch < FIRST_EPOCH_ANYWHERE:
             return None
         batch, n = ids.shape
@@ -173,8 +173,8 @@ class SinkExcess:
 
 @dataclass(frozen=True)
 class WordBoundaries:
-    """What hiding must know of a vocabulary. begins (id) bool: the token begins a word. others (id,
-    3): what a pronoun may turn into, -1 in the row of a token that is none."""
+    """Tables of a vocabulary for masking. begins (id) bool: the token begins a word. others (id,
+    3): possible replacements of a pronoun, -1 in the row of a token that is none."""
 
     tokenizer: Tokenizer
     begins: Tensor

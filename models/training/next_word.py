@@ -186,9 +186,8 @@ def perplexity(model: Decoder, tokenizer: Tokenizer, texts: Sequence[str]) -> tu
 def repetition_scores(
     model: Decoder, tokenizer: Tokenizer, n: int = 24, lists: int = 40
 ) -> dict[str, tuple[float, int, int]]:
-    """What heads do on lists of `n` different random tokens said twice: (mean attention, layer,
-    head) of the best previous-token head and of the best induction head, the latter over the second
-    time (Olsson et al., 2022)."""
+    """Scores of the best previous-token and induction heads on repeated random lists of `n` tokens:
+    (mean attention, layer, head) of each, the latter over the second time (Olsson et al., 2022)."""
     rng = Random(0)
     vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
     ids = torch.tensor(

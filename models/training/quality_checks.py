@@ -1,9 +1,7 @@
-"""What heads are good for, and whether what a model writes is sound: measures on hand-made and
-held-out text, for cards and comparisons.
+"""Quality measures of heads and of generated text, on hand-made and held-out text, for cards.
 
 All hand-made sentences are those of `models/training/heldout_sentences.py`. A word's attention is
-taken from its last token to all tokens of the other word, summed.
-"""
+taken from its last token to all tokens of the other word, summed."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ def token_positions(recording: Recording, word: str, text: str) -> list[int]:
 
 
 def pair_attention(handle: OwnModel, text: str, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-    """What every head gives from the first word of each pair to the second, (pair, layer, head)."""
+    """Every head's weight from the first word of each pair to the second, (pair, layer, head)."""
     recording = record(handle, text)
     pattern = recording.attention[0].pattern
     return np.stack(
@@ -168,7 +166,7 @@ def repetition_score(handle: OwnModel, texts: Sequence[str]) -> str:
 def continuations(
     handle: OwnModel, prompts: Sequence[str], n: int, temperature: float = 0.0
 ) -> list[list[int]]:
-    """What a decoder writes after each prompt: `n` token ids, the likeliest each time or drawn at a
+    """A decoder's continuation of each prompt: `n` token ids, the likeliest each time or drawn at a
     temperature; the end is no token."""
     generator, continuations = torch.Generator().manual_seed(0), []
     for prompt in prompts:

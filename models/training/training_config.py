@@ -1,5 +1,4 @@
-"""What a recipe is: all that is particular to training one model of our own, and what recipes
-share."""
+"""Base class of recipes, with the settings for training one model of our own."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ TRIAL_SECONDS = 0.1  # seconds that trying out one kind of number may take
 
 @dataclass(frozen=True)
 class TrainingState:
-    """Where a training is: its tokenizer, its random numbers, and which epoch this is."""
+    """State of a training: its tokenizer, its random generator and its epoch."""
 
     tokenizer: Tokenizer
     generator: torch.Generator
@@ -35,9 +34,9 @@ class TrainingState:
 
 
 class Recipe(Protocol[Kind]):
-    """How a model is trained. `shown`: the steps whose weights are shipped beside the last ones.
-    `in_half`: whether steps may be computed in bfloat16 where the processor helps; weights and
-    scores stay in fp32."""
+    """Recipe for training a model. `shown`: the steps whose weights are shipped beside the last
+    ones. `in_half`: whether steps may be computed in bfloat16 where the processor helps; weights
+    and scores stay in fp32."""
 
     config: Config
     steps: int

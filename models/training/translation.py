@@ -196,7 +196,7 @@ class SmallTranslator:
         )
 
     def pairs(self, epoch: int, rng: Random) -> list[Pair]:
-        """What one epoch reads."""
+        """The sentence pairs of one epoch."""
         return list(zip(self.train.english, self.train.french))
 
     def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
