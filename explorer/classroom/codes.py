@@ -48,7 +48,7 @@ def watch_of(key: str) -> str:
 
 
 def ends_of(watch: str) -> int:
-    """When the class ends that a teacher's word watches."""
+    """The time at which the class of a teacher's watch word ends, in seconds."""
     return int(watch.partition("-")[0], 16)
 
 
@@ -78,7 +78,8 @@ def same(first: str, second: str) -> bool:
 
 
 class WrongCodes:
-    """How many wrong codes came from each address, and those that wait for their answer."""
+    """Counts of wrong codes from each address, and the requests that wait for their delayed
+    answer."""
 
     def __init__(self) -> None:
         self._counts: dict[str, tuple[int, float]] = {}

@@ -292,7 +292,7 @@ def _ms(seconds: float) -> int:
 
 
 async def _reply(reply: Awaitable[Any]) -> Any:
-    """What Redis says. Raises ConnectionError where it cannot be asked."""
+    """Redis's reply. Raises ConnectionError where Redis does not answer."""
     try:
         return await reply
     except (RedisError, OSError) as problem:

@@ -229,7 +229,8 @@ HANDLERS: dict[str, Handler] = {
 
 
 async def act(request: Request) -> Response:
-    """What teacher and students send: JSON, which a page of another site cannot send here."""
+    """Handle an action of a teacher or a student: JSON, which a page of another site cannot send
+    here."""
 
     async def made() -> Response:
         body = await request_body.json_object(request, MOST_BYTES)
@@ -242,8 +243,8 @@ async def act(request: Request) -> Response:
 
 
 async def show(request: Request) -> Response:
-    """What a teacher's window shows, packed: bytes under a key that no page of another site
-    knows."""
+    """Receive a picture of the teacher's window, packed: bytes under a key that no page of another
+    site knows."""
 
     async def made() -> Response:
         query = request.query_params
@@ -271,7 +272,7 @@ async def picture(request: Request) -> Response:
 
 
 async def _respond(handler: Callable[[], Awaitable[Response]]) -> Response:
-    """What is answered, or why it is not."""
+    """The handler's response, or an error response with the reason."""
     try:
         return await handler()
     except ValueError as problem:

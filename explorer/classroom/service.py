@@ -33,8 +33,8 @@ STUDENTS, TEACHER, LINES = "students", "teacher", "lines"
 
 @dataclass(frozen=True)
 class CreatedClass:
-    """What a teacher's browser keeps of a class: the code that students type, the key that rules
-    the class, and the word that may watch the tally."""
+    """Credentials of a class for the teacher's browser: the code that students type, the key that
+    controls the class, and the word that may watch the tally."""
 
     code: str
     key: str
@@ -55,7 +55,7 @@ class Listener:
 
 
 def _tally(question: str, present: set[str], answers: dict[str, str]) -> list[int]:
-    """How many students with an open line gave each answer."""
+    """The number of connected students for each answer."""
     choices = [answer for word, answer in answers.items() if word in present]
     return [choices.count(str(at)) for at in range(len(json.loads(question)["choices"]))]
 
@@ -105,7 +105,7 @@ class ClassService:
             await self.store.tell(code, STUDENTS)
 
     async def show(self, code: str, key: str, location: str, picture: bytes) -> None:
-        """What the teacher's own window shows there, for students whose pages are on their way."""
+        """Store a picture of the teacher's window, for students whose pages are still loading."""
         stamp = self._next_stamp()
         await self.rules(code, key)
         fields = {"picture": secrets.token_urlsafe(8), "of": location}
@@ -153,8 +153,8 @@ class ClassService:
         return codes.student_of(await self._key(), code), fields["at"] or "/"
 
     async def picture(self, code: str, student: str, name: str) -> bytes | None:
-        """What the teacher's window shows, None where it shows something else by now. Raises
-        Unknown for one who has no part in the class."""
+        """The picture of the teacher's window, None where the window shows something else by now.
+        Raises Unknown for one who is not in the class."""
         if await self._part(code, student) is None:
             raise Unknown("This class has ended.")
         return await self.store.shown(code, name)
@@ -177,10 +177,9 @@ class ClassService:
     # What both hear.
 
     async def listen(self, code: str, word: str, address: str = "") -> AsyncIterator[str]:
-        """What a student or the teacher sees of the class, as JSON: at once, and anew whenever it
+        """Stream the class's state to a student or the teacher, as JSON: at once, and whenever it
         changes, "" every `BEAT` seconds. The last is {"over": true}. Raises Unknown at the first
-        step for a word that has no part in the class, TooMany for one more student than it takes.
-        """
+        step for a word that is not in the class, TooMany for one student more than its limit."""
         fields = await self._class(code, word, address, occupied=True)
         if fields is None:
             raise Unknown("This class has ended.")
@@ -231,7 +230,7 @@ class ClassService:
         yield json.dumps({"over": True})
 
     async def _first(self, code: str, role: str, word: str) -> str:
-        """What is sent when a line opens: also what this student has answered already."""
+        """The first message of a connection, with this student's earlier answers."""
         snapshot = await self.view(code, role)
         if snapshot is None:
             return json.dumps({"over": True})
@@ -241,7 +240,8 @@ class ClassService:
         return json.dumps(snapshot, ensure_ascii=False)
 
     async def view(self, code: str, role: str) -> dict[str, Any] | None:
-        """What is seen of a class: students learn what is right, and the tally, with the reveal."""
+        """The state of a class for a role. Students get the right answer and the tally with the
+        reveal."""
         fields = await self.store.read(code)
         if fields is None:
             return None

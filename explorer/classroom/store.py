@@ -1,4 +1,4 @@
-"""What keeps classes has to do, and what it refuses."""
+"""Interface of the stores of classes, and their errors."""
 
 from __future__ import annotations
 
@@ -34,11 +34,10 @@ FULL_OF_ONE = f"{OF_ONE} classes from this network are going on; end one of them
 
 
 class Store(Protocol):
-    """Where classes are kept. Every method is one step: no other one sees half of it.
+    """A store of classes. Every method is atomic.
 
-    A `stamp` orders what a teacher sends: what is older than the last of its kind changes nothing,
-    so that a write that was delayed does not undo a later one.
-    """
+    A `stamp` orders a teacher's messages: one that is older than the last of its kind changes
+    nothing, so that a delayed write does not undo a later one."""
 
     # Called with a code and for whom there is something new; with "" for all, where some was
     # missed.

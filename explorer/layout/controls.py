@@ -110,14 +110,14 @@ def head_link(recording: Recording, attention: Attention, head: head_naming.Head
 
 
 def next_token_label(recording: Recording, stream: str) -> str:
-    """What the model would say after the last token of a stream."""
+    """The label of the token that the model predicts after the last token of a stream."""
     last = len(recording.stream(stream).tokens) - 1
     likeliest = attention.argmax_id(cache.logits(recording, stream, last))
     return next(iter(models.labels(recording.model.name, [likeliest])))
 
 
 def _stream_prediction(recording: Recording) -> StreamPrediction | None:
-    """What a decoder says next, through its layers; None for other models and long texts."""
+    """A decoder's next token and its logit lens; None for other models and long texts."""
     stream = recording.streams[-1]
     n = len(stream.tokens)
     applies = recording.model.kind == "decoder" and 1 < n <= MAX_ANSWER_TOKENS
@@ -162,8 +162,8 @@ def opening_word(recording: Recording, attention: Attention) -> int | None:
 
 
 def choose_attention(recording: Recording) -> None:
-    """Where nothing is chosen yet: of several attentions the one that the strongest finding is seen
-    in. Of one the findings are made later, when the grid is on its way to the browser."""
+    """Choose the attention of the strongest finding, where the reader has chosen none of several. A
+    model with one attention needs no choice, and its findings are computed later."""
     if not any(st.session_state[name] for name in SELECTION_KEYS):
         st.session_state.attention = default_attention(recording)
 
@@ -229,7 +229,7 @@ def pick(
 
 
 def attention_names(recording: Recording) -> tuple[str, ...]:
-    """What the address calls the recording's attentions; the first one needs no word."""
+    """The names of the recording's attentions in the address; the first one's is ""."""
     return ("", *(attention.name for attention in recording.attention[1:]))
 
 
@@ -285,7 +285,7 @@ def take_named(component: str, field: str = "head") -> Callable[[], None]:
 
 
 def axes_of(recording: Recording, attention: Attention) -> Axes:
-    """What rows and columns are called; between two texts that takes the token the model would
+    """The titles of rows and columns. Between two texts they need the token that the model would
     produce after the target."""
     if attention.query == attention.key:
         return axes(recording, attention)
@@ -332,8 +332,8 @@ class Subject:
         return cache.cached_for(self.recording, (self.attention.name, *key), make)
 
     def numbers(self, title: str, needs: tuple[str, ...], *lines: str) -> None:
-        """What lines of Python give of this attention, which is `of` in them, and `axes` what its
-        rows and columns are called."""
+        """Add lines of Python for this attention, which is `of` in them; `axes` are the titles of
+        its rows and columns."""
         needs = ("attention", *needs)
         export_menu.offer_numbers_code(title, (self.source,), needs, (*self._setup_lines, *lines))
 
@@ -352,12 +352,13 @@ class Subject:
         return cache.picture_name(self.recording, self.attention.name, *key)
 
     def picture(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Picture:
-        """How a picture is called. lines: what it shows; file: how its files are told from
-        others."""
+        """The title, caption and file name of a picture. lines: its description; file: the part of
+        the file name that differs from other pictures."""
         return Picture(title, self.caption(*lines), self.file(file), self.name(*what))
 
     def caption(self, *lines: str, of: str = "") -> tuple[str, ...]:
-        """What a figure must say of model and text; `of`: what else of the attention is shown."""
+        """The caption of a figure, with model and text; `of`: the part of the attention that is
+        shown."""
         attention_label = f"{self.attention.name}-attention{of}"
         target = self.source.target
         model_target = "the model’s own" + (", unedited" if self.recording.edits else "")
@@ -367,7 +368,7 @@ class Subject:
         )
 
     def file(self, *parts: str) -> str:
-        """What a file is called, without its ending."""
+        """The name of a file, without its ending."""
         several = self.attention.name.split() if len(self.recording.attention) > 1 else ()
         return "-".join(("headlight", self.recording.model.name, *several, *filter(None, parts)))
 

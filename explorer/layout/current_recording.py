@@ -1,5 +1,4 @@
-"""What the reader has on screen, text, model and recording, and the words that every page says
-about them."""
+"""The text, model and recording on screen, and the messages about them on every page."""
 
 from __future__ import annotations
 
@@ -42,11 +41,10 @@ def show_fallback() -> None:
 
 
 def current_run(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Run:
-    """What is on screen, recorded, with a word for the reader where the text did not fit or is
-    empty.
+    """The recording on screen, with a message where the text did not fit or is empty.
 
-    A page keeps this and not the Recording: whatever stands in a page's own names, Streamlit keeps
-    for every visitor for as long as the visit lasts."""
+    A page keeps this and not the Recording: Streamlit keeps a page's own variables for every
+    visitor, for as long as the visit lasts."""
     try:
         recording = record(model or st.session_state.model, st.session_state.text, target=target)
     except NotEncoded as error:
@@ -100,8 +98,8 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
 
 
 def read_current() -> Run:
-    """What a page is of: the text on screen, recorded, and what was typed for a decoder to read,
-    which is told."""
+    """The run of a page: the text on screen and the decoder's input where the reader typed one,
+    with a note on it."""
     # A short text is there before a spinner would be.
     long = len(st.session_state.text) > SHORT
     with st.spinner("Reading the text …") if long else nullcontext():
@@ -112,8 +110,8 @@ def read_current() -> Run:
 
 
 def typed_target(model: str) -> str | None:
-    """What the decoder of this model is to read where the reader typed it on the Translation page;
-    None for its own words and for other models."""
+    """The decoder's input that the reader typed on the Translation page; None for the model's own
+    output and for other models."""
     typed = st.session_state.target
     return typed if typed.strip() and handle(model).card.kind == "encoder-decoder" else None
 

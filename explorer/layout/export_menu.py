@@ -40,8 +40,8 @@ CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_ton
 
 @dataclass(frozen=True)
 class ExportSource:
-    """What makes a recording: a model's name, a text, edits in one line, and what a decoder reads,
-    typed or as ids, None for its own words."""
+    """The source of a recording: a model's name, a text, edits in one line, and the decoder's
+    input, typed or as ids, None for the model's own output."""
 
     model: str
     text: str
@@ -78,8 +78,8 @@ class PageExport:
 
 
 def page_export(page: str) -> PageExport:
-    """What of a page leaves it, as the reader has it on screen; all heads where the page's own view
-    cannot be had of this model."""
+    """The export of a page as it is on screen; of all heads where the page's own view does not
+    exist for this model."""
     state = st.session_state
     plain = _plain_source(page)
     source, other = _sources(page, plain)
@@ -102,7 +102,7 @@ def _plain_source(page: str) -> ExportSource:
 
 
 def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource | None]:
-    """What a page's view is made of, and what stands beside it, None where nothing does."""
+    """The sources of a page's view and of the recording beside it, None where there is none."""
     state = st.session_state
     if page in EDITED:
         return plain, replace(plain, edits=state.edits)
@@ -141,8 +141,8 @@ def _view_choices(view: str) -> tuple[tuple[str, str], ...]:
 
 
 def _comparison_choices() -> tuple[tuple[str, str], ...]:
-    """What Compare shows: its choices, and the pair of heads that is open. Where its heads are
-    looked at, that of B is found from that of A, unless it was chosen."""
+    """Compare's choices, with the open pair of heads. In a view of heads, the head of B follows
+    from that of A, unless it was chosen."""
     state = st.session_state
     pair = state.get("pair shown", "").split(".")
     is_paired = state.other_view == "Heads" and state.other_pair.count(".") < 3
@@ -151,7 +151,7 @@ def _comparison_choices() -> tuple[tuple[str, str], ...]:
 
 
 def _edit_choices() -> tuple[tuple[str, str], ...]:
-    """What Switches shows of a comparison: an attention, and the head that is open."""
+    """Switches' choices for a comparison: an attention, and the open head."""
     state = st.session_state
     attention = (("attention", state.attention),) if state.attention else ()
     head = (str(state.layer), str(state.head))
@@ -196,9 +196,9 @@ class File:
 
 
 class _MenuState(threading.local):
-    """What the run of this thread offers: files; what lines of Python make, of which recordings,
-    what they import and the lines, where the view on screen has no file; and what lines beside it
-    import, and these."""
+    """The entries of the export menu in this thread's run: files; the result of lines of Python,
+    their recordings, their imports and the lines, where the view on screen has no file; and imports
+    and lines beside a file."""
 
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
@@ -353,7 +353,7 @@ def _page(out: PageExport, page: str) -> None:
 
 
 def _code_result(out: PageExport, page: str) -> str:
-    """What the lines of a page make."""
+    """The result of a page's lines of Python."""
     return CODE_RESULTS.get(page) or WORDS.get(out.view, f"the view “{out.view}”")
 
 

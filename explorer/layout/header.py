@@ -104,7 +104,7 @@ def model_label(model: str) -> str:
 
 
 def _take_typed() -> None:
-    """What the reader typed is the text now."""
+    """Make the typed text the current text."""
     typed = st.session_state["typed text"].get("text")
     if isinstance(typed, str) and typed != st.session_state.text:
         current_recording.take_text(typed)
@@ -308,7 +308,7 @@ def hf_model_dialog() -> None:
 
 
 def already_here() -> None:
-    """What can be opened without fetching: what this visit has opened, MiniLM, and what lies in
+    """List models that open without a download: those opened in this visit, MiniLM, and those in
     this machine's cache of the hub."""
     listed = [name for name in models.choices() if ":" in name or name in registry.PACKAGED]
     cached = [name for name in registry.cached_models() if name not in map(models.title, listed)]

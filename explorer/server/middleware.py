@@ -1,9 +1,7 @@
-"""Which addresses this server answers: its pages, what they are made of, and its health. Everything
-else is 404.
+"""Filter of addresses: the app's pages, their files, and the server's health. All others are 404.
 
 Streamlit answers more than this app uses, uploads and figures about itself among them, and gives
-its page for any address it does not know.
-"""
+its page for any address it does not know."""
 
 from __future__ import annotations
 
@@ -222,7 +220,7 @@ class RouteFilter:
 
 
 def refusal(scope: Scope) -> Response | None:
-    """What is said to a request that goes no further, None for one that does."""
+    """The response that refuses a request, None for one that may go on."""
     path, method = scope["path"], scope["method"]
     if method == "POST" and POST_PATHS.fullmatch(path):
         return None
@@ -244,8 +242,8 @@ def refusal(scope: Scope) -> Response | None:
 
 
 def address_now(scope: Scope) -> str:
-    """Where the page of an earlier version is now that this request asks for, with its choices; ""
-    for an address that stays as it is."""
+    """The current address, with choices, of a page that an earlier version had elsewhere; "" where
+    the address is current."""
     page = scope["path"].strip("/")
     choices = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     if page not in places.PAGES_BEFORE:
@@ -303,7 +301,7 @@ class SlotCounter:
 
     @property
     def taken(self) -> int:
-        """How many connections have a place."""
+        """The number of slots in use."""
         self._settle()
         return len(self._seated)
 

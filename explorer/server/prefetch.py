@@ -39,8 +39,8 @@ SELECTION_KEYS = ("attention", *HEAD_KEYS)
 
 @memory_budget.work()
 def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, bytes]:
-    """What the views draw, by their names, the same bytes as the page will send; none where they
-    cannot be told beforehand: another choice, a model that is not at hand. Raises ValueError for an
+    """The payloads of the views by name, the same bytes as the page will send. None where they
+    cannot be predicted: another choice, a model that is not loaded. Raises ValueError for an
     attention that the model does not have."""
     valid = all(choices[name] in OPTIONS.get(name, (choices[name],)) for name in choices)
     if not valid or not choices.keys() <= {*OPTIONS, *SELECTION_KEYS} or not is_ready(model):

@@ -1,4 +1,4 @@
-"""What a browser sends to an address, read no further than it may be long."""
+"""Read the body of a request, up to a limit in bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from explorer.state.settings import well_formed
 
 
 async def body(request: Request, content_type: str, limit: int) -> bytes:
-    """What was sent, so many bytes at most of that kind. Raises ValueError for another or more."""
+    """The body of a request, at most `limit` bytes of `content_type`. Raises ValueError for another
+    type or more bytes."""
     if request.headers.get("content-type", "").partition(";")[0] != content_type:
         raise ValueError(f"This is sent as {content_type}.")
     data = bytearray()
@@ -23,8 +24,8 @@ async def body(request: Request, content_type: str, limit: int) -> bytes:
 
 
 async def json_object(request: Request, limit: int) -> dict[str, Any]:
-    """What was sent as JSON, which a page of another site cannot send here. Raises ValueError for
-    what is no JSON object, or too long."""
+    """A JSON object from the body, which a page of another site cannot send here. Raises ValueError
+    for a body that is no JSON object, or too long."""
     data = await body(request, "application/json", limit)
     try:
         value = json.loads(data)

@@ -1,5 +1,5 @@
-"""What stands between the browser and Streamlit, outermost first, and the addresses that are
-answered without it."""
+"""Middleware between the browser and Streamlit, outermost first, and the routes without
+Streamlit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ async def readyz(request: Request) -> Response:
 
 
 def current_health() -> dict[str, object]:
-    """How things stand, looked at anew at most every `KEPT` seconds while all is well."""
+    """The server's health, measured anew at most every `CACHE_SECONDS` seconds while all is
+    well."""
     global _last
     with _lock:
         if time.monotonic() - _last[0] > CACHE_SECONDS or not _last[1].get("ok"):

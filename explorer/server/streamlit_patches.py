@@ -78,8 +78,8 @@ STOP_EVENTS = {each for each in ScriptRunnerEvent if "STOPPED" in each.name}
 
 
 class MessageBatch:
-    """What a session's script wants done on its loop, in its order. What is asked for within a
-    `PAUSE`, or until `now`, is done together."""
+    """Queue of a session's calls for its event loop, in order. Calls within a `PAUSE`, or until
+    `now`, run together."""
 
     def __init__(self, loop: Any) -> None:
         self._loop, self._lock = loop, threading.Lock()

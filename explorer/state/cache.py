@@ -107,8 +107,8 @@ class Cache:
         weigh: Callable[[Any], int] | None = None,
         keep: bool = True,
     ) -> Any:
-        """What lies under `key`, made now if it does not. It weighs `weigh(it)` bytes, by itself
-        what its arrays and texts take. keep: False for what is dropped at once where it is
+        """The value under `key`, made now where it is missing. It weighs `weigh(value)` bytes, by
+        default its arrays and texts. keep: False for a value that is dropped at once where it is
         heavy."""
         while True:
             with self.lock:
@@ -162,7 +162,7 @@ class Cache:
             entry.ended.set()
 
     def weight(self) -> int:
-        """What all of it weighs, in bytes."""
+        """The weight of all cached values in bytes."""
         with self.lock:
             return self.total
 
@@ -235,7 +235,8 @@ class Cache:
             self._drop(oldest_heavy)
 
     def _revive(self, key: Hashable) -> Any:
-        """What was dropped under `key` and is still held by somebody, laid back; else None."""
+        """Restore a value that was dropped under `key` but is still referenced elsewhere; else
+        None."""
         evicted = self._evicted.get(key)
         value = evicted and evicted.value()
         if evicted and value is not None:
@@ -310,7 +311,7 @@ buffer_pool.before_lending.append(lambda coming: _cache.take(coming))
 
 
 def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:
-    """What lies on the app's one shelf under `key`, made now if it does not."""
+    """The value in the app's one cache under `key`, made now where it is missing."""
     return _cache.get(key, make, weigh)
 
 
@@ -364,7 +365,7 @@ def picture_name(recording: Recording, *key: Hashable) -> str:
 
 
 def cache_key(recording: Recording) -> tuple[Hashable, ...]:
-    """What made a recording: equal causes, equal numbers."""
+    """The key of a recording: all that determines its numbers."""
     # The ids too: what a translator said may be split otherwise than the same text typed for it.
     return (
         recording.model.name,
@@ -390,8 +391,8 @@ def warm_up() -> None:
 
 
 def run_in_turn(make: Callable[[], Result]) -> Result:
-    """What `make` gives, made in turn. A computation that takes too long ends the reader's run with
-    a sentence."""
+    """The result of `make`, run in the compute queue. A computation that takes too long ends the
+    reader's run with a message."""
     try:
         with turn():
             return make()
@@ -440,8 +441,8 @@ def record_training(run: Any, text: str, step: int | None = None) -> Recording:
 
 @dataclass(frozen=True)
 class Run:
-    """Which recording is meant, without holding it: what `record` is asked for. Light enough to be
-    kept for every visitor."""
+    """The arguments of a recording, without the recording: light enough to be stored for every
+    visitor."""
 
     model: str
     text: str
@@ -474,7 +475,7 @@ def adopt(recording: Recording, loaded: Any) -> Run:
 
 
 def _model_output(recording: Recording, method: str, *arguments: Any) -> Any:
-    """What a method of the recording's model returns for it, computed in turn and cached."""
+    """The result of a method of the recording's model, computed in the queue and cached."""
     # Here and below before the turn: a model that has to be loaded anew holds nobody up.
     loaded = handle(recording.model.name)
     return cached_for(

@@ -52,7 +52,7 @@ def _is_new(record: logging.LogRecord) -> bool:
 
 
 def _one_line_record(name: str, *arguments: Any, **keywords: Any) -> logging.LogRecord:
-    """What any logger writes; what `OTHERS` do as one line without an exception's words."""
+    """Log record of any logger; those of `OTHERS` as one line without an exception's text."""
     record = _make_record(name, *arguments, **keywords)
     record.told_by_us = (name, record.msg) == UNCAUGHT
     if name.partition(".")[0] in OTHERS:
@@ -139,7 +139,7 @@ def _cause(error: BaseException) -> dict[str, str]:
 
 
 def _facts(**facts: object) -> str:
-    """What is known of this run as "name=value", one line whatever it is made of."""
+    """Facts of this run as "name=value", always one line."""
     state = {} if get_script_run_ctx(suppress_warning=True) is None else st.session_state
     values = {
         "page": state.get("page"),

@@ -1,5 +1,5 @@
-"""What is computed step by step: beam searches, sweeps and experiments, each kept as far as anyone
-has taken it."""
+"""Jobs computed step by step: beam searches, sweeps and experiments, each kept at its furthest
+step."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ class Draft:
 def continuation(
     model: str, text: str, limit: int, sampling: Hashable, draw: Draw
 ) -> tuple[int, ...]:
-    """What would be written after a prompt: at most so many tokens, each drawn from the scores (id)
-    by `draw(scores, place)`. Kept by `how` they are drawn."""
+    """The continuation of a prompt: at most `limit` token ids, each drawn from the scores (id) by
+    `draw(scores, place)`. Cached by `sampling`."""
 
     def generate() -> tuple[int, ...]:
         text_draft = Draft(model, text)
@@ -159,7 +159,7 @@ class TrainingJob:
 
     @property
     def progress(self) -> Progress:
-        """How far it has come."""
+        """The progress of the training."""
         return self.run.progress
 
     @property
@@ -222,7 +222,7 @@ class Trainings:
             job.run.stop()
 
     def ahead(self, job: TrainingJob) -> int:
-        """How many learn or wait before one that waits."""
+        """The number of trainings that run or wait before a waiting one."""
         with self._lock:
             earlier = self._all[: self._all.index(job)] if job in self._all else []
             return sum(each.waiting or each.learning for each in earlier)
@@ -489,9 +489,9 @@ _exclusive_lock = threading.Lock()
 
 
 def run_exclusively(make: Callable[[], Result]) -> Result:
-    """What `make` gives, which holds much in memory: one such thing at a time on the whole server,
-    and begun anew where a reader waits for room, a few times at most. It ends early where what
-    waits is wanted no more."""
+    """The result of `make`, which needs much memory: one such job at a time on the whole server. It
+    begins anew where a reader waits for memory, a few times at most. It ends early where its result
+    is no longer wanted."""
     for _ in range(MAX_RETRIES):
         memory_budget.wait_for_readers()
         try:

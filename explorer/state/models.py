@@ -379,8 +379,8 @@ def _readers(name: str) -> set[str]:
 
 
 def no_room(name: str) -> str:
-    """Why a pretrained model cannot be taken into memory now, "" where it can: each one there is
-    looked at by another reader."""
+    """Reason why a pretrained model cannot be loaded now, "" where it can: every loaded one is in
+    use by another reader."""
     run = get_script_run_ctx(suppress_warning=True)
     own_session = run.session_id if run is not None else ""
     with _handles_lock:
@@ -439,7 +439,7 @@ def facts(model: str) -> dict:
 
 
 def _parts(features: Capabilities, n_head: int) -> Iterator[str]:
-    """What a model has in the place of the paper's parts, a line each."""
+    """Differences of a model from the paper's architecture, a line each."""
     places = {"post": "after each sum", "pre": "before each sub-layer"}
     if features.norm in places:
         yield f"norm: {NORMS['rms' if features.rms else 'layer']}, {places[features.norm]}"
@@ -462,12 +462,12 @@ def shows_writes(recording: Recording) -> bool:
 
 
 def capabilities(model: str) -> Capabilities:
-    """What a model shows of itself, see `Model.capabilities`."""
+    """The capabilities of a model, see `Model.capabilities`."""
     return handle(model).capabilities
 
 
 def cards() -> dict[str, dict]:
-    """What people should know of every model, by name, see `registry.card`."""
+    """The cards of all models by name, see `registry.card`."""
     return {name: registry.card(name) for name in registry.names()}
 
 
@@ -478,7 +478,7 @@ def embedding_scale(model: str) -> float | None:
 
 
 def word_vector(model: str) -> str:
-    """What a model's stream begins with for a word, in a few signs."""
+    """A formula of the first vector in a model's stream for a word."""
     if not capabilities(model).weights:
         return "embedding"
     return (
@@ -493,8 +493,8 @@ def _embedding(model: str) -> Any:
 
 
 def readout(model: str) -> str | None:
-    """How a model says its words: "tied" to its embedding, "untied" by a matrix of its own, by a
-    "transform" before the embedding, by its "own code", or None where it says none."""
+    """The kind of a model's readout: "tied" to its embedding, "untied" with a matrix of its own,
+    with a "transform" before the embedding, in its "own code", or None for a model without one."""
     features = capabilities(model)
     if not features.logits:
         return None
@@ -576,14 +576,14 @@ def loss_curve(model: str) -> tuple[tuple[float, float], ...]:
 
 
 def loss_note(model: str) -> str:
-    """What is to be known of that curve, in a sentence; "" where there is nothing."""
+    """Note on the loss curve, in a sentence; "" where there is none."""
     base = model.partition("@")[0]
     return str(facts(base).get("course", "")) if is_light(base) else ""
 
 
 def missing_checkpoints(model: str = "") -> str:
-    """Why there are no earlier weights to be seen, in a sentence; "" where a shipped model has
-    some, or this one."""
+    """Reason, in a sentence, why there are no earlier weights; "" where a shipped model, or this
+    one, has some."""
     return "" if model and checkpoints(model) else registry.without_earlier()
 
 

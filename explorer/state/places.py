@@ -118,7 +118,7 @@ def first_tab(place: str) -> str:
 
 
 def title(tab: str) -> str:
-    """What a tab is called, with its place."""
+    """The title of a tab, with its place."""
     place = PLACES[place_of(tab)]
     own = place.tabs[tab]
     return own if own == place.title else f"{place.title}: {own}"

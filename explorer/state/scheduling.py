@@ -46,8 +46,9 @@ _cancel_check: ContextVar[Callable[[], None] | None] = ContextVar("look", defaul
 
 @contextmanager
 def cancellable(check: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """What is worked out inside, in no reader's run, calls `look` now and then, which raises
-    Unwanted where it is to end. Given is what was called outside."""
+    """Make a computation outside of a reader's run cancellable by `check`, which raises Cancelled.
+
+    Yields the check of the enclosing block."""
     outside = _cancel_check.get() or (lambda: None)
     token = _cancel_check.set(check)
     try:
@@ -57,8 +58,7 @@ def cancellable(check: Callable[[], None]) -> Iterator[Callable[[], None]]:
 
 
 def check_cancelled() -> None:
-    """Raises what ends a run, where its reader has gone or asked for another, or those for whom
-    this is worked out have gone."""
+    """End this run or computation, by an exception, where nobody waits for its result any more."""
     run = get_script_run_ctx(suppress_warning=True)
     if run is not None:
         run.yield_check()
@@ -113,7 +113,7 @@ class ComputeQueue:
             self._take(ticket, self._long)
 
     def waiting(self) -> int:
-        """How many wait for their turn."""
+        """The number of waiting computations."""
         return len(self._short) + len(self._long)
 
     def _breathe(self, ticket: object, stopwatch: _Stopwatch) -> None:
@@ -202,7 +202,7 @@ class Work:
 
 
 class MemoryBudget:
-    """Who holds something long, and who waits for room."""
+    """Budget of memory for long computations: those that run, and those that wait."""
 
     def __init__(self, longest: float = MAX_WAIT, behind: float = MAX_BACKGROUND_WAIT) -> None:
         self._longest = {False: longest, True: behind}
@@ -230,8 +230,7 @@ class MemoryBudget:
 
     @contextmanager
     def preemptible(self) -> Iterator[None]:
-        """Inside, the work of this thread ends with GaveWay as soon as a reader waits for what it
-        holds."""
+        """End the work of this thread with Preempted as soon as a reader waits for its memory."""
         work = self._works.get(threading.get_ident(), Work(True))
 
         def check() -> None:
@@ -407,7 +406,7 @@ class ScriptQueue:
                 self._prefetch_done.notify_all()
 
     def ahead(self) -> int:
-        """How much is being made ahead of runs."""
+        """The number of results that are being computed ahead of runs."""
         return len(self._ahead)
 
     def wait_for(self, key: Hashable, seconds: float = OWN_PREFETCH_WAIT) -> None:
@@ -417,11 +416,11 @@ class ScriptQueue:
             self._prefetch_done.wait_for(lambda: key not in self._ahead, seconds)
 
     def waiting(self) -> int:
-        """How many wait."""
+        """The number of waiting runs."""
         return len(self._light) + len(self._heavy)
 
     def begun_lately(self) -> int:
-        """How many runs have begun within a second."""
+        """The number of runs that have begun within the last second."""
         since = time.monotonic() - RECENT_SECONDS
         with self._lock:
             return sum(each > since for each in self._begun)
@@ -433,7 +432,7 @@ class ScriptQueue:
         return self._since + self._moment - time.monotonic()
 
     def _next(self) -> threading.Condition | None:
-        """Who runs next, None where nobody waits."""
+        """The condition of the next run, None where nobody waits."""
         heavy_is_due = self._heavy and (not self._light or self._light_streak >= PATIENCE)
         return next(iter(self._heavy if heavy_is_due else self._light), None)
 

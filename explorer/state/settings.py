@@ -1,9 +1,7 @@
-"""What whoever runs a server may set: limits on text, time, memory and readers, each from an
-environment variable `HEADLIGHT_...`.
+"""Settings of a server: limits on text, time, memory and readers, from variables `HEADLIGHT_...`.
 
-A value that is no number, or is out of its bounds, stops the server at its start with a sentence,
-so that a slip never becomes a limit that is not there.
-"""
+A value that is no number, or is out of its bounds, stops the server at its start with a message, so
+that a slip never leaves a limit out."""
 
 from __future__ import annotations
 
@@ -100,6 +98,6 @@ def well_formed(text: str) -> str:
 
 
 def truncate(text: str) -> str:
-    """What is read of a text: all of it, or as many characters as this server reads. A text is cut
-    before it is split into tokens, which takes seconds for a million characters."""
+    """The text cut to this server's limit of characters, before it is split into tokens. Tokens of
+    a million characters would take seconds."""
     return text[: settings().max_chars]

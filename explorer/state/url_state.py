@@ -1,5 +1,4 @@
-"""What is on screen and what the address bar says of it: the choices of all pages, by the same
-names in both."""
+"""Choices on screen and in the address bar, of all pages, by the same names in both."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ ANCHORS = "fruit, tree, juice / mac, os, app"  # the lecture notes' own, for a w
 
 @dataclass(frozen=True)
 class UrlParameter:
-    """What it is at first, and of what it is a choice: of a "text", of a "model", or of neither,
-    which stays whatever is shown."""
+    """Default of a choice, and its scope: a "text", a "model", or "" for one that stays in any
+    case."""
 
     default: str = ""
     of: str = ""
@@ -56,7 +55,7 @@ def names() -> tuple[str, ...]:
 
 
 def default(name: str) -> str:
-    """What a choice is when the address does not say."""
+    """The default of a choice, for an address without it."""
     return PageParameters.every[name].default
 
 
@@ -228,8 +227,8 @@ class ReplacedModel:
 
 @dataclass(frozen=True)
 class Need:
-    """What a tab needs: whether a model has it, which models do, the first to be shown, and why
-    another has not, in words that go on with "so this page shows"."""
+    """Requirement of a tab: which models fit, the first to show, and why another does not, in words
+    that go on with "so this page shows"."""
 
     fits: Callable[[str], bool]
     fitting: Callable[[], tuple[str, ...]]
@@ -341,13 +340,13 @@ def restore_model() -> bool:
 
 
 def accept_fallback() -> None:
-    """What the reader pressed is of the model on screen: it stays."""
+    """Keep the model on screen in place of the chosen one, because the reader pressed something of
+    it."""
     st.session_state.pop(REPLACED_MODEL, None)
 
 
 def fallback_message() -> tuple[str, str]:
-    """Which model the page shows instead of the chosen one and why, and which others fit; ("", "")
-    where it shows the chosen one."""
+    """The model shown instead of the chosen one and why, and others that fit; ("", "") for none."""
     fallback = st.session_state.get(REPLACED_MODEL)
     if fallback is None:
         return "", ""
@@ -369,7 +368,7 @@ MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
 def query_parameters() -> dict[str, str]:
-    """What the address bar says."""
+    """The parameters in the address bar."""
     parameters = st.query_params.to_dict()
     return {well_formed(name): well_formed(value) for name, value in parameters.items()}
 
@@ -563,8 +562,7 @@ def one_of(name: str, options: tuple[str, ...]) -> str:
 
 
 def _mark_followed(name: str) -> None:
-    """What a link asked for here could be followed: what becomes of it later is the reader's
-    doing."""
+    """Mark a link's choice as applied, so that later changes count as the reader's."""
     st.session_state.get("linked", {}).pop(name, None)
 
 
@@ -598,8 +596,8 @@ def fits_address(text: str) -> bool:
 
 
 def link_parameters() -> dict[str, str]:
-    """What an address has to say, so that it opens what is on screen: all that is not as it is by
-    itself."""
+    """The parameters of a link to the current screen: all choices that differ from their
+    defaults."""
     state = st.session_state.to_dict()
     choices = ((name, well_formed(str(state[name]))) for name in names())
     parameters = {

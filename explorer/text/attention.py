@@ -54,7 +54,7 @@ BESIDE = {"previous": -1, "next": 1, "self": 0}  # key minus query, by a head's 
 
 
 def place(view: HeadView, heads: int) -> str:
-    """Which head is on screen, its pattern, and the weight that uniform attention would give."""
+    """The head on screen, its pattern, and the weight that uniform attention would give."""
     head, cell = view.head, view.opened
     sentences = templates.sentences("heads", "head")
     line = sentences("place", layer=head.layer, head=head.head, heads=heads, pattern=head.name)
@@ -64,7 +64,7 @@ def place(view: HeadView, heads: int) -> str:
 
 
 def sinks(heads: Sequence[head_naming.Head]) -> str:
-    """How many heads are sinks, by the names of all heads; "" where none is."""
+    """The number of heads that are sinks, by the names of all heads; "" where none is."""
     n = sum(head.name == head_naming.SINK for head in heads)
     sentences = templates.sentences("heads", "grid")
     return sentences("sinks", n=n, heads=len(heads)) if n else ""
@@ -98,9 +98,9 @@ def summary(
 
 
 def formula(view: HeadView, scoring: str, typed: bool) -> str:
-    """How the opened weight is made, with this sentence's numbers in it. scoring: how the model
-    makes a score of q and k; typed: where the decoder reads what a reader typed. Of a model that
-    gives its weights alone CLOSED is said instead."""
+    """The computation of the selected weight, with this sentence's numbers. scoring: the formula of
+    a score from q and k; typed: where the decoder reads a text that a reader typed. For a model
+    that gives its weights alone, CLOSED is used instead."""
     cell = view.opened
     assert cell.steps is not None, "of a model that gives its weights alone nothing is known"
     row, column = literal(cell.row), literal(cell.column)

@@ -66,7 +66,7 @@ Findings = Mapping[str, Verdict]  # by claim, of those that are tested
 
 
 def counts(findings: Findings, kind: str) -> dict[str, int]:
-    """How many claims of a kind have each verdict; one that is still to come has none."""
+    """The number of claims of a kind by verdict; a claim that still runs has none."""
     own = [
         findings[claim.id].verdict
         for claim in CLAIMS
@@ -125,7 +125,7 @@ def said(found: Mapping[str, int]) -> str:
 
 
 def rule(claim: Claim) -> str:
-    """Where a claim holds, in words: "at most 10⁻⁵", and how far beyond chance."""
+    """The condition of a claim in words: "at most 10⁻⁵", and the distance beyond chance."""
     beyond = f", and {claim.margin} with permuted weights" if claim.kind == MEASURED else ""
     return claim.rule + beyond
 
@@ -178,6 +178,6 @@ def parts(finding: Verdict) -> Sequence[tuple[str, str]]:
 
 
 def kind_said(claim: Claim) -> str:
-    """What kind of claim it is and what follows from that."""
+    """The kind of a claim, and what follows from it."""
     why = claim.because or MEANING[claim.kind]
     return f"{claim.kind.capitalize()}. {why}"

@@ -189,7 +189,7 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
 
 
 def _of_answer(one: Finding) -> str:
-    """What speaks for a finding about what the model predicts."""
+    """Evidence for a finding about the model's prediction."""
     if one.kind == findings.PUSHED:
         return (
             f"It adds {signed(one.value)} to the word’s logit. The mean size of a contribution is "
@@ -207,7 +207,7 @@ def _of_first_piece(said: Words) -> str:
 
 
 def _by_name(one: Finding) -> str:
-    """What speaks for a finding that tells heads' names."""
+    """Evidence for a finding about heads' names."""
     if one.kind == findings.CROWD:
         return (
             "Each head is counted under its name. A sink gives the first and the special tokens at "
@@ -241,7 +241,7 @@ def row(query: str, key: str, weight: float, mark: Mark = marked) -> str:
 
 
 def crowd(one: Finding, mark: Mark = marked) -> str:
-    """What the heads of an attention are called: "22 of 32 heads are sinks on [CLS] or [SEP]; two
+    """The names of the heads of an attention: "22 of 32 heads are sinks on [CLS] or [SEP]; two
     attend to the previous token, one attends to the next token"."""
     special = " or ".join(literal(token) if mark is marked else token for token in one.words[:2])
     parts = []
@@ -254,7 +254,7 @@ def crowd(one: Finding, mark: Mark = marked) -> str:
 
 
 def question(one: Finding, mark: Mark = marked) -> str:
-    """What to compare when a word is retyped; "" where none offers itself."""
+    """A comparison to try with a retyped word; "" where there is none."""
     old, new = one.retype
     return (
         f"Change {mark(old)} to {mark(new)}: does the weight {fixed(one.value)} on "

@@ -48,8 +48,8 @@ def term(word: str) -> Term | None:
 
 
 def meaning(*words: str) -> str:
-    """What these words mean, for `help=`: a line each as Markdown. Raises KeyError for a word that
-    is not explained."""
+    """The meanings of terms, for `help=`: a line each as Markdown. Raises KeyError for a word that
+    is no term."""
     found = []
     for word in words:
         one = term(word)
@@ -70,7 +70,7 @@ def used(text: str, most: int = MOST) -> tuple[str, ...]:
 
 
 def explained(text: str, *more: str) -> str | None:
-    """What the terms of a text mean, and `more` terms before them, for `help=`; None where it uses
+    """The meanings of the terms in a text, after those of `more`, for `help=`; None where it has
     none."""
     words = tuple(dict.fromkeys((*more, *used(text))))
     return meaning(*words) if words else None

@@ -1,4 +1,4 @@
-"""What a head's name means and why it has it, in words."""
+"""Sentences on the meaning of a head's name and the evidence for it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def summary(head: head_naming.Head, meanings: dict[str, str]) -> str:
 
 
 def shares_of(head: head_naming.Head) -> str:
-    """What each token that is a sink takes: "[CLS] 0.31, [SEP] 0.23"."""
+    """The share of attention that each sink receives: "[CLS] 0.31, [SEP] 0.23"."""
     return ", ".join(
         f"{'first token' if label == head_naming.FIRST else literal(label)} {share:.2f}"
         for label, share in head.shares
@@ -57,7 +57,7 @@ def shares_of(head: head_naming.Head) -> str:
 
 
 def figures(head: head_naming.Head) -> str:
-    """What is measured of every head, in a line."""
+    """The measures of a head, in a line."""
     if isnan(head.entropy):
         return "Every token here can attend to only one token."
     told = [f"Normalised entropy {head.entropy:.2f}"]

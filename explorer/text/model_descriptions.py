@@ -1,4 +1,4 @@
-"""What each model is for, and the texts that suit it, from models.toml beside this file."""
+"""The purpose of each model, and texts that suit it, from models.toml beside this file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def _told() -> dict[str, dict]:
 
 
 def purpose(name: str) -> str:
-    """What a model is for, in a few words; "" where nobody has said. `name` may be an earlier
-    stage, `model@step`."""
+    """The purpose of a model, in a few words; "" for an unknown one. `name` may be a checkpoint,
+    `model@step`."""
     base, _, step = name.partition("@")
     whole, lacking, part = base.partition(LACKING)
     if lacking and whole in _told():

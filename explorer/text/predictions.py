@@ -34,7 +34,7 @@ ENDS_WITH_SPACE = (
 
 
 def formula(of: predictions.Distribution, word: str, id: int) -> str:
-    """How a token's probability is made, with this text's numbers."""
+    """The computation of a token's probability, with this text's numbers."""
     if of.sampling.temperature == 0:
         return GREEDY
     steps, temperature = predictions.probability_steps(of, id), of.sampling.temperature
@@ -56,7 +56,7 @@ def formula(of: predictions.Distribution, word: str, id: int) -> str:
 
 
 def kept(steps: predictions.ProbabilitySteps) -> str:
-    """What the cut makes of a probability."""
+    """The effect of top-k and top-p on a probability."""
     drawn = probability(steps.drawn)
     own, held = enough_digits(drawn, truediv, steps.tempered, steps.held, least=4, write=power)
     return (
@@ -98,7 +98,7 @@ def whole_word(of: WholeWord) -> str:
 
 
 def how_drawn(drawn: predictions.Draw, word: str, seed: int, place: int) -> str:
-    """What Step will write, and why."""
+    """The token that Step will write, and why."""
     word = literal(word)
     if drawn.number is None:
         return (
@@ -115,7 +115,8 @@ def how_drawn(drawn: predictions.Draw, word: str, seed: int, place: int) -> str:
 def sums(
     others: predictions.RemainingWords, words: Sequence[predictions.Word], n: int, writes: bool
 ) -> str:
-    """How many tokens may be drawn, the sums of both columns, and how the bars are read."""
+    """The number of tokens that may be drawn, the sums of both columns, and a legend of the
+    bars."""
     n_kept = others.n_kept + sum(word.kept for word in words)
     return (
         f"Kept: {n_kept:,} of {n:,} tokens. Sums: model {others.all_own:.4f}, drawn from "
@@ -126,16 +127,16 @@ def sums(
 
 
 def cut(others: predictions.RemainingWords) -> str:
-    """How many of the tokens that are not listed are cut, after their number."""
+    """The number of unlisted tokens that are cut, after their total."""
     if others.n_kept == others.n:
         return ""
     return ", all cut" if not others.n_kept else f", {others.n - others.n_kept:,} cut"
 
 
 def where_it_stands(own: float, rank: int, label: str, n: int, ended: bool, full: int) -> str:
-    """What was written last of n tokens, with the model's own probability and its rank from 0, and
-    whether there is more to come. full: how many tokens the text has, where the model reads no
-    more."""
+    """The last of n written tokens, with the model's probability, its rank from 0, and whether the
+    text has ended. full: the text's length in tokens, where it is the longest that the model
+    reads."""
     told = (
         f"{n} written; under each its probability and rank. The last: “{label}”, "
         f"{probability(own)}, rank {rank + 1:,}."
@@ -165,7 +166,7 @@ def shared_keys(n_head: int, n_kept: int) -> str:
 
 
 def cache(n: int, n_prompt: int, steps: int) -> str:
-    """What keeping keys and values has saved after so many steps; n tokens stand now."""
+    """The work that the KV cache has saved after so many steps; n tokens in all."""
     if not steps:
         return (
             f"The model read your {n} tokens at once. With their keys and values kept, the next "

@@ -73,7 +73,7 @@ def _imports(needs: set[str]) -> list[str]:
 
 
 def beside(of: Sequence[Source]) -> str:
-    """What the lines call the model of the second recording."""
+    """The variable name of the second recording's model."""
     return "model" if of[1][0] == of[0][0] else "beside"
 
 

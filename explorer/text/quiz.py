@@ -45,7 +45,7 @@ def ask(one: Question) -> str:
 
 
 def says(one: Question) -> str:
-    """What is said when the answer is shown: the number, and the next."""
+    """The explanation with the answer: its number, and the next one."""
     return patterns()[one.kind]["says"].format(**_parts(one))
 
 
@@ -60,7 +60,7 @@ def _plain(word: str) -> str:
 
 
 def measured(one: Question, of: AnswerOption) -> str:
-    """What was measured of an answer; "" where the answer is that number."""
+    """The measured value of an answer; "" where the answer is that number."""
     return _number(one, of.value) if of.word or of.head >= 0 else ""
 
 

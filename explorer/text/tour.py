@@ -59,7 +59,7 @@ def way(kind: str) -> tuple[TourStep, ...]:
 
 
 def more(step: TourStep, seen: TourContext) -> str:
-    """What is told of a step beside its sentence, as it is in this model."""
+    """A step's second paragraph, for this model."""
     heads = seen.recording.model.n_head
     matrices = (
         f"Each of {heads} heads has its own small W_Q, and {heads // seen.key_heads} of them share "
