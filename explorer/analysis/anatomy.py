@@ -38,15 +38,14 @@ class ModelFigure:
 
 @dataclass(frozen=True, eq=False)
 class WeightBreakdown:
-    """How one weight comes about, and what it brings. All arrays are 64-bit.
+    """Steps from q and k to one weight, and on to the head's output. All arrays are 64-bit.
 
-    q, k (d_head) of the query and the key. Over the keys: dots = q . k, added (what the model adds
-    beside: 0, or a penalty on distance), scores = dots / divisor + added, allowed, exponentials =
-    e^(score - largest) and 0 where not allowed, total their sum, softmax = exponentials / total,
-    weights: the softmax, or even ones under an edit (`uniform_edit`). v (key, d_head); z = sum of
-    weights x v, (d_head). `divisor_edit` is the edit that changed the divisor. `measured`: True
-    where `added` is no known rule but read from the recorded scores.
-    """
+    q, k (d_head) of the query and the key. Over the keys: dots = q . k, added (a term of the
+    model's own: 0, or a penalty on distance), scores = dots / divisor + added, allowed,
+    exponentials = e^(score - largest) and 0 where not allowed, total their sum, softmax =
+    exponentials / total, weights: the softmax, or uniform ones under an edit (`uniform_edit`). v
+    (key, d_head); z = sum of weights x v, (d_head). `divisor_edit` is the edit that changed the
+    divisor. `measured`: True where `added` is no known rule but read from the recorded scores."""
 
     attention: str
     layer: int
@@ -158,7 +157,7 @@ def _score_bias(
     recorded: np.ndarray,
     tolerance: float,
 ) -> tuple[np.ndarray, bool]:
-    """What is added to the scaled scores (key), and whether it had to be read from the recorded
+    """The term added to the scaled scores (key), and whether it is inferred from the recorded
     ones."""
     added = -consistency.distance_penalty(recording, attention, head)[query]
     if (
@@ -188,13 +187,12 @@ def largest_weight_keys(breakdown: WeightBreakdown) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class HeadOutputs:
-    """What the heads of a layer wrote at one query, taken apart.
+    """Outputs of a layer's heads at one query, decomposed.
 
     q and z (head, d_head), z as W_O reads it; `z_edits` the edit that set each head's z, None where
     none did. by_head (head, d_model): z through the head's slice of W_O; bias (d_model); total
-    (d_model), their sum. shares (head + 1), the bias last: what each adds along the total, part .
-    total / |total|^2, signed, 1 in all (NaN where nothing was written). lengths (head + 1): |part|.
-    """
+    (d_model), their sum. shares (head + 1), the bias last: each part's share along the total, part
+    . total / |total|^2, signed, 1 in all (NaN for a zero total). lengths (head + 1): |part|."""
 
     q: np.ndarray
     z: np.ndarray
@@ -219,11 +217,10 @@ def head_outputs(
     query: int,
     outputs: Outputs,
 ) -> HeadOutputs | None:
-    """What a layer's heads wrote at a query. outputs: W_O cut by head, (layer, head, d_head,
+    """The outputs of a layer's heads at a query. outputs: W_O cut by head, (layer, head, d_head,
     d_model), and its bias (layer, d_model).
 
-    None where an edit took a head's z from another text: then it is not in the recording.
-    """
+    None where an edit took a head's z from another text: then it is not in the recording."""
     heads = range(attention.q.shape[1])
     name = attention.name
     if any(consistency.head_edit(recording, PatchHead, name, (layer, head)) for head in heads):

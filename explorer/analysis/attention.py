@@ -30,7 +30,7 @@ HIDDEN = "hidden"
 
 @dataclass(frozen=True)
 class Axes:
-    """What the rows and columns of an attention are called.
+    """Labels of the rows and columns of an attention.
 
     rows (query) and keys (key): labels, in pictures and files alike. special (key). said: None
     where rows and columns are one text; between two texts the token that each row produces and
@@ -46,14 +46,14 @@ class Axes:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """What rows and columns are."""
+        """The titles of rows and columns."""
         return ("query", "key") if self.said is None else ("target", "source")
 
 
 def axes(recording: Recording, attention: Attention, next_token: str = "") -> Axes:
-    """What rows and columns are called. Between two texts a row has the name of the token it
-    produces, which is the one after the token it reads; `next_token` is the token that the last row
-    produces, which the target does not hold."""
+    """The labels of rows and columns. Between two texts a row has the name of the token it
+    produces, which is the one after the token it reads; `next_token` is the one that the last row
+    produces, which is not in the target."""
     queries, keys = recording.stream(attention.query), recording.stream(attention.key)
     special = tuple(map(bool, keys.special))
     if attention.query == attention.key:
@@ -242,8 +242,8 @@ def argmax_id(logits: np.ndarray) -> int:
 
 @dataclass(frozen=True)
 class Softmax:
-    """How one weight comes from its score: weight = exponential / total, where exponential =
-    e^score and total is the row's sum of them."""
+    """The softmax of one weight: weight = exponential / total, where exponential = e^score and
+    total is the row's sum of them."""
 
     score: float
     exponential: float
@@ -348,8 +348,8 @@ MAX_NAMED = 8  # of the tokens left out
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """How a matrix is looked at: one of UNITS, TOKEN_FILTERS and ROW_SUMS, of SCALES and TONES,
-    all of `explorer.analysis.attention`."""
+    """Display of a matrix: one of UNITS, TOKEN_FILTERS and ROW_SUMS, of SCALES and TONES, all of
+    `explorer.analysis.attention`."""
 
     unit: str = UNITS[0]
     kept: str = TOKEN_FILTERS[0]
@@ -419,8 +419,8 @@ class HeadView:
 
 @dataclass(frozen=True)
 class HeadSelection:
-    """What a reader asked to see of an attention: the tokens held, (query, key), and the cell
-    opened between tokens, "" or "query.key"."""
+    """A reader's selection in an attention: the selected tokens, (query, key), and the open cell
+    between tokens, "" or "query.key"."""
 
     held: tuple[int | None, int | None] = (None, None)
     cell: str = ""
@@ -524,7 +524,8 @@ class HiddenTokens:
 def hidden_tokens(
     recording: Recording, attention: Attention, choices: DisplayOptions
 ) -> HiddenTokens:
-    """What all pictures leave out. A head's own sinks are left out of its own matrix alone."""
+    """The tokens that all pictures leave out. A head's own sinks are left out of its own matrix
+    alone."""
     stream = recording.stream(attention.key)
     if choices.kept == "Quiet":
         hidden_keys = head_naming.shared_sinks(recording, attention)
@@ -562,7 +563,8 @@ def _selected_cell(selection: HeadSelection, pattern: np.ndarray) -> tuple[int, 
 
 
 def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
-    """What the picture shows in the place of all tokens, and by which rules."""
+    """Notes on the picture's rows and columns where they are not all tokens, and the rules behind
+    them."""
     lines = []
     cross_stream = view.axes.said is not None
     if choices.unit == "Words":
@@ -602,7 +604,7 @@ def caption(
     choices: DisplayOptions,
     target: str | tuple[int, ...] | None,
 ) -> tuple[str, ...]:
-    """What a figure must say when it stands alone, in lines."""
+    """The caption of a figure that stands alone, in lines."""
     lines = [
         model_line(recording, f"{attention.name}-attention"),
         f"Colour: {choices.tone.lower()}, {SCALE_LABELS[choices.scale].lower()}",
@@ -619,15 +621,15 @@ def caption(
 
 
 def mask_rule(allowed: np.ndarray) -> str:
-    """Which cells of a mask (query, key) that leaves some out are not allowed."""
+    """The rule of a mask (query, key): which cells are not allowed."""
     if sees_ahead(allowed):
         return BAND_NOTE.format(window_reach(allowed))
     return MASK_NOTE + (WINDOW_NOTE if windowed(allowed) else "")
 
 
 def row_rule(target: str | tuple[int, ...] | None) -> str:
-    """What a row between two texts is named after. A typed target is not what the model
-    produces."""
+    """The rule for the names of rows between two texts. A typed target is not the model's
+    output."""
     return ROW_RULE if target is None else ROW_RULE_TYPED
 
 
@@ -638,7 +640,7 @@ def file_name(
     view: MatrixView,
     choices: DisplayOptions,
 ) -> str:
-    """What a file of the head is called, without its ending; it says what was chosen."""
+    """The name of a file of the head, without its ending; it includes the choices."""
     attention_part = attention.name.split() if len(recording.attention) > 1 else ()
     word_part = ("words",) if choices.unit == "Words" else ()
     filter_part = () if view.hidden is None else (choices.kept.lower().replace(" ", "-"),)

@@ -83,7 +83,7 @@ def zeroed_heads(recording: Recording, attention: str) -> list[tuple[int, int]]:
 def score_divisor(
     recording: Recording, attention: Attention, layer: int
 ) -> tuple[float, Edit | None]:
-    """What scores are divided by, and the edit that says so, if any."""
+    """The divisor of the scores, and the edit that sets it, if any."""
     if (edit := layer_edit(recording, ScaledBy, layer)) is not None:
         return float(edit.divisor), edit
     if (plain := layer_edit(recording, WithoutScale, layer)) is not None:
@@ -92,7 +92,7 @@ def score_divisor(
 
 
 def distance_penalty(recording: Recording, attention: Attention, head: int) -> np.ndarray:
-    """What scores lose by distance (ALiBi), (query, key): 0 but where an edit puts that in the
+    """The penalty on scores by distance (ALiBi), (query, key): 0 unless an edit puts it in the
     place of positions."""
     rows, keys = attention.allowed.shape
     position_edits = edits_of_type(recording, OtherPositions)
@@ -107,7 +107,7 @@ def distance_penalty(recording: Recording, attention: Attention, head: int) -> n
 
 
 def head_z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
-    """What a head takes of the values, (query, d_head), as it goes into W_O."""
+    """The weighted sum of a head's values, (query, d_head), the input of W_O."""
     head_index = layer, head
     output = attention.pattern[head_index].astype(np.float64) @ attention.v[head_index].astype(
         np.float64
@@ -125,8 +125,8 @@ def output_site(attention: Attention, layer: int) -> str:
 
 
 def attention_output(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
-    """What an attention wrote into its stream, (query, d_model), as recorded; None where the model
-    does not show it, and where an edit put something else there."""
+    """An attention's output into its stream, (query, d_model), as recorded; None where the model
+    does not show it, and where an edit replaced it."""
     stream, site = recording.stream(attention.query), output_site(attention, layer)
     if site not in stream.sites or patched_outputs(recording, stream, site):
         return None
@@ -211,7 +211,7 @@ def _norms(recording: Recording, attention: Attention, w_o: np.ndarray) -> np.nd
 
 
 def _heads_z(recording: Recording, attention: Attention) -> np.ndarray:
-    """What the heads take of the values, (layer, head, query, d_head)."""
+    """The weighted sums of all heads' values, (layer, head, query, d_head)."""
     z = np.stack(
         [
             pattern.astype(np.float64) @ v.astype(np.float64)
@@ -333,7 +333,7 @@ def row_sums(recording: Recording) -> Check:
 
 
 def masked_weights(recording: Recording) -> Check:
-    """Where attending is not allowed the weight is exactly 0."""
+    """Check that the weight is exactly 0 where attending is not allowed."""
     check = Check("Where looking is not allowed, the weight is exactly 0", 0.0)
     for attention, layer, head in _heads(recording):
         if not attention.allowed.all():
@@ -527,7 +527,7 @@ def _edit_note(edits: Sequence[Edit], then: str = "") -> str:
 
 
 def scale_text(attention: Attention, layer: int) -> str:
-    """What follows "q · k" in a layer's scores: " / √64" in the paper, "" where nothing, else the
+    """The factor after "q · k" in a layer's scores: " / √64" in the paper, "" for none, else the
     model's own factor."""
     scale, width = float(attention.scale[layer]), attention.q.shape[-1]
     if np.isclose(scale, width**-0.5):
@@ -536,7 +536,7 @@ def scale_text(attention: Attention, layer: int) -> str:
 
 
 def _score_law(recording: Recording) -> str:
-    """How this model makes scores of q . k."""
+    """The formula of this model's scores from q . k."""
     scales = [
         float(scale) * sqrt(attention.q.shape[-1])
         for attention in recording.attention

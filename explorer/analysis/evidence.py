@@ -1,12 +1,11 @@
-"""What a claim is, what it is tested with, and how a verdict is reached.
+"""Claims, the context they are tested in, and their verdicts.
 
-A claim's measure takes `Evidence` and gives one number with the reason for it. The verdict is that
-number against the claim's tolerance and nothing else: of a claim by construction it hangs on how
-the model is built and not on the text, of one true of random weights on what training left of it.
-One on what was learned must also lie beyond the same number of the same model with its weights
-permuted (`chance`).
-Where a text or a model does not offer what is needed, a measure raises `Untestable`, in words for
-the reader; `TooShort` where a longer text would do."""
+A claim's measure takes a `ClaimContext` and gives one number with the reason for it. The verdict
+compares that number with the claim's tolerance and nothing else: a claim by construction depends on
+the architecture and not on the text, one that is true of random weights not on training. A claim
+about learned behaviour must also differ from the same number of the same model with its weights
+permuted (`chance`). Where a text or a model does not have what is needed, a measure raises
+`Untestable` with a message for the reader; `TooShort` where a longer text would do."""
 
 from __future__ import annotations
 
@@ -107,7 +106,7 @@ class Claim:
 
     @property
     def margin(self) -> str:
-        """How far beyond chance it must lie, as a person reads it."""
+        """The required distance beyond chance, in words."""
         high = self.bound == AT_LEAST
         if self.times:
             return f"{number(self.times)} times {'as large as' if high else 'smaller than'}"
@@ -126,11 +125,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim: the verdict, one of VERDICTS, the number (None where there is none),
-    the reason and the parts.
+    """Result of testing a claim: the verdict, one of VERDICTS, the number (None where there is
+    none), the reason and the parts.
 
     chance and by_chance: the same number with permuted weights, of a claim measured here; bound:
-    what the number was held against."""
+    the limit that the number was compared with."""
 
     verdict: str
     value: float | None
@@ -149,14 +148,14 @@ def gaussian(rows: int, columns: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ClaimContext:
-    """What claims are tested with: the recording on screen, and ways to ask its model for more.
+    """Context of a test: the recording on screen, and functions that compute more with its model.
 
     again(edits, text, target): another recording; `edits` in one line as `models.edits.to_line`
     writes them, text "" for the same one, target ids of a translator's decoder, None for those it
     has here. norms(stream), outputs(), jacobian(stream, token, site), highway(stream, token),
     lens(stream), logits(stream, token), embeddings() and depth(stream) as in `models.registry`.
     stepwise(rows): the scores (id) after each of so many tokens, read one at a time; raises
-    ValueError for a model that does not write. chance(): the same evidence from the same model with
+    ValueError for a model that does not write. chance(): the same context for the same model with
     permuted weights. bare(): the recording of the model trained without LayerNorm beside this one,
     None where there is none. draw(rows, columns): random numbers."""
 
@@ -295,7 +294,7 @@ def with_unit(value: float, unit: str) -> str:
 
 
 def provenance(recording: Recording) -> tuple[str, ...]:
-    """What a file of verdicts must say when it stands alone: model, weights, edits, text."""
+    """Provenance lines for a file of verdicts: model, weights, edits, text."""
     model = recording.model
     return (
         f"Headlight · model {model.name} ({model.kind}, {model.n_layer} layers of {model.n_head} "

@@ -1,10 +1,7 @@
-"""What is worth a look in a recording: ranked statements about it, each with its evidence, what
-chance gives, and the address that shows it.
+"""Findings: ranked statements about a recording, with evidence, chance level and address.
 
-Links between words are told where the heads show that they were learned
-(`is_trained`); of random weights only what is true of any recording is told: where
-heads rest, which word turned most.
-"""
+Links between words are listed where the heads are trained (`is_trained`). For random weights only
+findings that hold for any recording are listed: sinks, and the word whose vector turned most."""
 
 from __future__ import annotations
 
@@ -148,7 +145,8 @@ class Link:
 
     @property
     def excess(self) -> float:
-        """How much more this row gives the key than any other row of the head."""
+        """The weight of this row minus the largest weight on the same key in any other row of the
+        head."""
         return self.weight - self.chance
 
 
@@ -183,9 +181,9 @@ def qk_fit(recording: Recording) -> float:
 
 
 def _spread(vectors: np.ndarray, special: np.ndarray) -> np.ndarray | None:
-    """What the vectors (layer, head, token, d_head) spread over, as their summed outer products
-    around the mean, (layer, head, d_head x d_head); over at most FIT_TOKENS words of the text, None
-    for fewer than two."""
+    """The scatter matrix of vectors (layer, head, token, d_head): summed outer products around the
+    mean, (layer, head, d_head x d_head). Over at most FIT_TOKENS words of the text, None for fewer
+    than two."""
     places = np.flatnonzero(~special)
     if len(places) < 2:
         return None
@@ -228,7 +226,8 @@ class WordLevelAttention:
 
     @cached_property
     def text_masks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which rows and which columns are words of the text: no special tokens, no punctuation."""
+        """Masks of the rows and of the columns that are words of the text: no special tokens or
+        punctuation."""
         rows, keys = (
             np.array(
                 [
@@ -248,7 +247,7 @@ class WordLevelAttention:
 
     @cached_property
     def nouns(self) -> np.ndarray:
-        """Which columns are likely nouns, (column) bool."""
+        """Mask of the columns that are likely nouns, (column) bool."""
         return np.array(word_classes.nouns(self.keys.labels))
 
     def order(self, row: np.ndarray | int, key: np.ndarray | int) -> np.ndarray:
@@ -347,7 +346,7 @@ def _with_competitor(
 def _hyphen_halves(
     word_attention: WordLevelAttention, row: np.ndarray, key: np.ndarray
 ) -> np.ndarray:
-    """Which pairs are the two halves of a word with a hyphen, (pair) bool."""
+    """Mask of the pairs that are the two halves of a hyphenated word, (pair) bool."""
     hyphen = np.array([label in HYPHENS for label in word_attention.keys.labels])
     middle = np.minimum(np.minimum(row, key) + 1, len(hyphen) - 1)
     is_self = word_attention.attention.query == word_attention.attention.key
@@ -357,7 +356,7 @@ def _hyphen_halves(
 def _predicted_by_name(
     word_attention: WordLevelAttention, names: np.ndarray, row: np.ndarray, key: np.ndarray
 ) -> np.ndarray:
-    """Which pairs a head's name predicts, (pair) bool; names (pair)."""
+    """Mask of the pairs that a head's name predicts, (pair) bool; names (pair)."""
     _, code = np.unique(
         [label.casefold() for label in word_attention.keys.labels], return_inverse=True
     )
@@ -433,16 +432,15 @@ OMISSION_WEIGHT = 0.15  # a source word of which no row of any head takes more i
 
 
 def alignment_findings(word_attention: WordLevelAttention) -> list[Finding]:
-    """What an attention from a target to its source shows.
+    """Findings about the alignment of a target with its source.
 
-    Rows are the words that are produced. Of the layers the one is read whose heads agree most on
-    where each row looks, since in others many heads still look at what the word before came from;
-    of its heads the one that shows the thing best. crossed: two neighbouring words of the target
-    that look at two neighbouring words of the source in the other order; value the smaller weight,
-    chance what the head gives those keys in its other rows, the larger of the two. said by two: two
-    neighbours that look at one word. left out: a word of the source that no row looks at, value the
-    most that any gives it, chance the same of the middle one of its words.
-    """
+    Rows are the words that are produced. The layer is used whose heads agree most on each row's
+    largest weight, since in others many heads still attend to the source of the word before; of its
+    heads the one with the clearest case. crossed: two neighbouring words of the target that attend
+    to two neighbouring words of the source in the other order; value the smaller weight, chance the
+    larger weight of the head on those keys in its other rows. said by two: two neighbours that
+    attend to one word. left out: a word of the source that no row attends to, value the largest
+    weight on it, chance the same of the middle one of its words."""
     rows, keys = (np.flatnonzero(one) for one in word_attention.text_masks)
     if len(rows) < 2 or len(keys) < 2:
         return []
@@ -475,7 +473,8 @@ class AlignedLayer:
 
     @cached_property
     def given(self) -> np.ndarray:
-        """What each head's rows give their choice, (head, row of `rows`), 0 where there is none."""
+        """The weight of each head's rows on their choice, (head, row of `rows`), 0 where there is
+        none."""
         rows = np.arange(len(self.rows))
         return self.weights[:, rows, self.choice] * (self.choice >= 0)
 
@@ -497,14 +496,14 @@ class AlignedLayer:
         return result
 
     def order(self, pairs: Iterable[tuple[int, int]]) -> float:
-        """What findings of these pairs (row of `rows`, column) are worth before their weights are
-        looked at. A pronoun of a translation stands for no word of the source."""
+        """The priority of findings about these pairs (row of `rows`, column), before their weights.
+        A pronoun of a translation stands for no word of the source."""
         orders = [int(self.seen.order(self.rows[row], column)) for row, column in pairs]
         return ORDER_SCORES[max(BETWEEN_CONTENT, *orders)]
 
     @property
     def beside(self) -> np.ndarray:
-        """Whether a row and the next are neighbours that both have a choice, (row of `rows` but the
+        """Mask of rows that have a choice, as has their right neighbour, (row of `rows` but the
         last)."""
         return (np.diff(self.rows) == 1) & (self.choice[:-1] >= 0) & (self.choice[1:] >= 0)
 
@@ -563,7 +562,7 @@ def _crossing(aligned: AlignedLayer) -> list[Finding]:
 
 
 def _is_clear(weight: np.ndarray, competitor: np.ndarray) -> np.ndarray:
-    """Where a weight is plain and lies beyond that of another row."""
+    """Mask of weights that are large and well above that of another row."""
     return (
         (weight >= CLEAR_WEIGHT)
         & (weight - competitor >= LEAST_EXCESS)
@@ -670,9 +669,8 @@ SETTLED_BY_PLACE = (head_naming.SINK, *BY_PLACE)
 def crowd(
     heads: Sequence[head_naming.Head], recording: Recording, attention: Attention
 ) -> Finding | None:
-    """How many heads have which name. The head a page opens on is one without a habit, else one of
-    the rarest; the one that shows the crowd is of those that are most. None where no head has a
-    name."""
+    """The number of heads with each name. The page opens on a head without a name, else on one of
+    the rarest; the example is one of the most frequent. None where no head has a name."""
     counts = Counter(head.name for head in heads if head.name in SETTLED_BY_PLACE)
     if not counts:
         return None
@@ -809,9 +807,9 @@ MIN_EXCESS_SHARE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class StreamPrediction:
-    """What a model answers at a token of a stream, where there is a readout: the lens where it was
-    computed, the token, what it says there, and, where it was taken apart, that word's logit. said:
-    the word, and its first piece where it has several, of which all numbers are."""
+    """A model's prediction at a token of a stream that has a readout. lens: where it was computed;
+    attribution: of the word's logit, where it was decomposed. said: the predicted word, and its
+    first piece where it has several, to which all numbers belong."""
 
     lens: Lens | None
     token: int
@@ -1074,7 +1072,7 @@ def strongest_link(
 
 
 def _links(word_attention: WordLevelAttention, heads: Sequence[head_naming.Head]) -> list[Finding]:
-    """What ties words to words in an attention, by its `heads`."""
+    """Findings about links between words in an attention, by its `heads`."""
     if word_attention.attention.query != word_attention.attention.key:
         return alignment_findings(word_attention)
     repetitions = repetition_findings(word_attention)

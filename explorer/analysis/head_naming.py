@@ -1,26 +1,24 @@
-"""What each head does on this very text: a name where the numbers carry one, the evidence for it,
-and figures to sort by.
+"""Names of heads by their pattern on a text, the evidence for them, and figures to sort by.
 
 A head's score for a relation (`models/token_relations.py`) is the mean attention its queries give
 to the keys in that relation. A uniform row gives `chance`. The `lift` (score - chance) / (1 -
-chance) is 0 at chance and 1 when all attention goes there. A head is named after the relation of
-highest lift if that lift is at least `MIN_LIFT`, more than half of the queries that could show it
-reach it too, among them
-`FEWEST_ROWS` different tokens, and heads whose every row looks at one key drawn at random would
-show it in as many rows in fewer than one case in fifty (`MAX_P_VALUE`).
+chance) is 0 at chance and 1 when all attention goes to these keys. A head is named after the
+relation of highest lift under three conditions. The lift is at least `MIN_LIFT`. More than half of
+the queries that could show it reach it too, among them `FEWEST_ROWS` different tokens. Heads whose
+every row attends to one random key would show it in as many rows in fewer than one case in fifty
+(`MAX_P_VALUE`).
 
-A sink is one thing: attention to the first token and the special ones, whichever of them. Rows say
-nothing of luck there, since a head that rests on a key does so in all of them; what speaks is that
-the heads that rest on one key agree on such a one far beyond chance (`sinks.resting`). Where they
-do, a head that gives these tokens `SINK_RATIO` times what an even row gives is a sink if nothing
-else fits: after the other names, and below a lift of `MIN_LIFT` after "diffuse", a head whose rows
-are nearly uniform. What is left is named after what it does over a list of sentences, where that
-was measured: a head that attends from a pronoun to its noun (`coreference`). Else it has no clear
-pattern.
+All sinks are one relation: attention to the first token and the special ones, whichever of them.
+The number of rows is no evidence against chance there, since a head that rests on a key does so in
+all of them; the evidence is that the heads that rest on one key agree on such a one far beyond
+chance (`resting_heads`). Where they do, a head that gives these tokens `SINK_RATIO` times the
+weight of a uniform row is a sink if nothing else fits: after the other names, and below a lift of
+`MIN_LIFT` after "diffuse", a head whose rows are nearly uniform. The remaining heads are named
+after their pattern over a list of sentences, where that was measured: a head that attends from a
+pronoun to its noun (`coreference`). Else a head has no clear pattern.
 
-Only what is allowed counts, and a row that leaves no choice speaks for nothing: in a decoder the
-first token must look at itself.
-"""
+Only allowed cells count, and a row with one allowed key is no evidence: in a decoder the first
+token must attend to itself."""
 
 from __future__ import annotations
 
@@ -53,8 +51,8 @@ class EvidenceCell(NamedTuple):
 def sink_shares(
     recording: Recording, attention: Attention, mask: np.ndarray
 ) -> list[tuple[tuple[str, float], ...]]:
-    """What each head, layer by layer, gives to each token that is a sink, on average over the rows
-    of that relation, whose `mask` (query, key) it is: ("[CLS]", 0.3)."""
+    """Mean weight of each head on each sink token, layer by layer: ("[CLS]", 0.3). The mean is over
+    the rows of that relation, whose `mask` is (query, key)."""
     stream, n_rows = recording.stream(attention.key), mask.any(axis=1).sum()
     places: dict[str, list[int]] = {}
     for key in np.flatnonzero(mask.any(axis=0)).tolist():
@@ -122,11 +120,11 @@ MIN_REACH_SHARE = 0.05
 
 
 def sinks(pattern: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Which keys are sinks, (..., key) bool: their mean weight over the rows is at least SINK and
-    SINK_LIFT times an even row's.
+    """Mask of the keys that are sinks, (..., key) bool: their mean weight over the rows is at least
+    SINK and SINK_LIFT times that of a uniform row.
 
-    pattern (..., query, key) of one head or of many; allowed (query, key). Rows that leave no
-    choice count for nothing."""
+    pattern (..., query, key) of one head or of many; allowed (query, key). Rows with one allowed
+    key do not count."""
     choice = (allowed.sum(axis=1) > 1).astype(pattern.dtype)
     return _sinks(choice @ pattern, allowed)
 
@@ -169,11 +167,11 @@ def reach_cells(recording: Recording, attention: Attention) -> tuple[np.ndarray,
 
 
 def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:
-    """How far each head looks where it does not rest on a sink: the mean |query - key| in tokens,
-    and the share of its attention that this is measured on, each (layer, head).
+    """Mean attention distance |query - key| of each head in tokens, outside of sinks, and the share
+    of its attention that this is measured on, each (layer, head).
 
-    Both over the `reach_cells`, weighted by attention. NaN where the share is under
-    FAINT, where there is no such row, and between two texts, which have no distance."""
+    Both over the `reach_cells`, weighted by attention. NaN where the share is under FAINT, where
+    there is no such row, and between two texts, which have no distance."""
     rows, keys = reach_cells(recording, attention)
     none = np.full(attention.pattern.shape[:2], np.nan)
     if attention.query != attention.key or not rows.any():
@@ -212,11 +210,11 @@ class RestingHeads:
 
 
 def resting_heads(recording: Recording, attention: Attention) -> RestingHeads:
-    """Which heads rest on one key, and whether on the first or a special token.
+    """Heads that rest on one key, and whether that is the first or a special token.
 
-    A head's lift on a key is the mean over rows of (weight - even) / (1 - even), where an even row
-    gives `even`; the row of the key itself, and in one text a key with fewer rows than FEWEST, are
-    left out, so are rows with fewer keys."""
+    A head's lift on a key is the mean over rows of (weight - even) / (1 - even), where a uniform
+    row gives `even`; the row of the key itself, and in one text a key with fewer rows than FEWEST,
+    are left out, so are rows with fewer keys."""
     stream, allowed = recording.stream(attention.key), attention.allowed
     even = 1 / np.maximum(allowed.sum(axis=1, keepdims=True), 1)
     counts = allowed & (allowed.sum(axis=1) >= FEWEST)[:, None]
@@ -301,7 +299,7 @@ REJECTIONS = ("", WEAK, FEW_ROWS, FEW_TOKENS, LUCK)  # in the order in which the
 
 
 def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
-    """What each name says of a head of this attention, in the order offered to a reader."""
+    """The meaning of each name for a head of this attention, in the order offered to a reader."""
     special = np.array(recording.stream(attention.key).special, dtype=bool)
     across = attention.query != attention.key
     place = (
@@ -323,13 +321,12 @@ def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
 
 
 class Relation(NamedTuple):
-    """How much one head follows one relation: mean attention, what a uniform row gives, how many
-    queries could show it, and how many do (their own lift reaches `MIN_LIFT`; for a sink, their
-    attention `SINK_RATIO` times an even row's).
+    """Score of one head for one relation: mean attention, the `chance` of a uniform row, the number
+    of queries that could show it, and of those that do (their own lift reaches `MIN_LIFT`; for a
+    sink, their attention `SINK_RATIO` times a uniform row's).
 
-    p_value: the probability that as many do by luck. against: why it cannot name the head, "" where
-    it can.
-    """
+    p_value: the probability of as many matches by chance. against: why it cannot name the head, ""
+    where it can."""
 
     name: str
     score: float
@@ -370,7 +367,7 @@ class Head(NamedTuple):
 
 
 def lift(score: float, chance: float) -> float:
-    """How far a score stands above chance: 0 at chance, 1 where all attention goes there."""
+    """The score above chance: 0 at chance, 1 where all attention goes to the relation's keys."""
     return (score - chance) / (1 - chance) if chance < 1 else 0.0
 
 
@@ -478,8 +475,8 @@ def _relation_masks(recording: Recording, attention: Attention) -> _RelationMask
 
 @dataclass(frozen=True, eq=False)
 class _RelationScores:
-    """How much the heads follow the relations `names`, (relation, head): as `Relation` has it, with
-    `against` a number of REJECTIONS. chance and n_queries (relation)."""
+    """Scores of the heads for the relations `names`, (relation, head): as in `Relation`, with
+    `against` an index into REJECTIONS. chance and n_queries (relation)."""
 
     names: list[str]
     chance: np.ndarray
@@ -497,7 +494,7 @@ class _RelationScores:
 
     @cached_property
     def against(self) -> np.ndarray:
-        """What speaks against each name, the first of REJECTIONS that does."""
+        """The reason against each name, as the index of the first that applies in REJECTIONS."""
         sink = np.array([name == SINK for name in self.names], dtype=bool)[:, None]
         weak = np.where(sink, self.score < SINK_RATIO * self.chance[:, None], self.lift < MIN_LIFT)
         few_rows = ~sink & (2 * self.n_matches <= self.n_queries[:, None])
@@ -539,7 +536,7 @@ class _RelationScores:
 def _relation_scores(
     recording: Recording, attention: Attention, relation_masks: _RelationMasks
 ) -> _RelationScores:
-    """How much every head follows the relations of `relation_masks`."""
+    """The scores of every head for the relations of `relation_masks`."""
     tokens = recording.stream(attention.query).tokens
     across = attention.query != attention.key
     token_types = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
@@ -580,13 +577,13 @@ def _codes(names: Iterable[Hashable]) -> np.ndarray:
 
 
 def clarity(head: Head) -> float:
-    """How far a head's named pattern stands above chance; under 0 for a head named after none."""
+    """The lift of a head's named pattern above chance; under 0 for a head without a name."""
     lifts = [relation.lift for relation in head.relations if relation.name == head.name]
     return lifts[0] if lifts else head.entropy - 2
 
 
 def _name(names: Sequence[str], best: int, entropy: float) -> str:
-    """What a head is called that is named after the relation `best` of `names`, or after none."""
+    """The name of a head after the relation `best` of `names`, or without one."""
     if best >= 0:
         return names[best]
     return "diffuse" if entropy >= BROAD_ENTROPY else NO_PATTERN

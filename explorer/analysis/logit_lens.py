@@ -36,8 +36,8 @@ def strongest_ffn(attribution: Attribution) -> int:
 
 @dataclass(frozen=True)
 class NeuronTotals:
-    """What the neurons of an FFN come to: how many push the word up and down and by how much, and
-    how few of them do half of all that pushing, up and down together."""
+    """Totals over the neurons of an FFN: how many raise and lower the word's logit and by how much,
+    and the smallest number with half of the total effect, up and down together."""
 
     n: int
     n_up: int
@@ -64,7 +64,7 @@ def neuron_rank(neurons: Neurons, neuron: int | None) -> int:
 
 
 def hidden_neurons(neurons: Neurons) -> tuple[int, float]:
-    """How many neurons are not shown, and what they add together."""
+    """The number of neurons that are not listed, and their summed effect."""
     remaining = np.delete(neurons.adds, neurons.strongest[:MOST_BARS])
     return len(remaining), float(remaining.sum())
 
@@ -303,8 +303,8 @@ def part_key(part: Part) -> str:
 
 
 def n_norms(recording: Recording) -> int:
-    """How many LayerNorms the state itself passes on its way to the readout; those in front of a
-    sub-layer are read beside it."""
+    """The number of LayerNorms that the state itself passes on its way to the readout; those in
+    front of a sub-layer are read beside it."""
     return sum(site.endswith(".normed") for site in read_stream(recording).sites)
 
 

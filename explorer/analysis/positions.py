@@ -145,8 +145,8 @@ def lengths(table: np.ndarray) -> np.ndarray:
 
 
 def first_stands_out(table: np.ndarray) -> float | None:
-    """How many times as long the vector of position 0 is as the middle one of a table (position,
-    d), where that is more than OUTLIER_FACTOR times; else None."""
+    """The length of position 0's vector over the median length of a table (position, d), where that
+    is more than OUTLIER_FACTOR; else None."""
     row_lengths = lengths(table)
     middle = float(np.median(row_lengths))
     return (
@@ -157,8 +157,8 @@ def first_stands_out(table: np.ndarray) -> float | None:
 
 
 def scale_end(table: np.ndarray) -> float:
-    """Where the colours of a table (position, d) may end, so that a few far numbers do not make all
-    others look alike: the 99th percentile of their sizes."""
+    """The end of the colour scale of a table (position, d): the 99th percentile of absolute values,
+    so that a few large numbers do not make all others look alike."""
     return float(np.percentile(np.abs(table), 99)) or float(np.abs(table).max()) or 1.0
 
 
@@ -231,7 +231,7 @@ def arc_points(d: int, pair: int, place: int, shift: int) -> np.ndarray:
 
 
 def encoding_kind(stream: Stream) -> str:
-    """What a stream adds for the positions: "sinusoids" of the formula, "learned" for any other
+    """The kind of a stream's position encoding: "sinusoids" of the formula, "learned" for any other
     table, "none" for nothing."""
     if "pos.wrote" not in stream.sites:
         return "none"
@@ -321,8 +321,8 @@ class PositionSum:
 
 
 def position_sum(stream: Stream) -> PositionSum:
-    """What positions add to each token of a stream. Raises KeyError for a stream recorded without
-    positions."""
+    """The sum of word and position vectors of each token. Raises KeyError for a stream recorded
+    without positions."""
     word, encoding, both = (
         stream.at(site).astype(np.float64) for site in ("embed", "pos.wrote", "embed+pos")
     )
@@ -362,15 +362,15 @@ class ByOffset:
 
     @property
     def lines(self) -> tuple[tuple[str, np.ndarray], ...]:
-        """What is known by offset, each under its name."""
+        """The known series by offset, each with its name."""
         drawn = (("with positions", self.together), ("without", self.alone))
         return drawn if self.places is None else (*drawn, ("position × position", self.places))
 
 
 def by_offset(plain: Recording, bare: Recording, stream: str, layer: int, head: int) -> ByOffset:
-    """What positions do to q . k / sqrt(d_head) of one head: `plain` recorded with them, `bare`
-    without, on the same tokens. Over the allowed pairs of text tokens; special tokens are left
-    out."""
+    """Effect of positions on q . k / sqrt(d_head) of one head, by offset. `plain` is recorded with
+    positions, `bare` without, on the same tokens. Over the allowed pairs of text tokens, without
+    special tokens."""
     text = ~plain.stream(stream).special
     plain_attention, bare_attention = self_attention(plain, stream), self_attention(bare, stream)
     query, key = np.nonzero(plain_attention.allowed & text[:, None] & text)
@@ -393,8 +393,8 @@ def by_offset(plain: Recording, bare: Recording, stream: str, layer: int, head: 
 
 
 def position_part(plain: Attention, bare: Attention, head: int) -> np.ndarray:
-    """What position x position gives to the scores of a head in layer 0, (query, key), where its
-    input is a sum (`has_separable_positions`).
+    """The position x position term of a head's scores in layer 0, (query, key), where its input is
+    a sum (`has_separable_positions`).
 
     q is linear in word + position, so q with positions minus q without is the position's own part;
     so is k's."""
@@ -412,8 +412,8 @@ def has_separable_positions(stream: Stream) -> bool:
 
 
 def sum_reader(stream: Stream) -> str:
-    """What reads the sum of word and position: a "norm" that is part of the stream, layer 0's own
-    ("read"), or "" for layer 0 as it is."""
+    """The reader of the sum of word and position: a "norm" that is part of the stream, layer 0's
+    own ("read"), or "" for layer 0 without a norm."""
     return (
         "norm"
         if "embed.normed" in stream.sites
@@ -424,7 +424,7 @@ def sum_reader(stream: Stream) -> str:
 
 
 def divisor(attention: Attention) -> float:
-    """What the scores of layer 0 are divided by: sqrt(d_head) in the paper."""
+    """The divisor of the scores in layer 0: sqrt(d_head) in the paper."""
     return 1 / float(attention.scale[0])
 
 
@@ -452,16 +452,16 @@ def most_positional_head(plain: Recording, bare: Recording, stream: str) -> int:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How much of one thing lies in the first r principal directions of the embeddings, (r) from 0
-    to d_model: `words` of the embeddings' own variance, `places` of the encoding's variation over
-    the positions. `chance` is r / d_model, the share in directions taken at random."""
+    """Explained variance of the embeddings' first r principal directions, (r) from 0 to d_model:
+    `words` of the embeddings' own variance, `places` of the encoding's variation over the
+    positions. `chance` is r / d_model, the share in random directions."""
 
     words: np.ndarray
     places: np.ndarray
     chance: np.ndarray
 
     def most(self, share: float) -> int:
-        """How many directions hold this share of the embeddings' variance."""
+        """The number of directions that explain this share of the embeddings' variance."""
         return int(np.searchsorted(self.words, share))
 
 
@@ -477,8 +477,8 @@ def overlap(embeddings: np.ndarray, encoding: np.ndarray) -> Overlap:
 
 
 def dimensions_needed(encoding: np.ndarray, share: float) -> int:
-    """How many dimensions hold this share of an encoding's (position, d) variation over its
-    positions."""
+    """The number of dimensions that explain this share of an encoding's (position, d) variance over
+    its positions."""
     values = np.linalg.svd(encoding - encoding.mean(axis=0), compute_uv=False)
     return int(np.searchsorted(_shares(values**2), share))
 
@@ -534,9 +534,8 @@ def reverse_words(text: str) -> str:
 
 @dataclass(frozen=True)
 class TokenMatch:
-    """Which token of one stream is which of another: `here` and `there` (match) are places, in the
-    order of `here`. `unmatched_first` and `unmatched_second` are the places that have no
-    partner."""
+    """Matching of the tokens of two streams: `here` and `there` (match) are places, in the order of
+    `here`. `unmatched_first` and `unmatched_second` are the places without a partner."""
 
     here: np.ndarray
     there: np.ndarray
@@ -572,7 +571,7 @@ def _names(stream: Stream, with_place: bool) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the vectors of the same words agree in two orders.
+    """Agreement of the vectors of the same words in two orders.
 
     site: names; by_site (site) the largest difference of any number of any matched token there, and
     size_by_site (site) the largest number. Of the last site: by_token (match) the largest

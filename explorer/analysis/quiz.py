@@ -118,7 +118,7 @@ class Question:
 
 
 class QuestionFields(TypedDict, total=False):
-    """What a `Question` says besides its answers: fields of it, by name."""
+    """Fields of a `Question`, besides its answers, by name."""
 
     attention: str
     layer: int
@@ -211,7 +211,7 @@ class AttentionQuestions:
         )
 
     def at(self, layer: int, head: int, row: int | None = None) -> QuestionFields:
-        """Where a question about a head is seen."""
+        """The page and selection for a question about a head."""
         name = self.seen.attention.name
         token = -1 if row is None else int(self.seen.rows.starts[row])
         token_text = "" if row is None else str(token)
@@ -240,7 +240,7 @@ class AttentionQuestions:
         return self.keys[self.seen.allowed[row, self.keys] & ~(is_self & (self.keys == row))]
 
     def looks(self) -> Iterator[Question]:
-        """Which word does a word look at most, in a head?"""
+        """Questions on the word that a word attends to most, in a head."""
         for row in self.rows.tolist():
             columns = self.columns(row)
             if len(columns) < FEWEST_KEYS:
@@ -264,7 +264,7 @@ class AttentionQuestions:
                 )
 
     def given(self) -> Iterator[Question]:
-        """Which head gives a word most of another's attention, and how much does a head give?"""
+        """Questions on the largest weight between two words: which head gives it, and how much."""
         pairs = [
             (row, column) for row in self.rows.tolist() for column in self.columns(row).tolist()
         ]
@@ -298,14 +298,14 @@ class AttentionQuestions:
         )
 
     def about(self, pair: tuple[int, int], number: int) -> QuestionFields:
-        """Where a question about a head and two words is seen."""
+        """The page and selection for a question about a head and two words."""
         row, column = pair
         key = int(self.seen.keys.starts[column])
         layer, head = divmod(number, self.heads)
         return self.at(layer, head, row) | {"words": self.words(row, column), "key": key}
 
     def received(self) -> Iterator[Question]:
-        """Which word of the text is looked at most, over all rows of a head?"""
+        """Questions on the word that receives most attention, over all rows of a head."""
         if len(self.keys) < FEWEST_KEYS:
             return
         text_columns = np.flatnonzero(self.seen.text_masks[1])
@@ -324,8 +324,8 @@ class AttentionQuestions:
             )
 
     def spread(self) -> Iterator[Question]:
-        """Which word spreads its attention over most tokens? The exponential of the entropy of its
-        tokens' mean row."""
+        """Questions on the word with the widest attention, by the exponential of its mean row's
+        entropy."""
         is_self = self.seen.attention.query == self.seen.attention.key
         rows = [row for row in self.rows.tolist() if not is_self or len(self.columns(row)) >= 1]
         if len(rows) < FEWEST_KEYS:
@@ -351,7 +351,7 @@ class AttentionQuestions:
             yield from if_any(most_question(choices, SPREAD, fields))
 
     def beside(self) -> Iterator[Question]:
-        """Which of these heads looks one token back, and which one ahead?"""
+        """Questions on previous-token and next-token heads."""
         attention = self.seen.attention
         n = attention.pattern.shape[2]
         special = np.zeros(n, bool)
@@ -393,8 +393,8 @@ class AttentionQuestions:
                 yield from if_any(most_question(ranked, kind, fields))
 
     def scales(self) -> Iterator[Question]:
-        """What does a word's largest weight become without the scale, and which head changes
-        most?"""
+        """Questions on a word's largest weight without the scale, and on the head that changes
+        most."""
         attention = self.seen.attention
         for row in self.rows.tolist():
             if self.seen.rows.sizes[row] > 1 or len(self.columns(row)) < FEWEST_KEYS:
@@ -444,8 +444,8 @@ def unscaled_softmax(scores: np.ndarray, scale: np.ndarray, allowed: np.ndarray)
 
 
 def answer_names(labels: tuple[str, ...], all_words: bool) -> tuple[tuple[str, ...], np.ndarray]:
-    """What words are called among answers, and which of them can be: those that stand once, or all
-    of them, those that are repeated with their number, as "the (2)"."""
+    """The names of words among answers, and a mask of those that can be answers. Words that occur
+    once, or all of them; repeated ones have their number, as "the (2)"."""
     folded = [label.casefold() for label in labels]
     counts = Counter(folded)
     unique = np.array([counts[label] == 1 for label in folded], bool)
@@ -582,8 +582,8 @@ def _nearest_questions(
 def next_token_question(
     predictions: Sequence[tuple[str, float]], stream: Stream
 ) -> Iterator[Question]:
-    """What is likeliest next? `predictions`: the likeliest tokens after the last one, with their
-    probabilities, the likeliest first."""
+    """A question on the likeliest next token. `predictions`: the likeliest tokens after the last
+    one, with their probabilities, the likeliest first."""
     choices = [AnswerOption(float(p), word.strip()) for word, p in predictions if is_word(word)]
     # Where something else than a word is likeliest, no word is the answer.
     if not predictions or not choices or choices[0].word != predictions[0][0].strip():

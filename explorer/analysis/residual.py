@@ -225,7 +225,7 @@ def stream_norms(stream: Stream) -> tuple[Norm, ...]:
 
 
 def norm_place(stream: Stream) -> str | None:
-    """Where LayerNorm stands: "post" after each sum, "pre" in front of each sub-layer, None where
+    """The place of LayerNorm: "post" after each sum, "pre" in front of each sub-layer, None where
     no layer has one."""
     kinds = {each.after.rpartition(".")[2] for each in stream_norms(stream) if each.layer >= 0}
     return "pre" if "read" in kinds else "post" if kinds else None
@@ -507,7 +507,7 @@ def norm_stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
 
 @dataclass(frozen=True, eq=False)
 class NormChange:
-    """What one token's change does to every token, |y' - y| (token), where y is normalised over
+    """Effect of one token's change on every token, |y' - y| (token), where y is normalised over
     features (layer) or over tokens (batch)."""
 
     token: int

@@ -40,8 +40,8 @@ def most_looked_at(attention: Attention, layer: int, head: int, query: int) -> i
 
 @dataclass(frozen=True)
 class CopyCounts:
-    """How many of n words, handed over, raise themselves into the words that they raise most, and
-    how many raise themselves at all."""
+    """Counts of copying over n words: words that are among those they raise most, and words that
+    raise their own logit at all."""
 
     n: int
     among_first: int
@@ -49,7 +49,7 @@ class CopyCounts:
 
 
 def copy_counts(circuits: Circuits) -> CopyCounts:
-    """How far the head copies, by its weights alone."""
+    """The extent to which the head copies, by its weights alone."""
     among_first = int((circuits.own_rank < circuits.up_ids.shape[1]).sum())
     return CopyCounts(len(circuits.ids), among_first, int((circuits.own > 0).sum()))
 
@@ -177,8 +177,8 @@ def medians(distances: np.ndarray) -> np.ndarray:
 
 
 def lookup_counts(distances: np.ndarray) -> tuple[int, int, float]:
-    """How many lookups there are, how many are within LOOKUP_TOLERANCE of the hard one, and the
-    median relative distance (NaN of none)."""
+    """The number of lookups, of those within LOOKUP_TOLERANCE of the hard one, and the median
+    relative distance (NaN for none)."""
     known = distances[np.isfinite(distances)]
     return (
         known.size,
@@ -256,7 +256,7 @@ def most_divided_row(
 
 
 def _is_word(labels: Sequence[str], special: Sequence[bool]) -> np.ndarray:
-    """Which tokens are of the text and have a letter or a digit."""
+    """Mask of the tokens that are of the text and have a letter or a digit."""
     return np.array(
         [not out and any(map(str.isalnum, label)) for label, out in zip(labels, special)]
     )
@@ -266,8 +266,8 @@ def _is_word(labels: Sequence[str], special: Sequence[bool]) -> np.ndarray:
 
 
 def messages(attention: Attention, layer: int, head: int, query: int) -> np.ndarray:
-    """What a token receives from each key: weight x value, (key, d_head). Their sum is the head's
-    z."""
+    """The contribution of each key to a token: weight x value, (key, d_head). Their sum is the
+    head's z."""
     return attention.pattern[layer, head, query].astype(np.float64)[:, None] * attention.v[
         layer, head
     ].astype(np.float64)

@@ -1,12 +1,11 @@
-"""What all heads say together: one matrix out of many, where weights and writes part company, and
-what each head wrote.
+"""Summaries over all heads: averages, weights against lengths of outputs, and each head's output.
 
 Axis legend as in `models/recording.py`. Everything is computed in float64 from a Recording; W_O,
 cut by head (layer, head, d_head, d_model), and its bias (layer, d_model) are passed in where a
 number needs them.
 
-Source of the lengths of weighted values: Kobayashi et al. 2020, "Attention is Not Only a Weight".
-"""
+Source of the lengths of weighted values: Kobayashi et al. 2020, "Attention is Not Only a
+Weight"."""
 
 from __future__ import annotations
 
@@ -257,8 +256,8 @@ class Disagreements:
 
 
 def disagreements(attention: Attention, w_o: np.ndarray) -> Disagreements:
-    """Where weights and lengths of weighted values disagree, over all heads. Rows that allow one
-    key only say nothing and are left out."""
+    """Disagreements between weights and lengths of weighted values, over all heads. Rows with one
+    allowed key are left out."""
     cells, in_all = [], 0
     choosing = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
     for layer in range(len(attention.pattern)):
@@ -293,9 +292,10 @@ def disagreements(attention: Attention, w_o: np.ndarray) -> Disagreements:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What each head wrote, at one token or on average over all: length (layer, head), and share
-    (layer, head) of attention's write w = sum of w_h + b_O, by (w_h . w) / |w|^2, under 0 for a
-    head that writes against it. bias (layer): b_O's share; with it a layer's shares sum to 1."""
+    """Contribution of each head, at one token or on average over all: length (layer, head), and
+    share (layer, head) of attention's output w = sum of w_h + b_O, by (w_h . w) / |w|^2, under 0
+    for a head that writes against it. bias (layer): b_O's share; with it a layer's shares sum to
+    1."""
 
     length: np.ndarray
     share: np.ndarray
@@ -305,7 +305,7 @@ class Contributions:
 def contributions(
     attention: Attention, w_o: np.ndarray, b_o: np.ndarray, query: int | None = None
 ) -> Contributions:
-    """What each head wrote at one query, or the mean over all queries."""
+    """The contributions of the heads at one query, or their mean over all queries."""
     length, share, bias = [], [], []
     queries = slice(None) if query is None else slice(query, query + 1)
     for layer, pattern in enumerate(attention.pattern[:, :, queries]):

@@ -1,5 +1,5 @@
-"""What the parts of a model are called where it departs from the paper: its norms, and the formula
-of its feed-forward network. The one place that says so; sentences and pages ask here."""
+"""Terms and formulas for the parts of a model that differ from the paper: norms, feed-forward
+networks and masks, for all sentences and pages."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class LayerSwitch:
     edits: Callable[[Any, int | None], Edits]
 
     def values(self, edits: Edits, layers: int) -> list:
-        """What it is set to, (layer)."""
+        """The setting of each layer, (layer)."""
         return [self.value(edits, layer) for layer in range(layers)]
 
     def put(self, edits: Edits, layers: int, only_layer: int | None, value: object) -> Edits:
@@ -113,7 +113,7 @@ PARALLEL_FFN = LayerSwitch(
 
 
 def norm_kind_switch(model_norm: str) -> LayerSwitch:
-    """Which norm there is, "layer" or "rms", in a model that has `model_norm`."""
+    """The switch of the kind of norm, "layer" or "rms", in a model that has `model_norm`."""
 
     def value(edits: Edits, layer: int) -> str:
         edit = last_edit(edits, OtherNorm, layer)
@@ -127,7 +127,8 @@ def norm_kind_switch(model_norm: str) -> LayerSwitch:
 
 
 def norm_place_switch(model_place: str) -> LayerSwitch:
-    """Where LayerNorm stands, "post", "pre" or "none", in a model that has it at `model_place`."""
+    """The switch of LayerNorm's place, "post", "pre" or "none", in a model that has it at
+    `model_place`."""
 
     def value(edits: Edits, layer: int) -> str:
         move_edit = last_edit(edits, MoveNorm, layer)
@@ -144,7 +145,7 @@ def norm_place_switch(model_place: str) -> LayerSwitch:
 
 
 def residual_switch(places: Sequence[str]) -> LayerSwitch:
-    """Which of a model's sub-layers keep their residual connection, in the order of `places`."""
+    """The switch of residual connections by sub-layer, in the order of `places`."""
 
     def edits_for(kept_places: Sequence[str], layer: int | None) -> Edits:
         if not kept_places:
@@ -161,8 +162,8 @@ def residual_switch(places: Sequence[str]) -> LayerSwitch:
 
 
 def position_setting(edits: Edits) -> tuple[str, int]:
-    """What positions are set to ("own" where as they are), and the seed of a shuffle or the places
-    of a shift."""
+    """The setting of positions ("own" without an edit), and the seed of a shuffle or the places of
+    a shift."""
     position_edit = next((edit for edit in reversed(edits) if isinstance(edit, POSITIONS)), None)
     if isinstance(position_edit, ShufflePositions):
         return "shuffled", position_edit.seed
@@ -188,7 +189,7 @@ EITHER_NORM = "norm"  # where both kinds are there, or none is known
 
 
 def norm_name(centred: Iterable[bool]) -> str:
-    """What norms are called, of which each subtracts the mean or does not: LayerNorm or RMSNorm."""
+    """The name of norms, LayerNorm or RMSNorm, by whether each subtracts the mean."""
     kinds = {NORMS["layer" if each else "rms"] for each in centred}
     return kinds.pop() if len(kinds) == 1 else EITHER_NORM
 
@@ -224,13 +225,13 @@ def sees_ahead(allowed: np.ndarray) -> bool:
 
 
 def window_reach(allowed: np.ndarray) -> int:
-    """How many places away, at most, a mask (query, key) lets a token look."""
+    """The largest distance in tokens that a mask (query, key) permits."""
     rows, keys = np.nonzero(allowed)
     return int(abs(rows - keys).max(initial=0))
 
 
 def mask_reason(allowed: np.ndarray) -> str:
-    """Why a cell of a mask (query, key) is not allowed, "" where all are."""
+    """The reason why a cell of a mask (query, key) is not allowed, "" where all are."""
     if allowed.all():
         return ""
     if sees_ahead(allowed):
@@ -239,8 +240,7 @@ def mask_reason(allowed: np.ndarray) -> str:
 
 
 def unit_formula(gate: str, biases: bool) -> str:
-    """How the activation of unit i of an FFN is made of x; gate: what a gated one is called, or
-    ""."""
+    """The formula of an FFN unit's activation from x; gate: the name of a gated one, or ""."""
     linear = "x W₁ + b₁" if biases else "x W₁"
     if not gate:
         return f"act({linear})ᵢ"

@@ -137,12 +137,12 @@ class FollowedPair:
 
     @property
     def weight(self) -> float:
-        """How much of the query's attention the key gets."""
+        """The weight of the query on the key."""
         return float(self.attention.pattern[self.layer, self.head, self.query, self.key])
 
     @property
     def words(self) -> tuple[str, str]:
-        """What the two are called."""
+        """The labels of the two tokens."""
         return self.rows.tokens[self.query], self.keys.tokens[self.key]
 
     def address(self) -> tuple[tuple[str, str], ...]:
@@ -197,7 +197,7 @@ def _make_pair(
 
 
 def word_mask(stream: Stream) -> np.ndarray:
-    """Which tokens are words of the text, (token) bool."""
+    """Mask of the tokens that are words of the text, (token) bool."""
     return np.array([is_word(token) for token in stream.tokens]) & ~stream.special
 
 
@@ -231,9 +231,9 @@ MOST_RUNGS, MOST_ROWS = 9, 10
 
 
 def words(context: TourContext) -> StepResult:
-    """What each layer's vector would say if it were the last one: of a decoder after its last word,
-    of a translator where it said its last one, of an encoder at the followed word, which is hidden.
-    The number is the last layer's probability of its likeliest word."""
+    """The logit lens of each layer's vector. Of a decoder after its last word, of a translator at
+    its last output, of an encoder at the followed word, which is masked. The number is the last
+    layer's probability of its likeliest word."""
     stream = context.recording.streams[-1]
     token, is_hidden = readout_place(context), stream.name != "decoder"
     word = stream.tokens[token]
@@ -467,7 +467,8 @@ def query_key_value(context: TourContext) -> StepResult:
 
 
 def lookup(context: TourContext) -> StepResult:
-    """Who looks at whom in the held head; the number is how many words lie between the pair."""
+    """The attention pattern of the selected head. The number is the count of words between the
+    pair."""
     pair = followed_pair(context)
     rows = window(len(pair.rows.tokens), (pair.query, pair.key))
     same = pair.attention.query == pair.attention.key
@@ -680,8 +681,8 @@ def _head_output_shares(context: TourContext, pair: FollowedPair) -> np.ndarray 
 
 
 def kinds(context: TourContext) -> StepResult:
-    """Who may look at whom: with and without a causal mask, and between two texts; the number is
-    the share of attention to later tokens where nothing is masked."""
+    """The three masks: with and without a causal mask, and between two texts. The number is the
+    share of attention to later tokens without a mask."""
     recording = context.recording
     attention = attention_with_qkv(recording)[0]
     pair = followed_pair(context, attention.name)
@@ -1084,8 +1085,9 @@ KINDS = (OtherNorm, SideBySide, OtherPositions, Window, SharedKeys)
 
 
 def since(context: TourContext) -> StepResult:
-    """How far the last vectors of the text's words move with each change, in the mean, of their
-    length; the number is the largest. What the model has already is left out."""
+    """The effect of each change since the paper on the last vectors: the mean difference, as a
+    share of their length. The number is the largest. Changes that the model has already are left
+    out."""
     stream = context.recording.streams[-1]
     text = changeable_places(context)
     shifts = {}
@@ -1140,9 +1142,8 @@ SMALLEST_SHIFT = 1e-3  # of a vector's length: what moves by less has not moved
 
 
 def before(context: TourContext) -> StepResult:
-    """How much of a gradient comes back over the sentence through an untrained recurrent network,
-    and how many steps it takes there and along attention; the number is what the recurrent network
-    has left at the first word."""
+    """Gradients through an untrained recurrent network over the sentence, and path lengths there
+    and along attention. The number is the gradient left at the first word."""
     stream = context.recording.streams[0]
     places = word_span(stream)
     remaining = recurrent_gradient(
@@ -1283,8 +1284,8 @@ def require_sinusoids(context: TourContext) -> None:
 
 
 def order(context: TourContext) -> StepResult:
-    """How far each word's last vector moves when the words are read in another order, with
-    positions and without; the number is the largest with positions."""
+    """The movement of each word's last vector under another word order, with positions and without.
+    The number is the largest with positions."""
     recording, again = context.recording, context.evidence.again
     stream = recording.streams[0]
     require_shuffle(context)
@@ -1420,7 +1421,7 @@ def available_steps(context: TourContext, ids: Iterable[str]) -> tuple[str, ...]
 
 
 def missing_reason(context: TourContext, id: str) -> str:
-    """Why a step has nothing to show, "" where it has."""
+    """The reason why a step has nothing to show, "" where it has."""
     try:
         for need in NEEDS[id]:
             need(context)

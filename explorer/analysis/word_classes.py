@@ -1,8 +1,7 @@
-"""Which words of a text carry its content and which fill every text, by lists for a few languages.
+"""Content words, function words and nouns of a text, by word lists for a few languages.
 
-A text is judged by the list that knows most of its words, the first of equals; one of which no list
-knows a word, by the first list. Of a word in another script than the lists' nothing is known.
-"""
+A text is classified by the list with most of its words, the first of equals; a text without words
+of any list, by the first list. A word in another script than the lists' is not classified."""
 
 from __future__ import annotations
 
@@ -112,9 +111,9 @@ def _has_capitals(labels: Sequence[str]) -> bool:
 
 
 def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
-    """Which words of a text are likely nouns, by what stands before them: a determiner, or one and
-    an adjective between; or by a capital, unless a function word is written so. In a language that
-    writes nouns with capitals, by these alone."""
+    """Mask of the likely nouns, by the words before them: a determiner, or one and an adjective
+    between; or by a capital, unless a function word is written so. In a language that writes nouns
+    with capitals, by these alone."""
     language = languages()[language_of(tuple(labels)) or FIRST]
     kinds = classes(labels)
     if language.capitals and _has_capitals(labels[1:]):

@@ -51,7 +51,7 @@ class Groups:
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """How many tokens each group has, (group)."""
+        """The number of tokens in each group, (group)."""
         return np.diff(self.starts, append=self.n)
 
     @property
@@ -146,8 +146,8 @@ def sum_groups(
 
 
 def merge_allowed(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
-    """Which groups may attend to which, (row group, key group): those of which any part may.
-    allowed (query, key)."""
+    """Mask between groups, (row group, key group): allowed where any of their parts are. allowed
+    (query, key)."""
     if allowed.all():
         return np.ones((len(rows.starts), len(keys.starts)), bool)
     return np.logical_or.reduceat(
@@ -174,8 +174,8 @@ def word_numbers(text: str) -> list[int]:
 
 
 def _continues_word(text: str, at: int, kind: str, now: str, flags: int) -> tuple[bool, int]:
-    """Whether a character that is no space belongs to the word before it, which is of that `kind`;
-    and how many parts of a flag stand there."""
+    """True where a character other than space belongs to the word before it, of that `kind`,
+    and the number of parts of a flag so far."""
     if kind == "space":
         return False, int(now == "flag")
     letter, before, after = text[at], text[at - 1], text[at + 1 : at + 2]
