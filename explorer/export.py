@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from explorer.html_export import (
     alignment,
-    anatomy,
     comparison,
     heads,
 )
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "heads": heads.heads,
     "findings": heads.findings,
-    "anatomy": anatomy.anatomy,
     "alignment": alignment.alignment,
     "comparison": comparison.comparison,
 }
@@ -42,7 +40,6 @@ VIEWS: dict[str, Callable[..., DocumentSpec]] = {
 CHOICES = {
     "heads": ("attention", "layer", "head", "token", "view"),
     "findings": ("attention", "layer", "head", "token", "view"),
-    "anatomy": ("attention", "layer", "head", "token", "anatomy_cell"),
     "alignment": ("cross", "step"),
     "comparison": ("attention", "other_of", "other_to", "other_tone", "other_pair"),
 }

@@ -87,8 +87,8 @@ def heads(text: str | Recording, model: str = "encoder", **choices: Any) -> Note
 
 
 def anatomy(text: str | Recording, model: str = "encoder", **choices: Any) -> NotebookView:
-    """One head's weights, each cell to be taken apart."""
-    return show(text, "anatomy", model, **choices)
+    """One attention weight, from query and key to the head's output."""
+    return show(text, "anatomy.weight", model, **choices)
 
 
 def lens(text: str | Recording, model: str = "decoder", **choices: Any) -> NotebookView:

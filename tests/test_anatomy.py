@@ -13,8 +13,8 @@ from tolerances import DOUBLE, DOUBLE_LONG, PASSED
 from explorer.analysis import anatomy, terminology
 from explorer.analysis.attention import mask_rule
 from explorer.analysis.csv import stacked, to_csv, unescape_cell
+from explorer.panels.anatomy import reasons, weight_text
 from explorer.state import cache
-from explorer.text.anatomy import reasons, say_weight
 from models import registry
 from models.edits import (
     Edit,
@@ -290,7 +290,7 @@ def test_scores_too_large_for_exp_still_give_their_weight(small_handle) -> None:
 
 
 def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
-    assert [say_weight(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == [
+    assert [weight_text(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == [
         "0.999982",
         "0.9979",
         "1",

@@ -1,68 +1,149 @@
-"""The page that opens a cell down to its vectors."""
+"""The tab One weight: the panels on one cell, and which cell a link opens."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import page_at
-from conftest import AWKWARD, on_page, read_once
+from app_harness import page_at, panels_on
+from conftest import AWKWARD, HOSTILE, read_once
 from streamlit.testing.v1 import AppTest
-from tolerances import STORED, SUMMED
+from test_formulas import wrong
+from tolerances import DOUBLE, STORED, SUMMED
 
-from explorer.analysis import anatomy
-from explorer.components import codec
+from explorer.analysis import anatomy as analysis
+from explorer.analysis.formatting import parse_number
 from explorer.layout import controls
-from models.edits import (
-    WithoutScale,
-    ZeroHead,
-    to_line,
-)
+from explorer.panels import anatomy
+from explorer.panels.spec import Panel
+from explorer.state.cache import Run
+from models.edits import UniformHead, WithoutScale, ZeroHead, to_line
 from models.model import Model
 
+FOUR_FIGURES = 5e-4  # half a unit of the fourth figure, relative
 TEXT = "The red car is in front of the white house."
 
 
-# ---- the page ----------------------------------------------------------------
+# ---- the panels ----------------------------------------------------------------------------------
+
+
+def frames_of(panel: Panel) -> dict[str, tuple]:
+    """The figures of each step, by its name."""
+    return {frame.label: frame.figures for frame in panel.figures[1].frames}
+
+
+def facts_of(panel: Panel, step: str) -> list[float]:
+    """The numbers of a step in large type, without the signs of the calculation."""
+    texts = (fact.removesuffix("%").lstrip("/=×+ ") for fact, _ in frames_of(panel)[step][0].facts)
+    return [float("-inf") if text == "−∞" else parse_number(text) for text in texts]
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_each_step_shows_the_numbers_of_the_recording(text: str) -> None:
+    run = Run("encoder", text)
+    attention = run.recording().attention[0]
+    query = min(2, len(attention.allowed) - 1)
+    panel = anatomy.weight(run, layer=1, head=5, token=query)
+    opened = analysis.cell(
+        run.recording(), attention, 1, 5, query, int(panel.figures[0].marks[0][1])
+    )
+    assert opened.key == attention.pattern[1, 5, query].argmax()
+    np.testing.assert_allclose(panel.figures[0].values, attention.pattern[1, 5], atol=STORED)
+    frames = frames_of(panel)
+    q, k, products = (strip.values for strip in frames["Dot product"][1].strips)
+    np.testing.assert_allclose(q * k, products)
+    assert facts_of(panel, "Dot product")[0] == pytest.approx(products.sum(), rel=FOUR_FIGURES)
+    dot, divisor, score = facts_of(panel, "Score")
+    assert dot / divisor == pytest.approx(score, rel=3 * FOUR_FIGURES)
+    part, total, weight = facts_of(panel, "Softmax")
+    assert part / total == pytest.approx(weight, rel=3 * FOUR_FIGURES)
+    assert weight == pytest.approx(attention.pattern[1, 5, query, opened.key], rel=FOUR_FIGURES)
+    parts = [strip.values for strip in frames["Sum"][1].strips]
+    np.testing.assert_allclose(sum(parts[:-1]), parts[-1], atol=SUMMED)
+    shares = [row.values[0] for row in frames["Heads"][1].rows]
+    assert sum(shares) == pytest.approx(1, abs=SUMMED)
+    digits = [fact for figures in frames.values() for fact, _ in figures[0].facts]
+    assert all(sum(map(str.isdecimal, fact.partition(" × 10")[0])) <= 7 for fact in digits)
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_the_exact_equations_are_true_at_the_digits_printed(model: str) -> None:
+    for text in (TEXT, "I love to eat pizza."):
+        for cell in ((3, 1), (1, 1), (2, 4)):
+            panel = anatomy.weight(Run(model, text), 1, 2, *cell)
+            found = [wrong(line) for line in panel.details]
+            assert not [bad for bad, _ in found if bad] and sum(count for _, count in found) > 2
+
+
+def test_a_forbidden_cell_has_the_weight_0_and_says_why() -> None:
+    panel = anatomy.weight(Run("decoder", TEXT), 1, 2, 3, 6)
+    frames = frames_of(panel)
+    assert "with weight 0." in panel.finding and "Mask" in frames
+    assert facts_of(panel, "Mask") == [float("-inf")] and "later token 6" in frames["Mask"][0].note
+    assert facts_of(panel, "Softmax")[2] == 0
+    assert np.isnan(panel.figures[0].values[3, 6]) and panel.figures[0].missing
+    assert "Mask" not in frames_of(anatomy.weight(Run("encoder", TEXT), 1, 2, 3, 6))
+
+
+def test_an_edit_stands_in_the_step_that_it_changes() -> None:
+    panel = anatomy.weight(Run("encoder", TEXT, (WithoutScale(),)), 0, 1, 2, 3)
+    assert facts_of(panel, "Score")[1] == 1
+    assert "without the scale" in frames_of(panel)["Score"][0].note
+    even = anatomy.weight(Run("encoder", TEXT, (UniformHead(1, 2),)), 1, 2, 3)
+    n = len(even.figures[0].rows)
+    assert facts_of(even, "Softmax")[3] == pytest.approx(1 / n, rel=FOUR_FIGURES)
+    zero = anatomy.weight(Run("encoder", TEXT, (ZeroHead(1, 2),)), 1, 2, 3)
+    assert not frames_of(zero)["Sum"][1].strips[-1].values.any()
+
+
+def test_a_model_that_gives_only_weights_says_so() -> None:
+    for panel in (anatomy.split, anatomy.formulas, anatomy.weight):
+        with pytest.raises(ValueError, match="There is no layer 9"):
+            panel(Run("encoder", TEXT), layer=9)
+    with pytest.raises(ValueError, match="There is no key 99"):
+        anatomy.weight(Run("encoder", TEXT), source=99)
+
+
+def test_the_three_formulas_and_the_pieces_of_all_heads_agree() -> None:
+    run = Run("encoder", TEXT)
+    attention = run.recording().attention[0]
+    found = anatomy.formulas(run, layer=1, token=2).figures[0]
+    one, *others = (strip.values for strip in found.strips)
+    for other in others:
+        np.testing.assert_allclose(one, other, atol=DOUBLE * max(1, np.abs(one).max()))
+    panel = anatomy.split(run, layer=1, head=2, token=2)
+    _, queries, results = panel.figures
+    for head, (q, z) in enumerate(zip(queries.strips, results.strips)):
+        assert q.selected == z.selected == (head == 2)
+        np.testing.assert_array_equal(q.values, attention.q[1, head, 2])
+        made = attention.pattern[1, head, 2] @ attention.v[1, head]
+        np.testing.assert_allclose(z.values, made, atol=SUMMED)
+
+
+# ---- the page ------------------------------------------------------------------------------------
 
 
 def opened_page(**asked: str) -> AppTest:
-    return page_at("anatomy", **asked)
-
-
-def clean(app: AppTest) -> AppTest:
+    app = page_at("anatomy", **asked)
     assert not app.exception and not app.error, [each.value for each in app.exception]
     return app
 
 
-def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """What the browser was sent of that kind."""
-    found = [
-        codec.decode(element.proto.bytes)
-        for element in on_page(app)
-        if element.proto.component_name == "headlight.anatomy"
-    ]
-    return next(each for each in found if each[0]["kind"] == kind)
+def cell_of(app: AppTest) -> tuple[int, int, int, int]:
+    """The cell on screen: layer, head, query, key."""
+    header = panels_on(app)[0]
+    layer, head = (
+        header["figures"][0]["title"].split(":")[0].removeprefix("Layer ").split(", head ")
+    )
+    return int(layer), int(head), *header["figures"][0]["marks"][0][:2]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_opened(text: str) -> None:
-    app = clean(opened_page(text=text))
-    header, blocks = sent(app, "story")
-    recording = read_once("encoder").record(text)
-    tokens = recording.streams[0].tokens
-    assert tuple(header["labels"]) == tokens and header["wrote"]
-    where = header["layer"], header["head"], header["query"]["at"]
-    np.testing.assert_allclose(
-        blocks["weights"], recording.attention[0].pattern[where], atol=SUMMED
-    )
-    assert header["weight"] == pytest.approx(
-        float(blocks["weights"][header["key"]["at"]]), rel=STORED
-    )
-    assert len(header["rows"]) <= anatomy.MOST_ROWS and header["key"]["at"] in header["rows"]
-    assert len(codec.encode(header, blocks)) < 120_000, (
-        "another cell of a long text must not send a large message"
-    )
+    header = panels_on(opened_page(text=text))[0]
+    tokens = read_once("encoder").record(text).streams[0].tokens
+    assert tuple(header["figures"][0]["rows"]) == tokens
+    assert len(header["figures"][1]["frames"]) == 7
 
 
 @pytest.mark.slow
@@ -79,56 +160,34 @@ def test_any_text_is_opened(text: str) -> None:
     ],
 )
 def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: str) -> None:
-    app = clean(opened_page(model=model, attention=attention, text=TEXT))
-    header, _ = sent(app, "story")
+    app = opened_page(model=model, attention=attention, text=TEXT)
     recording = read_once(model).record(TEXT)
     seen = [one for one in controls.recording_findings(recording) if one.page == "attention"]
     if attention:
         seen = [one for one in seen if one.attention == attention]
-    first = next(iter(seen), None)
-    if first is None:
-        assert recording.attention[0].pattern[header["layer"], header["head"]].any()
-    else:
+    cell = cell_of(app)
+    if seen:
+        first = seen[0]
         shown = attention or app.session_state["attention"] or recording.attention[0].name
-        assert shown == first.attention
-        assert (header["layer"], header["head"]) == first.at
+        assert shown == first.attention and cell[:2] == first.at
         if first.query >= 0 and first.keys:
-            assert (header["query"]["at"], header["key"]["at"]) == (first.query, first.keys[0])
+            assert cell[2:] == (first.query, first.keys[0])
     assert "anatomy_cell" not in app.query_params
     if attention == "cross":
-        assert header["query"]["label"].startswith("→ ")
+        assert panels_on(app)[0]["figures"][0]["rows"][0].startswith("→ ")
 
 
 @pytest.mark.slow
-def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    app = clean(opened_page(text=TEXT))
-    before = [
-        each.proto.bytes
-        for each in on_page(app)
-        if codec.decode(each.proto.bytes)[0].get("kind") == "matrix"
-    ]
+def test_another_cell_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened_page(text=TEXT)
     passes = []
     record = Model.record
     monkeypatch.setattr(Model, "record", lambda *asked: passes.append(asked) or record(*asked))
     for cell in ("2.5", "7.1"):
         app.session_state["token"], app.session_state["anatomy_cell"] = cell[0], cell
-        header, _ = sent(clean(app.run()), "story")
-        assert f"{header['query']['at']}.{header['key']['at']}" == cell
+        assert ".".join(map(str, cell_of(app.run())[2:])) == cell
     app.selectbox(key="head shown").set_value(3).run()
-    assert sent(clean(app), "story")[0]["head"] == 3 and not passes
-    app.selectbox(key="head shown").set_value(wire_head(before)).run()
-    after = [
-        each.proto.bytes
-        for each in on_page(app)
-        if codec.decode(each.proto.bytes)[0].get("kind") == "matrix"
-    ]
-    assert before == after and not passes
-
-
-def wire_head(payloads: list[bytes]) -> int:
-    return int(codec.decode(payloads[0])[0]["about"].rpartition(" ")[2])
+    assert cell_of(app)[1] == 3 and not passes
 
 
 @pytest.mark.slow
@@ -148,93 +207,26 @@ def wire_head(payloads: list[bytes]) -> int:
 def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
     asked: dict[str, str], cell: tuple[int, int, int | None, int | None]
 ) -> None:
-    app = clean(opened_page(text=TEXT, **asked))
-    header, _ = sent(app, "story")
+    app = opened_page(text=TEXT, **asked)
     layer, head, query, key = cell
     pattern = read_once("encoder").record(TEXT).attention[0].pattern[layer, head]
     if query is None:
-        query = header["query"]["at"]
+        query = cell_of(app)[2]
         assert pattern[query].max() == pattern.max()
     if key is None:
         key = int(pattern[query].argmax())
         assert "anatomy_cell" not in app.query_params
-    assert (header["layer"], header["head"], header["query"]["at"], header["key"]["at"]) == (
-        layer,
-        head,
-        query,
-        key,
-    )
+    assert cell_of(app) == (layer, head, query, key)
 
 
 @pytest.mark.slow
-def test_a_forbidden_cell_says_so() -> None:
-    header, blocks = sent(
-        clean(
-            opened_page(
-                model="decoder", text=TEXT, layer="1", head="2", token="3", anatomy_cell="3.6"
-            )
-        ),
-        "story",
-    )
-    assert (
-        header["weight"] == 0
-        and not header["allowed"]
-        and header["masks"]
-        and "−∞" in header["maskWhy"]
-    )
-    assert not blocks["weights"][4:].any() and blocks["allowed"].tolist() == [1] * 4 + [0] * (
-        len(blocks["allowed"]) - 4
-    )
-
-
-@pytest.mark.slow
-def test_what_is_set_on_the_page_of_switches_changes_the_story_and_can_be_left() -> None:
-    app = clean(opened_page(text=TEXT, edits=to_line((WithoutScale(),)), layer="0", head="1"))
-    header, _ = sent(app, "story")
-    assert (
-        header["divisor"] == 1
-        and "without the scale" in header["scaleWhy"]
-        and "without the scale" in " ".join(header["caption"])
-    )
+def test_edits_change_the_steps_and_can_be_left() -> None:
+    app = opened_page(text=TEXT, edits=to_line((WithoutScale(),)), layer="0", head="1")
+    header = panels_on(app)[0]
+    assert "without the scale" in " ".join(header["caption"])
     next(button for button in app.button if button.label == "Show the unedited model").click().run()
-    assert sent(clean(app), "story")[0]["dividing"] == "√32" and "edits" not in app.query_params
+    assert "edits" not in app.query_params
     for line in ("Nonsense:1", to_line((ZeroHead(99, 0),))):
-        refused = clean(opened_page(text=TEXT, edits=line))
-        assert (
-            any("do not apply" in each.value for each in refused.caption)
-            and sent(refused, "story")[0]["dividing"] == "√32"
-        )
-
-
-@pytest.mark.slow
-def test_captions_shapes_and_forms_carry_this_sentence() -> None:
-    app = clean(
-        opened_page(text="Ram pushed Hari", layer="1", head="2", token="2", anatomy_cell="2.1")
-    )
-    header, _ = sent(app, "story")
-    told = " ".join((header["title"], *header["caption"]))
-    for words in (
-        "query pushed (2)",
-        "key Ram (1)",
-        "model encoder",
-        "layer 1, head 2",
-        "edits: none",
-        "Text: Ram pushed Hari",
-    ):
-        assert words in told
-    n = len(header["labels"])
-    shapes, _ = sent(app, "shapes")
-    assert (shapes["n"], shapes["m"], shapes["heads"], shapes["d_head"], shapes["d_model"]) == (
-        n,
-        n,
-        8,
-        32,
-        256,
-    )
-    verdict = next(each.value for each in app.markdown if "three formulas" in each.value)
-    assert "**pushed**" in verdict and "× 10⁻" in verdict
-    frames = [each.value for each in app.dataframe]
-    assert frames[0]["q × k"].sum() == pytest.approx(frames[1]["q · k"][1], rel=STORED)
-    assert frames[1]["weight"].sum() == pytest.approx(1) and frames[4][
-        "share along the sum"
-    ].sum() == pytest.approx(1)
+        refused = opened_page(text=TEXT, edits=line)
+        assert any("do not apply" in each.value for each in refused.caption)
+        assert any("edits: none" in line for line in panels_on(refused)[0]["caption"])

@@ -106,13 +106,13 @@ def shows_at_once(teacher: Visitor, student: Visitor) -> None:
     # Another page too: the teacher's own picture, drawn by the views themselves.
     teacher.page.get_by_role("tab", name="One weight").click()
     board = student.page.locator(".shown")
-    board.locator(".anatomy .cell, .anatomy canvas").first.wait_for()
+    board.locator(".panel svg").first.wait_for()
     assert (
-        "on its way" in board.inner_text() and "sat" in board.locator(".anatomy").first.inner_text()
+        "on its way" in board.inner_text() and "sat" in board.locator(".panel").first.text_content()
     )
     teacher.page.get_by_role("tab", name="Heads").click()
     board.locator(".heads .cell").nth(31).wait_for()
-    assert board.locator(".anatomy").count() == 0
+    assert board.locator(".panel").count() == 0
     student.page.reload()
     student.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 5')")
     student.drawn()

@@ -61,13 +61,13 @@ def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, serve
     page = one.page
     one.open("?layer=1&head=1")
     late: list[Route] = []
-    page.route("**/anatomy.js", lambda route: late.append(route))
+    page.route("**/panel.js", lambda route: late.append(route))
 
-    def shows_anatomy(request: Request) -> bool:
+    def shows_panel(request: Request) -> bool:
         sends = "/class/show" in request.url
-        return sends and b'"anatomy"' in gzip.decompress(request.post_data_buffer)
+        return sends and b'"panel"' in gzip.decompress(request.post_data_buffer)
 
-    with page.expect_request(shows_anatomy):
+    with page.expect_request(shows_panel):
         page.get_by_role("tab", name="One weight").click()
         page.wait_for_url("**tab=weight**")
         page.wait_for_selector("[data-test-script-state=notRunning]")

@@ -15,7 +15,7 @@ from test_export import HOSTILE
 from tolerances import STORED
 
 from explorer import export, notebook
-from explorer.text.anatomy import say_weight
+from explorer.panels.anatomy import weight_text
 from models.edits import ZeroHead
 from models.own_model import OwnModel
 
@@ -155,14 +155,11 @@ def test_every_other_view_in_a_file(
             assert step.inner_text().startswith(where), "a finding opens its own head"
 
     short = encoder.record("</script> <b>it was tired")
-    first = short.streams[0].tokens[0]
-    page = alone(export.page(short, "anatomy", model=encoder, layer=1, head=5)).page
-    page.locator("[data-part=anatomy] .area").first.click(position={"x": 3, "y": 3})
-    weight = float(short.attention[0].pattern[1, 5, 0, 0])
-    told = page.locator("h2").first.inner_text()
-    assert told.startswith(f"Query {first} (0) gives key {first} (0) the weight")
-    assert told.endswith(say_weight(weight))
-    assert page.locator("[data-part=anatomy]").nth(1).locator("canvas").count() > 2
+    page = alone(export.page(short, "anatomy.weight", model=encoder, layer=1, head=5)).page
+    weight = float(short.attention[0].pattern[1, 5, 0].max())
+    assert page.locator(".finding").inner_text().endswith(f"{weight_text(weight)}.")
+    page.get_by_role("button", name="Next").click()
+    page.wait_for_selector(".panel svg:has-text('Step 2 of 7')")
 
     page = alone(export.page(recording, "logit_lens.lens", model=encoder)).page
     cells = page.locator("[data-part=panel] .cells")

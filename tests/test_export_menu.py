@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 # Tabs of panels have files of their own, see test_panels.py.
 OF_PANELS = (
+    "weight",
     "aggregated",
     "circuits",
     "concepts",
@@ -41,7 +42,6 @@ OF_PANELS = (
 # What of each page is told to be other than at first, and the view that its file then shows.
 SET = {
     "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
-    "weight": ({"layer": "1", "head": "5", "edits": "ZeroHead:0:1:self"}, "anatomy"),
     "generate": ({"model": "decoder"}, "heads"),
     "translate": ({"model": "translator"}, "alignment"),
     "edit": ({"edits": "WithoutPositions"}, "comparison"),

@@ -26,8 +26,8 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         "anatomy",
         {},
         CLOSED,
-        f"NAME gives its weights but not its queries, keys and values: {INSIDE}. Attention: Heads "
-        "shows the weights.",
+        f"NAME gives its weights but not its queries, keys and values: {INSIDE}. The tab "
+        "Heads shows them.",
     ),
     (
         "attention",

@@ -82,8 +82,8 @@ def test_what_the_kernel_made_is_drawn_in_the_notebook(
         assert all(canvases.nth(at).evaluate(PAINTED) for at in range(canvases.count()))
     assert heads.locator("h2").inner_text() == "Layer 1, head 5"
     assert heads.locator("[data-part=heads] canvas").count()
-    told = anatomy.locator("h2").first.inner_text()
-    assert told.startswith("Query it (") and " gives key animal (" in told and "0.72" in told
+    finding = anatomy.locator(".finding").first.inner_text()
+    assert "“it” attends to “animal”" in finding and "0.72" in finding
     assert lens.locator("[data-part=panel]").first.get_by_text("sister").count()
     assert alignment.locator("[data-part=translation]").get_by_text("voiture").count()
     assert comparison.locator("h3").inner_text().startswith("L")

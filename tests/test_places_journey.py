@@ -144,6 +144,7 @@ ABOVE = """() => {
     "tab",
     [
         "heads",
+        "weight",
         "aggregated",
         "circuits",
         "diagram",

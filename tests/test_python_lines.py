@@ -79,14 +79,6 @@ BESIDE = {
     ),
     "a head": ("attention", {}, 1),
     "a head in no text": ("attention", {"text": ""}, 1),
-    "a cell": ("anatomy", {"layer": "1", "head": "2"}, 1),
-    "a cell of an edited head": ("anatomy", {"edits": "ZeroHead:0:1:self", "layer": "0"}, 1),
-    "a cell between two texts": (
-        "anatomy",
-        {"attention": "cross", "target": "La voiture est neuve.", **TRANSLATED},
-        1,
-    ),
-    "a cell of another family": ("anatomy", {"model": "minilm"}, 1),
     "a switched head": ("switches", {"effects": "Attention", **EDITED}, 4),
     "a switched head of a translation": (
         "switches",

@@ -12,7 +12,7 @@ import torch
 import transformers
 
 from explorer.analysis import anatomy, consistency
-from explorer.text.anatomy import dividing, reasons
+from explorer.panels.anatomy import divisor_text, reasons
 from models import registry
 from models.edits import ScaledBy
 from models.own_model import OwnModel
@@ -65,7 +65,7 @@ def test_a_named_factor_is_recorded_and_printed(granite: Recording) -> None:
     opened = anatomy.cell(granite, attention, 1, 0, 4, 2)
     assert opened.divisor == pytest.approx(16) and not opened.measured
     assert "own scale" in reasons(opened, attention.allowed)["scale"]
-    assert dividing(opened) == "16"
+    assert divisor_text(opened) == "16"
 
 
 def test_an_edit_of_the_scale_is_recorded(small_handle: OwnModel) -> None:

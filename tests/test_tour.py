@@ -170,7 +170,7 @@ GO = """to => { history.pushState(history.state, "", to);
 
 # Every page, and what stands on it when its picture is there.
 PAGES = {
-    "/?tab=weight": ".anatomy[data-token], .anatomy canvas",
+    "/?tab=weight": ".panel[data-token]",
     "/architecture": ".panel[data-token]",
     "/architecture?tab=positions": ".panel[data-token]",
     "/architecture?tab=residual": ".panel[data-token]",

@@ -10,7 +10,7 @@ Axes as in `models/recording.py`; d_head is the width of q and k, and of v where
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -396,84 +396,3 @@ def memory(recording: Recording, n: int) -> int:
         cells = heads * (attention.scores.itemsize + attention.pattern.itemsize)
         total += layers * n * (widths + n * cells) + n * n * attention.allowed.itemsize
     return total
-
-
-# The story of a weight for the browser: plain values and vectors under the names that its
-# pictures know them by.
-
-
-def facts(
-    breakdown: WeightBreakdown,
-    outputs: HeadOutputs | None,
-    queries: Sequence[str],
-    keys: Sequence[str],
-) -> dict[str, object]:
-    """Plain values, infinities and NaN as None. queries, keys: what the tokens are called."""
-    at, head = breakdown.key, breakdown.head
-    rows = largest_weight_keys(breakdown)
-    edit = None if outputs is None else outputs.z_edits[head]
-    return {
-        "query": {"at": breakdown.query, "label": queries[breakdown.query]},
-        "key": {"at": at, "label": keys[at]},
-        "labels": list(keys),
-        "layer": breakdown.layer,
-        "head": head,
-        "d_v": len(breakdown.z),
-        "divisor": breakdown.divisor,
-        "adds": bool(breakdown.added.any()),
-        "score": float(breakdown.scores[at]),
-        "allowed": bool(breakdown.allowed[at]),
-        "nAllowed": int(breakdown.allowed.sum()),
-        "largest": breakdown.largest,
-        "largestAt": int(np.where(breakdown.allowed, breakdown.scores, -np.inf).argmax()),
-        "weight": float(breakdown.weights[at]),
-        "rows": list(rows),
-        "rowWeights": [float(breakdown.weights[row]) for row in rows],
-        "rest": len(keys) - len(rows),
-        "set": None if edit is None else str(edit),
-        "own": {
-            "score": [breakdown.recorded_score.value, breakdown.recorded_score.max_difference],
-            "weight": [breakdown.own_weight.value, breakdown.own_weight.max_difference],
-            "wrote": None if outputs is None or outputs.own is None else outputs.own.max_difference,
-        },
-        "wrote": None if outputs is None else _output_parts(outputs, head),
-    }
-
-
-def _output_parts(outputs: HeadOutputs, head: int) -> dict[str, object]:
-    names = [*(f"head {index}" for index in range(len(outputs.by_head))), "bias of W_O"]
-    shares = [None if np.isnan(share) else float(share) for share in outputs.shares]
-    parts = [
-        {"name": name, "share": share, "length": float(length), "chosen": at == head}
-        for at, (name, share, length) in enumerate(zip(names, shares, outputs.lengths))
-    ]
-    return {"share": shares[head], "parts": parts}
-
-
-def vectors(breakdown: WeightBreakdown, outputs: HeadOutputs | None) -> Mapping[str, np.ndarray]:
-    """The vectors of its pictures: q, k, products (d_head); dots, scores, exponentials, weights,
-    allowed (key); v, z, rest (d_v), shares (row, d_v); where something was written set (d_v), wrote
-    and total (d_model)."""
-    rows = largest_weight_keys(breakdown)
-    shares = breakdown.weights[list(rows), None] * breakdown.v[list(rows)]
-    arrays = {
-        "q": breakdown.q,
-        "k": breakdown.k,
-        "products": breakdown.products,
-        "dots": breakdown.dots,
-        "scores": breakdown.scores,
-        "allowed": breakdown.allowed,
-        "exponentials": breakdown.exponentials,
-        "weights": breakdown.weights,
-        "v": breakdown.v[breakdown.key],
-        "shares": shares,
-        "rest": breakdown.z - shares.sum(axis=0),
-        "z": breakdown.z,
-    }
-    if outputs is not None:
-        arrays |= {
-            "set": outputs.z[breakdown.head],
-            "wrote": outputs.by_head[breakdown.head],
-            "total": outputs.total,
-        }
-    return arrays

@@ -39,21 +39,3 @@ export function enough(of, value, parts, { figures = 4, write = num, say = write
 
 /** A number that follows a sign. @param {string} text */
 export const apart = (text) => (text.startsWith("−") ? `(${text})` : text);
-
-/** "a × b = c". @param {number} a @param {number} b @param {number} value @param {number} [figures] */
-export function product(a, b, value, figures) {
-  const [result, parts] = enough((one, other) => one * other, value, [a, b], { figures });
-  return `${parts.map(apart).join(" × ")} = ${result}`;
-}
-
-/** "a + b + c = d". @param {number[]} each @param {number} value */
-export function sum(each, value) {
-  const [result, parts] = enough((...all) => all.reduce((a, b) => a + b, 0), value, each);
-  return `${parts.map(apart).join(" + ")} = ${result}`;
-}
-
-/** "exp(a − b) = c". @param {number} a @param {number} b @param {number} value */
-export function power(a, b, value) {
-  const [result, [one, other]] = enough((x, y) => Math.exp(x - y), value, [a, b]);
-  return `exp(${one} − ${apart(other)}) = ${result}`;
-}

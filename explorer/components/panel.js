@@ -17,6 +17,7 @@ const TYPE = 0.9; // of the page's letters
 const PAUSE = 250; // milliseconds after the last step of a slider, before the address has it
 const PLAY = 700; // milliseconds a frame
 const MOVE = 300; // of these, that points move
+const FEW = 12; // frames that are walked through by buttons too, which stand above them
 
 export default mount("panel", style, (view) => {
   if (!view.same) {
@@ -31,7 +32,11 @@ function build(view) {
   const finding = make("p", { class: "finding", dir: "auto", role: "status" }, header.finding);
   view.focus = view.boxes?.map(focusOf) || [];
   view.boxes = figures.map(() => make("div", "figure"));
-  const columns = figures.map((each, at) => make("div", "column", view.boxes[at], each.frames && slider(view, at, finding))); // prettier-ignore
+  const columns = figures.map((each, at) => {
+    const walk = each.frames && slider(view, at, finding);
+    const parts = [view.boxes[at], walk];
+    return make("div", "column", ...(isWalked(each) ? parts.reverse() : parts));
+  });
   const gap = `${GAP * TYPE * letter()}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
@@ -192,6 +197,9 @@ function tell(view, cells, [row, column]) {
 
 // ---- frames --------------------------------------------------------------------------------------
 
+/** Whether a figure is a few frames that are no sequence in time. @param {any} one */
+const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;
+
 /** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
 function slider(view, at, finding) {
   const { frames, choice, title, current, plays } = view.figures[at];
@@ -236,7 +244,12 @@ function slider(view, at, finding) {
     pause();
     go(Number(input.value));
   };
-  return make("div", "slider", plays && play, input, label);
+  const walk = (/** @type {string} */ name, /** @type {number} */ by) => {
+    const onclick = () => go(Math.max(0, Math.min(last, Number(input.value) + by)));
+    const data = { focus: `${name} ${at}` };
+    return isWalked(view.figures[at]) && make("button", { type: "button", onclick, data }, name);
+  };
+  return make("div", "slider", plays && play, walk("Back", -1), walk("Next", 1), input, label);
 }
 
 /** Go to a frame, through what lies between where points move. @param {View} view @param {number} at @param {number} to @param {boolean} still */

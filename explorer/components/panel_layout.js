@@ -11,6 +11,7 @@ import { escaped, FONT, shown, tag } from "./svg_export.js";
 
 const SHARE = [0.6, 0.4]; // of the width, for the main figure and its companion of another kind
 const WORDS = [0.7, 0.3]; // for a matrix of words
+const WALK = [0.42, 0.58]; // for frames that are walked through beside a picture
 export const GAP = 2; // letters between figures
 const NARROW = 44; // letters of width below which figures stand one below the other
 
@@ -33,7 +34,7 @@ const leveled = (levels, { low, high }) =>
 export function widths(width, figures, letter, narrow = NARROW) {
   if (figures.length === 1 || width < narrow * letter) return figures.map(() => width);
   const unlike = figures.length === 2 && figures[0].kind !== figures[1].kind;
-  const two = figures[0].words?.length ? WORDS : SHARE;
+  const two = figures[0].words?.length ? WORDS : figures[1]?.kind === "steps" ? WALK : SHARE;
   const share = unlike ? two : figures.map(() => 1 / figures.length);
   return share.map((part) => Math.floor(part * (width - (figures.length - 1) * GAP * letter)));
 }

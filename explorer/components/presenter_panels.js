@@ -5,7 +5,7 @@
 import { bus } from "./bus.js";
 import { chance, fixed, num, share, short } from "./number_format.js";
 import { claim, curves, heads, looks } from "./presenter_panels_words.js";
-import { grown, hypotheses, moved, split, vector } from "./presenter_panels_rest.js";
+import { grown, hypotheses, moved } from "./presenter_panels_rest.js";
 import { permitted, unfold } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -133,34 +133,6 @@ const VIEWS = {
     const says = `${quoted(header.label)} ${header.says} ${quoted(header.columns[best])} ${num(values[best], 2)}`;
     return { says, panels: [bars({ columns: [""], rows, what: "tokens" })] };
   },
-  "anatomy matrix"({ header, blocks, cell }) {
-    const [rows, n] = [header.queries.length, header.keys.length];
-    const { weight } = unfold(blocks);
-    const free = permitted(blocks.runs, rows * n);
-    const [q, k] = cell || [Math.floor(most(weight) / n), most(weight) % n];
-    const values = matrixOf(weight, rows, n, free);
-    const said = num(weight[q * n + k], 3);
-    const marks = [[q, k, said]];
-    const high = weight[most(weight)];
-    return {
-      says: `${quoted(header.queries[q])} gives ${quoted(header.keys[k])} a weight of ${said}`,
-      panels: [grid({ rows: header.queries, columns: header.keys, values, high, marks })],
-    };
-  },
-  "anatomy story"({ header, blocks }) {
-    const at = header.key.at;
-    const rows = header.rows.map((k) => ({
-      label: header.labels[k],
-      values: [blocks.scores[k], blocks.exponentials[k], blocks.weights[k]],
-      texts: [num(blocks.scores[k], 3), num(blocks.exponentials[k], 2), num(blocks.weights[k], 3)],
-      on: k === at,
-    }));
-    const made = `q·k ${num(blocks.dots[at], 3)} ÷ ${num(header.divisor, 3)} = ${num(header.score, 3)}`;
-    return {
-      says: `${quoted(header.query.label)} → ${quoted(header.key.label)}: ${made}, softmax ${num(header.weight, 3)}`,
-      panels: [bars({ columns: ["score", "e^(score − max)", "weight"], rows, what: "tokens" })],
-    };
-  },
   bars({ header }) {
     const two = header.rows.some(({ behind }) => behind !== null);
     const { columns } = header;
@@ -208,8 +180,6 @@ const VIEWS = {
   },
   "translation beams": hypotheses,
   "translation tree": grown,
-  "anatomy strip": vector,
-  "anatomy shapes": split,
   "switches pairs": moved,
   "switches trio"(view) {
     const { header, difference, before, after, full, far, may } = view;

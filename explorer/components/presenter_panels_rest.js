@@ -1,6 +1,6 @@
 // @ts-check
-// The rest of the views in type for the back row: how beams grew and what came of them, heads that
-// moved, a vector by itself, the shapes of a split.
+// The rest of the views in type for the back row: how beams grew and what came of them, and heads
+// that moved.
 
 import { fixed, num, odds } from "./number_format.js";
 import { heirs } from "./translation_tree.js";
@@ -81,56 +81,5 @@ export function moved({ header }) {
   return {
     says: `${far.label} changed most: its rows by ${far.texts[0]} on average (maximum 1)`,
     panels: [{ kind: "bars", columns: ["moved"], rows, what: "heads" }],
-  };
-}
-
-/** @param {View} view */
-export function vector({ header, blocks }) {
-  const values = [...blocks.vector];
-  const size = num(Math.hypot(...values));
-  const says = `${header.name || "This vector"}: ${values.length} numbers, length ${size}`;
-  const high = Math.max(...values.map(Math.abs), 1e-9);
-  if (!header.heads) {
-    const all = values.map((value, at) => ({ value, at }));
-    const kept = all.sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, 12);
-    const rows = kept.map(({ value, at }, place) => ({
-      label: `${header.unit} ${at}`,
-      values: [value],
-      texts: [num(value)],
-      on: !place,
-    }));
-    return { says, panels: [{ kind: "bars", columns: ["number"], rows, what: "numbers" }] };
-  }
-  const piece = values.length / header.heads;
-  const strips = Array.from({ length: header.heads }, (_, head) => {
-    const own = values.slice(head * piece, (head + 1) * piece);
-    const text = num(Math.hypot(...own));
-    return { label: `head ${head}`, values: own, text, sign: "", on: head === header.head };
-  });
-  return {
-    says,
-    caption: "Each piece with its norm.",
-    panels: [{ kind: "strips", strips, high }],
-  };
-}
-
-/** @param {View} view */
-export function split({ header }) {
-  const { n, heads, d_head, d_v, d_model } = header;
-  /** @type {[string, number[]][]} */
-  const shapes = [
-    ["x · W_Q", [n, heads * d_head]],
-    ["split into heads", [n, heads, d_head]],
-    ["heads first", [heads, n, d_head]],
-    ["attention", [heads, n, d_v]],
-    ["concat", [n, heads * d_v]],
-    ["W_O", [n, d_model]],
-  ];
-  const rungs = shapes.map(([label, shape]) => {
-    return { label, words: [[`(${shape.join(", ")})`, 0, ""]], on: false };
-  });
-  return {
-    says: `${n} tokens, ${heads} heads of ${d_head} numbers each`,
-    panels: [{ kind: "ladder", rungs }],
   };
 }

@@ -28,7 +28,6 @@ const MEANS = {
       cell: key < 0 ? null : [row, key],
     }),
   },
-  anatomy: { cell: ([query, key]) => ({ query, key }) },
   translation: { view: (cross) => ({ cross }), step: (step) => ({ step }) },
   // Heads of B alone are not opened where they are not in the same places as those of A.
   comparison: {

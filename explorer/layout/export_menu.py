@@ -27,7 +27,6 @@ from models.recording import Recording
 
 # The view that a tab's file shows. A tab that has none of its own is taken as all heads.
 VIEW_OF = {
-    "weight": "anatomy",
     "translate": "alignment",
     "edit": "comparison",
     "patching": "comparison",
@@ -171,8 +170,6 @@ def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
         other_recording = other.recording() if other and view in export.OF_TWO else None
     except ValueError:  # edits that this model or text cannot follow
         return False
-    if view in ("anatomy", "lookup"):
-        return recording.attention[0].opens
     return {
         "alignment": len(recording.streams) > 1,
         "comparison": other_recording is not None,

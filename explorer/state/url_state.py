@@ -92,7 +92,11 @@ attention = PageParameters(
     incoming="",  # "1": lines to the selected word too
     att_word=OF_TEXT,  # "none": the reader let go of the word that the page opens on
 )
-anatomy = PageParameters("anatomy", anatomy_cell="")  # query and key with a dot between them
+anatomy = PageParameters(
+    "anatomy",
+    anatomy_cell="",  # query and key with a dot between them
+    weight_step="",  # the name of the step on show
+)
 diagram = PageParameters("diagram", diagram_layers="Folded")
 positions = PageParameters(
     "positions",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
-const { grown, hypotheses, moved, split, vector } = await of("presenter_panels_rest");
+const { grown, hypotheses, moved } = await of("presenter_panels_rest");
 
 test("hypotheses are cut where they part, the chosen one is on, arrows choose another", () => {
   const beams = [
@@ -44,23 +44,9 @@ test("a tree says where the one chosen in the end was behind", () => {
   assert.deepEqual(shown.panels[0].rungs[1].words[0], ["c", 0.5, "0.50"]);
 });
 
-test("of heads that moved, of a vector and of a split the numbers are their own", () => {
+test("of heads that moved the numbers are their own", () => {
   const distance = [0.1, null, 0.4, 0];
   const far = moved({ header: { distance, heads: 2 } });
   assert.match(far.says, /^L1 H0 changed most: its rows by 0\.4/);
   assert.equal(far.panels[0].rows.length, 3);
-  const blocks = { vector: Float32Array.of(3, 0, 0, -4) };
-  const whole = vector({ header: { unit: "dimension", name: "z" }, blocks });
-  assert.match(whole.says, /^z: 4 numbers, length 5/);
-  assert.equal(whole.panels[0].rows[0].label, "dimension 3");
-  const cut = vector({ header: { heads: 2, head: 1 }, blocks });
-  assert.deepEqual(
-    cut.panels[0].strips.map(({ text, on }) => [text, on]),
-    [
-      ["3", false],
-      ["4", true],
-    ],
-  );
-  const shapes = split({ header: { n: 3, heads: 2, d_head: 4, d_v: 5, d_model: 8 } });
-  assert.deepEqual(shapes.panels[0].rungs[4].words, [["(3, 10)", 0, ""]]);
 });

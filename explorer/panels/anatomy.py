@@ -1,0 +1,612 @@
+"""The panels on one attention weight: from q and k to the head's output, the split into heads, and
+attention in three formulas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, sqrt
+from operator import mul, truediv
+
+import numpy as np
+
+from explorer.analysis import anatomy
+from explorer.analysis.csv import stacked
+from explorer.analysis.figures import (
+    BarRow,
+    Bars,
+    Facts,
+    Figure,
+    Frame,
+    Matrix,
+    Steps,
+    Strip,
+    Strips,
+    TextTable,
+)
+from explorer.analysis.figures import matrix as matrix_values
+from explorer.analysis.formatting import (
+    MINUS,
+    NONE,
+    enough_digits,
+    enough_digits_for_all,
+    fixed,
+    percent,
+    plural,
+    power,
+)
+from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach, windowed
+from explorer.panels import spec
+from explorer.panels.selection import Selection, select
+from explorer.panels.spec import Panel
+from explorer.state import cache
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+
+CONCEPT = "anatomy"
+MOST_KEYS = 16  # listed one by one
+STEPS = ("dot", "score", "mask", "softmax", "value", "sum", "output", "heads")
+
+
+def number(value: float) -> str:
+    """A number in four figures."""
+    return power(float(value), 4)
+
+
+def weight_text(value: float) -> str:
+    """A weight in four figures; in six where four would make all of it out of almost all."""
+    return power(float(value), 6 if 0.99995 <= value < 1 else 4)
+
+
+def divisor_text(opened: anatomy.WeightBreakdown) -> str:
+    """The number that the dot product is divided by, as it stands in the formula."""
+    if opened.divisor_edit is None and np.isclose(opened.divisor, sqrt(len(opened.q))):
+        return f"√{len(opened.q)}"
+    return f"{opened.divisor:g}"
+
+
+# ---- one weight ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A cell of a head with all that comes of it. projection: W_O of the attention, cut by head,
+    and its bias, None where the model does not give them; outputs: of the heads at the query, None
+    without them too."""
+
+    selection: Selection
+    key: int
+    opened: anatomy.WeightBreakdown
+    projection: anatomy.Outputs | None
+    outputs: anatomy.HeadOutputs | None
+
+    @property
+    def key_word(self) -> str:
+        """The name of the key."""
+        return self.selection.axes.keys[self.key]
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The names of the steps that there are here: without the mask where all is allowed, and to
+        z where the output is not known."""
+        masked = not self.selection.attention.allowed.all()
+        known = STEPS if self.outputs is not None else STEPS[:-2]
+        return tuple(each for each in known if each != "mask" or masked)
+
+    @property
+    def slots(self) -> dict[str, object]:
+        """The slots of the sentences."""
+        opened = self.opened
+        return {
+            "layer": opened.layer,
+            "head": opened.head,
+            "query": self.selection.word,
+            "token": opened.query,
+            "key": self.key_word,
+            "source": self.key,
+            "d": len(opened.q),
+            "n": int(opened.allowed.sum()),
+            "weight": weight_text(opened.weights[self.key]),
+            "softmax": weight_text(opened.softmax[self.key]),
+            "edit": opened.uniform_edit,
+        }
+
+
+@spec.panel
+def weight(
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    token: int = 0,
+    source: int | None = None,
+    step: str = "",
+    attention: str = "",
+) -> Panel:
+    """One attention weight, from its query and key to the head's output, step by step, beside the
+    head's matrix.
+
+    source: the key, the one of the largest weight where None. step: the name of the step on show,
+    such as "Softmax"; the first one where there is none of that name. Raises ValueError for what is
+    not there, and for a model that does not give its queries, keys and values.
+    """
+    selection = select(run, layer, head, token, attention)
+    words = sentences(CONCEPT, "weight")
+    if not selection.attention.opens:
+        raise ValueError(words("not_given", model=selection.model))
+    cell = _cell(selection, source)
+    frames = tuple(
+        _frame(cell, name, at + 1, len(cell.steps)) for at, name in enumerate(cell.steps)
+    )
+    labels = [frame.label for frame in frames]
+    current = labels.index(step) if step in labels else 0
+    tables = anatomy.tables(cell.opened, cell.outputs, selection.axes.keys)
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **cell.slots),
+        figures=(_matrix(cell), Steps(frames=frames, current=current, choice="weight_step")),
+        table=stacked(tables.items(), "step"),
+        details=_details(cell, run),
+        caption=(words("caption", **cell.slots),),
+        file=f"L{layer}H{head}-q{token}k{cell.key}",
+    )
+
+
+def _cell(selection: Selection, source: int | None) -> Cell:
+    """A cell of a row, that of the largest weight where None."""
+    recording, attention = selection.recording, selection.attention
+    key = int(np.nan_to_num(selection.weights, nan=-1).argmax()) if source is None else source
+    if not 0 <= key < len(selection.axes.keys):
+        raise ValueError(f"There is no key {key}; the last is {len(selection.axes.keys) - 1}.")
+    projection = _projection(selection)
+    outputs = projection and anatomy.head_outputs(
+        recording, attention, selection.layer, selection.query, projection
+    )
+    opened = anatomy.cell(recording, attention, *selection.at, key)
+    return Cell(selection, key, opened, projection, outputs)
+
+
+def _projection(selection: Selection) -> anatomy.Outputs | None:
+    """W_O of the attention, cut by head, and its bias; None for a model that does not give them."""
+    try:
+        return cache.outputs(selection.recording).get(selection.attention.name)
+    except (ValueError, AttributeError):
+        return None
+
+
+def _matrix(cell: Cell) -> Matrix:
+    """The head's weights with the cell marked; a press on another one selects it."""
+    selection = cell.selection
+    attention, axes = selection.attention, selection.axes
+    pattern = attention.pattern[selection.layer, selection.head]
+    return Matrix(
+        title=sentences(CONCEPT, "weight")("matrix", **cell.slots),
+        select=("token", "key"),
+        rows=axes.rows,
+        columns=axes.keys,
+        values=matrix_values(pattern, attention.allowed),
+        marks=((selection.query, cell.key, ""),),
+        sides=("query", "key"),
+        missing=mask_reason(attention.allowed),
+    )
+
+
+def _frame(cell: Cell, name: str, step: int, steps: int) -> Frame:
+    """A step of the calculation."""
+    words = sentences(CONCEPT, "weight")
+    title = words(f"{name}_title", step=step, steps=steps)
+    sentence, facts, *figures = FRAMES[name](cell)
+    return Frame(words(name), (Facts(title, sentence, facts=tuple(facts)), *figures))
+
+
+def _strips(*rows: tuple[str, str, np.ndarray], text: bool = True) -> Strips:
+    """Vectors on one scale: (sign, name, values), each with its norm at its end where `text`."""
+    high = max(float(np.abs(values).max(initial=0)) for *_, values in rows) or 1.0
+    return Strips(
+        strips=tuple(
+            Strip(name, values, fixed(float(np.linalg.norm(values))) if text else "", sign)
+            for sign, name, values in rows
+        ),
+        high=high,
+    )
+
+
+def _dot(cell: Cell) -> list:
+    words, opened = sentences(CONCEPT, "weight"), cell.opened
+    dot = number(opened.dots[cell.key])
+    return [
+        words("dot_says", **cell.slots),
+        [(dot, words("dot_result"))],
+        _strips(
+            ("", words("q", **cell.slots), opened.q),
+            ("×", words("k", **cell.slots), opened.k),
+            ("=", "q × k", opened.products),
+            text=False,
+        ),
+    ]
+
+
+def _score(cell: Cell) -> list:
+    words, opened = sentences(CONCEPT, "weight"), cell.opened
+    why = reasons(opened, cell.selection.attention.allowed)
+    facts = [
+        (number(opened.dots[cell.key]), words("dot_result")),
+        (f"/ {number(opened.divisor)}", divisor_text(opened)),
+    ]
+    says = why["scale"]
+    if opened.added.any():
+        added = number(opened.added[cell.key])
+        sign = f"{MINUS} {added.lstrip(MINUS)}" if added[0] == MINUS else f"+ {added}"
+        facts.append((sign, words("added")))
+        says += f" {why['added']}"
+    facts.append((f"= {number(opened.scores[cell.key])}", words("score_result")))
+    every = np.ones(len(opened.scores), bool)
+    return [says, facts, _bars(cell, every, (words("score_result"), opened.scores))]
+
+
+def _mask(cell: Cell) -> list:
+    words, opened = sentences(CONCEPT, "weight"), cell.opened
+    allowed = opened.allowed[cell.key]
+    fact = number(opened.scores[cell.key]) if allowed else f"{MINUS}∞"
+    return [
+        reasons(opened, cell.selection.attention.allowed)["mask"],
+        [(fact, words("allowed" if allowed else "not_allowed"))],
+        _bars(cell, opened.allowed, (words("score_result"), opened.scores)),
+    ]
+
+
+def _softmax(cell: Cell) -> list:
+    words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
+    part, total = opened.plain or (float(opened.exponentials[at]), opened.total)
+    made = "exp" if opened.plain else "exp_below"
+    own = made if opened.allowed[at] else "exp_masked"
+    by_edit = opened.uniform_edit is not None
+    exponentials = np.exp(opened.scores) if opened.plain else opened.exponentials
+    return [
+        words("uniform_says" if by_edit else "softmax_says", **cell.slots),
+        [
+            (number(part), words(own)),
+            (f"/ {number(total)}", words("total", **cell.slots)),
+            (f"= {weight_text(opened.softmax[at])}", words("softmax" if by_edit else "weight")),
+            *([(weight_text(opened.weights[at]), words("by_edit"))] if by_edit else ()),
+        ],
+        _bars(
+            cell,
+            opened.allowed,
+            (words(made), exponentials),
+            (words("weight"), opened.weights),
+        ),
+    ]
+
+
+def _value(cell: Cell) -> list:
+    words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
+    value = opened.v[at]
+    weighted = opened.weights[at] * value
+    norm = float(np.linalg.norm(value))
+    return [
+        words("value_says", **cell.slots),
+        [
+            (weight_text(opened.weights[at]), words("weight")),
+            (f"× {number(norm)}", words("norm_v")),
+            (f"= {number(opened.weights[at] * norm)}", words("norm_weighted")),
+        ],
+        _strips(
+            ("", words("v", **cell.slots), value), ("", words("weighted"), weighted), text=False
+        ),
+    ]
+
+
+def _sum(cell: Cell) -> list:
+    words, opened = sentences(CONCEPT, "weight"), cell.opened
+    listed = anatomy.largest_weight_keys(opened)
+    shares = opened.weights[list(listed), None] * opened.v[list(listed)]
+    keys = cell.selection.axes.keys
+    rows = [
+        (
+            "+" if at else "",
+            words("share_of", weight=fixed(float(opened.weights[key])), key=keys[key]),
+            share,
+        )
+        for at, (key, share) in enumerate(zip(listed, shares))
+    ]
+    if len(keys) > len(listed):
+        rest = words("rest_of", count=len(keys) - len(listed))
+        rows.append(("+", rest, opened.z - shares.sum(axis=0)))
+    rows.append(("=", "z", opened.z))
+    if cell.outputs is not None and cell.outputs.z_edits[opened.head] is not None:
+        rows.append(("", words("z_edit"), cell.outputs.z[opened.head]))
+    norm = number(float(np.linalg.norm(opened.z)))
+    return [words("sum_says", **cell.slots), [(norm, words("norm_z"))], _strips(*rows, text=False)]
+
+
+def _output(cell: Cell) -> list:
+    words, outputs = sentences(CONCEPT, "weight"), cell.outputs
+    assert outputs is not None  # else there is no such step
+    own, total = outputs.by_head[cell.opened.head], outputs.total
+    return [
+        words("output_says", **{**cell.slots, "d": len(cell.opened.z), "n": len(total)}),
+        [
+            (number(outputs.lengths[cell.opened.head]), words("norm_output")),
+            (number(outputs.length), words("norm_all")),
+        ],
+        _strips(("", words("own_output"), own), ("", words("all_outputs"), total), text=False),
+    ]
+
+
+def _heads(cell: Cell) -> list:
+    words, outputs = sentences(CONCEPT, "weight"), cell.outputs
+    assert outputs is not None  # else there is no such step
+    share = percent(float(outputs.shares[cell.opened.head]))
+    none = bool(np.isnan(outputs.shares).any())
+    names = [
+        *(words("head", head=at) for at in range(len(outputs.by_head))),
+        words("bias"),
+    ]
+    rows = tuple(
+        BarRow(
+            name,
+            (0.0 if none else float(part), float(norm)),
+            (NONE if none else percent(float(part)), fixed(float(norm))),
+            selected=at == cell.opened.head,
+        )
+        for at, (name, part, norm) in enumerate(zip(names, outputs.shares, outputs.lengths))
+    )
+    return [
+        words("no_share" if none else "heads_says", **cell.slots, share=share),
+        [(NONE if none else share, words("share"))],
+        Bars(columns=(words("share"), words("norm")), rows=rows),
+    ]
+
+
+FRAMES = {
+    "dot": _dot,
+    "score": _score,
+    "mask": _mask,
+    "softmax": _softmax,
+    "value": _value,
+    "sum": _sum,
+    "output": _output,
+    "heads": _heads,
+}
+
+
+def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray]) -> Bars:
+    """The keys of the row with their numbers: those of the largest scores, and the cell's own. A
+    press selects the key."""
+    words, opened = sentences(CONCEPT, "weight"), cell.opened
+    order = np.argsort(-np.where(opened.allowed, opened.scores, -np.inf), kind="stable").tolist()
+    listed = sorted({cell.key, *[key for key in order if key != cell.key][: MOST_KEYS - 1]})
+    n = len(opened.scores)
+    return Bars(
+        select=("key",),
+        columns=tuple(name for name, _ in columns),
+        rows=tuple(
+            BarRow(
+                cell.selection.axes.keys[key],
+                tuple(float(values[key]) if allowed[key] else 0.0 for _, values in columns),
+                tuple(
+                    power(float(values[key])) if allowed[key] else f"{MINUS}∞"
+                    for _, values in columns
+                ),
+                selected=key == cell.key,
+                key=str(key),
+            )
+            for key in listed
+        ),
+        note=words("rest", shown=len(listed), count=n) if n > len(listed) else "",
+    )
+
+
+# ---- exact numbers -------------------------------------------------------------------------------
+
+
+def _details(cell: Cell, run: Run) -> tuple[str, ...]:
+    """The equations with as many digits as make each one true, and how far the model's own numbers
+    are away."""
+    words, opened, outputs = sentences(CONCEPT, "weight"), cell.opened, cell.outputs
+    lines = [*_equations(cell)]
+    if outputs is not None and outputs.length > 0:
+        norm = float(outputs.lengths[opened.head])
+        result = number(norm / outputs.length)
+        parts = enough_digits(result, truediv, norm, outputs.length, least=4, write=power)
+        lines.append(words("exact_share", parts=" / ".join(parts), result=result))
+    lines.append(
+        words(
+            "check",
+            score=power(opened.recorded_score.max_difference, 2),
+            weight=power(opened.own_weight.max_difference, 2),
+        )
+    )
+    if outputs is None:
+        lines.append(words("no_output" if cell.projection is None else "other_text"))
+    elif outputs.own is not None:
+        lines.append(words("check_output", output=power(outputs.own.max_difference, 2)))
+    recording = cell.selection.recording
+    longest = recording.model.n_positions
+    n = max(len(stream.tokens) for stream in recording.streams)
+    now, most = (power(anatomy.memory(recording, each) / 1e6, 2) for each in (n, longest))
+    lines.append(words("memory", now=now, most=most, longest=longest))
+    if cell.selection.is_across:
+        lines.append(words("row_rule" if run.target is None else "row_rule_typed"))
+    return tuple(lines)
+
+
+def _equations(cell: Cell) -> list[str]:
+    """The equations of the weight, true at the digits that are printed."""
+    words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
+    softmax, plain = number(opened.softmax[at]), opened.plain is not None
+    powers = opened.plain or (float(opened.exponentials[at]), opened.total)
+    part, total = enough_digits(softmax, truediv, *powers, least=4, write=power)
+    score = number(opened.scores[at])
+    if plain and opened.allowed[at]:
+        (score,) = enough_digits(part, exp, float(opened.scores[at]), least=4, write=power)
+    dot, divisor, added = enough_digits_for_all(
+        [
+            (score, lambda dot, divisor, added: dot / divisor + added),
+            (score, lambda dot, _, added: dot / opened.divisor + added),  # as √d_head
+        ],
+        *(float(opened.dots[at]), opened.divisor, float(opened.added[at])),
+        least=4,
+        write=power,
+    )
+    sign = MINUS if added[0] == MINUS else "+"
+    added = f" {sign} {added.lstrip(MINUS)}" if opened.added.any() else ""
+    divisor = divisor_text(opened) if divisor_text(opened)[0] == "√" else divisor
+    lines = [
+        words("exact_dot", dot=dot, d=len(opened.q)),
+        words("exact_score", dot=dot, divisor=divisor, added=added, score=score),
+    ]
+    texts = {"part": part, "total": total, "softmax": softmax, "score": score}
+    if not opened.allowed[at]:
+        lines.append(words("exact_masked"))
+    elif plain:
+        lines.append(words("exact_softmax", **texts))
+    else:
+        below = float(opened.scores[at]) - opened.largest
+        (text,) = enough_digits(part, exp, below, least=4, write=power)
+        lines.append(words("exact_below", below=text, largest=number(opened.largest), **texts))
+    if opened.uniform_edit is not None:
+        weight = number(opened.weights[at])
+        lines.append(words("exact_edit", weight=weight, edit=opened.uniform_edit))
+    norm = float(np.linalg.norm(opened.v[at]))
+    weighted = number(float(opened.weights[at]) * norm)
+    factors = enough_digits(weighted, mul, float(opened.weights[at]), norm, least=4, write=power)
+    return [*lines, words("exact_value", factors=" × ".join(factors), weighted=weighted)]
+
+
+def reasons(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> dict[str, str]:
+    """Sentences for the steps: on the scale, on what was added, and on the mask, which permits
+    `allowed` (query, key)."""
+    words = sentences(CONCEPT, "reasons")
+    width = len(opened.q)
+    root = f"√d_head = √{width} = {number(sqrt(width))}"
+    if opened.divisor_edit is not None:
+        scale = words("edited_scale", edit=opened.divisor_edit)
+    elif opened.divisor == 1 and width != 1:
+        scale = words("unscaled")
+    elif not np.isclose(opened.divisor, sqrt(width)):
+        scale = words("own_scale", divisor=number(opened.divisor), root=root)
+    else:
+        scale = words("scale", root=root, d=width)
+    added = words("measured" if opened.measured else "penalty")
+    near = f"at most {plural(window_reach(allowed), 'position')} away"
+    slots = {"query": opened.query, "key": opened.key, "near": near, "n": opened.allowed.sum()}
+    return {"scale": scale, "added": added, "mask": words(_rule(opened, allowed), **slots)}
+
+
+def _rule(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> str:
+    """The name of the sentence on whether this query can attend to this key, and why."""
+    may = opened.allowed[opened.key]
+    if allowed.all():
+        return "all_allowed"
+    if sees_ahead(allowed):
+        return "near" if may else "not_near"
+    if may:
+        return "in_window" if windowed(allowed) else "earlier"
+    return "before_window" if opened.key < opened.query else "later"
+
+
+# ---- all heads -----------------------------------------------------------------------------------
+
+
+@spec.panel
+def split(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = "") -> Panel:
+    """The split into heads and back: the shapes on this text, and one query's q and z by head.
+
+    Raises ValueError for what is not there, and for a model that does not give its queries, keys
+    and values.
+    """
+    selection = select(run, layer, head, token, attention)
+    words, of = sentences(CONCEPT, "split"), selection.attention
+    if not of.opens:
+        raise ValueError(sentences(CONCEPT, "weight")("not_given", model=selection.model))
+    (n, m), (heads, d), d_v = of.allowed.shape, of.q.shape[1::2], of.v.shape[-1]
+    d_model = selection.recording.model.d_model
+    slots = {
+        **{"n": n, "m": m, "heads": heads, "d": d, "d_v": d_v, "d_model": d_model},
+        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+    }
+    stages = (
+        ("x W_Q", f"({n}, {heads * d})", words("project")),
+        ("split", f"({n}, {heads}, {d})", words("split", **slots)),
+        ("heads first", f"({heads}, {n}, {d})", words("transpose")),
+        ("attention", f"({heads}, {n}, {d_v})", words("attention", **slots)),
+        ("concat", f"({n}, {heads * d_v})", words("concat")),
+        ("W_O", f"({n}, {d_model})", words("output")),
+    )
+    queries = of.q[layer, :, token].astype(np.float64)
+    figures: list[Figure] = [
+        TextTable(title=words("stages"), columns=words.lines("columns"), rows=stages),
+        _pieces(words("queries", **slots), queries, head),
+    ]
+    table = [("q", _long_form(queries))]
+    if (outputs := _cell(selection, None).outputs) is not None:
+        figures.append(_pieces(words("results", **slots), outputs.z, head))
+        table.append(("z", _long_form(outputs.z)))
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **slots, width=heads * d),
+        figures=tuple(figures),
+        table=stacked(table, "vector"),
+        details=words.lines("details", **slots),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}H{head}-split",
+    )
+
+
+def _long_form(rows: np.ndarray) -> dict[str, np.ndarray]:
+    """A vector cut by head (head, width) as named columns."""
+    head, dimension = np.indices(rows.shape)
+    return {"head": head.ravel(), "dimension": dimension.ravel(), "number": rows.ravel()}
+
+
+def _pieces(title: str, rows: np.ndarray, head: int) -> Strips:
+    """One vector (head, width) cut by head, a strip each."""
+    words = sentences(CONCEPT, "split")
+    return Strips(
+        title=title,
+        strips=tuple(
+            Strip(words("head", head=at), row, selected=at == head) for at, row in enumerate(rows)
+        ),
+        high=float(np.abs(rows).max()) or 1.0,
+    )
+
+
+@spec.panel
+def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> Panel:
+    """Attention's output at one query by three formulas, and how far they are apart.
+
+    Raises ValueError for what is not there, and for a model that does not give its values and W_O.
+    """
+    selection = select(run, layer, 0, token, attention)
+    words, of = sentences(CONCEPT, "formulas"), selection.attention
+    if not of.opens:
+        raise ValueError(sentences(CONCEPT, "weight")("not_given", model=selection.model))
+    projection = _projection(selection)
+    if projection is None:
+        raise ValueError(sentences(CONCEPT, "weight")("no_output"))
+    found = anatomy.output_forms(selection.recording, of, layer, token, projection)
+    largest = anatomy.largest_component(found)
+    (n, m), heads, d_v = of.allowed.shape, of.v.shape[1], of.v.shape[-1]
+    slots = {"layer": layer, "token": token, "query": selection.word}
+    shape = {"n": n, "m": m, "d_v": d_v, "wide": heads * d_v, "vectors": heads * m}
+    vectors = {
+        words("per_position"): found.per_position,
+        words("concatenated"): found.concatenated,
+        words("by_head"): found.by_head,
+    }
+    strips = tuple(Strip(name, vector) for name, vector in vectors.items())
+    details = words.lines("details", **shape, d_model=len(found.by_head))
+    own = found.own
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding", **slots, difference=power(found.max_difference, 2), largest=power(largest)
+        ),
+        figures=(Strips(title=words("strips", **slots), strips=strips, high=largest or 1.0),),
+        table={"dimension": np.arange(len(found.by_head)), **vectors},
+        details=details
+        if own is None
+        else (*details, words("own", own=power(own.max_difference, 2))),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}-formulas",
+    )
