@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explorer.layout import navigation
 from explorer.views.compare.tab import compare
-from explorer.views.switches.tab import edit_model, patch
+from explorer.views.interventions.tab import edit_model, patch
 
 navigation.show_tabs(
     {

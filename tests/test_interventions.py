@@ -1,4 +1,4 @@
-"""Switches: the laws of what is measured."""
+"""Interventions: the laws of what is measured, and the panels."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from tolerances import PASSED, STORED, SUMMED
 
 from explorer.analysis import interventions
 from explorer.analysis.formatting import tenths
-from explorer.components import codec
-from explorer.components.figure_caption import Picture
-from explorer.components.interventions import board, pairs, trio
-from explorer.figures.interventions import curves, lines
+from explorer.panels import interventions as panels
+from explorer.state.cache import Run
 from models.edits import (
+    HideToken,
     MoveNorm,
     PatchSite,
+    ScaledBy,
     UniformHead,
+    WithoutFeedForward,
     WithoutNorm,
     WithoutPositions,
     WithoutResidual,
     WithoutScale,
+    ZeroHead,
+    from_line,
 )
 from models.own_model import OwnModel, record
 from models.results import softmax
@@ -256,48 +259,107 @@ def test_models_trained_without_a_part_stand_beside_the_full_one() -> None:
     ) and of.curve.shape == (2, 2)
     assert interventions.result_columns((of,))["trained without"] == ["nothing", "scale"]
     assert interventions.ablation_models({"reverse": {}}) == ()
-    figure = curves(
-        [("full", of.curve), ("less <b>", np.array([[1.0, 3.0], [5.0, 2.0]]))], ("t <i>",)
-    )
-    assert (
-        list(figure.data[0].x) == [1, 2, 5]
-        and np.isnan(figure.data[0].y[2])
-        and figure.data[1].name == "less &lt;b&gt;"
-    )
 
 
-# ---- pictures ----------------------------------------------------------------
+# ---- panels ------------------------------------------------------------------
 
 
-def test_the_pictures_carry_the_numbers_and_a_board_refuses_an_unknown_state() -> None:
-    before, after = random_rows(2, 3, 5, 5), np.roll(random_rows(2, 3, 5, 5), 1, axis=-1)
-    header, blocks = codec.decode(
-        trio(
-            (before[0, 0], after[0, 0]),
-            (np.ones((5, 5), bool), np.tril(np.ones((5, 5), bool))),
-            (0, 0),
-            ("abcde", "abcde"),
-            Picture("t", (), "f", "x"),
+def test_the_panel_of_an_effect_has_the_predictions_and_the_heads_of_both_runs() -> None:
+    loaded = read_once("encoder")
+    edits = (WithoutPositions(),)
+    panel = panels.effect(Run("encoder", TEXT, edits), token=2)
+    words, heads = panel.figures
+    masked = [loaded.record(TEXT, (HideToken(2), *more)) for more in ((), edits)]
+    said = interventions.prediction_change(*(loaded.logits(run, "encoder", 2) for run in masked))
+    best = said.top(8)
+    shown = [(row.label, *row.values) for row in words.rows]
+    expected = [
+        (each, said.before[id], said.after[id]) for each, id in zip(loaded.labels(best), best)
+    ]
+    for one, other in zip(shown, expected, strict=True):
+        assert one[0] == other[0] and one[1:] == pytest.approx(other[1:], abs=STORED)
+    one, other = (loaded.record(TEXT, more) for more in ((), edits))
+    distance = interventions.head_distances(one.attention[0], other.attention[0])
+    np.testing.assert_allclose(heads.values, distance, atol=STORED)
+    assert heads.marks == ((*interventions.most_changed(distance, 1)[0], ""),)
+    told = interventions.change_sentences(
+        interventions.quantity_changes(
+            one, other, said, tuple(loaded.labels((said.said, said.says)))
         )
     )
-    np.testing.assert_allclose(blocks["before.exact"].reshape(5, 5), before[0, 0], rtol=STORED)
-    np.testing.assert_allclose(blocks["after.exact"].reshape(5, 5), after[0, 0], rtol=STORED)
-    assert (
-        "before.runs" not in blocks and "after.runs" in blocks and header["rows"] == list("abcde")
+    assert panel.finding[1:] == f"{told[0][1:]}."
+
+
+def test_an_experiment_is_what_its_edits_do() -> None:
+    run = Run("encoder", TEXT)
+    panel = panels.experiments(run, token=2, layer=1, head=2)
+    (bars,) = panel.figures
+    first, *rows = bars.rows
+    assert first.key == "" and first.values[1] == 0
+    for row in rows:
+        effect = panels.effect(Run("encoder", TEXT, from_line(row.key)), token=2)
+        top = effect.figures[0].rows
+        assert row.values[0] == pytest.approx(next(e.values[1] for e in top if e.selected))
+        assert row.values[1] == pytest.approx(float(effect.figures[1].values.mean()), abs=STORED)
+    with pytest.raises(ValueError, match="without edits"):
+        panels.experiments(Run("encoder", TEXT, (ZeroHead(0, 0),)))
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_a_head_is_shown_in_both_runs_of_one_target(model: str) -> None:
+    loaded, edits = read_once(model), (WithoutScale(1), WithoutPositions())
+    plain = loaded.record(TEXT)
+    name = plain.attention[-1].name
+    target = tuple(map(int, plain.streams[-1].ids[1:])) if model == "translator" else None
+    other = loaded.record(TEXT, edits, target)
+    panel = panels.head_attention(Run(model, TEXT, edits), 1, 2, name)
+    one, two = (run.attention[-1] for run in (plain, other))
+    before, after, change = (figure.values for figure in panel.figures)
+    np.testing.assert_allclose(
+        before, np.where(one.allowed, one.pattern[1, 2], np.nan), atol=STORED
     )
-    header, _ = codec.decode(
-        pairs(
-            before,
-            after,
-            np.array([[0.5, np.nan, 0], [1, 0, 0]]),
-            token="x",
-        )
-    )
-    assert header["distance"] == [0.5, None, 0, 1, 0, 0]
-    header, _ = codec.decode(board((2, 3), {(1, 2): "zero"}, brush="silent", token="x"))
-    assert header["states"] == ["", "", "", "", "", "zero"]
-    with pytest.raises(ValueError, match="upside down"):
-        board((1, 1), {(0, 0): "upside down"}, brush="silent", token="x")
+    np.testing.assert_allclose(after, np.where(two.allowed, two.pattern[1, 2], np.nan), atol=STORED)
+    np.testing.assert_allclose(change, after - before, atol=STORED)
+    with pytest.raises(ValueError, match="not finite"):
+        panels.head_attention(Run(model, TEXT, (ScaledBy(1e-38),)))
+
+
+def test_vectors_are_those_of_both_runs() -> None:
+    loaded, edits = read_once("decoder"), (WithoutFeedForward(1),)
+    one, other = (loaded.record(TEXT, more).streams[0] for more in ((), edits))
+    panel = panels.residual_stream(Run("decoder", TEXT, edits), token=3)
+    norms, distances = panel.figures
+    last = (one.resid[-1, 3].astype(np.float64), other.resid[-1, 3].astype(np.float64))
+    assert norms.series[0].y[-1] == pytest.approx(np.linalg.norm(last[0]), rel=SUMMED)
+    relative = np.linalg.norm(last[1] - last[0]) / np.linalg.norm(last[0])
+    assert distances.series[0].y[-1] == pytest.approx(relative, rel=SUMMED)
+
+
+def test_a_panel_of_patches_names_the_strongest_one() -> None:
+    run = Run("decoder", "She ate the apple")
+    panel = panels.patches(run, "She drove the apple", "Sites", 4)
+    (table,) = panel.figures
+    row, column, _ = table.marks[0]
+    assert row == 2 and "“ate” (token 2)" in panel.finding, "the word that was changed"
+    values = np.array(table.values)
+    values[4] = 0  # the token that is read holds the whole answer in its last state
+    assert abs(values[row, column]) == np.abs(values).max()
+    other = panels.patches(run, "She drove the apple", "Sites", 4, row=1, column=0)
+    assert other.figures[0].marks == ((1, 0, ""),) and "largest" not in other.finding
+    with pytest.raises(ValueError, match="equal"):
+        panels.patches(run, "She ate the apple")
+    with pytest.raises(ValueError, match="no attention or stream"):
+        panels.patches(run, "She drove the apple", of="cross")
+
+
+def test_every_model_of_a_family_has_its_curve() -> None:
+    panel = panels.trained_without(Run("reverse", TEXT))
+    curves, results = panel.figures
+    (reverse,) = (curve for curve in curves.series if curve.main)
+    assert reverse.name == "reverse" and results.rows[0][0] == "nothing"
+    assert len(curves.series) == len(results.rows) and {len(row) for row in results.rows} == {
+        len(results.columns)
+    }
 
 
 @pytest.mark.slow
@@ -333,35 +395,4 @@ def test_a_sweep_measures_what_a_patched_run_says() -> None:
     )
     assert of.values[4, -1] == pytest.approx(1, abs=PASSED), (
         "the whole answer stands in the last state of the token that is read"
-    )
-
-
-def test_figures_escape_and_leave_a_gap_at_zero_on_a_log_axis() -> None:
-    figure = lines(
-        [("a <b>", np.array([1.0, 0.0, 0.01]))],
-        ("<i>title</i> " + "long " * 20, "text <b>"),
-        ["<x>", "y", "y"],
-        "x",
-        "y",
-        log=True,
-        named=True,
-    )
-    assert np.isnan(figure.data[0].y[1]) and figure.data[0].name == "a &lt;b&gt;"
-    assert (
-        list(figure.layout.xaxis.ticktext) == ["&lt;x&gt;", "y", "y"]
-        and "<i>" not in figure.layout.title.text
-    )
-
-
-def test_a_subtitle_that_is_cut_says_so() -> None:
-    about = ("Title", *(f"line {at} of what the figure is" for at in range(9)))
-    shown = lines(
-        [("a", np.ones(3))], about, range(3), "x", "y", log=False
-    ).layout.title.subtitle.text.split("<br>")
-    assert len(shown) == 5 and shown[0] == about[1] and shown[-1] == f"{about[5]} …"
-    assert (
-        "…"
-        not in lines(
-            [("a", np.ones(3))], about[:5], range(3), "x", "y", log=False
-        ).layout.title.subtitle.text
     )

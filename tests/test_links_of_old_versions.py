@@ -13,10 +13,11 @@ from explorer.state import places
 OWN = "My+sister+thanked+the+nurse+because+she+was+kind."
 FRENCH = "La+voiture+rouge+est+devant+la+maison."
 RED = "The+red+car+is+in+front+of+the+white+house."
-# Where choices are tabs now, the link's word for them is gone.
+# Where choices are tabs now, or nothing else can be chosen, the link's word for them is gone.
 IS_A_TAB = {
     ("look_at", "Words"),
     ("effects", "Patching"),
+    ("experiment", "off"),
     *(("train_view", view) for view in ("Checkpoints", "Live", "Twins")),
 }
 # The link, the tab it opens, and a picture that is then on screen: the name of a component, "chart"
@@ -62,13 +63,13 @@ LINKS = [
     ("/translation", "translate", "translation"),
     (f"/translation?model=translator&text={RED}&beams=4&cross=1.2", "translate", "translation"),
     (f"/translation?model=translator&text={RED}&target={FRENCH}", "translate", "translation"),
-    ("/switches", "edit", "switches"),
-    ("/switches?edits=ZeroHead%3A1%3A5%3Aencoder+self&layer=1&head=5", "edit", "switches"),
-    ("/switches?edits=WithoutPositions&token=9&effects=Vectors", "edit", "bars"),
-    (f"/switches?text={OWN}&experiment=off&seen=yes", "edit", "switches"),
-    ("/switches?effects=Trained+without", "edit", ""),
-    ("/switches?patch=Sites", "patching", "strip"),
-    ("/switches?effects=Patching&donor=The+animal+was+wide.&token=9", "patching", "strip"),
+    ("/switches", "edit", "panel"),
+    ("/switches?edits=ZeroHead%3A1%3A5%3Aencoder+self&layer=1&head=5", "edit", "panel"),
+    ("/switches?edits=WithoutPositions&token=9&effects=Vectors", "edit", "panel"),
+    (f"/switches?text={OWN}&experiment=off&seen=yes", "edit", "panel"),
+    ("/switches?effects=Trained+without", "edit", "panel"),
+    ("/switches?patch=Sites", "patching", "panel"),
+    ("/switches?effects=Patching&donor=The+animal+was+wide.&token=9", "patching", "panel"),
     ("/compare", "compare", "compare"),
     ("/compare?other_what=Sentence&other_text=The+street+was+too+wide.", "compare", "compare"),
     (f"/compare?text={OWN}&other_view=Vectors", "compare", ""),

@@ -17,6 +17,7 @@ from tolerances import PASSED, SUMMED, TOTAL
 
 from explorer.analysis import interventions
 from explorer.components import codec
+from explorer.views.interventions import patching
 from models.edits import PatchHead, WithoutPositions, from_line
 from models.own_model import OwnModel
 from models.results import softmax
@@ -90,8 +91,7 @@ def test_every_view_is_about_this_model(
         json.loads(each.proto.spec)["layout"]["title"]["subtitle"]["text"]
         for each in app.get("plotly_chart")
     ]
-    if choices.get("effects") != "Trained without":  # which shows models that come with the app
-        assert all(name in each and handle.card.fingerprint in each for each in told)
+    assert all(name in each and handle.card.fingerprint in each for each in told)
     assert told or page in BARS_ALONE or NO_CAPTION & choices.items()
     if page != "switches":
         assert not [each for each in NOT_SAID[family] if each in said(app)]
@@ -135,12 +135,17 @@ def test_both_sides_answers_are_their_models(modern: tuple[str, str]) -> None:
         np.testing.assert_allclose(values, np.sort(p)[::-1][: len(values)], rtol=SUMMED)
 
 
-def test_a_sweep_runs_and_its_strongest_patch_becomes_a_switch(modern: tuple[str, str]) -> None:
+def test_a_sweep_runs_and_its_strongest_patch_becomes_an_edit(
+    modern: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patching, "AT_ONCE", 0)  # as of a large model
     name, handle = modern[1], loaded(modern)
     app = clean(opened("patching", model=name, text=TEXT, donor=OTHER, token="5"))
     clean(app.button(key="start sweep").click().run())
     for _ in range(500):
-        if any("All patches are done" in each.value for each in app.markdown):
+        if any("largest effect" in each["finding"] for each in sent(app, "panel")) and not any(
+            each.key == "stop sweep" for each in app.button
+        ):
             break
         clean(app.run())
     clean(app.button(key="put patch").click().run())
@@ -150,5 +155,5 @@ def test_a_sweep_runs_and_its_strongest_patch_becomes_a_switch(modern: tuple[str
     strongest = max(sweep.effects, key=lambda each: abs(each.value - sweep.clean))
     assert edit == PatchHead(OTHER, *strongest.place, "self")
     app = clean(go(app, "edit"))
-    trio = next(each for each in sent(app, "switches") if each["kind"] == "trio")
-    assert str(edit) in trio["caption"][0], "all of the page shows what it does"
+    effect = next(each for each in sent(app, "panel") if each["title"] == "Effect of the edits")
+    assert str(edit) in effect["caption"][0], "all of the page shows what it does"

@@ -93,6 +93,8 @@ def test_word_layer_and_head_go_along_to_every_tab_with_a_selection_bar(visitor:
         ("Attention", "One weight", ("9 it", "2 animal", "1", "5")),
         ("Attention", "QK & OV", ("9 it", "1", "5")),
         ("Architecture", "Diagram", ("9 it",)),
+        ("Experiment", "Edit the model", ("9 it", "1", "5")),
+        ("Experiment", "Patching", ("9 it",)),
         ("Learn", "Concepts", ("9 it", "1", "5")),
     ):
         visitor.go(place, tab)
@@ -143,16 +145,8 @@ ABOVE = """() => {
 @pytest.mark.parametrize(
     "tab",
     [
-        "heads",
-        "weight",
-        "aggregated",
-        "circuits",
-        "diagram",
-        "residual",
-        "embeddings",
-        "word",
-        "lens",
-        "concepts",
+        *("heads", "weight", "aggregated", "circuits", "diagram", "residual", "embeddings"),
+        *("word", "lens", "edit", "patching", "concepts"),
     ],
 )
 def test_few_things_stand_above_the_picture_of_a_tab(visitor: Visitor, tab: str) -> None:

@@ -20,20 +20,12 @@ from explorer.state.cache import record_training
 from explorer.state.jobs import TRAINING_KEY
 from models import registry
 
-EDITED = {"edits": "WithoutPositions,ZeroHead:0:1:self"}
 TRANSLATED = {"model": "translator", "text": "The red car is new."}
 SHORT = {"text": "The cat sat."}
 # Every view that a page shows in the place of the one that its file has: the page, what is chosen,
 # and how many tables it offers as CSV.
 VIEWS = {
     "twins": ("training", {"train_view": "Twins"}, 1),
-    "switched vectors": ("switches", {"effects": "Vectors", "token": "2", **EDITED}, 3),
-    "switched vectors of a translation": (
-        "switches",
-        {"effects": "Vectors", "edits": "WithoutScale:", **TRANSLATED},
-        3,
-    ),
-    "trained without": ("switches", {"effects": "Trained without"}, 2),
     "nearest heads": ("compare", {"other_view": "Nearest", "other_edits": "WithoutScale:"}, 3),
     "nearest heads of two models": (
         "compare",
@@ -79,14 +71,6 @@ BESIDE = {
     ),
     "a head": ("attention", {}, 1),
     "a head in no text": ("attention", {"text": ""}, 1),
-    "a switched head": ("switches", {"effects": "Attention", **EDITED}, 4),
-    "a switched head of a translation": (
-        "switches",
-        {"effects": "Attention", "attention": "cross", "edits": "WithoutScale:", **TRANSLATED},
-        4,
-    ),
-    "an experiment": ("switches", {"effects": "Attention"}, 4),
-    "nothing switched": ("switches", {"effects": "Attention", "experiment": "off"}, 3),
     "heads of both sides": (
         "compare",
         {"other_view": "Heads", "other_edits": "WithoutScale:", "other_pair": "1.2"},
@@ -113,37 +97,11 @@ BESIDE = {
 }
 
 
-# What runs on the page for a while: the page, what is chosen, how many tables it offers in the end,
-# and its start button.
-RUNNING = {
-    "patched heads": (
-        "patching",
-        {
-            "donor": "The dog sat.",
-            "edits": "WithoutScale:",
-            "token": "3",
-            **SHORT,
-        },
-        1,
-        "start sweep",
-    ),
-    "patched states": (
-        "patching",
-        {
-            "patch": "Sites",
-            "donor": "The dog sat.",
-            "model": "decoder",
-            **SHORT,
-        },
-        1,
-        "start sweep",
-    ),
-}
 # What has its own lines.
 OWN = {"claims": ("claims", {}, 1), "many sentences": ("sentences", {}, 3, "many go")}
 
 
-EVERY: dict[str, tuple[Any, ...]] = {**VIEWS, **BESIDE, **RUNNING, **OWN}
+EVERY: dict[str, tuple[Any, ...]] = {**VIEWS, **BESIDE, **OWN}
 
 
 def looked_at(view: str) -> Lined:
@@ -249,7 +207,6 @@ def test_the_lines_give_what_both_sides_say(asked: dict) -> None:
 
 # Where a page keeps its views: their names, the choice, and those that have tests of their own.
 KEPT = {
-    "switches": ("EFFECTS", "effects", set()),
     "compare": ("VIEWS", "other_view", {"Answers"}),
 }
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from app_harness import TABS, page_at
 from compare_fixtures import recorded
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
-from explorer.components import interventions
-from explorer.components.figure_caption import Picture
 from models import registry
 
 MOST = 1_500_000  # bytes
@@ -85,14 +82,3 @@ def test_no_view_of_minilm_sends_more_either(page: str, choices: dict[str, str])
 def test_tables_are_counted() -> None:
     app = AppTest.from_string("import streamlit as st; st.dataframe({'a': list(range(10_000))})")
     assert sent(app.run())["dataframe"] > 10_000
-
-
-def test_a_hundred_and_forty_four_heads_before_and_after_leave_room_for_one_in_full() -> None:
-    one = np.tril(np.full((512, 512), 1 / 512, dtype=np.float32))
-    every = np.broadcast_to(one, (12, 12, 512, 512))
-    names = [str(at) for at in range(512)]
-    allowed = np.tril(np.ones((512, 512), dtype=bool))
-    pairs = interventions.pairs(every, every, np.zeros((12, 12)), token="")
-    picture = Picture("", (), "", "")
-    trio = interventions.trio((one, one), (allowed, allowed), (0, 0), (names, names), picture)
-    assert len(pairs) + len(trio) < MOST - 100_000, "the frame, the board and the answers"

@@ -223,7 +223,7 @@ def strongest_cell(
 def map_columns(effects: EffectMap) -> Columns:
     """A map as named columns, its rows' names first."""
     return {
-        "": [f"{at} {name}" for at, name in enumerate(effects.rows)],
+        "place": [f"{at} {name}" for at, name in enumerate(effects.rows)],
         **{column.name: effects.values[:, at] for at, column in enumerate(effects.columns)},
     }
 

@@ -3,10 +3,10 @@
 // that is not here is shown as it is, set in larger type.
 
 import { bus } from "./bus.js";
-import { chance, fixed, num, share, short } from "./number_format.js";
+import { chance, num, share } from "./number_format.js";
 import { claim, curves, heads, looks } from "./presenter_panels_words.js";
-import { grown, hypotheses, moved } from "./presenter_panels_rest.js";
-import { permitted, unfold } from "./codec.js";
+import { grown, hypotheses } from "./presenter_panels_rest.js";
+import { permitted } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {{ says?: string, caption?: string, panels: any[], walk?: (by: number) => void }} Large */
@@ -180,32 +180,6 @@ const VIEWS = {
   },
   "translation beams": hypotheses,
   "translation tree": grown,
-  "switches pairs": moved,
-  "switches trio"(view) {
-    const { header, difference, before, after, full, far, may } = view;
-    const [m, n] = [header.rows.length, header.keys.length];
-    const at = most(difference.map(Math.abs));
-    const [row, column] = [Math.floor(at / n), at % n];
-    const one = (title, values, more) =>
-      grid({
-        title,
-        rows: header.rows,
-        columns: header.keys,
-        values,
-        marks: [[row, column, title === "Difference" ? short(difference[at], 2) : ""]],
-        ...more,
-      });
-    const pair = `${quoted(header.rows[row])} attends to ${quoted(header.keys[column])}`;
-    const from = `${share(before.weight[at])} before, ${share(after.weight[at])} after`;
-    return {
-      says: `Layer ${header.layer}, head ${header.head}: ${pair} with ${from}`,
-      panels: [
-        one("Before", matrixOf(before.weight, m, n, may.before), { high: full }),
-        one("After", matrixOf(after.weight, m, n, may.after), { high: full, bare: true }),
-        one("Difference", matrixOf(difference, m, n), { high: far, signed: true, bare: true }),
-      ],
-    };
-  },
   "compare grids"({ header, blocks }) {
     const { rows, columns, n_row: m, n_column: n, fold, panels } = header;
     const open = bus.now.compare?.picture === header.token ? bus.now.compare : {};

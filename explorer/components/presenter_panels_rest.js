@@ -2,7 +2,7 @@
 // The rest of the views in type for the back row: how beams grew and what came of them, and heads
 // that moved.
 
-import { fixed, num, odds } from "./number_format.js";
+import { fixed, odds } from "./number_format.js";
 import { heirs } from "./translation_tree.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -65,21 +65,5 @@ export function grown({ header }) {
     caption:
       "A row is a step, best first: what each hypothesis went on with, and its probability; ended, its score.",
     panels: [{ kind: "ladder", rungs }],
-  };
-}
-
-/** @param {View} view */
-export function moved({ header }) {
-  const rows = header.distance.flatMap((far, at) => {
-    const [layer, head] = [Math.floor(at / header.heads), at % header.heads];
-    const label = `L${layer} H${head}`;
-    return far === null ? [] : [{ label, values: [far], texts: [num(far, 3)], on: false }];
-  });
-  if (!rows.length) return undefined;
-  const far = rows.reduce((a, b) => (b.values[0] > a.values[0] ? b : a));
-  far.on = true;
-  return {
-    says: `${far.label} changed most: its rows by ${far.texts[0]} on average (maximum 1)`,
-    panels: [{ kind: "bars", columns: ["moved"], rows, what: "heads" }],
   };
 }

@@ -28,11 +28,8 @@ from models.recording import Recording
 # The view that a tab's file shows. A tab that has none of its own is taken as all heads.
 VIEW_OF = {
     "translate": "alignment",
-    "edit": "comparison",
-    "patching": "comparison",
     "compare": "comparison",
 }
-EDITED = ("edit", "patching")
 # The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
 CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_tone")}
 
@@ -79,12 +76,9 @@ class PageExport:
 def page_export(page: str) -> PageExport:
     """The export of a page as it is on screen; of all heads where the page's own view does not
     exist for this model."""
-    state = st.session_state
     plain = _plain_source(page)
     source, other = _sources(page, plain)
     view = VIEW_OF.get(page, "heads")
-    if page in EDITED and not state.edits:
-        view = "heads"
     if not _fits(view, source, other):
         view, source = "heads", plain
     if view not in export.OF_TWO:
@@ -103,8 +97,6 @@ def _plain_source(page: str) -> ExportSource:
 def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource | None]:
     """The sources of a page's view and of the recording beside it, None where there is none."""
     state = st.session_state
-    if page in EDITED:
-        return plain, replace(plain, edits=state.edits)
     if page == "compare" and (shown := state.get("sides shown")):
         # The sides as the page laid them beside each other; none where it could not.
         first, second = shown
@@ -118,7 +110,7 @@ def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource
 def _choices(page: str, view: str) -> tuple[tuple[str, str], ...]:
     """The choices that a view takes, as the page has them on screen."""
     if view == "comparison":
-        return _comparison_choices() if page == "compare" else _edit_choices()
+        return _comparison_choices()
     chosen = _view_choices(view)
     if page == "checkpoints" and st.session_state.train_of:
         chosen = tuple((dict(chosen) | {"attention": st.session_state.train_of}).items())
@@ -147,14 +139,6 @@ def _comparison_choices() -> tuple[tuple[str, str], ...]:
     is_paired = state.other_view == "Heads" and state.other_pair.count(".") < 3
     value = ".".join(pair[:2] if is_paired else pair)
     return _view_choices("comparison") + ((("other_pair", value),) if value else ())
-
-
-def _edit_choices() -> tuple[tuple[str, str], ...]:
-    """Switches' choices for a comparison: an attention, and the open head."""
-    state = st.session_state
-    attention = (("attention", state.attention),) if state.attention else ()
-    head = (str(state.layer), str(state.head))
-    return attention + ((("other_pair", ".".join(head)),) if all(head) else ())
 
 
 def _source(side: Any, typed: str | None) -> ExportSource:

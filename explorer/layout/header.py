@@ -165,9 +165,11 @@ SHOWS_EDITS = (
 
 
 def edited() -> None:
-    """The edits of the address, and the press that undoes them."""
+    """The edits of the address, and the press that undoes them; Edit the model has its own."""
     state = st.session_state
     state["edits shown"] = state.edits
+    if state.page == "edit":
+        return
     try:
         edits = from_line(str(state.edits))
     except ValueError:  # Experiment says which of them cannot be read
@@ -180,7 +182,7 @@ def edited() -> None:
 
 
 def _undo() -> None:
-    st.session_state.edits, st.session_state.experiment = "", "off"
+    st.session_state.edits = ""
 
 
 POLL_INTERVAL = 0.2  # seconds between two looks at how far a model has come

@@ -101,7 +101,8 @@ CHOICES_BEFORE = (
     ("predictions", "top_p", "", "generate"),
     ("predictions", "seed", "", "generate"),
 )
-GONE = {"train_view"}  # choices of earlier versions that are tabs now
+# Choices of earlier versions: a tab now, and an experiment that the page opened on.
+GONE = {"train_view", "experiment"}
 
 
 def place_of(tab: str) -> str:

@@ -172,12 +172,11 @@ generation = PageParameters(
     seed="0",
 )
 translation = PageParameters("translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="")
-switches = PageParameters(
-    "switches",
-    only="",
+interventions = PageParameters(
+    "edit",
+    only="",  # the layer that the form edits, "" for all
     brush="Zero",
     seen="",
-    experiment="",  # "off": opened with nothing switched
     effects="Attention",
     fair="",
 )

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
-const { grown, hypotheses, moved } = await of("presenter_panels_rest");
+const { grown, hypotheses } = await of("presenter_panels_rest");
 
 test("hypotheses are cut where they part, the chosen one is on, arrows choose another", () => {
   const beams = [
@@ -42,11 +42,4 @@ test("a tree says where the one chosen in the end was behind", () => {
   const shown = grown({ header: { steps, chosen: 0 } });
   assert.match(shown.says, /all 2 steps .* first/);
   assert.deepEqual(shown.panels[0].rungs[1].words[0], ["c", 0.5, "0.50"]);
-});
-
-test("of heads that moved the numbers are their own", () => {
-  const distance = [0.1, null, 0.4, 0];
-  const far = moved({ header: { distance, heads: 2 } });
-  assert.match(far.says, /^L1 H0 changed most: its rows by 0\.4/);
-  assert.equal(far.panels[0].rows.length, 3);
 });

@@ -1,0 +1,997 @@
+"""The panels on a run under edits beside the run as trained: experiments, the effect of edits, one
+head, the residual stream, models trained without a part, activation patching."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from explorer.analysis import interventions, predictions
+from explorer.analysis.csv import Cells
+from explorer.analysis.figures import (
+    BarRow,
+    Bars,
+    Chart,
+    Figure,
+    Matrix,
+    Series,
+    Stack,
+    TextTable,
+)
+from explorer.analysis.formatting import fixed, signed, tenths
+from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
+from explorer.panels import spec
+from explorer.panels.selection import Selection, StreamSelection, select, select_stream
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text import head_naming
+from explorer.text.templates import sentences
+from models.edits import (
+    Edit,
+    HideToken,
+    PatchHead,
+    PatchSite,
+    WithoutFeedForward,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+    describe,
+    to_line,
+)
+from models.recording import Attention, NotFinite, Recording
+
+CONCEPT = "interventions"
+N_WORDS = 8  # that both runs are compared in
+MAX_TOKENS = 128  # of a text that all experiments are run on at once
+MAX_SWEEP = 10_000  # tokens that a sweep of patches reads when it is made in one go
+TINY = 1e-30  # of a probability
+NOTICED = 0.01  # of a probability, from which on it is called lower
+UNITS = ("Heads", "Sites")
+# A sentence that differs in few words, for texts the app offers.
+DONORS = {
+    "The animal didn't cross the street because it was too tired.": (
+        "The animal didn't cross the street because they were too tired."
+    ),
+    "I love to eat pizza": "I love to read pizza",
+    "I love to eat pizza.": "I love to read pizza.",
+    "She ate the apple with some fruit juice.": "She bought the apple with some old juice.",
+    "Ram pushed Hari": "Ram kissed Hari",
+    "Herbivores eat plants": "Herbivores like plants",
+    "The red car is in front of the white house.": "The red car is in front of the small house.",
+}
+Edits = tuple[Edit, ...]
+
+
+# ---- a run as trained, and under edits -----------------------------------------------------------
+
+
+def can_follow(recording: Recording, *kinds: type) -> bool:
+    """True where the model can follow edits of all these kinds."""
+    can = models.capabilities(recording.model.name).edits
+    return all(issubclass(kind, can) for kind in kinds)
+
+
+def fixed_target(plain: Recording) -> tuple[int, ...] | None:
+    """The ids that the decoders of both runs read: those of the run as trained. None for a model of
+    one text."""
+    return tuple(map(int, plain.streams[-1].ids[1:])) if len(plain.streams) > 1 else None
+
+
+def record_edited(plain: Recording, edits: Edits) -> Recording:
+    """The same text under edits; a decoder of two texts reads what it reads as trained. Raises
+    ValueError for edits that cannot be followed, NotFinite for numbers that overflow."""
+    if not edits:
+        return plain
+    return cache.record(plain.model.name, plain.text, edits, target=fixed_target(plain))
+
+
+def refusal(plain: Recording, edits: Edits) -> str:
+    """Why the model cannot follow edits, "" where it can. Numbers that overflow are no refusal."""
+    try:
+        record_edited(plain, edits)
+    except NotFinite:
+        pass
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def default_token(plain: Recording) -> int:
+    """The token whose prediction is compared: in an encoder a word worth masking, in a decoder the
+    end or the token before that word, in a translation the start."""
+    stream, kind = plain.streams[-1], plain.model.kind
+    if kind == "encoder-decoder":
+        return 0
+    word = predictions.default_masked_word(stream, models.capabilities(plain.model.name).mask) or 0
+    end = len(stream.tokens) - 1
+    if kind == "encoder":
+        return word
+    return end if word == end else max(0, word - 1)
+
+
+def masking(plain: Recording, token: int) -> Edits:
+    """The edit that masks a token in both runs of a model that predicts masked words; () where it
+    is special or cannot be masked."""
+    if plain.model.kind != "encoder" or plain.streams[-1].special[token]:
+        return ()
+    if not models.capabilities(plain.model.name).logits:
+        return ()
+    return () if refusal(plain, (HideToken(token),)) else (HideToken(token),)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A recording as trained, the token whose prediction is compared, and the edit that masks it in
+    both runs, () for none."""
+
+    plain: Recording
+    at: StreamSelection
+    hidden: Edits
+
+    def prediction(self, edits: Edits) -> interventions.PredictionChange | str:
+        """The predictions at the token with and without edits, or why there is none."""
+        plain, at = self.plain, self.at
+        try:
+            if not models.capabilities(plain.model.name).logits:
+                cache.logits(plain, at.stream.name, at.token)  # raises with the reason
+            one, other = (record_edited(plain, (*self.hidden, *more)) for more in ((), edits))
+            return interventions.prediction_change(
+                cache.logits(one, at.stream.name, at.token),
+                cache.logits(other, at.stream.name, at.token),
+            )
+        except NotFinite as why:
+            return overflow(why.site)
+        except ValueError as error:
+            return str(error)
+
+    @property
+    def place(self) -> str:
+        """The token, for a caption."""
+        words = sentences(CONCEPT, "shared")
+        return words(
+            "masked_token" if self.hidden else "token", token=self.at.token, word=self.at.word
+        )
+
+    @property
+    def title(self) -> str:
+        """What is predicted at the token."""
+        words, kind = sentences(CONCEPT, "shared"), self.plain.model.kind
+        name = "predict_next" if kind != "encoder" else "predict_seen"
+        return words("predict_masked" if self.hidden else name, word=self.at.word)
+
+
+def pair(run: Run, token: int | None = None, masked: bool = True) -> Pair:
+    """The run as trained and a token of its last stream, the default one where None. Raises
+    ValueError for a token that is not there."""
+    plain_run = replace(run, edits=())
+    plain = plain_run.recording()
+    token = default_token(plain) if token is None else token
+    at = select_stream(plain_run, token, plain.streams[-1].name)
+    return Pair(plain, at, masking(plain, token) if masked else ())
+
+
+def _edited(run: Run, plain: Recording) -> Recording:
+    """The run under its edits. Raises ValueError where its numbers overflow."""
+    try:
+        return record_edited(plain, run.edits)
+    except NotFinite as why:
+        raise ValueError(overflow(why.site)) from None
+
+
+def overflow(site: str) -> str:
+    """Why there is no picture of a run; site: the first place where a number is not finite, its
+    stream before it where there are several."""
+    stream, _, place = site.rpartition(" ")
+    where = head_naming.site(place) + (f" in the {stream}" if stream else "")
+    return sentences(CONCEPT, "shared")("overflow", place=where)
+
+
+def _attention_of(recording: Recording, name: str) -> Attention:
+    """An attention by its name, the first one where ""."""
+    return next(each for each in recording.attention if name in ("", each.name))
+
+
+def _distances(selected: Selection, edited: Recording) -> np.ndarray:
+    """How far each head's rows moved (layer, head), kept beside the edited recording."""
+    before, after = selected.attention, _attention_of(edited, selected.attention.name)
+    return cache.cached_for(
+        edited,
+        ("head distances", before.name),
+        lambda: interventions.head_distances(before, after),
+    )
+
+
+def changed_head(
+    run: Run, layer: int | None = None, head: int | None = None, attention: str = ""
+) -> tuple[int, int]:
+    """(layer, head): the one named, else the one whose attention changed most."""
+    selected = select(replace(run, edits=()), attention=attention)
+    if layer is not None and head is not None:
+        return layer, head
+    distance = _distances(selected, _edited(run, selected.recording))
+    return next(iter(interventions.most_changed(distance, 1)), (0, 0))
+
+
+# ---- experiments ---------------------------------------------------------------------------------
+
+
+def named_experiments(plain: Recording, layer: int, head: int, attention: str) -> dict[str, Edits]:
+    """The experiments that a model can follow, by their names: a head ablated, and parts removed
+    that it has."""
+    words = sentences(CONCEPT, "experiments")
+    sites, shows = plain.streams[0].sites, models.capabilities(plain.model.name)
+    edits: dict[str, Edits] = {
+        words("ablate", layer=layer, head=head): (ZeroHead(layer, head, attention),),
+        words("positions"): (WithoutPositions(),),
+        words("scale"): (WithoutScale(),),
+        words("residual"): (WithoutResidual(),),
+        words("ffn"): (WithoutFeedForward(),),
+    }
+    if any(site.endswith(".normed") or site.endswith(".read") for site in sites):
+        edits[words("norm", norm=norm_name([not shows.rms]))] = (WithoutNorm(),)
+    absent = ABLATION_EDITS.get(str(models.facts(plain.model.name).get("without", "")))
+    return {
+        name: each
+        for name, each in edits.items()
+        if each != absent and can_follow(plain, *map(type, each))
+    }
+
+
+@spec.panel
+def experiments(
+    run: Run,
+    token: int | None = None,
+    layer: int = 0,
+    head: int = 0,
+    attention: str = "",
+    masked: bool = True,
+) -> Panel:
+    """Named experiments beside each other: what each does to the model's own prediction at a token
+    and to its attention.
+
+    layer, head: the head that one of them ablates. masked: True where the token is masked. Raises
+    ValueError for a run with edits, a long text, and a model that follows no edits.
+    """
+    words = sentences(CONCEPT, "experiments")
+    if run.edits:
+        raise ValueError(words("edited"))
+    on, selected = pair(run, token, masked), select(run, layer, head, 0, attention)
+    n = len(on.plain.streams[0].tokens)
+    if n > MAX_TOKENS:
+        raise ValueError(words("long", n=n, most=MAX_TOKENS))
+    named = named_experiments(on.plain, layer, head, selected.attention.name)
+    if not named:
+        raise ValueError(words("closed", model=selected.model))
+    plain = on.prediction(())
+    word, p = "", float("nan")
+    if not isinstance(plain, str):
+        (word,), p = models.labels(run.model, [plain.said]), float(plain.before[plain.said])
+    rows = [_Outcome(words("none"), "", p, "", 0.0)]
+    rows += [_outcome(on, selected, name, edits) for name, edits in named.items()]
+    by_word = bool(word)
+    columns = (words("p", word=word),) if by_word else ()
+    return Panel(
+        title=words("title"),
+        finding=_experiments_finding(rows, word, p),
+        figures=(
+            Bars(
+                title=on.title if by_word else words("attention_title"),
+                select=("edits",),
+                columns=(*columns, words("attention")),
+                rows=tuple(row.bars(by_word) for row in rows),
+                header=words("header"),
+                note=words("note"),
+            ),
+        ),
+        table={
+            "experiment": [row.name for row in rows],
+            "edits": [row.line for row in rows],
+            "probability": [row.p for row in rows],
+            "top prediction": [row.top or word for row in rows],
+            "mean change of rows": [row.distance for row in rows],
+        },
+        details=words.lines("details"),
+        caption=(on.place, words("caption", attention=selected.attention.name)),
+        file="experiments",
+    )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """An experiment: its name, its edits in a line, the probability of the word that the model
+    predicts as trained, another top prediction ("" for the same) and the mean change of rows."""
+
+    name: str
+    line: str
+    p: float
+    top: str
+    distance: float
+
+    def bars(self, by_word: bool) -> BarRow:
+        """The experiment as a row of bars."""
+        words = sentences(CONCEPT, "experiments")
+        p = _percent(self.p) if np.isfinite(self.p) else words("overflow")
+        text = words("p_top", p=p, word=self.top) if self.top else p
+        change = fixed(self.distance) if np.isfinite(self.distance) else "–"
+        values, texts = (self.p, self.distance), (text, change)
+        first = 0 if by_word else 1
+        return BarRow(self.name, values[first:], texts[first:], key=self.line)
+
+
+def _percent(p: float) -> str:
+    """A probability in per cent; one that single precision makes 0 is below a tenth."""
+    return tenths(max(p, TINY))
+
+
+def _outcome(on: Pair, selected: Selection, name: str, edits: Edits) -> _Outcome:
+    """What one experiment does."""
+    nan = float("nan")
+    try:
+        distance = _distances(selected, record_edited(on.plain, edits))
+    except ValueError:  # numbers that overflow
+        return _Outcome(name, to_line(edits), nan, "", nan)
+    mean = float(np.nanmean(distance)) if not np.isnan(distance).all() else 0.0
+    change = on.prediction(edits)
+    if isinstance(change, str):
+        return _Outcome(name, to_line(edits), nan, "", mean)
+    top = "" if change.says == change.said else models.labels(on.plain.model.name, [change.says])[0]
+    return _Outcome(name, to_line(edits), float(change.after[change.said]), top, mean)
+
+
+def _experiments_finding(rows: Sequence[_Outcome], word: str, p: float) -> str:
+    """Which experiment changes the prediction most, or attention where there is no prediction."""
+    words = sentences(CONCEPT, "experiments")
+    if not word:
+        most = max(rows[1:], key=lambda row: np.nan_to_num(row.distance))
+        return words("finding_attention", experiment=most.name, distance=fixed(most.distance))
+    least = min(rows[1:], key=lambda row: row.p if np.isfinite(row.p) else np.inf)
+    slots = {"word": word, "before": tenths(p), "experiment": least.name}
+    if not p - least.p >= NOTICED:
+        return words("finding_none", **slots)
+    return words("finding", after=_percent(least.p), **slots)
+
+
+# ---- the effect of edits -------------------------------------------------------------------------
+
+
+@spec.panel
+def effect(
+    run: Run,
+    token: int | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    attention: str = "",
+    masked: bool = True,
+) -> Panel:
+    """The predictions of both runs at a token, and how far the attention of each head moved.
+
+    layer, head: the head that is framed, the one that changed most where None. masked: True where
+    the token is masked in both runs. Raises ValueError for what is not there and for edits that
+    the model cannot follow.
+    """
+    words, on = sentences(CONCEPT, "effect"), pair(run, token, masked)
+    selected = select(replace(run, edits=()), layer or 0, head or 0, 0, attention)
+    edited = _edited(run, on.plain)
+    change = on.prediction(run.edits)
+    measured = _measured(on, edited, change)
+    figures: list[Figure] = []
+    if not isinstance(change, str):
+        figures.append(_words(on, change, bool(run.edits)))
+    if len(on.plain.streams) > 1 and run.edits:
+        figures = [Stack(figures=(*figures, _translations(run, on.plain)))]
+    if run.edits or not figures:
+        distance = _distances(selected, edited)
+        at = changed_head(run, layer, head, selected.attention.name)
+        figures.append(_head_map(distance, at))
+    found = interventions.change_sentences(measured)
+    finding, *details = [f"{each[0].upper()}{each[1:]}." for each in found] or [words("unchanged")]
+    if not run.edits:
+        finding = words("nothing")
+    if isinstance(change, str):
+        details.append(words("no_prediction", why=change.rstrip(".")))
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=tuple(figures),
+        table=_effect_table(on, measured, change),
+        details=(*details, *words.lines("details")),
+        caption=(on.place, *_target_line(on.plain)),
+        file="effect",
+    )
+
+
+def _target_line(plain: Recording) -> tuple[str, ...]:
+    """What both decoders read."""
+    if not plain.target:
+        return ()
+    return (sentences(CONCEPT, "shared")("target", target=" ".join(plain.target.split())),)
+
+
+def _measured(
+    on: Pair, edited: Recording, change: interventions.PredictionChange | str
+) -> tuple[interventions.QuantityChange, ...]:
+    """Every measured quantity of both runs, the largest change first."""
+    if isinstance(change, str):
+        make = lambda: interventions.quantity_changes(on.plain, edited)
+        return cache.cached_for(edited, ("quantity changes",), make)
+    before, after = models.labels(on.plain.model.name, (change.said, change.says))
+    return cache.cached_for(
+        edited,
+        ("quantity changes", on.at.token, bool(on.hidden)),
+        lambda: interventions.quantity_changes(on.plain, edited, change, (before, after)),
+    )
+
+
+def _words(on: Pair, change: interventions.PredictionChange, edited: bool) -> Bars:
+    """The likeliest words of both runs, before and after."""
+    words = sentences(CONCEPT, "effect")
+    best = change.top(N_WORDS)
+    runs = (change.before, change.after) if edited else (change.before,)
+    rows = tuple(
+        BarRow(
+            label,
+            tuple(float(p[id]) for p in runs),
+            tuple(tenths(float(p[id])) for p in runs),
+            selected=id == change.said,
+        )
+        for id, label in zip(best, models.labels(on.plain.model.name, best))
+    )
+    return Bars(
+        title=on.title,
+        columns=words.lines("columns") if edited else (words("probability"),),
+        rows=rows,
+        high=max(value for row in rows for value in row.values),
+        note=words("kl", kl=fixed(change.kl)) if edited else "",
+    )
+
+
+def _translations(run: Run, plain: Recording) -> TextTable:
+    """What a translator writes in both runs."""
+    words = sentences(CONCEPT, "effect")
+    try:
+        own = cache.record(run.model, run.text, run.edits).target
+    except ValueError as error:
+        own = f"({error})"
+    before, after = words.lines("columns")
+    rows = ((before, plain.target or "–"), (after, own or "–"))
+    return TextTable(
+        title=words("translation"), columns=words.lines("translation_columns"), rows=rows
+    )
+
+
+def _head_map(distance: np.ndarray, at: tuple[int, int]) -> Matrix:
+    """How far each head's rows moved, with one head framed."""
+    words = sentences(CONCEPT, "effect")
+    layers, heads = distance.shape
+    return Matrix(
+        title=words("map"),
+        note=words("map_note"),
+        select=("layer", "head"),
+        rows=tuple(f"layer {at}" for at in range(layers)),
+        columns=tuple(map(str, range(heads))),
+        values=distance,
+        marks=((*at, ""),),
+        sides=("", "head"),
+        missing=words("one_key"),
+        wide=True,
+    )
+
+
+def _effect_table(
+    on: Pair,
+    measured: Sequence[interventions.QuantityChange],
+    change: interventions.PredictionChange | str,
+) -> spec.Columns:
+    """Every measured quantity, and the probabilities of the likeliest words."""
+    words, columns = sentences(CONCEPT, "effect"), interventions.change_columns(measured)
+    if isinstance(change, str):
+        return columns
+    best = [id for id in change.top(N_WORDS) if id != change.said]
+    labels = models.labels(on.plain.model.name, best)
+    p, q = ([float(run[id]) for id in best] for run in (change.before, change.after))
+    more: tuple[list, ...] = (
+        [words("p_of", word=label) for label in labels],
+        p,
+        q,
+        [abs(after - before) for before, after in zip(p, q)],
+    )
+    return {name: [*values, *add] for (name, values), add in zip(columns.items(), more)}
+
+
+# ---- one head, before and after ------------------------------------------------------------------
+
+
+@spec.panel
+def head_attention(
+    run: Run, layer: int | None = None, head: int | None = None, attention: str = ""
+) -> Panel:
+    """One head's attention before the edits, after them, and the difference.
+
+    layer, head: the one that changed most where None. Raises ValueError for what is not there.
+    """
+    words = sentences(CONCEPT, "head_attention")
+    at = changed_head(run, layer, head, attention)
+    before = select(replace(run, edits=()), *at, 0, attention)
+    after = _attention_of(_edited(run, before.recording), before.attention.name)
+    one, other = before.attention.pattern[at], after.pattern[at]
+    difference = other.astype(np.float64) - one
+    allowed = before.attention.allowed | after.allowed
+    row, key = divmod(int(np.abs(difference).argmax()), difference.shape[1])
+    rows, keys = before.axes.rows, before.axes.keys
+    slots = {"query": rows[row], "key": keys[key]}
+    slots |= {"before": fixed(float(one[row, key])), "after": fixed(float(other[row, key]))}
+    changed = abs(difference[row, key]) > interventions.MIN_CHANGE
+    marks = ((row, key, ""),) if changed else ()
+    titles = words.lines("titles")
+    shown = [(titles[0], one, before.attention.allowed)]
+    if run.edits:
+        shown.append((titles[1], other, after.allowed))
+    figures = [
+        Matrix(
+            title=title,
+            rows=tuple(rows),
+            columns=tuple(keys),
+            values=np.where(may, values, np.nan),
+            marks=marks,
+            sides=("query", "key"),
+            missing="" if may.all() else words("masked"),
+        )
+        for title, values, may in shown
+    ]
+    if run.edits:
+        high = float(np.abs(difference).max()) or 1.0
+        values = np.where(allowed, difference, np.nan)
+        last = replace(figures[0], title=titles[2], values=values, high=high, signed=True)
+        figures.append(last)
+    name = "largest" if changed else "ablated" if _is_ablated(run, at) else "unchanged"
+    several = len(before.recording.attention) > 1
+    return Panel(
+        title=words("title", layer=at[0], head=at[1]),
+        finding=words(name if run.edits else "no_edit", **slots),
+        figures=tuple(figures),
+        table=interventions.matrix_columns(one, other, rows, keys),
+        caption=(
+            words("caption"),
+            *((words("which", attention=before.attention.name),) if several else ()),
+            *_target_line(before.recording),
+        ),
+        file=f"edited-L{at[0]}H{at[1]}",
+    )
+
+
+def _is_ablated(run: Run, at: tuple[int, int]) -> bool:
+    return any(isinstance(edit, ZeroHead) and (edit.layer, edit.head) == at for edit in run.edits)
+
+
+# ---- the residual stream, before and after -------------------------------------------------------
+
+
+@spec.panel
+def residual_stream(run: Run, token: int | None = None, stream: str = "") -> Panel:
+    """The norms of a token's vectors in both runs, and the distance between them, state by state.
+
+    stream: its name, the last one where "". Raises ValueError for what is not there.
+    """
+    words = sentences(CONCEPT, "residual_stream")
+    plain_run = replace(run, edits=())
+    plain = plain_run.recording()
+    name = stream or plain.streams[-1].name
+    at = default_token(plain) if token is None else token
+    if name in (each.name for each in plain.streams):
+        at = min(at, len(plain.stream(name).tokens) - 1) if stream or token is None else at
+    selected = select_stream(plain_run, at, name)
+    edited = _edited(run, plain)
+    paths = cache.cached_for(
+        edited,
+        ("paths", name),
+        lambda: interventions.stream_paths(selected.stream, edited.stream(name)),
+        weigh=lambda made: 4 * made.before.nbytes,
+    )
+    states = [head_naming.short_site(each) for each in paths.places]
+    columns = dict(interventions.path_columns(paths, at)) | {"state": states}
+    before, after = words.lines("runs")
+    lengths = [(selected.word, ""), (words("mean"), "mean ")]
+    norms = [
+        (f"{who}, {when}", columns[f"{mean}length {key}"], key == "after" and not mean)
+        for who, mean in lengths
+        for when, key in ((before, "before"), (after, "after"))
+        if key == "before" or run.edits
+    ]
+    far = [
+        (selected.word, columns["distance / length before"], True),
+        (words("mean"), columns["mean distance / length before"], False),
+    ]
+    log = interventions.needs_log_scale(paths)
+    figures = [_chart(words("norms"), norms, states, words("norm"), True)]
+    finding = words("no_edit")
+    if run.edits:
+        figures.append(_chart(words("distances"), far, states, words("distance"), log))
+        relative = np.nan_to_num(paths.relative[:, at])
+        most = int(relative.argmax())
+        slots = {"word": selected.word, "state": states[most], "times": fixed(relative[most])}
+        finding = words("finding" if relative[most] else "unchanged", **slots)
+    return Panel(
+        title=words("title", word=selected.word),
+        finding=finding,
+        figures=tuple(figures),
+        table=columns,
+        details=words.lines("details"),
+        caption=(
+            words("caption", token=at, word=selected.word, stream=name),
+            *_target_line(plain),
+        ),
+        file=f"edited-{name}-token{at}",
+    )
+
+
+def _chart(
+    title: str,
+    series: Sequence[tuple[str, Cells, bool]],
+    states: Sequence[str],
+    y_title: str,
+    log: bool,
+) -> Chart:
+    """Curves over the states of a stream. On a logarithmic axis a 0 leaves a gap."""
+    x = np.arange(len(states), dtype=float)
+    return Chart(
+        title=title,
+        series=tuple(
+            Series(name, x, _positive(values) if log else np.asarray(values), main=main)
+            for name, values, main in series
+        ),
+        y_title=y_title,
+        log_y=log,
+        ticks=tuple(zip(x.tolist(), states)),
+    )
+
+
+def _positive(values: Cells) -> np.ndarray:
+    row = np.asarray(values)
+    return np.where(row > 0, row, np.nan)
+
+
+# ---- models that were trained without a part -----------------------------------------------------
+
+
+def families() -> dict[str, tuple[interventions.AblationModel, ...]]:
+    """The models that were trained without a part, by the full model that each is compared with."""
+    found = interventions.ablation_models(models.cards())
+    names = dict.fromkeys(each.full for each in found)
+    return {name: tuple(each for each in found if each.full == name) for name in names}
+
+
+def family_of(model: str, chosen: str = "") -> str:
+    """The full model that others are compared with: the one chosen, else that of `model`, else the
+    first. Raises ValueError where there is none."""
+    known = families()
+    if not known:
+        raise ValueError(sentences(CONCEPT, "trained_without")("none"))
+    own = (name for name, of in known.items() if model in (name, *(each.name for each in of)))
+    return chosen if chosen in known else next(own, next(iter(known)))
+
+
+@spec.panel
+def trained_without(run: Run, full: str = "") -> Panel:
+    """Learning curves and results of models that were trained without one part, beside the model
+    that has it.
+
+    full: that model, the one of the run's family where "". Raises ValueError where no model was
+    trained without a part.
+    """
+    words = sentences(CONCEPT, "trained_without")
+    name = family_of(run.model, full)
+    found = families()[name]
+    curves = [(name, found[0].full_curve), *((each.name, each.curve) for each in found)]
+    series = [(label, curve) for label, curve in curves if len(curve)]
+    results = interventions.result_columns(found)
+    rows = tuple(tuple(map(_cell, row)) for row in zip(*results.values()))
+    table = TextTable(title=words("results"), columns=tuple(results), rows=rows)
+    figures: list[Figure] = [table]
+    if series:
+        figures.insert(
+            0,
+            Chart(
+                title=words("curves"),
+                series=tuple(
+                    Series(label, curve[:, 0], curve[:, 1], main=label == name)
+                    for label, curve in series
+                ),
+                x_title=words("step"),
+                y_title=words("loss"),
+            ),
+        )
+    losses = [loss for loss in results["last loss"][1:] if loss is not None]
+    worst = results["trained without"][1:][int(np.argmax(losses))] if losses else ""
+    slots = {"full": name, "part": worst, "loss": _cell(max(losses, default=0.0))}
+    slots["own"] = _cell(results["last loss"][0])
+    return Panel(
+        title=words("title"),
+        finding=words("finding" if losses else "no_curve", **slots),
+        figures=tuple(figures),
+        table=interventions.curve_columns(series) if series else results,
+        details=words.lines("details"),
+        caption=(words("caption", full=name),),
+        file=f"trained-without-{name}",
+    )
+
+
+def _cell(value: object) -> str:
+    """A result as text."""
+    return f"{value:.4g}" if isinstance(value, float) else "–" if value is None else str(value)
+
+
+# ---- activation patching -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PatchRequest:
+    """What a sweep of patches measures: the run that is patched, what is put in ("Heads" of the
+    attention `name`, or "Sites" of the stream `name`) from the run of the `donor`, and logit(word)
+    - logit(against) at a token."""
+
+    run: Run
+    unit: str
+    donor: str
+    name: str
+    token: int
+    there: int
+    word: int
+    against: int
+
+    @property
+    def arguments(self) -> tuple[str, str, int, int, int]:
+        """What a sweep of the model is asked for, after the text."""
+        return self.donor, self.name, self.token, self.word, self.against
+
+    def logits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The scores (id) of both sentences where the prediction is compared."""
+        return _both_logits(self.run, self.donor, self.token, self.there)
+
+
+@dataclass(frozen=True)
+class Patches:
+    """What a sweep came to: the logit difference of both sentences and what each patch made of it,
+    (place, logit difference)."""
+
+    clean: float
+    donor: float
+    effects: tuple[tuple[tuple, float], ...]
+
+
+def _both_logits(run: Run, donor: str, token: int, there: int) -> tuple[np.ndarray, np.ndarray]:
+    base, across = run.recording(), replace(run, text=donor).recording()
+    stream = base.streams[-1].name
+    return cache.logits(base, stream, token), cache.logits(across, stream, there)
+
+
+def default_donor(text: str) -> str:
+    """A second sentence for a text: the one that suits it, else the text with another first word,
+    or with one more where it has one."""
+    if text in DONORS:
+        return DONORS[text]
+    first, *rest = text.split() or [""]
+    return " ".join(["Not", *(rest or [first])])
+
+
+def _can_mask(run: Run, token: int) -> bool:
+    """True where a run has a token at this place that can be masked."""
+    try:
+        plain = run.recording()
+    except ValueError:  # which the caller names
+        return True
+    special = plain.streams[-1].special
+    return token < len(special) and not special[token]
+
+
+def patch_request(
+    run: Run,
+    donor: str = "",
+    unit: str = "Heads",
+    token: int | None = None,
+    of: str = "",
+    masked: bool = True,
+) -> PatchRequest:
+    """The sweep of two sentences under the edits of a run, patches left out. Raises ValueError for
+    what cannot be patched."""
+    words = sentences(CONCEPT, "patches")
+    if unit not in UNITS:
+        raise ValueError(f"unit is {unit!r}; it can be {', '.join(UNITS)}")
+    on = pair(run, token, masked)
+    if not can_follow(on.plain, PatchHead, PatchSite):
+        raise ValueError(words("closed", model=on.at.model))
+    donor = donor or default_donor(run.text)
+    edits = edits_without(run.edits, PatchHead, PatchSite)
+    if on.hidden and _can_mask(replace(run, text=donor, edits=()), on.at.token):
+        edits = (*on.hidden, *edits)
+    base_run = Run(run.model, on.plain.text, edits)
+    try:
+        base, across = base_run.recording(), replace(base_run, text=donor).recording()
+        if len(base.streams) > 1 and base.streams[-1].ids.tolist() != on.at.stream.ids.tolist():
+            raise ValueError(words("other_output"))
+        at, there = (min(on.at.token, len(each.streams[-1].tokens) - 1) for each in (base, across))
+        both = _both_logits(base_run, donor, at, there)
+    except ValueError as why:
+        raise ValueError(words("failed", why=str(why).rstrip("."))) from None
+    ids = [[each.ids.tolist() for each in one.streams] for one in (base, across)]
+    if ids[0] == ids[1]:
+        raise ValueError(words("equal"))
+    parts = base.attention if unit == "Heads" else base.streams
+    known = [each.name for each in parts]
+    name = of or known[0 if unit == "Heads" else -1]
+    if name not in known:
+        raise ValueError(words("unknown", part=name))
+    return PatchRequest(base_run, unit, donor, name, at, there, *interventions.contrast(*both))
+
+
+def sweep(request: PatchRequest, found: Patches | None = None) -> Patches:
+    """All patches of a request, kept beside the run; found: those that were made elsewhere. Raises
+    ValueError where one pass after the other would take long."""
+    base = request.run.recording()
+
+    def make() -> Patches:
+        if found is not None:
+            return found
+        loaded = models.handle(request.run.model)
+        patch = loaded.patch_heads if request.unit == "Heads" else loaded.patch_sites
+
+        def whole() -> Patches:
+            made = patch(base.text, *request.arguments, base.edits)
+            if (n := made.places * len(base.streams[0].tokens)) > MAX_SWEEP:
+                words = sentences(CONCEPT, "patches")
+                raise ValueError(words("long", n=f"{n:,}", most=f"{MAX_SWEEP:,}"))
+            effects = tuple((each.place, each.value) for each in made.effects)
+            return Patches(made.clean, made.donor, effects)
+
+        return cache.run_in_turn(whole)
+
+    return cache.cached_for(base, ("patches", request), make)
+
+
+def sweep_cost(request: PatchRequest) -> float:
+    """The model's parameters times the tokens that a whole sweep reads."""
+    base = request.run.recording()
+    n = len(base.streams[0].tokens)
+    passes = base.model.n_layer * base.model.n_head
+    if request.unit == "Sites":
+        stream = base.stream(request.name)
+        passes = len(interventions.named_states(stream)) * len(stream.tokens)
+    return float(base.model.n_parameters) * n * passes
+
+
+def effect_map(request: PatchRequest, found: Patches) -> interventions.EffectMap:
+    """What patches do, as a map of layers and heads, or of tokens and states."""
+    base, ends = request.run.recording(), (found.clean, found.donor)
+    if request.unit == "Heads":
+        size = base.model.n_layer, base.model.n_head
+        return interventions.effects_by_head(found.effects, size, *ends)
+    stream = base.stream(request.name)
+    states = tuple(interventions.named_states(stream).values())
+    return interventions.effects_by_site(found.effects, stream.tokens, states, *ends)
+
+
+def patch_of(
+    request: PatchRequest, effects: interventions.EffectMap, cell: tuple[int, int]
+) -> tuple[Edit, str]:
+    """The edit of a cell of the map, and its place in words."""
+    words, (row, column) = sentences(CONCEPT, "patches"), cell
+    if request.unit == "Heads":
+        edit: Edit = PatchHead(request.donor, row, column, request.name)
+        return edit, words("head", layer=row, head=column)
+    site = effects.columns[column].name
+    place = words("site", site=head_naming.site(site), word=effects.rows[row], token=row)
+    return PatchSite(request.donor, site, row, request.name), place
+
+
+def strongest(request: PatchRequest, effects: interventions.EffectMap) -> tuple[int, int] | None:
+    """The cell of the largest effect, the token that is read left out; None before any."""
+    return interventions.strongest_cell(effects, None if request.unit == "Heads" else request.token)
+
+
+def _is_measured(effects: interventions.EffectMap, cell: tuple[int, int]) -> bool:
+    rows, columns = effects.values.shape
+    inside = 0 <= cell[0] < rows and 0 <= cell[1] < columns
+    return inside and bool(np.isfinite(effects.values[cell]))
+
+
+def patch_panel(
+    request: PatchRequest, found: Patches, selected: tuple[int, int] | None = None
+) -> Panel:
+    """The panel of a sweep as far as it has come; selected: a framed cell, the one of the largest
+    effect where None."""
+    words, effects = sentences(CONCEPT, "patches"), effect_map(request, found)
+    selected = selected if selected and _is_measured(effects, selected) else None
+    cell = selected or strongest(request, effects)
+    one, other = models.labels(request.run.model, (request.word, request.against))
+    change = interventions.prediction_change(*request.logits())
+    slots: dict[str, object] = {"one": one, "other": other, "token": request.token}
+    slots |= {
+        f"{name}_{side}": tenths(float(run[id]))
+        for name, id in (("one", request.word), ("other", request.against))
+        for side, run in (("here", change.before), ("there", change.after))
+    }
+    finding = words("begun")
+    if cell is not None:
+        value = fixed(float(effects.values[cell]))
+        place = patch_of(request, effects, cell)[1]
+        which = "chosen" if selected else "largest"
+        does = words("moves" if effects.normalised else "adds", value=value, other=other)
+        finding = words(which, place=place[0].upper() + place[1:], does=does)
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=(_patch_matrix(request, effects, cell),),
+        table=interventions.map_columns(
+            replace(
+                effects,
+                columns=tuple(
+                    replace(each, name=head_naming.site(each.name)) for each in effects.columns
+                ),
+            )
+        ),
+        details=(
+            words("here", **slots),
+            words("there", **slots),
+            words("difference", **slots, clean=signed(found.clean), donor=signed(found.donor)),
+            *words.lines("details"),
+        ),
+        caption=(
+            words("donor", donor=" ".join(request.donor.split())),
+            words("read", **slots),
+            *((words("edits", edits=describe(edits)),) if (edits := request.run.edits) else ()),
+        ),
+        file=f"patching-{request.unit.lower()}",
+    )
+
+
+def _patch_matrix(
+    request: PatchRequest, effects: interventions.EffectMap, cell: tuple[int, int] | None
+) -> Matrix:
+    """The map of effects, layers by heads or tokens by states, with one cell framed."""
+    words, by_head = sentences(CONCEPT, "patches"), request.unit == "Heads"
+    base, across = request.run.recording(), replace(request.run, text=request.donor).recording()
+    notes = ["scale" if effects.normalised else "raw", "press"]
+    if [len(each.tokens) for each in base.streams] != [len(each.tokens) for each in across.streams]:
+        notes.append("lengths")
+    columns = [(each.group, each.label) for each in effects.columns]
+    return Matrix(
+        title=words("map_heads" if by_head else "map_sites", part=request.name),
+        note=" ".join(map(words, notes)),
+        select=("row", "column"),
+        rows=effects.rows,
+        columns=tuple(label if by_head else f"{group} {label}" for group, label in columns),
+        values=effects.values,
+        high=effects.measure.high or 1.0,
+        signed=True,
+        marks=((*cell, ""),) if cell is not None else (),
+        sides=("", "head") if by_head else ("token", ""),
+        missing=words("not_measured"),
+        wide=True,
+    )
+
+
+@spec.panel
+def patches(
+    run: Run,
+    donor: str = "",
+    unit: str = "Heads",
+    token: int | None = None,
+    of: str = "",
+    masked: bool = True,
+    row: int | None = None,
+    column: int | None = None,
+) -> Panel:
+    """Activation patching: every part of the run on another sentence, the donor, put into this run
+    one by one, and what it does to the difference of two logits.
+
+    unit: "Heads", of the attention `of`, or "Sites", the states of the stream `of`. masked: True
+    where the token is masked in both. row, column: a framed cell, that of the largest effect where
+    None. Raises ValueError for what cannot be patched.
+    """
+    request = patch_request(run, donor, unit, token, of, masked)
+    cell = None if row is None or column is None else (row, column)
+    return patch_panel(request, sweep(request), cell)
