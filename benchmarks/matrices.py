@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from explorer.analysis.head_naming import MEANING
 from explorer.components import heads as heads_components
 from explorer.components.figure_caption import Picture
 from explorer.components.head import HeadAppearance, HeadMatrix, PinnedCell, payload, show
@@ -87,7 +86,7 @@ if kind in ("grid", "plotly", "make"):
             heads = [Head(layer, head) for layer in range(shape[0]) for head in range(shape[1])]
             allowed = np.ones((shape[2], shape[2]), bool)
             grid = heads_components.HeadGrid(
-                pattern, allowed, heads, MEANING, tokens, tokens, "head", False, case
+                pattern, allowed, heads, tokens, tokens, "head", False, case
             )
             st.session_state.payload = heads_components.payload(grid)
             st.session_state.drawn, st.session_state.opened = case, None

@@ -33,9 +33,7 @@ def grid(pattern: np.ndarray, quiet: np.ndarray | None) -> tuple[dict, np.ndarra
     labels = [f"t{at}" for at in range(n)]
     listed = [named(layer, head) for layer in range(layers) for head in range(each)]
     allowed = np.ones((n, n), bool)
-    made = heads.HeadGrid(
-        pattern, allowed, listed, {"self": ""}, labels, labels, "head", False, "x"
-    )
+    made = heads.HeadGrid(pattern, allowed, listed, labels, labels, "head", False, "x")
     header, blocks = codec.decode(heads.payload(replace(made, quiet=quiet)))
     return header, blocks["cells"].reshape(layers, each, n, n), blocks["peak"].reshape(layers, each)
 

@@ -3,7 +3,7 @@ list."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from operator import attrgetter
@@ -58,7 +58,7 @@ class HeadGrid:
     """What is drawn of all heads; no selection is in it, so choosing a head sends none of it again.
 
     pattern (layer, head, query, key), allowed (query, key); `heads` in the order of the first two
-    axes, `meaning` of their names; `tokens` names the rows, `keys` the columns; scale "row", "head"
+    axes; `tokens` names the rows, `keys` the columns; scale "row", "head"
     or "global"; `token` names this picture, for whoever waits for it; `across` where rows and
     columns are two texts. quiet (key) bool, None for none: keys whose columns stay empty, so that
     colours reach to the largest of the others; heads that give them more than RESTS of their
@@ -69,7 +69,6 @@ class HeadGrid:
     pattern: np.ndarray
     allowed: np.ndarray
     heads: Sequence[HeadRow]
-    meaning: Mapping[str, str]
     tokens: Sequence[str]
     keys: Sequence[str]
     scale: str
@@ -102,8 +101,6 @@ def payload(grid: HeadGrid) -> bytes:
         "scale": grid.scale,
         "log": grid.log,
         "heads": [_plain(head) | {"back": bool(at)} for head, at in zip(grid.heads, back)],
-        "names": list(grid.meaning),
-        "meaning": dict(grid.meaning),
         "columns_mean": COLUMNS_ACROSS if across else COLUMNS,
         "quiet": np.flatnonzero(quiet).tolist(),
         "listed": grid.listed,

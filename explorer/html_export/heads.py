@@ -144,7 +144,6 @@ def _grid(asked: ExportRequest, attention: Attention, every: Sequence[head_namin
             attention.pattern,
             attention.allowed,
             every,
-            head_naming.meanings(asked.recording, attention),
             axes.rows,
             axes.keys,
             "head",

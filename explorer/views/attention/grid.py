@@ -92,7 +92,6 @@ def made(
             on.attention.pattern,
             on.attention.allowed,
             on.heads,
-            head_naming.meanings(on.recording, on.attention),
             on.axes.rows,
             on.axes.keys,
             chosen.scale.lower(),

@@ -8,7 +8,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import head_naming, training
+from explorer.analysis import training
 from explorer.analysis.caption import caption
 from explorer.analysis.training import HabitCourse, Stage
 from explorer.components import heads, line_chart
@@ -177,7 +177,6 @@ def grid(of: Text, at: Checkpoint, name: str, key: str = "training heads") -> No
                 attention.pattern,
                 attention.allowed,
                 controls.named_heads(recording, attention),
-                head_naming.meanings(recording, attention),
                 axes.rows,
                 axes.keys,
                 "global",

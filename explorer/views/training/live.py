@@ -211,12 +211,10 @@ def drawn(one: TrainingJob, text: str) -> None:
     token = f"{recording.model.fingerprint}{hash(text)}"
     with left:
         axes = attention_analysis.axes(recording, attention, *["[EOS]"] * (name == "cross"))
-        meaning = head_naming.meanings(recording, attention)
         grid = heads.HeadGrid(
             attention.pattern,
             attention.allowed,
             stages[-1].heads,
-            meaning,
             axes.rows,
             axes.keys,
             "global",
