@@ -19,7 +19,7 @@ VIEWS = {
     "attention": ("", "canvas[data-painted]"),
     "translation": (
         "translation?model=translator&text=The+red+car+is+in+front+of+the+white+house.",
-        ".translation",
+        ".panel svg",
     ),
 }
 

@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from explorer.html_export import (
-    alignment,
     comparison,
     heads,
 )
@@ -33,14 +32,12 @@ if TYPE_CHECKING:
 VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "heads": heads.heads,
     "findings": heads.findings,
-    "alignment": alignment.alignment,
     "comparison": comparison.comparison,
 }
 # The choices that a view takes, by the names that they have in the address of its page.
 CHOICES = {
     "heads": ("attention", "layer", "head", "token", "view"),
     "findings": ("attention", "layer", "head", "token", "view"),
-    "alignment": ("cross", "step"),
     "comparison": ("attention", "other_of", "other_to", "other_tone", "other_pair"),
 }
 OF_TWO = ("comparison",)  # what another recording can stand beside in

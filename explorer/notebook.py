@@ -98,7 +98,7 @@ def lens(text: str | Recording, model: str = "decoder", **choices: Any) -> Noteb
 
 def alignment(text: str | Recording, model: str = "translator", **choices: Any) -> NotebookView:
     """A translation, and how the decoder looks back at the source."""
-    return show(text, "alignment", model, **choices)
+    return show(text, "translation.alignment", model, **choices)
 
 
 def comparison(a: Recording, b: Recording, **choices: Any) -> NotebookView:

@@ -167,7 +167,7 @@ def test_every_choice_of_a_view_is_read(monkeypatch: pytest.MonkeyPatch) -> None
     settled = export.chosen
     monkeypatch.setattr(export, "chosen", lambda *given: (given[0], Watched(settled(*given)[1])))
     for view in export.VIEWS:
-        model = registry.load("translator" if view == "alignment" else "encoder")
+        model = registry.load("encoder")
         recording = model.record("The cat sat.")
         other = model.record("The dog ran.") if view in export.OF_TWO else None
         export.page(recording, view, model=model, other=other)

@@ -46,7 +46,7 @@ def test_the_code_of_a_file_is_whole_and_asks_for_no_other_file() -> None:
         assert not re.search(r'from\s*"\.|import\s*"\.', code), name
         for needed in re.findall(r'^(?:import|export|\}).*?"(headlight/[^"]+)"', code, re.M):
             assert needed in made, f"{name} needs {needed}"
-    for component in ("translation", "panel", "comparison"):
+    for component in ("panel", "comparison"):
         assert f"headlight/{component}.js" in import_map([component])["imports"]
     with pytest.raises(ValueError, match="no component 'nothing'"):
         import_map(["nothing"])
@@ -84,9 +84,8 @@ def test_a_file_says_what_it_is(encoder: OwnModel) -> None:
 @pytest.mark.parametrize("view", export.VIEWS)
 def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
     """Model, the weights' hash, text, edits and the way back; of a comparison those of B too."""
-    handle = read_once("translator" if view == "alignment" else "encoder")
-    attention = "cross" if view == "alignment" else "self"
-    edits, text = (ZeroHead(1, 2, attention),), "The red car & the <i>cat</i>."
+    handle = read_once("encoder")
+    edits, text = (ZeroHead(1, 2, "self"),), "The red car & the <i>cat</i>."
     b = None
     if view in export.OF_TWO:
         b = read_once("decoder").record("The red cat.", (ZeroHead(0, 3),))
@@ -147,8 +146,7 @@ def of_noise(recording: Recording, seed: int) -> Recording:
 @pytest.mark.parametrize("view", export.VIEWS)
 @pytest.mark.parametrize(("layers", "heads", "tokens", "most"), SIZED)
 def test_files_are_small(view: str, layers: int, heads: int, tokens: int, most: int) -> None:
-    kind = EncoderDecoder if view == "alignment" else Encoder
-    handle, recording = noisy(kind, layers, heads, tokens)
+    handle, recording = noisy(Encoder, layers, heads, tokens)
     assert recording.attention[-1].pattern.shape == (layers, heads, tokens, tokens)
     other = of_noise(recording, 1) if view in export.OF_TWO else None
     assert len(export.page(recording, view, model=handle, other=other)) < most

@@ -169,8 +169,8 @@ def test_every_other_view_in_a_file(
 
     translator = read_once("translator")
     said = translator.record("The red car is new. </script><script>")
-    page = alone(export.page(said, "alignment", model=translator)).page
-    assert page.locator("[data-part=translation]").get_by_text("voiture").count()
+    page = alone(export.page(said, "translation.alignment", model=translator)).page
+    assert page.locator("[data-part=panel]").get_by_text("voiture").count()
 
     other = encoder.record(HOSTILE, (ZeroHead(1, 5),))
     page = alone(export.page(recording, "comparison", model=encoder, other=other)).page

@@ -38,12 +38,12 @@ OF_PANELS = (
     "positions",
     "residual",
     "embeddings",
+    "translate",
 )
 # What of each page is told to be other than at first, and the view that its file then shows.
 SET = {
     "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
     "generate": ({"model": "decoder"}, "heads"),
-    "translate": ({"model": "translator"}, "alignment"),
     "edit": ({"edits": "WithoutPositions"}, "comparison"),
     "compare": ({"other_what": "Sentence", "other_text": "The dog sat on it."}, "comparison"),
 }

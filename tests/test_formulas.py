@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from app_harness import page_at
 from conftest import on_page
-from javascript import needs_node, run, served
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import codec
@@ -237,24 +236,3 @@ def test_every_equality_of_a_page_is_true_at_the_digits_printed(page: str, model
         else set()
     )
     assert checked or page not in expected & (fits | always), "nothing to check"
-
-
-@needs_node
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("page", "model"),
-    [("translation", "translator")],
-)
-def test_what_a_picture_says_of_its_places_is_true_at_the_digits_printed(
-    page: str, model: str, tmp_path: Path
-) -> None:
-    """The browser's own code prints its sentences for what a page sent it."""
-    for text in TEXTS.values():
-        app = opened(page, model, text, {})
-        payloads = [each.proto.bytes for each in on_page(app)]
-        data = next(each for each in payloads if codec.decode(each)[0].get("kind") == "steps")
-        (tmp_path / "sent.bin").write_bytes(data)
-        done = run("node", "sentences.js", str(served(tmp_path)), str(tmp_path / "sent.bin"))
-        assert done.returncode == 0, done.stderr
-        bad, count = wrong(done.stdout)
-        assert not bad and count > 10, bad[:5]

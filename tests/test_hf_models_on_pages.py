@@ -19,10 +19,8 @@ from tolerances import PASSED, SUMMED
 from translation_harness import sent
 
 from explorer.analysis import anatomy, consistency, soft_lookup
-from explorer.components import codec
-from explorer.html_export.alignment import alignment
-from explorer.html_export.request import ExportRequest
-from explorer.state import jobs, models
+from explorer.panels import spec
+from explorer.state import cache, jobs, models
 from models import registry
 from models.results import softmax
 
@@ -94,28 +92,41 @@ def test_a_translation_is_made_in_a_models_own_code_and_names_its_own_tokens(
     there(name)
     app = opened("translation", model=name, text=TEXT, beams="3", target="the dog <b>ran")
     assert not app.exception and not app.error and app.session_state.model == name
-    typed, blocks = sent(app, "steps")
+    typed, whole = frames_of(app)
     handle = models.handle(name)
     recording = handle.record(TEXT, target="the dog <b>ran")
-    assert typed["reads"][0] == typed["says"][-1] == "</s>" and typed["n_head"] == 4
-    assert typed["names"] == [*(f"0.{head}" for head in range(4)), "0", ""]
-    logits = [handle.logits(recording, "decoder", at) for at in range(len(typed["says"]))]
+    assert whole["left"][-1] == "</s>"
+    logits = [handle.logits(recording, "decoder", at) for at in range(len(typed))]
     logprobs = np.log(softmax(np.stack(logits)))
     ids = [*recording.stream("decoder").ids[1:], handle.tokenizer.eos]
     own = logprobs[range(len(ids)), ids]
-    np.testing.assert_allclose(blocks["logprob"], own, atol=PASSED)
+    np.testing.assert_allclose(probabilities_of(typed), np.exp(own), atol=PASSED)
     assert not any("[BOS]" in each or "[EOS]" in each for each in said(app).split())
-    sheet = alignment(ExportRequest(recording, handle, {"cross": "0.3"}, "the dog <b>ran"))
-    assert codec.decode(sheet.parts[0].data["0.3"])[0]["says"] == typed["says"], "and as a file"
+    panel = spec.from_words(
+        "translation.alignment", cache.adopt(recording, handle), {"view": "0.3"}
+    )
+    assert panel.figures[0].whole.left == tuple(whole["left"]), "and as a file"
     app.button[
         [each.label for each in app.button].index("Back to the model’s translation")
     ].click().run()
     searched = jobs.search(name, TEXT, 3)
-    found, blocks = sent(app, "steps")
+    found, _ = frames_of(app)
     best = searched.steps[-1][0]
-    assert not app.exception and searched.finished and len(found["says"]) == len(best.ids)
-    np.testing.assert_allclose(blocks["logprob"], best.logprobs, atol=PASSED)
-    assert sent(app, "tree")[0]["start"] == "</s>" and len(sent(app, "beams")[0]["beams"]) == 3
+    assert not app.exception and searched.finished and len(found) == len(best.ids)
+    np.testing.assert_allclose(probabilities_of(found), np.exp(best.logprobs), atol=PASSED)
+    assert len(sent(app, "hypotheses")[0]["figures"][0]["rows"]) == 3
+
+
+def frames_of(app: AppTest) -> tuple[list[dict], dict]:
+    """The steps of the translation on screen, and the picture of all of them."""
+    (steps,) = sent(app, "alignment")[0]["figures"]
+    return steps["frames"], steps["whole"]
+
+
+def probabilities_of(frames: list[dict]) -> list[float]:
+    """The probability of each token that was written."""
+    rows = [row for frame in frames for row in frame["figures"][0]["rows"] if row["selected"]]
+    return [row["values"][0] for row in rows]
 
 
 @pytest.fixture(params=MODERN, scope="module")

@@ -76,7 +76,7 @@ FLOORS = [
         r"explorer/panels/.*",
         {"numpy"},
         r"explorer\.(panels|analysis|text|html_export)\..*|explorer\.components\.codec"
-        r"|explorer\.state\.(cache|models)|models\.(recording|edits|results)",
+        r"|explorer\.state\.(cache|models|jobs)|models\.(recording|edits|results)",
     ),
     (
         r"explorer/(html_export/.*|export\.py)",

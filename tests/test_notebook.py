@@ -85,7 +85,7 @@ def test_what_the_kernel_made_is_drawn_in_the_notebook(
     finding = anatomy.locator(".finding").first.inner_text()
     assert "“it” attends to “animal”" in finding and "0.72" in finding
     assert lens.locator("[data-part=panel]").first.get_by_text("sister").count()
-    assert alignment.locator("[data-part=translation]").get_by_text("voiture").count()
+    assert alignment.locator("[data-part=panel]").first.get_by_text("voiture").count()
     assert comparison.locator("h3").inner_text().startswith("L")
     comparison.locator("[data-part=comparison] .cell").nth(9).click()
     assert comparison.locator("h3").inner_text().startswith("L1 H1 of both sides")

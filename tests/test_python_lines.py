@@ -87,13 +87,6 @@ BESIDE = {
         3,
     ),
     "a text without room": ("generate", {"model": "grammar", "text": "The cat. " * 50}, 1),
-    "beams": ("translation", {"beams": "4", "beam": "3", "cross": "1.2", **TRANSLATED}, 4),
-    "a translation drawn": (
-        "translation",
-        {"beams": "Drawn", "temperature": "1.3", "seed": "7", **TRANSLATED},
-        4,
-    ),
-    "a translation typed": ("translation", {"target": "La voiture est neuve.", **TRANSLATED}, 3),
 }
 
 

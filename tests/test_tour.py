@@ -180,7 +180,7 @@ PAGES = {
     "/predict": ".panel[data-token]",
     "/experiment": ".bars[data-token]",
     "/training?model=induction": ".heads[data-token]",
-    "/predict?tab=translate&model=translator": ".translation[data-token]",
+    "/predict?tab=translate&model=translator": ".panel[data-token]",
     "/experiment?tab=compare&model=translator": ".compare[data-token]",
     "/learn?tab=claims": ".claims[data-token]",
 }

@@ -46,14 +46,6 @@ def test_views_are_heads_means_of_a_layer_and_the_mean_of_all() -> None:
     )
 
 
-def test_thumbnails_keep_the_largest_weights() -> None:
-    pattern = np.zeros((1, 1, 100, 90), dtype=np.float32)
-    pattern[0, 0, np.arange(100), np.arange(100) % 90] = 1
-    small = translation.thumbnails(pattern)
-    assert small.shape[0] == 3 and max(small.shape[1:]) <= translation.THUMBNAIL_SIDE
-    assert (np.diagonal(small[0])[:25] == 1).all()
-
-
 def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_together() -> None:
     recording = translated(SENTENCE, FRENCH)
     app_words = translation.produced_words(recording, True)

@@ -1,4 +1,4 @@
-"""What the Translation page shows, checked against the recording and a full pass."""
+"""What the Translate tab shows, checked against the recording and a full pass."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import numpy as np
 import torch
 from app_harness import page_at
 from conftest import on_page
-from javascript import arrived
 from streamlit.testing.v1 import AppTest
-from tolerances import PASSED
+from tolerances import PASSED, STORED
 
 from explorer.analysis import translation
+from explorer.analysis.formatting import tenths
 from explorer.components import codec
 from explorer.state import models
+from explorer.text.templates import sentences
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Recording
 
@@ -29,15 +30,31 @@ def clean(app: AppTest) -> AppTest:
     return app
 
 
-def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """What the picture of that kind was sent."""
-    protos = [element.proto for element in on_page(app)]
-    told = [
-        codec.decode(proto.bytes)
-        for proto in protos
-        if proto.component_name == "headlight.translation"
+def sent(app: AppTest, panel: str) -> tuple[dict, dict[str, np.ndarray]]:
+    """What a panel of the page was sent: its header and its blocks."""
+    every = [
+        codec.decode(element.proto.bytes)
+        for element in on_page(app)
+        if element.proto.component_name == "headlight.panel"
     ]
-    return next(each for each in told if each[0]["kind"] == kind)
+    title = sentences("translation", panel)("title")
+    return next(each for each in every if each[0]["title"] == title)
+
+
+def output(app: AppTest) -> list[str]:
+    """The output tokens on screen."""
+    return list(sent(app, "alignment")[0]["figures"][0]["whole"]["left"])
+
+
+def step(app: AppTest) -> int:
+    """The step on screen, from 1."""
+    return sent(app, "alignment")[0]["figures"][0]["current"] + 1
+
+
+def frame(app: AppTest) -> dict:
+    """What is shown of the step on screen."""
+    steps = sent(app, "alignment")[0]["figures"][0]
+    return steps["frames"][steps["current"]]
 
 
 def translated(text: str, target: str | tuple[int, ...] | None = None) -> Recording:
@@ -57,31 +74,25 @@ def log_probabilities(source: np.ndarray, read: np.ndarray) -> np.ndarray:
     )
 
 
-def check_numbers(header: dict, blocks: dict[str, np.ndarray], recording: Recording) -> None:
-    """Every number of the steps against the recording and a bare pass."""
+def check_numbers(app: AppTest, recording: Recording, view: str = "") -> None:
+    """Every number of the steps on screen against the recording and a bare pass."""
+    header, blocks = sent(app, "alignment")
+    (steps,) = header["figures"]
+    whole, frames = steps["whole"], steps["frames"]
     encoder, decoder = recording.stream("encoder"), recording.stream("decoder")
-    n = len(header["says"])
+    n = len(frames)
     produced = np.append(decoder.ids[1:], encoder.ids[-1])[:n]
-    expected = log_probabilities(encoder.ids, decoder.ids)[:n]
-    own = expected[np.arange(n), produced]
-    assert tuple(header["reads"]) == decoder.tokens and tuple(header["source"]) == encoder.tokens
-    assert header["says"] == [*decoder.tokens[1:], "[EOS]"][:n]
-    np.testing.assert_allclose(blocks["logprob"], own, atol=PASSED)
-    np.testing.assert_allclose(blocks["logit"] - blocks["log_sum"], blocks["logprob"], atol=PASSED)
-    # Two words as likely to the last digit may stand in either order.
-    assert ((expected > own[:, None] + 1e-4).sum(1) <= blocks["rank"]).all() and (
-        blocks["rank"] <= (expected > own[:, None] - 1e-4).sum(1)
-    ).all()
-    top = blocks["top_logprobs"].reshape(n, -1)
-    np.testing.assert_allclose(top, -np.sort(-expected, axis=1)[:, : top.shape[1]], atol=PASSED)
-    pattern = translation.cross_attention(recording).pattern
-    layer, _, head = header["name"].partition(".")
-    wanted = (
-        pattern[int(layer), int(head)]
-        if head
-        else pattern[int(layer)].mean(0)
-        if layer
-        else pattern.mean((0, 1))
-    )
-    shown, unknown = arrived(blocks, (n, len(header["source"])))
-    assert (np.abs(shown - wanted[:n]) <= unknown + 1e-4).all()
+    p = np.exp(log_probabilities(encoder.ids, decoder.ids)[:n])
+    own = p[np.arange(n), produced]
+    assert tuple(whole["right"]) == encoder.tokens
+    assert whole["left"] == [*decoder.tokens[1:], "[EOS]"][:n]
+    assert [text.partition(" #")[0] for text in whole["texts"]] == [tenths(each) for each in own]
+    for at, one in enumerate(frames):
+        candidates, _ = one["figures"]
+        values = [row["values"][0] for row in candidates["rows"]]
+        np.testing.assert_allclose(values[:5], -np.sort(-p[at])[:5], atol=PASSED)
+        (mine,) = [row for row in candidates["rows"] if row["selected"]]
+        assert abs(mine["values"][0] - own[at]) <= PASSED
+    pattern = translation.cross_attention(recording).pattern[:, :, :n]
+    weights = blocks[whole["weights"]["block"]].reshape(n, len(encoder.tokens))
+    np.testing.assert_allclose(weights, translation.attention_view(pattern, view), atol=STORED)

@@ -109,7 +109,11 @@ class TokenRow(Figure):
 @dataclass(frozen=True, eq=False)
 class Links(Figure):
     """Queries at the left, keys at the right, joined by their weights (query, key), NaN where not
-    allowed; `selected` the query that is spoken of, and its mark (key, text)."""
+    allowed; `selected` the query that is spoken of, and its mark (key, text).
+
+    flat: True for two texts in lines, the keys above, of which only the selected query is joined to
+    its keys. texts: what stands below each query then.
+    """
 
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
@@ -117,6 +121,8 @@ class Links(Figure):
     weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     selected: int = -1
     mark: tuple[int, str] | None = None
+    flat: bool = False
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +197,8 @@ class Stack(Figure):
 @dataclass(frozen=True, eq=False)
 class Graph(Figure):
     """Tokens as nodes and weights as edges from the token attended to. strengths: of each node's
-    fill, 0 to 1. layout: "arcs" or "circle"; two_sided: the first `split` nodes are the sources."""
+    fill, 0 to 1. layout: "arcs" or "circle"; two_sided: the first `split` nodes are the sources.
+    "tree": nodes stand at `places` (column, row), each with its text; edges lead from parents."""
 
     nodes: tuple[str, ...] = ()
     strengths: tuple[float, ...] = ()
@@ -199,6 +206,8 @@ class Graph(Figure):
     layout: str = "arcs"
     split: int = 0
     selected: int = -1
+    places: tuple[tuple[int, int], ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,12 +338,14 @@ class Frame:
 @dataclass(frozen=True, eq=False)
 class Steps(Figure):
     """Frames behind a slider, of which one is on show. choice: the name of the address that holds
-    the frame's label; plays: True where the frames are a sequence in time."""
+    the frame's key; plays: True where the frames are a sequence in time. whole: a figure above all
+    frames, each of which is one of its rows; a press on one shows its frame."""
 
     frames: tuple[Frame, ...] = ()
     current: int = 0
     choice: str = ""
     plays: bool = False
+    whole: Links | Matrix | None = None
 
 
 @dataclass(frozen=True, eq=False)

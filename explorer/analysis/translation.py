@@ -13,12 +13,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from explorer.analysis.csv import Cells, Columns
+from explorer.analysis.csv import Columns
 from models.recording import Attention, Recording, Stream
 from models.results import Beam
 
 MOST_TOP = 5
-THUMBNAIL_SIDE = 40
 MEAN_OF_ALL = ""  # the name of the mean over all layers and heads
 EndToken = tuple[int, str]
 
@@ -167,37 +166,7 @@ def view_title(name: str, n_layer: int, n_head: int) -> str:
     )
 
 
-def thumbnails(pattern: np.ndarray) -> np.ndarray:
-    """All views small enough for thumbnails, (view, rows, columns) in the order of `view_names`: a
-    block of cells becomes its maximum."""
-    layers, heads = pattern.shape[:2]
-    matrices = [attention_view(pattern, name) for name in view_names(layers, heads)]
-    starts = [np.arange(0, size, -(-size // THUMBNAIL_SIDE)) for size in pattern.shape[2:]]
-    return np.stack(
-        [
-            np.maximum.reduceat(np.maximum.reduceat(matrix, starts[0], axis=0), starts[1], axis=1)
-            for matrix in matrices
-        ]
-    )
-
-
 # ---- as tables ----
-
-
-def token_table(
-    steps: DecodedSteps, labels: Sequence[str], first_choices: Sequence[str]
-) -> Columns:
-    """A row for each produced token, as named columns. `first_choices`: the labels of what the
-    model held likeliest."""
-    return {
-        "step": np.arange(1, len(labels) + 1),
-        "token": list(labels),
-        "p": np.exp(steps.logprob),
-        "log p": steps.logprob,
-        "rank": steps.rank + 1,
-        "model’s first choice": list(first_choices),
-        "its p": np.exp(steps.top_logprobs[:, 0]),
-    }
 
 
 def word_table(steps: DecodedSteps, labels: Sequence[str], groups: Sequence[int]) -> Columns:
@@ -210,18 +179,6 @@ def word_table(steps: DecodedSteps, labels: Sequence[str], groups: Sequence[int]
         "p": [float(np.exp(steps.logprob[a:b].sum())) for a, b in spans],
         "log p": [float(steps.logprob[a:b].sum()) for a, b in spans],
     }
-
-
-def alignment_table(
-    matrix: np.ndarray, produced_labels: Sequence[str], source: Sequence[str]
-) -> Columns:
-    """The alignment as named columns: the token produced in each step, then a column for each
-    source token."""
-    columns: dict[str, Cells] = {
-        f"{place} {token}": matrix[: len(produced_labels), place].tolist()
-        for place, token in enumerate(source)
-    }
-    return {"step": range(1, len(produced_labels) + 1), "says": list(produced_labels), **columns}
 
 
 def beam_table(steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]) -> Columns:
@@ -243,16 +200,35 @@ def beam_table(steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]) 
     }
 
 
-def file_table(
+def surviving_beams(steps: Sequence[Sequence[Beam]]) -> list[set[int]]:
+    """Of each step of a beam search the places of the hypotheses that the last ones grew from."""
+    alive: list[set[int]] = [set() for _ in steps]
+    places = set(range(len(steps[-1])))
+    for at in reversed(range(len(steps))):
+        alive[at] = places
+        places = {steps[at][place].parent for place in places}
+    return alive
+
+
+def alignment_table(
     matrix: np.ndarray,
-    produced_labels: Sequence[str],
+    labels: Sequence[str],
     read_labels: Sequence[str],
     steps: DecodedSteps,
+    first_choices: Sequence[str],
     source: Sequence[str],
 ) -> Columns:
-    """The alignment as named columns, a row for each step: what the decoder read last, what it
-    said, with which probability, and its weights on the source tokens."""
-    n = len(produced_labels)
-    header = {"step": range(1, n + 1), "reads": read_labels[:n], "says": produced_labels}
-    weights = {f"{place} {token}": matrix[:n, place] for place, token in enumerate(source)}
-    return header | {"probability": np.exp(steps.logprob[:n])} | weights
+    """A row for each step, as named columns: what the decoder read last, the token that it wrote
+    with its probability and rank, the model's first choice, and the weights on the source."""
+    n = len(labels)
+    return {
+        "step": range(1, n + 1),
+        "reads": read_labels[:n],
+        "token": labels,
+        "p": np.exp(steps.logprob[:n]),
+        "log p": steps.logprob[:n],
+        "rank": steps.rank[:n] + 1,
+        "first choice": first_choices[:n],
+        "p of it": np.exp(steps.top_logprobs[:n, 0]),
+        **{f"{place} {token}": matrix[:n, place] for place, token in enumerate(source)},
+    }

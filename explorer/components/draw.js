@@ -60,6 +60,8 @@ export class Pen {
     /** @type {string[]} */
     this.parts = [];
     this.space = "";
+    /** @type {string[]} */
+    this.select = []; // the choices that a press on what is drawn sets
     this.scrolls = false; // whether a figure may be larger than its frame
     /** @type {import("./pane.js").Pane | null} */
     this.pane = null; // what of it is larger
@@ -231,6 +233,7 @@ export class Pen {
       "aria-label": label,
       "aria-pressed": `${Boolean(pressed)}`,
       "data-select": JSON.stringify(select),
+      "data-names": JSON.stringify(this.select),
     };
     this.space = " ";
     const inside = this.apart(draw);

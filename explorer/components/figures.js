@@ -2,6 +2,7 @@
 // Every kind of figure, drawn by a pen into a given width: one description for page, file and
 // presenter. Each function returns the height that it took.
 
+import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
 import { fixed, num } from "./number_format.js";
 import { plane } from "./plane.js";
@@ -20,6 +21,7 @@ const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, 
  */
 export function figure(pen, figure, { x, y, width, height }) {
   const { letter } = pen;
+  pen.select = figure.select || [];
   let top = y;
   for (const line of figure.title ? pen.lines(figure.title, width, { bold: true }) : []) {
     pen.text(x, top + 0.7 * letter, line, { bold: true });
@@ -246,7 +248,7 @@ function bars(
           "fill-opacity": 0.12,
           rx: 4,
         });
-      pen.text(x + names - 0.6 * letter, middle, row.label, { anchor: "end", room: names - 0.6 * letter, bold: row.selected }); // prettier-ignore
+      pen.text(x + names - 0.6 * letter, middle, row.label, { anchor: "end", room: names - 0.6 * letter + 1, bold: row.selected }); // prettier-ignore
       columns.forEach((_, at) => bar(row, at, which, middle));
     };
     if (select.length)
@@ -312,12 +314,9 @@ function tokenrow(pen, { tokens, weights, selected, select }, { x, y, width }) {
 }
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
-function links(
-  pen,
-  { left, right, sides, weights, selected, mark, select },
-  { x, y, width, height },
-) {
-  // prettier-ignore
+function links(pen, figure, { x, y, width, height }) {
+  if (figure.flat) return lines(pen, figure, { x, y, width });
+  const { left, right, sides, weights, selected, mark, select } = figure;
   const { letter, look } = pen;
   const most = Math.max(left.length, right.length);
   const head = 1.6 * letter;
@@ -411,9 +410,23 @@ function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width
   return 1.4 * letter + rows.length * pitch + 0.4 * letter;
 }
 
-/** The figures of the frame on show. @param {Pen} pen @param {any} steps @param {Box} box */
-function steps(pen, { frames, current }, box) {
-  return stack(pen, frames[current], box);
+const BESIDE = 44; // letters of width from which on the figures of a frame stand side by side
+
+/** The figures of the frame on show, below the figure of all frames. @param {Pen} pen @param {any} steps @param {Box} box */
+function steps(pen, { frames, current, whole, choice }, box) {
+  if (!whole) return stack(pen, frames[current], box);
+  const { x, y, width } = box;
+  const { letter } = pen;
+  const all = { ...whole, selected: current, select: [choice] };
+  const height = whole.kind === "matrix" ? (8 + 1.4 * whole.rows.length) * letter : undefined;
+  const top = y + figure(pen, all, { x, y, width, height }) + letter;
+  const { figures } = frames[current];
+  if (width < BESIDE * letter) return top - y + stack(pen, frames[current], { x, y: top, width });
+  const wide = (width - 2 * letter * (figures.length - 1)) / figures.length;
+  const heights = figures.map((/** @type {any} */ one, /** @type {number} */ at) =>
+    figure(pen, one, { x: x + at * (wide + 2 * letter), y: top, width: wide }),
+  );
+  return top - y + Math.max(0, ...heights);
 }
 
 /** Figures one below the other. @param {Pen} pen @param {any} stack @param {Box} box */
@@ -508,11 +521,12 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function graph(
   pen,
-  { nodes, strengths, edges, layout, split, selected, select },
+  { nodes, strengths, edges, layout, split, selected, select, places: spots, texts },
   { x, y, width, height: room = Infinity },
 ) {
   // prettier-ignore
   const { letter, look } = pen;
+  if (layout === "tree") return tree(pen, { nodes, strengths, edges, selected, places: spots, texts }, { x, y, width }); // prettier-ignore
   const n = nodes.length;
   const height = Math.min(room, Math.max(12, 1.6 * n) * letter);
   /** @type {number[][]} */

@@ -20,11 +20,19 @@ const MOVE = 300; // of these, that points move
 const FEW = 12; // frames that are walked through by buttons too, which stand above them
 
 export default mount("panel", style, (view) => {
-  if (!view.same) {
-    view.figures = resolved(view.header.figures, view.blocks);
-    build(view);
-  }
+  if (view.same) return;
+  const { figures } = view.header;
+  const now = alike(view.header);
+  if (now === view.alike && figures.some((/** @type {any} */ each) => each.frames))
+    return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) => each.go?.(figures[at].current, true)); // prettier-ignore
+  view.alike = now;
+  view.figures = resolved(figures, view.blocks);
+  build(view);
 });
+
+/** A panel without what tells its frames apart: equal for two frames of one slider. @param {any} header */
+const alike = (header) =>
+  JSON.stringify({ ...header, token: "", finding: "", figures: header.figures.map((/** @type {any} */ each) => ({ ...each, current: 0 })) }); // prettier-ignore
 
 /** @param {View} view */
 function build(view) {
@@ -110,6 +118,7 @@ function owner(view, target) {
   const at = view.boxes.findIndex((/** @type {Element} */ box) => box.contains(target));
   const whole = view.figures[at];
   if (!["steps", "stack"].includes(whole?.kind)) return whole;
+  if (whole.whole) return { ...whole.whole, go: whole.go };
   const { figures } = whole.kind === "stack" ? whole : whole.frames[whole.current];
   return figures.find((/** @type {any} */ each) => each.select.length) || figures[0];
 }
@@ -120,8 +129,10 @@ function press(view, target, event) {
   if (cells && event) return choose(view, cells, cellUnder(cells, event));
   const part = target.closest("[data-select]");
   if (!part) return;
-  const values = JSON.parse(part.getAttribute("data-select") || "[]");
-  send(view, owner(view, part).select, values);
+  const [values, names] = ["data-select", "data-names"].map((each) => JSON.parse(part.getAttribute(each) || "[]")); // prettier-ignore
+  const steps = view.figures.find((/** @type {any} */ each) => each.whole && each.choice === names[0]); // prettier-ignore
+  if (steps) steps.go(Number(values[0]));
+  else send(view, names, values);
 }
 
 /** @param {View} view @param {string[]} names @param {any[]} values */
@@ -143,6 +154,7 @@ function cellUnder(cells, event) {
 /** @param {View} view @param {Element} cells @param {number[]} cell */
 function choose(view, cells, [row, column]) {
   const matrix = owner(view, cells);
+  if (matrix.go) return matrix.go(row);
   const keys = [matrix.keys?.[row] ?? `${row}`, matrix.column_keys?.[column] ?? `${column}`];
   send(view, matrix.select, keys);
 }
@@ -209,7 +221,9 @@ function slider(view, at, finding) {
   const label = make("output", "", frames[current].label);
   /** @type {any} */
   let [later, next] = [];
-  const go = (/** @type {number} */ to) => {
+  let sent = current;
+  const go = (/** @type {number} */ to, echo = false) => {
+    sent = to;
     input.value = `${to}`;
     label.textContent = frames[to].label;
     input.setAttribute("aria-valuetext", frames[to].label);
@@ -218,7 +232,7 @@ function slider(view, at, finding) {
     follow(view, choice, to);
     clearTimeout(later);
     // While it plays the address waits for the last frame: what it brings would begin anew.
-    if (!next) later = setTimeout(() => send(view, [choice], [frames[to].key || frames[to].label]), PAUSE); // prettier-ignore
+    if (!next && !echo) later = setTimeout(() => send(view, [choice], [frames[to].key || frames[to].label]), PAUSE); // prettier-ignore
   };
   const pause = () => {
     clearTimeout(next);
@@ -240,15 +254,18 @@ function slider(view, at, finding) {
     run(Number(input.value) < last ? Number(input.value) + 1 : 0);
   };
   const play = make("button", { type: "button", onclick: start }, "Play");
-  input.oninput = () => {
+  view.figures[at].go = (/** @type {number} */ to, echo = false) => {
+    if (echo && (to === sent || to === view.figures[at].current)) return; // the reader has gone on
     pause();
-    go(Number(input.value));
+    go(to, echo);
   };
   const walk = (/** @type {string} */ name, /** @type {number} */ by) => {
-    const onclick = () => go(Math.max(0, Math.min(last, Number(input.value) + by)));
+    const onclick = () =>
+      view.figures[at].go(Math.max(0, Math.min(last, Number(input.value) + by)));
     const data = { focus: `${name} ${at}` };
     return isWalked(view.figures[at]) && make("button", { type: "button", onclick, data }, name);
   };
+  input.oninput = () => view.figures[at].go(Number(input.value));
   return make("div", "slider", plays && play, walk("Back", -1), walk("Next", 1), input, label);
 }
 

@@ -192,7 +192,7 @@ const CUTS = {
     };
   },
   links(figure, most) {
-    const { left, right, weights, selected, mark } = figure;
+    const { left, right, weights, selected, mark, texts } = figure;
     const key = mark ? [mark[0]] : [];
     const one = left.length === right.length; // one text on both sides
     const from = around(left.length, one ? [selected, ...key] : [selected], most);
@@ -201,6 +201,7 @@ const CUTS = {
       ...figure,
       note: noted(figure.note, from.length, left.length),
       left: from.map((at) => left[at]),
+      texts: texts && from.map((at) => texts[at]),
       right: to.map((at) => right[at]),
       weights: picked(weights, right.length, from, to),
       selected: from.indexOf(selected),
@@ -237,8 +238,8 @@ const CUTS = {
     return { ...figure, strips: kept.map((at) => figure.strips[at]) };
   },
   graph(figure, most) {
-    const { nodes, edges, selected, split } = figure;
-    if (split || nodes.length <= most) return figure;
+    const { nodes, edges, selected, split, layout } = figure;
+    if (split || layout === "tree" || nodes.length <= most) return figure;
     const near = edges.filter((edge) => edge.target === selected).map((edge) => edge.source);
     const kept = around(nodes.length, [selected, ...near], most);
     const place = (/** @type {number} */ at) => kept.indexOf(at);
@@ -278,7 +279,11 @@ const CUTS = {
   steps(figure, most) {
     const { frames, current } = figure;
     const now = { ...frames[current] };
-    now.figures = now.figures.map((/** @type {any} */ one) => cut(one, most));
-    return { ...figure, frames: [now], current: 0 };
+    now.figures = (figure.whole && most < FEW ? [] : now.figures).map((/** @type {any} */ one) =>
+      cut(one, most),
+    );
+    const whole = figure.whole && cut({ ...figure.whole, selected: current }, most);
+    const at = whole ? whole.selected : 0;
+    return { ...figure, whole, frames: whole ? { [at]: now } : [now], current: at };
   },
 };

@@ -207,9 +207,15 @@ function present(view) {
 
 /** A panel: its finding, its figures in large type, and what they are of. @param {View} view @param {View} panel */
 function presentPanel(view, panel) {
-  const { header } = panel;
+  const { header, figures } = panel;
+  const steps = figures.find((/** @type {any} */ each) => each.go);
+  const walk = (/** @type {number} */ by) => {
+    steps.go(clamp(steps.current + by, 0, steps.frames.length - 1));
+    presentPanel(view, panel);
+  };
+  view.large = steps && { panels: [], walk };
   view.shown = about(view.picture, undefined);
-  view.head.textContent = header.finding || header.title;
+  view.head.textContent = steps?.frames[steps.current].sentence || header.finding || header.title;
   view.caption.textContent = header.caption.join(" · ");
   view.board.classList.remove("clear");
   slide(panel, view.plate, header.title);

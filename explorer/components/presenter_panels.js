@@ -3,9 +3,8 @@
 // that is not here is shown as it is, set in larger type.
 
 import { bus } from "./bus.js";
-import { chance, num, share } from "./number_format.js";
+import { num, share } from "./number_format.js";
 import { claim, curves, heads, looks } from "./presenter_panels_words.js";
-import { grown, hypotheses } from "./presenter_panels_rest.js";
 import { permitted } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -156,30 +155,6 @@ const VIEWS = {
       panels: [bars({ columns: heads, rows, shared: two, what: "rows" })],
     };
   },
-  "translation steps"(view) {
-    const { header, blocks, weight, n, rows, step } = view;
-    if (!rows) return undefined;
-    const values = matrixOf(weight, rows, n);
-    const key = most(values[step]);
-    const p = chance(Math.exp(blocks.logprob[step]));
-    return {
-      says: `${quoted(header.says[step])} (p = ${p}) attends most to ${quoted(header.source[key])} (${share(values[step][key])})`,
-      panels: [
-        {
-          kind: "lines",
-          left: header.says,
-          right: header.source,
-          sides: ["output", "source"],
-          weights: values,
-          held: step,
-          mark: [key, share(values[step][key])],
-        },
-      ],
-      walk: (by) => view.stepper.go(Math.max(0, Math.min(rows - 1, step + by))),
-    };
-  },
-  "translation beams": hypotheses,
-  "translation tree": grown,
   "compare grids"({ header, blocks }) {
     const { rows, columns, n_row: m, n_column: n, fold, panels } = header;
     const open = bus.now.compare?.picture === header.token ? bus.now.compare : {};

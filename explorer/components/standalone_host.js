@@ -14,7 +14,7 @@ import { decode, encode } from "./codec.js";
  *   lines: Record<string, [string, string][]>,
  *   label: string, listed: boolean, options: [string, string, Record<string, any>][] }} Part
  * @typedef {{ parts: Part[], state: Record<string, any>, blocks: Record<string, any>,
- *   tell: (news: Record<string, any>, by?: Part) => void }} File
+ *   tell: (news: Record<string, any>) => void }} File
  */
 
 // What a choice in a view means for the state.
@@ -28,16 +28,12 @@ const MEANS = {
       cell: key < 0 ? null : [row, key],
     }),
   },
-  translation: { view: (cross) => ({ cross }), step: (step) => ({ step }) },
   // Heads of B alone are not opened where they are not in the same places as those of A.
   comparison: {
     head: ([panel, layer, head], { panels }) =>
       panel === "b" && panels.length < 3 ? {} : { pair: `${layer}.${head}` },
   },
 };
-
-// Views that play: they go on from where they are, and need not be told what they have told.
-const PLAYS = ["translation"];
 
 const KINDS = { view, words, choice };
 
@@ -57,15 +53,13 @@ export async function open() {
       return { part, show: await KINDS[part.kind](file, part, box) };
     }),
   );
-  function tell(news, by) {
+  function tell(news) {
     const changed = Object.keys(news).filter(
       (name) => JSON.stringify(news[name]) !== JSON.stringify(file.state[name]),
     );
     Object.assign(file.state, news);
     const on = (/** @type {string[]} */ names) => names.some((name) => changed.includes(name));
-    const plays = by && PLAYS.includes(by.component);
-    for (const { part, show } of shown)
-      if (on(part.by) || (on(part.sets) && !(plays && part === by))) show();
+    for (const { part, show } of shown) if (on(part.by) || on(part.sets)) show();
   }
   const draw = () => shown.forEach(({ show }) => show());
   colours(draw);
@@ -136,7 +130,7 @@ async function view(file, part, box) {
     draw(
       called(data, tree, (name, value) => {
         const news = MEANS[part.component]?.[name]?.(value, header);
-        if (news) file.tell(news, part);
+        if (news) file.tell(news);
       }),
     );
   };

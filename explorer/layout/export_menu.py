@@ -27,7 +27,6 @@ from models.recording import Recording
 
 # The view that a tab's file shows. A tab that has none of its own is taken as all heads.
 VIEW_OF = {
-    "translate": "alignment",
     "compare": "comparison",
 }
 # The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
@@ -150,14 +149,11 @@ def _source(side: Any, typed: str | None) -> ExportSource:
 def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
     """True where the view can be had of this model and text."""
     try:
-        recording = source.recording()
+        source.recording()
         other_recording = other.recording() if other and view in export.OF_TWO else None
     except ValueError:  # edits that this model or text cannot follow
         return False
-    return {
-        "alignment": len(recording.streams) > 1,
-        "comparison": other_recording is not None,
-    }.get(view, True)
+    return view != "comparison" or other_recording is not None
 
 
 WORDS = {"heads": "all heads"}

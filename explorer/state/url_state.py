@@ -171,7 +171,9 @@ generation = PageParameters(
     top_p="1",
     seed="0",
 )
-translation = PageParameters("translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="")
+translation = PageParameters(
+    "translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="", cross_as="Links"
+)
 interventions = PageParameters(
     "edit",
     only="",  # the layer that the form edits, "" for all

@@ -117,6 +117,37 @@ test("bars are as long as their values, and those below zero go to the left", ()
   assert.ok(Math.abs(wide - 2 * short) < 0.3 && Math.abs(left + short - x) < 0.3);
 });
 
+test("a press on a token of all frames shows its frame, and links lead from it alone", () => {
+  const whole = {
+    ...plain,
+    kind: "links",
+    flat: true,
+    left: ["la", "rue"],
+    right: ["the", "street"],
+    sides: ["out", "in"],
+    texts: ["90.0%", "80.0%"],
+    weights: Float32Array.of(1, 0, 0.01, 0.99),
+  };
+  const frames = [{ figures: [] }, { figures: [] }];
+  const svg = drawn("steps", { frames, current: 1, choice: "step", whole });
+  assert.equal(svg.match(/<path/g).length, 1); // the other weight is below 0.02
+  assert.match(svg, /80\.0%/);
+  assert.match(svg, /0\.99/);
+});
+
+test("in a tree the way to the selected node stands out", () => {
+  const svg = drawn("graph", {
+    layout: "tree",
+    nodes: ["start", "a", "b", "c"],
+    strengths: [1, 0.5, 0.5, 0.5],
+    texts: ["", "50.0%", "50.0%", "50.0%"],
+    places: [[0, 0], [0, 1], [1, 1], [0, 2]], // prettier-ignore
+    edges: [{ source: 0, target: 1, weight: 0 }, { source: 0, target: 2, weight: 1 }, { source: 2, target: 3, weight: 1 }], // prettier-ignore
+    selected: 3,
+  });
+  assert.equal(svg.match(/<path[^>]*stroke="#aa5500"/g).length, 2);
+});
+
 test("what a slide keeps is around what it speaks of, and figures share the width", () => {
   assert.deepEqual(around(10, [7], 3), [6, 7, 8]);
   assert.deepEqual(around(3, [0], 5), [0, 1, 2]);

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import predictions
 from explorer.layout import current_recording
@@ -28,6 +29,63 @@ def settings() -> tuple[Sampling, int]:
     if seed is None:
         st.session_state.seed = url_state.default("seed")
     return Sampling(float(temperature), int(top_k), float(top_p)), seed or 0
+
+
+TEMPERATURE = (
+    "Every logit is divided by it. Below 1 the likely tokens get likelier, above 1 the unlikely "
+    "ones do. 0 takes the likeliest token, always."
+)
+TOP_P = "The likeliest tokens are kept until together they reach p; the others are cut."
+SEED = "Where the random numbers start. The same seed and text give the same tokens."
+
+
+def sampling_menu(bar: DeltaGenerator, changed: Callable[[], None] | None = None) -> None:
+    """The menu with temperature, top-k, top-p and seed, named after what it holds; `changed` is
+    called after each choice."""
+    sampling, seed = settings()
+    st.session_state["seed field"] = seed
+    few = "Only the k likeliest tokens are kept."
+    every: tuple[tuple[str, tuple[str, ...], str, dict[str, str], str], ...] = (
+        ("Temperature", TEMPERATURES, "temperature", {"0": "0 (greedy)"}, TEMPERATURE),
+        ("Top-k", TOP_KS, "top_k", {"0": "all"}, few),
+        ("Top-p", TOP_PS, "top_p", {"1": "all"}, TOP_P),
+    )
+    with bar.popover(f"Sampling: {sampling_text(sampling, seed)}"):
+        for label, options, key, named, about in every:
+            st.select_slider(
+                label,
+                options,
+                key=key,
+                persist_state="session",
+                format_func=lambda value, named=named: named.get(value, value),
+                help=about,
+                on_change=changed,
+            )
+        st.number_input(
+            "Seed",
+            0,
+            SEEDS - 1,
+            key="seed field",
+            on_change=_take_seed,
+            args=(changed,),
+            help=SEED,
+        )
+
+
+def sampling_text(sampling: Sampling, seed: int) -> str:
+    """The settings in few words."""
+    if sampling.temperature == 0:
+        return "greedy"
+    cuts = [f"top-k {sampling.top_k}"] if sampling.top_k else []
+    cuts += [f"top-p {sampling.top_p:g}"] if sampling.top_p < 1 else []
+    return ", ".join([f"temperature {sampling.temperature:g}", *cuts, f"seed {seed}"])
+
+
+def _take_seed(changed: Callable[[], None] | None) -> None:
+    """The seed typed."""
+    st.session_state.seed = str(st.session_state["seed field"])
+    if changed:
+        changed()
 
 
 def catch_up(draft: jobs.Draft, n_vocab: int) -> None:

@@ -6,15 +6,16 @@ from __future__ import annotations
 import time
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.state import jobs, models, url_state
-from explorer.text import translation
 from explorer.text.markdown_escape import literal
-from explorer.views.predictions import generation_controls, sampling
+from explorer.views.predictions import generation_controls
 from models.results import Beam, SeededSampling
 
 DRAWN = "Drawn"
 WAYS = ("1", "2", "3", "4", "5", DRAWN)
+NAMES = {"1": "Greedy", DRAWN: "Sample"} | {n: f"{n} beams" for n in WAYS[1:-1]}
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
 LANGUAGE = {
@@ -23,66 +24,49 @@ LANGUAGE = {
 }  # what a model writes; "output" for the others
 
 
-def controls(model: str, text: str) -> str | None:
+def controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
     """How to search, and the field for one's own translation: what stands in it, None where it is
     empty."""
-    left, middle, right = st.columns([1.6, 2.6, 1], vertical_alignment="bottom")
     url_state.one_of("beams", WAYS)
-    left.segmented_control(
-        "Beams",
+    typed = st.session_state.target
+    bar.selectbox(
+        "Search",
         WAYS,
         key="beams",
-        format_func=lambda way: "Sample" if way == DRAWN else way,
-        wrap=True,
-        required=True,
+        format_func=NAMES.__getitem__,
         persist_state="session",
         on_change=forget_beam,
-        disabled=bool(st.session_state.target.strip()),
+        disabled=bool(typed.strip()),
+        width=170,
         help=(
-            "1 is greedy search: the most probable token each time. With more beams the search "
-            "keeps that many hypotheses and ranks them at the end. Sample: each token is sampled "
-            "with the model’s probability."
+            "Greedy search takes the most probable token each time. Beam search keeps several "
+            "hypotheses and ranks them at the end. Sampling draws each token by its probability."
         ),
     )
-    middle.text_input(
-        f"Your own {LANGUAGE.get(model, 'output')}",
+    language = LANGUAGE.get(model, "output")
+    bar.text_input(
+        f"Your own {language}",
         key="target",
         live="300ms",
         persist_state="session",
         on_change=forget_step,
         placeholder="Empty: the model’s translation",
-        help=(
-            "Teacher forcing: the decoder reads your words. Each has the probability that the "
-            "model gives it."
-        ),
+        width=320,
+        help="The decoder reads your words, and each has the probability that the model gives it.",
     )
-    typed = st.session_state.target
-    if not typed.strip():
-        if st.session_state.beams == DRAWN:
-            drawn()
-        right.button(
-            "Edit this translation",
-            on_click=take_own,
-            args=(model, text),
-            width="stretch",
-            help="Copies the model’s translation into the field.",
-        )
-        return None
-    right.button("Back to the model’s translation", on_click=drop_own, width="stretch")
-    if not url_state.fits_address(typed):
-        st.info(
-            "Your text is too long for a link. It stays in this tab. Reloading the page removes it."
-        )
-    return typed
-
-
-def drawn() -> None:
-    """How each token is drawn, and another translation."""
-    way, seed = generation_controls.settings()
-    sampling.sliders(seed, forget_beam)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Sample again", icon=":material/casino:", on_click=draw_another)
-        st.caption(translation.drawn(way.temperature, seed))
+    if typed.strip():
+        bar.button("Back to the model’s translation", on_click=drop_own)
+        if not url_state.fits_address(typed):
+            st.info(
+                "Your text is too long for a link. It stays in this tab. Reloading the page "
+                "removes it."
+            )
+        return str(typed)
+    if st.session_state.beams == DRAWN:
+        generation_controls.sampling_menu(bar, forget_beam)
+        bar.button("Sample again", on_click=draw_another)
+    bar.button("Edit this translation", on_click=take_own, args=(model, text))
+    return None
 
 
 def draw_another() -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import streamlit as st
+from functools import partial
 
-from explorer.layout import current_recording
-from explorer.state import event_log, url_state
-from explorer.views.translation import search, steps, tables
-from explorer.views.translation.page_state import screen
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from explorer.analysis import translation
+from explorer.layout import current_recording, output
+from explorer.panels import translation as translation_panels
+from explorer.state import event_log, models, url_state
+from explorer.state.cache import Run
+from explorer.views.translation import search
+from models.recording import Recording
 
 
 def translate() -> None:
-    """The tab Translate: a model that translates, and the search for what it says."""
+    """The tab Translate: a model that translates, and the search for its output."""
     current_recording.show_fallback()
     model, text = st.session_state.model, st.session_state.text
     search.seek(model, text)
@@ -22,29 +28,56 @@ def translate() -> None:
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
-    st.subheader(
-        "Translation and cross-attention",
-        anchor=False,
-        help=(
-            "The decoder writes the output one token at a time. For each token its "
-            "cross-attention weighs the source tokens: that is what is drawn."
-        ),
-    )
-    with st.container(key="after-search"):  # on a phone behind the translation
-        forced = search.controls(model, text)
-    with st.container():
-        on = screen(model, text, forced)
-        if on.forced is None:
-            steps.hypotheses(on)
-        steps.totals(on)
-        steps.alignment(on)
-    tables.files(on)
-    room = st.container()
-    if on.forced is None and len(on.search.steps[-1]) > 1:
-        left, room = st.columns(2, gap="large")
-        with left:
-            steps.tree(on)
-    with room:
-        tables.note(on)
-    tables.tables(on)
+    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    typed = search.controls(bar, model, text)
+    found = search.searched(model, text)
+    beams = found.steps[-1]
+    place = search.chosen_place(beams)
+    beam = beams[place]
+    target = typed if typed is not None else beam.ids[: len(beam.ids) - beam.done]
+    run = current_recording.current_run(model, target=target)
+    recording = run.recording()
+    ended = beam.done if typed is None else not recording.target_dropped
+    view, form = view_menu(bar, recording)
+    n = len(recording.streams[1].tokens) - 1 + (ended and models.end_token(model) is not None)
+    # Of one's own words the last that was typed.
+    newest = max(1, n - ended) if typed is not None else None
+    step = url_state.whole_number("step", n + 1) or newest
+    make = partial(translation_panels.alignment, run, step, view, form, ended)
+    output.show_panel(make, "alignment")
+    if typed is None and len(beams) > 1:
+        most = None if found.finished else len(found.steps)
+        source = Run(model, text)
+        make = partial(
+            translation_panels.hypotheses, source, int(st.session_state.beams), place + 1, most
+        )
+        output.show_panel(make, "hypotheses", search.forget_step)
+    with st.expander("Probability of the translation", expanded=typed is not None):
+        make = partial(translation_panels.probability, run, ended)
+        output.show_panel(make, "probability")
+    output.offer_recording(model, run.text, run.target)
     url_state.write()
+
+
+def view_menu(bar: DeltaGenerator, recording: Recording) -> tuple[str, str]:
+    """The menu of heads and pictures: the view of the attention, and what it is drawn as."""
+    layers, heads = translation.cross_attention(recording).pattern.shape[:2]
+    names = translation.view_names(layers, heads)
+    view = url_state.one_of("cross", names)
+    form = url_state.one_of("cross_as", translation_panels.FORMS)
+    with bar.popover("View"):
+        st.selectbox(
+            "Cross-attention",
+            (translation.MEAN_OF_ALL, *names[:-1]),
+            key="cross",
+            format_func=lambda name: translation.view_title(name, layers, heads),
+            persist_state="session",
+        )
+        st.segmented_control(
+            "Picture",
+            translation_panels.FORMS,
+            key="cross_as",
+            required=True,
+            persist_state="session",
+        )
+    return view, form

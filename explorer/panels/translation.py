@@ -1,0 +1,395 @@
+"""The panels on a translation: its tokens step by step with their cross-attention, the hypotheses
+of a beam search, and the probability of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import exp
+from operator import sub
+
+import numpy as np
+
+from explorer.analysis import translation
+from explorer.analysis.consistency import scale_text
+from explorer.analysis.figures import (
+    BarRow,
+    Bars,
+    Edge,
+    Frame,
+    Graph,
+    Links,
+    Matrix,
+    Steps,
+    TextTable,
+    numbers,
+)
+from explorer.analysis.formatting import enough_digits, fixed, plural, sum_text, tenths
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from explorer.state import cache, jobs, models
+from explorer.state.cache import Run
+from explorer.text.templates import Sentences, sentences
+from models.recording import Recording
+from models.results import Beam
+
+CONCEPT = "translation"
+FORMS = ("Links", "Matrix")
+MOST_BEAMS = 5
+N_HEADS = 5  # heads that are listed at a step
+N_ADDENDS = 12  # log-probabilities that are written one by one
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """A recorded translation: the tokens that the decoder's rows produced, with the end token where
+    it ended itself, and how likely the model held each."""
+
+    recording: Recording
+    end: translation.EndToken | None
+    ids: np.ndarray
+    tokens: tuple[str, ...]
+    steps: translation.DecodedSteps
+    is_typed: bool
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """The tokens of the source."""
+        return self.recording.stream("encoder").tokens
+
+    @property
+    def total(self) -> float:
+        """The log-probability of the whole, in nats."""
+        return float(self.steps.logprob.sum())
+
+
+def _output(run: Run, ended: bool) -> Output:
+    """A run's translation. Raises ValueError for a model that does not translate and for an output
+    without a token."""
+    recording = run.recording()
+    if len(recording.streams) < 2:
+        raise ValueError(f"{models.title(recording.model.name)} does not translate.")
+    logits = cache.all_logits(recording, "decoder")
+    end = None if recording.target_dropped or not ended else models.end_token(run.model)
+    if end and run.target is None and int(logits[-1].argmax()) != end[0]:
+        end = None
+    ids, tokens = translation.produced_tokens(recording, end)
+    if not len(ids):
+        raise ValueError("The decoder has written no token yet.")
+    steps = translation.decoded_steps(logits, ids)
+    return Output(recording, end, ids, tokens, steps, isinstance(run.target, str))
+
+
+# ---- step by step --------------------------------------------------------------------------------
+
+
+@spec.panel
+def alignment(
+    run: Run, step: int | None = None, view: str = "", form: str = "Links", ended: bool = True
+) -> Panel:
+    """A translation token by token: each token's probability and its cross-attention to the source.
+
+    step: counted from 1, the one with the largest weight where None. view: "1.2" for a head, "1"
+    for the mean of a layer, "" for that of all. form: one of FORMS. ended: False where the search
+    was stopped before the end. Raises ValueError for what is not there and for a model that does
+    not translate.
+    """
+    on = _output(run, ended)
+    words = sentences(CONCEPT, "alignment")
+    pattern = translation.cross_attention(on.recording).pattern
+    n_layer, n_head = pattern.shape[:2]
+    n = len(on.tokens)
+    if view not in translation.view_names(n_layer, n_head):
+        raise ValueError(f"There is no view {view!r} of the cross-attention.")
+    if form not in FORMS:
+        raise ValueError(f"form is {form!r}; it can be {', '.join(FORMS)}")
+    if step is not None and not 1 <= step <= n:
+        raise ValueError(f"There is no step {step}; the last is {n}.")
+    pattern = pattern[:, :, :n]
+    weights = translation.attention_view(pattern, view)
+    if step is None:
+        step = 1 + int(weights[: n - (on.end is not None) or n].max(axis=1).argmax())
+    title = translation.view_title(view, n_layer, n_head)
+    frames = _frames(on, weights, pattern, view)
+    first_choices = models.labels(run.model, on.steps.top_ids[:, 0])
+    reads = on.recording.stream("decoder").tokens
+    return Panel(
+        title=words("title"),
+        finding=frames[step - 1].sentence,
+        figures=(
+            Steps(
+                frames=frames,
+                current=step - 1,
+                choice="step",
+                plays=True,
+                whole=_whole(on, numbers(weights), form, words),
+            ),
+        ),
+        table=translation.alignment_table(
+            weights, on.tokens, reads, on.steps, first_choices, on.source
+        ),
+        details=(*words.lines("details"), words("limits")),
+        caption=(words("caption", view=title.lower()), words("typed" if on.is_typed else "own")),
+        file=f"cross-{view or 'mean'}",
+    )
+
+
+def _whole(on: Output, weights: np.ndarray, form: str, words: Sentences) -> Links | Matrix:
+    """The picture of all steps."""
+    if form == "Matrix":
+        sides = (words("token"), words("key"))
+        return Matrix(rows=on.tokens, columns=on.source, values=weights, sides=sides)
+    return Links(
+        left=on.tokens,
+        right=on.source,
+        sides=(words("typed_line" if on.is_typed else "output_line"), words("source_line")),
+        weights=weights,
+        flat=True,
+        texts=tuple(_chance(on, at) for at in range(len(on.tokens))),
+    )
+
+
+def _chance(on: Output, at: int) -> str:
+    """The probability of a token, with its rank where a reader typed another than the likeliest."""
+    p, rank = tenths(float(np.exp(on.steps.logprob[at]))), int(on.steps.rank[at]) + 1
+    return f"{p} #{rank:,}" if on.is_typed and rank > 1 else p
+
+
+def _frames(on: Output, weights: np.ndarray, pattern: np.ndarray, view: str) -> tuple[Frame, ...]:
+    """A frame for each step: what could have been written there, and the heads that attend to the
+    same source token."""
+    words, n = sentences(CONCEPT, "alignment"), len(on.tokens)
+    ids = (*on.ids, *on.steps.top_ids.ravel())
+    every = dict(zip(map(int, ids), models.labels(on.recording.model.name, ids)))
+    frames = []
+    for at, token in enumerate(on.tokens):
+        key = int(weights[at].argmax())
+        best = int(on.steps.top_ids[at, 0])
+        is_off = on.is_typed and on.steps.rank[at] > 0
+        sentence = words(
+            "finding_typed" if is_off else "finding",
+            step=at + 1,
+            token=token,
+            p=tenths(float(np.exp(on.steps.logprob[at]))),
+            rank=f"{int(on.steps.rank[at]) + 1:,}",
+            best=every[best],
+            best_p=tenths(float(np.exp(on.steps.top_logprobs[at, 0]))),
+            key=on.source[key],
+            weight=fixed(float(weights[at, key])),
+        )
+        bars = (_candidates(on, at, every, words), _heads(on, pattern[:, :, at, key], key, view))
+        frames.append(Frame(words("frame", step=at + 1, n=n), bars, sentence, f"{at + 1}"))
+    return tuple(frames)
+
+
+def _candidates(on: Output, at: int, labels: dict[int, str], words: Sentences) -> Bars:
+    """The likeliest tokens of a step, the one that was written among them."""
+    own, steps = int(on.ids[at]), on.steps
+    chances = {
+        int(id): float(np.exp(p)) for id, p in zip(steps.top_ids[at], steps.top_logprobs[at])
+    }
+    chances.setdefault(own, float(np.exp(steps.logprob[at])))
+    rows = tuple(
+        BarRow(labels[id], (p,), (tenths(p),), selected=id == own) for id, p in chances.items()
+    )
+    logp = fixed(float(steps.logprob[at]), 3)
+    z, total = enough_digits(logp, sub, float(steps.logit[at]), float(steps.log_sum[at]))
+    return Bars(
+        title=words("candidates", step=at + 1),
+        note=words("logp", z=z, sum=total, logp=logp),
+        columns=(words("probability"),),
+        rows=rows,
+        high=1.0,
+    )
+
+
+def _heads(on: Output, weights: np.ndarray, key: int, view: str) -> Bars:
+    """The heads that attend most to a source token at a step, weights (layer, head), with the mean
+    and the head on show."""
+    words = sentences(CONCEPT, "alignment")
+    n_layer, n_head = weights.shape
+    mean_of = {f"{layer}": float(weights[layer].mean()) for layer in range(n_layer)}
+    values = {
+        translation.MEAN_OF_ALL: float(weights.mean()),
+        **mean_of,
+        **{f"{layer}.{head}": float(w) for (layer, head), w in np.ndenumerate(weights)},
+    }
+    heads = sorted((name for name in values if "." in name), key=lambda name: -values[name])
+    listed = dict.fromkeys((translation.MEAN_OF_ALL, view, *heads[:N_HEADS]))
+    rows = tuple(
+        BarRow(
+            translation.view_title(name, n_layer, n_head),
+            (values[name],),
+            (fixed(values[name]),),
+            selected=name == view,
+            key=name,
+        )
+        for name in listed
+    )
+    title = words("heads", key=on.source[key])
+    return Bars(title=title, select=("cross",), columns=(words("weight"),), rows=rows, high=1.0)
+
+
+# ---- beam search ---------------------------------------------------------------------------------
+
+
+@spec.panel
+def hypotheses(run: Run, n_beams: int = 4, beam: int = 1, most: int | None = None) -> Panel:
+    """The hypotheses of a beam search and the tree that it grew, with the path to one of them.
+
+    beam: counted from 1, the best first. most: steps after which the search was stopped, None for
+    all. Raises ValueError for what is not there and for a model that does not translate.
+    """
+    if not 1 <= n_beams <= MOST_BEAMS:
+        raise ValueError(f"n_beams is {n_beams}; it can be 1 to {MOST_BEAMS}")
+    if len(run.recording().streams) < 2:
+        raise ValueError(f"{models.title(run.model)} does not translate.")
+    search = jobs.search(run.model, run.text, n_beams)
+    while not search.finished and (most is None or len(search.steps) < most):
+        search.resume()
+    steps = tuple(search.steps[:most])
+    last = steps[-1]
+    if not 1 <= beam <= len(last):
+        raise ValueError(f"There is no hypothesis {beam}; the last is {len(last)}.")
+    words = sentences(CONCEPT, "hypotheses")
+    texts = [[models.decode(run.model, each.ids) for each in beams] for beams in steps]
+    best = last[0]
+    rows = tuple(
+        (
+            f"{at + 1}",
+            text or words("nothing"),
+            f"{len(each.ids)}" if each.done else words("open", n=len(each.ids)),
+            fixed(sum(each.logprobs), 3),
+            fixed(translation.penalty(each), 3),
+            fixed(each.score, 3),
+        )
+        for at, (each, text) in enumerate(zip(last, texts[-1]))
+    )
+    table = TextTable(
+        select=("beam",),
+        columns=words.lines("columns"),
+        rows=rows,
+        keys=tuple((f"{at + 1}",) for at in range(len(last))),
+        selected=beam - 1,
+        note=words("score"),
+    )
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding",
+            text=texts[-1][0] or words("nothing"),
+            score=fixed(best.score, 3),
+            n=plural(len(last), "hypothesis", "hypotheses"),
+        ),
+        figures=(table, _tree(run, steps, beam - 1, words)),
+        table=translation.beam_table(steps, texts),
+        caption=(words("caption", n=n_beams),),
+        file="beams",
+    )
+
+
+def _tree(run: Run, steps: Sequence[Sequence[Beam]], chosen: int, words: Sentences) -> Graph:
+    """How the beams grew: a row for each step, the best hypothesis at the left. A hypothesis that
+    has ended keeps its node."""
+    alive = translation.surviving_beams(steps)
+    nodes, texts, strengths, places = [words("start")], [""], [1.0], [(0, 0)]
+    edges: list[Edge] = []
+    before: list[int] = [0]
+    for at, beams in enumerate(steps):
+        labels, now = models.labels(run.model, [beam.ids[-1] for beam in beams]), []
+        for rank, (beam, label) in enumerate(zip(beams, labels)):
+            parent = before[beam.parent] if at else 0
+            if len(beam.ids) <= at:  # ended in an earlier step
+                now.append(parent)
+                continue
+            p = exp(beam.logprobs[-1])
+            now.append(len(nodes))
+            edges.append(Edge(parent, len(nodes), float(rank in alive[at])))
+            nodes.append(label)
+            texts.append(tenths(p))
+            strengths.append(p)
+            places.append((rank, at + 1))
+        before = now
+    return Graph(
+        title=words("tree"),
+        note=words("tree_note"),
+        nodes=tuple(nodes),
+        strengths=tuple(strengths),
+        edges=tuple(edges),
+        layout="tree",
+        selected=before[chosen],
+        places=tuple(places),
+        texts=tuple(texts),
+    )
+
+
+# ---- the probability of the whole ----------------------------------------------------------------
+
+
+@spec.panel
+def probability(run: Run, ended: bool = True) -> Panel:
+    """The probability of a translation, word by word and as a whole; what a reader typed beside the
+    model's own. ended and ValueError as for `alignment`."""
+    on = _output(run, ended)
+    words = sentences(CONCEPT, "probability")
+    groups = translation.produced_words(on.recording, on.end is not None)
+    table = translation.word_table(on.steps, on.tokens, groups)
+    names = [str(each) for each in table["word"]]
+    rows = tuple(
+        BarRow(name, (float(p),), (tenths(float(p)),)) for name, p in zip(names, table["p"])
+    )
+    finding = words("finding", **_totals(on))
+    if on.is_typed:
+        finding = f"{finding} {_compared(run, on, words)}"
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=(Bars(columns=(words("column"),), rows=rows, high=1.0),),
+        table=table,
+        details=_details(on, words),
+        caption=(words("caption"),),
+        file="translation-probability",
+    )
+
+
+def _totals(on: Output) -> dict[str, str]:
+    """A translation's log-probability, its length and its perplexity, written."""
+    return {
+        "logp": fixed(on.total, 3),
+        "n": plural(len(on.ids), "token"),
+        "perplexity": f"{translation.perplexity(on.steps.logprob):,.2f}",
+    }
+
+
+def _compared(run: Run, on: Output, words: Sentences) -> str:
+    """What a reader typed beside the model's own translation."""
+    own = _output(replace(run, target=None), True)
+    if np.array_equal(own.ids, on.ids):
+        return words("equal")
+    text = own.recording.target or words("nothing")
+    said = words("own", text=text, **_totals(own))
+    if not (own.end and on.end):  # one of them is no whole text
+        return said
+    return f"{said} {words('likelier' if on.total > own.total else 'less_likely')}"
+
+
+def _details(on: Output, words: Sentences) -> tuple[str, ...]:
+    """How weights, probabilities and the sum come about, with this sentence's numbers."""
+    attention, logprobs = translation.cross_attention(on.recording), on.steps.logprob
+    n_layer, n_head, _, n_source = attention.pattern.shape
+    n, first = len(logprobs), logprobs[:N_ADDENDS]
+    addends = sum_text(*first)[0] + (" …" if n > N_ADDENDS else "")
+    total, perplexity = fixed(on.total, 3), f"{translation.perplexity(logprobs):,.2f}"
+    return words.lines(
+        "details",
+        scale=scale_text(attention, 0),
+        source=plural(n_source, "source token"),
+        layers=plural(n_layer, "layer"),
+        heads=plural(n_head, "head"),
+        vocabulary=f"{on.recording.model.n_vocab:,}",
+        addends=addends,
+        total=total,
+        n=n,
+        logs=enough_digits(perplexity, lambda each: exp(each / n), -on.total)[0],
+        perplexity=perplexity,
+    )
