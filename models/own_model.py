@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from models import generation, quantization, shipped_models
 from models.activation_cache import ActivationStore, Recorder
 from models.attention import MultiHeadAttention, input_major, self_attention_mask
+from models.chat_template import ChatTemplate
 from models.config import Config
 from models.edit_ops import fitting_edits, mask_tokens, score_divisor, shuffle_tokens
 from models.edit_validation import check, check_length
@@ -68,13 +69,15 @@ ENDS = {"encoder": ((CLS,), (SEP,)), "decoder": ((BOS,), ()), "encoder-decoder":
 @dataclass(frozen=True)
 class OwnModel(Model):
     """A loaded model, ready to record. It is shared by everyone and never changes. `ends`: the
-    special tokens before and after a text."""
+    special tokens before and after a text. `chat`: the template in which chats are read, None for a
+    model that was trained on none."""
 
     source: ClassVar[str] = f"{__package__}.own_source"
     card: Card
     tokenizer: Tokenizer
     model: Transformer = field(repr=False)
     ends: tuple[tuple[str, ...], tuple[str, ...]]
+    chat: ChatTemplate | None = field(default=None, repr=False)
 
     @cached_property
     def attentions(self) -> dict[str, list[MultiHeadAttention]]:
@@ -125,9 +128,10 @@ def handle_of(
     fingerprint: str,
     weights: str = "fp16, computed in fp32",
     ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+    chat_template: str = "",
 ) -> OwnModel:
-    """A handle around a model in memory, as training and tests have it. `ends` as in Handle; None
-    for those of our own models."""
+    """A handle around a model in memory, as training and tests have it. `ends`: the special tokens
+    around a text, None for those of our own models; `chat_template`: in Jinja, "" for none."""
     config = model.config
     optimise_layout(model)
     card = Card(
@@ -143,7 +147,8 @@ def handle_of(
         fingerprint=fingerprint,
         weights=weights,
     )
-    return OwnModel(card, tokenizer, model, ENDS[card.kind] if ends is None else ends)
+    chat = ChatTemplate(chat_template, tokenizer) if chat_template else None
+    return OwnModel(card, tokenizer, model, ENDS[card.kind] if ends is None else ends, chat)
 
 
 @torch.inference_mode()
@@ -368,7 +373,9 @@ def frame(handle: OwnModel, text: str) -> tuple[Tokens, int]:
     """The text as the model reads it, with its special tokens, and how many tokens were dropped:
     [CLS] text [SEP] for an encoder, [BOS] text for a decoder, text [EOS] for the source of an
     encoder-decoder. A model that puts nothing around a text reads its end mark where there is
-    none."""
+    none. A chat is read in the model's template (models/chat_template.py)."""
+    if handle.chat is not None and (framed := handle.chat.tokens(text, handle.card.n_positions)):
+        return framed
     limit, typed_masks = handle.card.n_positions, handle.card.kind == "encoder"
     tokens, dropped = handle.tokenizer.tokens(text, limit, *handle.ends, typed_masks=typed_masks)
     if not tokens.ids:

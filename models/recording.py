@@ -140,12 +140,14 @@ class NotFinite(ValueError):
 
 
 class NotEncoded(ValueError):
-    """A text on which a tokenizer's own rules fail."""
+    """A text on which a tokenizer's own rules fail, or that a chat template refuses."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The model’s tokenizer fails on this text; change the text or choose another model."
-        )
+    def __init__(
+        self,
+        reason: str = "The model’s tokenizer fails on this text; change the text or choose another "
+        "model.",
+    ) -> None:
+        super().__init__(reason)
 
 
 @dataclass(frozen=True)

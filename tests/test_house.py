@@ -51,6 +51,11 @@ FLOORS = [
         r"models\.(?!training\.).*",
     ),
     (
+        r"models/chat_template\.py",
+        {"tokenizers", "jinja2"},
+        r"models\.(chat|encoding|recording|tokenizer)",
+    ),
+    (
         r"models/.*",
         {"numpy", "torch", "tokenizers", "safetensors", "tqdm"},
         r"models\.(?!training\.).*",
@@ -58,7 +63,7 @@ FLOORS = [
     (
         r"explorer/analysis/.*",
         {"numpy"},
-        r"models\.(recording|token_relations|results|buffer_pool|edits)|explorer\.analysis\..*",
+        r"models\.(recording|token_relations|results|buffer_pool|edits|chat)|explorer\.analysis\..*",
     ),
     (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
@@ -113,7 +118,7 @@ FLOORS = [
         r"explorer/layout/.*",
         {"streamlit"},
         r"explorer\.(layout|state|text|analysis|figures|components|panels)\..*|explorer\.export"
-        r"|models\.(registry|recording|edits|example_texts|results|capabilities)",
+        r"|models\.(registry|recording|edits|example_texts|results|capabilities|chat)",
     ),
     (
         r"explorer/main\.py",

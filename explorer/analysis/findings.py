@@ -18,7 +18,7 @@ from explorer.analysis.attention import axes
 from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import is_word
 from explorer.analysis.words import Groups
-from models import token_relations
+from models import chat, token_relations
 from models.recording import Attention, Recording, Stream
 from models.results import Attribution, Lens
 from models.token_relations import CHUNK_SIZE
@@ -31,7 +31,7 @@ from models.token_relations import CHUNK_SIZE
 LINK, NEAR_LINK, INDUCTION, SAME_WORD = "link", "near link", "induction", "same word"
 CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT = "crossed", "aligned", "said by two", "left out"
 CROWD, SETTLED, PUSHED, TURNED, MOVED = "crowd", "settled", "pushed", "turned", "moved"
-REGULARITY, SHORT = "regularity", "short"
+REGULARITY, SHORT, CHAT = "regularity", "short", "chat"
 LINKS = (LINK, NEAR_LINK, INDUCTION, SAME_WORD, CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT)
 
 
@@ -735,6 +735,47 @@ def regularity(heads: Sequence[head_naming.Head], attention: Attention) -> Findi
     )
 
 
+CHAT_PARTS = ("the question", "the role names", "the chat template")
+CHAT_SCORE = 15.0  # behind links from a pronoun to a noun, before those of unsure words
+
+
+def chat_findings(recording: Recording, attention: Attention) -> list[Finding]:
+    """Of a chat, the head that most attends, where the model's answer begins, to the question (the
+    last message of the user), to the names of the roles, and to the rest of the template. value:
+    its weight on all tokens of that part; chance: of an even row; also: how many other heads give
+    the part at least half. [] for a recording that is no chat."""
+    stream = recording.stream(attention.key)
+    parts = chat.parts_of(stream.tokens, stream.special.tolist())
+    if not any(parts):
+        return []
+    row = attention.pattern[:, :, -1].astype(np.float64)  # (layer, head, key)
+    result = []
+    for name in CHAT_PARTS:
+        keys = np.flatnonzero(np.array(parts) == name)
+        weights = row[..., keys].sum(axis=-1)
+        chance = len(keys) / int(attention.allowed[-1].sum())
+        layer, head = map(int, np.unravel_index(weights.argmax(), weights.shape))
+        value = float(weights[layer, head])
+        if len(keys) and value >= LEAST_WEIGHT and value - chance >= LEAST_LIFT:
+            result.append(
+                Finding(
+                    CHAT,
+                    value,
+                    chance,
+                    CHAT_SCORE - CHAT_PARTS.index(name) + value - chance,
+                    attention.name,
+                    layer,
+                    head,
+                    weights.size,
+                    query=len(stream.tokens) - 1,
+                    keys=(int(keys[row[layer, head, keys].argmax()]),),
+                    words=(name,),
+                    also=int((weights >= MOST_ELSEWHERE).sum()) - (value >= MOST_ELSEWHERE),
+                )
+            )
+    return result
+
+
 def repetition_findings(word_attention: WordLevelAttention) -> list[Finding]:
     """The heads that find what was said before: one where a word looks at what followed it the
     first time, one where it looks at itself elsewhere.
@@ -1027,6 +1068,7 @@ def findings(
             candidates.append(too_short(named_heads, recording))
         result += [one for one in candidates if one is not None]
         if trained:
+            result += chat_findings(recording, attention)
             result += _links(attention_between_words(recording, attention, after), named_heads)
     for stream in recording.streams:
         grouped = words.words(stream, _text(recording, stream.name))
@@ -1050,7 +1092,7 @@ def select_findings(ranked: Sequence[Finding], limit: int = 5) -> tuple[Finding,
         if (
             (finding.head >= 0 and (finding.attention, finding.at) in heads)
             or (finding.kind, finding.words[:1]) in topics
-            or n_alike >= (2 if finding.kind in LINKS else 1)
+            or n_alike >= (2 if finding.kind in (*LINKS, CHAT) else 1)
         ):
             continue
         chosen.append(finding)

@@ -9,12 +9,14 @@ from contextlib import nullcontext
 import streamlit as st
 
 from explorer.analysis.caption import read_text as read_text
+from explorer.analysis.formatting import plural
 from explorer.state import url_state
 from explorer.state.cache import Run, record
 from explorer.state.models import facts, handle, title
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
+from models import chat
 from models.recording import NotEncoded
 
 SHORT = 400  # characters
@@ -82,6 +84,12 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
         )
     elif not recording.text.strip():
         notes.info("There is only white space so far. Type or paste a sentence above.")
+    if n_messages := chat.n_messages(recording):
+        n_template = int(recording.streams[0].special.sum())
+        notes.caption(
+            f"This text is read as a chat of {plural(n_messages, 'message')}: {n_template} of "
+            f"{plural(len(recording.streams[0].tokens), 'token')} are the model’s chat template."
+        )
     if byte_token := next(
         (token for token in recording.streams[0].tokens if PIECE.search(token)), None
     ):

@@ -79,6 +79,10 @@ HEADLINES: dict[str, Callable[[Finding, Words, Mark], str]] = {
     findings.REGULARITY: lambda one, said, mark: (
         f"{where(one)} {DOES[one.words[0]][1]}: {percent(one.value)}"
     ),
+    findings.CHAT: lambda one, said, mark: (
+        f"{where(one)}: where the answer begins, {percent(one.value)} of the attention goes to "
+        f"{one.words[0]}"
+    ),
     findings.SHORT: lambda one, said, mark: (
         f"{int(one.value)} tokens are too few to show a pattern"
     ),
@@ -125,6 +129,7 @@ BUTTONS: dict[str, Callable[[Finding, Words], str]] = {
     findings.INDUCTION: lambda one, said: "Induction",
     findings.SAME_WORD: lambda one, said: "Repeated tokens",
     findings.REGULARITY: lambda one, said: f"L{one.layer} H{one.head} {DOES[one.words[0]][1]}",
+    findings.CHAT: lambda one, said: f"Answer → {one.words[0]} {percent(one.value)}",
     findings.SHORT: lambda one, said: headline(one),
     findings.CROSSED: lambda one, said: f"{said[0]} and {said[1]} cross",
     findings.SAID_BY_TWO: lambda one, said: f"{said[0]}, {said[1]} → {said[2]}",
@@ -178,6 +183,10 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
         return (
             f"No head of layer {one.layer} gives it more than {value} in any row. Half of the "
             f"source’s words receive {chance} or more from some row."
+        )
+    if one.kind == findings.CHAT:
+        return (
+            f"Uniform attention would give {percent(one.chance)} of a row to {one.words[0]}.{more}"
         )
     if one.kind in (findings.CROWD, findings.REGULARITY, findings.SHORT):
         return _by_name(one) + more

