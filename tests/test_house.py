@@ -134,7 +134,7 @@ FLOORS = [
         r"explorer/views/.*",
         {"streamlit"},
         r"explorer\.(views|layout|panels|state|text|analysis|figures|components)\..*"
-        r"|models\.(recording|edits|results|example_texts|training_plan)",
+        r"|models\.(recording|edits|results|example_texts|training_plan|chat)",
     ),
     (
         r"headlight\.py",

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import predictions
 from explorer.layout import current_recording
 from explorer.state import cache, jobs, models, url_state
+from models import chat
 from models.results import Sampling
 
 TEMPERATURES = tuple(f"{tenth / 10:g}" for tenth in range(21))
@@ -181,8 +182,13 @@ def adopt(model: str, text: str) -> None:
     """Make what was written a part of the text. The page has to run as a whole then: `buttons` sees
     to it."""
     draft = jobs.draft(model, text)
-    whole, prompt = (models.decode(model, draft.writing.ids[:n]) for n in (None, draft.n_prompt))
-    current_recording.take_text(text + whole[len(prompt) :] if whole.startswith(prompt) else whole)
+    ids, n_prompt = draft.writing.ids, draft.n_prompt
+    if chat.n_messages(cache.record(model, text)):
+        continued = chat.with_answer(text, models.decode(model, ids[n_prompt:]))
+    else:
+        whole, prompt = models.decode(model, ids), models.decode(model, ids[:n_prompt])
+        continued = text + whole[len(prompt) :] if whole.startswith(prompt) else whole
+    current_recording.take_text(continued)
     st.session_state.playing, st.session_state.adopted = False, True
 
 
