@@ -58,12 +58,12 @@ def parser() -> argparse.ArgumentParser:
     page.add_argument("-o", "--output", required=True, metavar="FILE.html", type=Path)
     page.add_argument("--view", default="heads", help="what to show, one of those below (heads)")
     page.add_argument(
-        "--other", metavar="MODEL", help="another model to lay beside it, in the view comparison"
+        "--other", metavar="MODEL", help="another model to lay beside it, in the view compare.heads"
     )
     page.add_argument(
         "--other-text",
         metavar="TEXT",
-        help="another text to lay beside it, in the view comparison",
+        help="another text to lay beside it, in the view compare.heads",
     )
     page.add_argument("--link", default="", help="the address of a Headlight to lead back to")
     page.add_argument(
@@ -243,21 +243,15 @@ def _chosen(pairs: Sequence[str]) -> dict[str, str]:
 
 def _second(asked: argparse.Namespace) -> tuple[str, str | None] | None:
     """What stands beside the recording: a model's name, "" for the same one, and a text, None for
-    the same one; None where nothing does. Raises ValueError where the view has no room for it, or
-    cannot do without."""
+    the same one; None where nothing does. Raises ValueError where the view has no room for it."""
     from explorer import export
 
     if asked.other is None and asked.other_text is None:
-        if asked.view == "comparison":
-            raise ValueError(
-                "the view comparison lays two recordings beside each other; name another model "
-                "with --other, or give another text with --other-text"
-            )
         return None
-    if asked.view not in export.OF_TWO:
+    if not export.takes_two(asked.view):
         raise ValueError(
             f"the view {asked.view} is of one recording; --other and --other-text are for "
-            f"{' and '.join(export.OF_TWO)}"
+            "the panels of compare"
         )
     return "" if asked.other is None else _named(asked.other), asked.other_text
 

@@ -11,11 +11,9 @@ needs no network.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from explorer.html_export import (
-    comparison,
     heads,
 )
 from explorer.html_export.document_spec import DocumentSpec
@@ -32,15 +30,12 @@ if TYPE_CHECKING:
 VIEWS: dict[str, Callable[..., DocumentSpec]] = {
     "heads": heads.heads,
     "findings": heads.findings,
-    "comparison": comparison.comparison,
 }
 # The choices that a view takes, by the names that they have in the address of its page.
 CHOICES = {
     "heads": ("attention", "layer", "head", "token", "view"),
     "findings": ("attention", "layer", "head", "token", "view"),
-    "comparison": ("attention", "other_of", "other_to", "other_tone", "other_pair"),
 }
-OF_TWO = ("comparison",)  # what another recording can stand beside in
 DRAWN = heads.AS  # how a head is drawn: the choice `view`
 
 
@@ -59,17 +54,23 @@ def page(
     elsewhere.
 
     view: one of VIEWS, or a panel such as "soft_lookup.temperature", whose choices are its
-    arguments. model: the recording's, loaded; it is loaded anew where None. other: what
-    stands beside it, in those of OF_TWO. target: what was typed for a decoder to read. link: the
+    arguments. model: the recording's, loaded; it is loaded anew where None. other: what stands
+    beside it, in the panels of `compare`. target: what was typed for a decoder to read. link: the
     address of a Headlight that the file shall lead back to. choices: as in the address of the page,
     such as layer=1. Raises ValueError for a view or a choice that is not there.
     """
     loaded = registry.load(recording.model.name) if model is None else model
     view, told = chosen(view, choices)
     if "." in view:
-        return _panel_page(recording, loaded, view, told, link)
-    draw = partial(VIEWS[view], other=other) if view in OF_TWO else VIEWS[view]
-    return document(draw(ExportRequest(recording, loaded, told, target)), link)
+        return _panel_page(recording, loaded, view, told, link, other)
+    if other is not None:
+        raise ValueError(f"the view {view} is of one recording")
+    return document(VIEWS[view](ExportRequest(recording, loaded, told, target)), link)
+
+
+def takes_two(view: str) -> bool:
+    """True where another recording can stand beside the first one."""
+    return view.startswith("compare.")
 
 
 def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str]]:
@@ -90,10 +91,20 @@ def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str
 
 
 def _panel_page(
-    recording: Recording, loaded: Model, name: str, choices: Mapping[str, str], link: str
+    recording: Recording,
+    loaded: Model,
+    name: str,
+    choices: Mapping[str, str],
+    link: str,
+    other: Recording | None,
 ) -> str:
     """A panel by its name, such as "soft_lookup.temperature", as a document."""
     # Panels keep what they compute in the app's cache, which takes long to import.
 
-    panel = spec.from_words(name, cache.adopt(recording, loaded), choices)
+    runs: dict[str, str | cache.Run] = dict(choices)
+    if other is not None:
+        one = other.model.name
+        beside = loaded if one == recording.model.name else registry.load(one)
+        runs["other"] = cache.adopt(other, beside)
+    panel = spec.from_words(name, cache.adopt(recording, loaded), runs)
     return spec.document([panel], link)

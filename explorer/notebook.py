@@ -102,5 +102,5 @@ def alignment(text: str | Recording, model: str = "translator", **choices: Any) 
 
 
 def comparison(a: Recording, b: Recording, **choices: Any) -> NotebookView:
-    """Two recordings beside each other, head by head."""
-    return show(a, "comparison", other=b, **choices)
+    """Two recordings beside each other, head by head; choices: those of `panels.compare.heads`."""
+    return show(a, "compare.heads", other=b, **choices)

@@ -35,13 +35,13 @@ def test_a_recording_and_a_page_are_written(
     ("asked", "said"),
     [
         (
-            ["--view", "comparison", "--other", "twin-pre", "-m", "twin-post"],
-            ("B · model twin-pre",),
+            ["--view", "compare.heads", "--other", "twin-pre", "-m", "twin-post"],
+            ("B: model twin-pre",),
         ),
-        (["--view", "comparison", "--other-text", "The dog ran."], ("B’s text: The dog ran.",)),
+        (["--view", "compare.heads", "--other-text", "The dog ran."], ("Text of B: The dog ran.",)),
         (
-            ["--view", "comparison", "--other", "twin-pre", "--other-text", "The dog ran."],
-            ("B · model twin-pre", "B’s text: The dog ran."),
+            ["--view", "compare.tokens", "--other", "twin-pre", "--other-text", "The dog ran."],
+            ("B: model twin-pre", "Text of B: The dog ran."),
         ),
     ],
 )
@@ -75,9 +75,11 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["page", TEXT, "-o", "x.html", "-c", "layer"], "NAME=VALUE"),
         (["page", TEXT, "-o", "x.html", "-c", "layer=77"], "layer is '77'"),
         (["page", TEXT, "-o", "x.html", "-c", "model=decoder"], "--help"),
-        (["page", TEXT, "-o", "x.html", "--view", "comparison"], "with --other, or"),
         (["page", TEXT, "-o", "x.html", "--view", "heads", "--other", "copy"], "of one recording"),
-        (["page", TEXT, "-o", "x.html", "--view", "comparison", "--other", "me"], "no model 'me'"),
+        (
+            ["page", TEXT, "-o", "x.html", "--view", "compare.heads", "--other", "me"],
+            "no model 'me'",
+        ),
         *(
             (
                 [
@@ -169,8 +171,7 @@ def test_every_choice_of_a_view_is_read(monkeypatch: pytest.MonkeyPatch) -> None
     for view in export.VIEWS:
         model = registry.load("encoder")
         recording = model.record("The cat sat.")
-        other = model.record("The dog ran.") if view in export.OF_TWO else None
-        export.page(recording, view, model=model, other=other)
+        export.page(recording, view, model=model)
     assert read == {view: set(names) for view, names in export.CHOICES.items()}
 
 

@@ -1,26 +1,27 @@
-"""The page of comparison: any two texts, every view, and one journey."""
+"""The tab Compare: any two texts, every part of it, its panels' numbers, and one journey."""
 
 from __future__ import annotations
 
-import json
 from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import numpy as np
 import pytest
-from app_harness import page_at
+from app_harness import page_at, panels_on
 from compare_fixtures import recorded, sides
-from conftest import AWKWARD, HOSTILE, on_page, read_once
+from conftest import AWKWARD, HOSTILE, read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import STORED, SUMMED
 
 from explorer.analysis import comparison
 from explorer.analysis.formatting import tenths
-from explorer.components import codec
+from explorer.panels import compare
+from explorer.state.cache import Run
 from models import registry
-from models.edits import HideToken, WithoutPositions
+from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead
 
-# ---- the page ----------------------------------------------------------------
+TEXT = "Ram pushed Hari"
+VIEWS = ("Heads", "Difference", "Answers", "Nearest", "Vectors", "Tokens")
 
 
 def opened(**asked: str) -> AppTest:
@@ -32,43 +33,123 @@ def clean(app: AppTest) -> AppTest:
     return app
 
 
-def sent(app: AppTest, component: str, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    decoded = [
-        codec.decode(e.proto.bytes)
-        for e in on_page(app)
-        if e.proto.component_name == f"headlight.{component}"
-    ]
-    return next(each for each in decoded if each[0]["kind"] == kind)
+# ---- panels ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [TEXT, *HOSTILE.values()])
+def test_the_grid_is_the_distance_of_each_head_and_both_sides_are_its_weights(text: str) -> None:
+    found = sides(recorded("encoder", text), recorded("encoder", text, (WithoutPositions(),)))
+    distances = comparison.same_place_distances(found)
+    panel = compare.heads(Run("encoder", text), pair="1.3")
+    first, a, b = panel.figures
+    grid = first.figures[1] if hasattr(first, "figures") else first
+    np.testing.assert_allclose(grid.values, distances, atol=SUMMED)
+    assert grid.marks == ((1, 3, ""),)
+    for matrix, weights in zip((a, b), found.heads((1, 3), (1, 3))):
+        assert matrix.rows == found.rows.labels
+        np.testing.assert_allclose(matrix.values, weights, atol=STORED)
+    layer, head = comparison.most_changed(distances)[0]
+    equal = distances.max() == 0
+    assert equal or f"Layer {layer}, head {head} differs most" in panel.finding
+    (change, _) = compare.difference(Run("encoder", text), pair="1.3").figures
+    np.testing.assert_allclose(change.values, b.values - a.values, atol=STORED)
+    assert change.high == pytest.approx(np.abs(change.values).max() or 1, abs=STORED)
+
+
+def test_equal_runs_differ_nowhere() -> None:
+    run = Run("encoder", TEXT)
+    assert "No head differs" in compare.heads(run, run).finding
+    assert "All rows are equal" in compare.difference(run, run).finding
+    ablated = Run("encoder", TEXT, (ZeroHead(3, 2),))
+    panel = compare.heads(run, ablated)
+    assert any("does not change its own attention" in line for line in panel.details)
+
+
+def test_of_two_shapes_each_head_stands_beside_the_nearest() -> None:
+    run, other = Run("encoder", TEXT), Run("decoder", TEXT)
+    near = comparison.nearest(
+        comparison.distance_matrix(sides(recorded("encoder", TEXT), recorded("decoder", TEXT)))
+    )
+    panel = compare.heads(run, other, pair="1.3")
+    grid = panel.figures[0].figures[1]
+    np.testing.assert_allclose(grid.values.ravel(), [each.distance for each in near])
+    nearest = comparison.nearest_to(near, (1, 3))
+    assert f"L{nearest[0]} H{nearest[1]}" in panel.figures[2].title
+    chosen = compare.heads(run, other, pair="1.3.0.2")
+    assert "B, L0 H2" in chosen.figures[2].title
+    for wrong in ("1", "1.3.0", "99.0", "1.3.99.0", "1.x"):
+        with pytest.raises(ValueError, match="head|pair"):
+            compare.heads(run, other, pair=wrong)
+    matrix, table = compare.nearest(run, other, pair="1.3").figures
+    assert matrix.selected == 1 * 8 + 3 and matrix.values.shape == (32, len(matrix.columns))
+    assert table.rows[table.selected][0] == "L1 H3"
+
+
+def test_texts_without_a_common_word_are_refused_and_sides_are_named() -> None:
+    run = Run("encoder", "the cat")
+    with pytest.raises(ValueError, match="no word in common"):
+        compare.heads(run, Run("encoder", "Ωμέγα 日本"))
+    panel = compare.heads(run, Run("encoder", "the dog"))
+    assert "“cat”" in panel.figures[1].title and "“dog”" in panel.figures[2].title
+    assert any("Text of B: the dog" in line for line in panel.caption)
+
+
+def test_both_models_predict_one_word_and_one_without_words_says_so() -> None:
+    text = "The cat sat on the mat."
+    encoder, decoder = read_once("encoder"), read_once("decoder")
+    place = list(recorded("encoder", text).streams[0].tokens).index("mat")
+    there = list(recorded("decoder", text).streams[0].tokens).index("mat")
+    logits = (
+        encoder.logits(recorded("encoder", text, (HideToken(place),)), "encoder", place),
+        # The decoder's word in the same place comes after the word before it.
+        decoder.logits(recorded("decoder", text), "decoder", there - 1),
+    )
+    panel = compare.prediction(Run("encoder", text), Run("decoder", text))
+    (bars,) = panel.figures
+    for at, (scores, handle) in enumerate(zip(logits, (encoder, decoder))):
+        p = np.exp(scores - scores.max(), dtype=np.float64)
+        p /= p.sum()
+        best = np.argsort(-p)[:10]
+        drawn = {row.label: row.values[at] for row in bars.rows}
+        for word, id in zip(handle.labels(best.tolist()), best):
+            assert drawn[word] == pytest.approx(p[id], rel=SUMMED)
+        assert tenths(p[best[0]]) in panel.finding
+    assert "masked “mat”" in bars.columns[0] and "after “the”" in bars.columns[1]
+    if "minilm" in registry.names():
+        panel = compare.heads(Run("encoder", text), Run("minilm", text))
+        assert "has no readout over the vocabulary, so it makes no prediction" in panel.finding
+
+
+def test_a_word_of_both_texts_is_masked() -> None:
+    tired = "The animal didn't cross the street because it was too tired."
+    run, other = Run("encoder", tired), Run("encoder", tired.replace("tired", "wide"))
+    (bars,) = compare.prediction(run, other).figures
+    assert all("masked “too”" in each for each in bars.columns)
+
+
+@pytest.mark.skipif(
+    registry.MINILM not in registry.names(), reason="the package with MiniLM is not installed"
+)
+def test_a_pretrained_model_in_its_own_code_and_in_ours_are_the_same() -> None:
+    other = Run(f"{registry.HUB_PREFIX}{registry.MINILM}", TEXT)
+    grid, *_ = compare.heads(Run("minilm", TEXT), other).figures
+    assert grid.values.max() < 0.01
+    assert compare.vectors(Run("minilm", TEXT), other).figures
+
+
+# ---- the tab -----------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_any_text_is_compared(text: str) -> None:
-    app = clean(opened(text=text))
-    header, blocks = sent(app, "compare", "grids")
-    found = sides(recorded("encoder", text), recorded("encoder", text, (WithoutPositions(),)))
-    np.testing.assert_allclose(
-        blocks["distance"], comparison.same_place_distances(found).ravel(), atol=SUMMED
-    )
-    assert header["rows"] == list(found.rows.labels)
+    assert panels_on(clean(opened(text=text)))
     clean(opened(text=text, other_what="Model", other_model="decoder", other_view="Vectors"))
+    clean(opened(text="x", other_what="Sentence", other_text=text, other_view="Nearest"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "other", [HOSTILE["bold"], HOSTILE["right to left"], HOSTILE["latex"], HOSTILE["emoji"]]
-)
-def test_any_second_text_is_compared_or_refused_in_words(other: str) -> None:
-    app = clean(
-        opened(text="b the cat", other_what="Sentence", other_text=other, other_view="Nearest")
-    )
-    if not app.info:
-        sent(app, "matrix", "panels")
-    clean(opened(text="x", other_what="Sentence", other_text=other, other_view="Vectors"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("view", ["Heads", "Nearest", "Vectors"])
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize(
     "asked",
     [
@@ -83,93 +164,27 @@ def test_any_second_text_is_compared_or_refused_in_words(other: str) -> None:
     ],
     ids=["two shapes", "cross", "checkpoint"],
 )
-def test_every_view_opens(view: str, asked: dict[str, str]) -> None:
-    app = clean(opened(other_view=view, **asked))
-    if view == "Vectors":
-        assert len(app.get("plotly_chart")) == 3
-        assert all(
-            "Headlight" in json.loads(chart.proto.spec)["layout"]["title"]["subtitle"]["text"]
-            for chart in app.get("plotly_chart")
-        )
-    else:
-        sent(app, "compare", "pair")
+def test_every_part_opens(view: str, asked: dict[str, str]) -> None:
+    drawn = panels_on(clean(opened(other_view=view, **asked)))
+    assert len(drawn) == {"Heads": 1, "Vectors": 3}.get(view, 2)
+    assert all(any("B: model" in line for line in each["caption"]) for each in drawn)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    registry.MINILM not in registry.names(), reason="the package with MiniLM is not installed"
-)
-def test_a_pretrained_model_in_its_own_code_and_in_ours_do_the_same() -> None:
-    app = clean(
-        opened(
-            model="minilm",
-            text="Ram pushed Hari",
-            other_what="Model",
-            other_model=f"{registry.HUB_PREFIX}{registry.MINILM}",
-        )
-    )
-    assert sent(app, "compare", "grids")[1]["distance"].max() < 0.01
-    clean(
-        opened(
-            model="minilm",
-            other_what="Model",
-            other_model=f"{registry.HUB_PREFIX}{registry.MINILM}",
-            other_view="Vectors",
-        )
-    )
+def test_a_links_pair_is_shown_and_swapping_turns_signs() -> None:
+    asked = {"text": TEXT, "other_pair": "1.3", "other_view": "Difference"}
+    made = {
+        swap: panels_on(clean(opened(other_swap=swap, **asked)))[1]["figures"][1]["rows"]
+        for swap in ("", "1")
+    }
+    flipped = [(row[0], row[1], row[3], row[2]) for row in made["1"]]
+    assert [tuple(row[:4]) for row in made[""]] == flipped
+    first, *_ = panels_on(opened(text=TEXT, layer="2", head="5"))
+    assert "A, L2 H5" in first["figures"][1]["title"], "the head that other tabs select"
 
 
 @pytest.mark.slow
-def test_the_sentence_on_top_and_a_link_s_pair_are_what_was_measured() -> None:
-    app = clean(opened(text="Ram pushed Hari", other_pair="1.3"))
-    found = sides(
-        recorded("encoder", "Ram pushed Hari"),
-        recorded("encoder", "Ram pushed Hari", (WithoutPositions(),)),
-    )
-    paired = comparison.same_place_distances(found)
-    most = comparison.most_changed(paired)[0]
-    assert any(f"{comparison.name(most)} differs most" in told.value for told in app.subheader)
-    assert any(
-        f"of {comparison.name(most)} is {paired[most]:.2f}" in told.value for told in app.caption
-    )
-    pair, _ = sent(app, "compare", "pair")
-    assert pair["a"] == pair["b"] == [1, 3] and f"{paired[1, 3]:.2f}" in pair["title"]
-    header, blocks = sent(app, "matrix", "panels")
-    n = len(header["columns"])
-    np.testing.assert_allclose(
-        blocks["v2"].reshape(-1, n),
-        found.heads((1, 3), (1, 3))[1] - found.heads((1, 3), (1, 3))[0],
-        atol=STORED,
-    )
-    assert (
-        "no positions" in " ".join(header["caption"])
-        and header["panels"][2]["low"] == -header["panels"][2]["high"]
-    )
-
-
-@pytest.mark.slow
-def test_choosing_a_head_sends_no_grid_again_and_swapping_turns_signs() -> None:
-    app = clean(opened(text="Ram pushed Hari", other_pair="1.3"))
-
-    def grids() -> bytes:
-        return next(
-            e.proto.bytes
-            for e in on_page(app)
-            if e.proto.component_name == "headlight.compare"
-            and codec.decode(e.proto.bytes)[0]["kind"] == "grids"
-        )
-
-    before, matrices = grids(), sent(app, "matrix", "panels")[1]["v2"]
-    app.session_state["other_pair"] = "2.5"
-    clean(app.run())
-    assert grids() == before and sent(app, "compare", "pair")[0]["a"] == [2, 5]
-    app.session_state["other_pair"], app.session_state["other_swap"] = "1.3", "1"
-    clean(app.run())
-    np.testing.assert_allclose(sent(app, "matrix", "panels")[1]["v2"], -matrices, atol=STORED)
-
-
-@pytest.mark.slow
-def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_told() -> None:
+def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_named() -> None:
     clean(
         opened(
             other_what="<b>",
@@ -185,12 +200,8 @@ def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_told() ->
     app = opened(other_edits="NoSuchEdit:1")
     assert not app.exception and any("NoSuchEdit" in each.value for each in app.error)
     app = clean(opened(other_edits="NoSuchEdit:1, ZeroHead:77:0:self, WithoutScale"))
-    (told,) = app.warning
-    assert (
-        "NoSuchEdit" in told.value
-        and "77" in told.value
-        and any("differs most" in each.value for each in app.subheader)
-    )
+    (message,) = app.warning
+    assert "NoSuchEdit" in message.value and "77" in message.value and panels_on(app)
     app = opened(other_edits="ZeroHead:77:0:self")
     assert not app.exception and app.error
 
@@ -199,19 +210,16 @@ def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_told() ->
 def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> None:
     app = opened(model="translator", text="The cat sleeps.")
     app.selectbox(key="head of B").set_value((0, 1, "cross")).run()
-    assert (
-        clean(app).session_state["other_edits"] == "ZeroHead:0:1:cross"
-        and app.session_state["other_to"] == "cross"
-    )
+    assert clean(app).session_state["other_edits"] == "ZeroHead:0:1:cross"
+    assert app.session_state["other_to"] == "cross"
     app.segmented_control(key="done to it").set_value("uniform").run()
     assert clean(app).session_state["other_edits"] == "UniformHead:0:1:cross"
-    assert any("L0 H1 differs most" in each.value for each in app.subheader)
+    assert "Layer 0, head 1 differs most" in panels_on(app)[0]["finding"]
     app.pills(key="comparison").set_value("No FFN").run()
     assert clean(app).selectbox(key="head of B").value is None
     app.selectbox(key="head of B").set_value((2, 0, "decoder self")).run()
-    assert any("does not change its own attention" in each.value for each in clean(app).caption), (
-        "of the last layer: nothing above it"
-    )
+    details = panels_on(clean(app))[0]["details"]
+    assert any("does not change its own attention" in line for line in details)
     app.selectbox(key="head of B").set_value(None).run()
     assert clean(app).pills(key="comparison").value == "No positions"
 
@@ -222,42 +230,27 @@ def test_every_example_opens(model: str) -> None:
     app = clean(opened(model=model))
     for name in app.pills(key="comparison").options:
         clean(app.pills(key="comparison").set_value(name).run())
-        assert (
-            any("differ" in told.value or "no similar head" in told.value for told in app.subheader)
-            or app.info
-        ), name
+        assert panels_on(app) or app.info, name
 
 
 @pytest.mark.slow
-def test_both_models_answer_one_prompt_and_one_without_words_says_so() -> None:
-    text = "The cat sat on the mat."
-    app = clean(opened(text=text, other_what="Model", other_model="decoder", other_view="Answers"))
-    encoder, decoder = read_once("encoder"), read_once("decoder")
-    place = list(recorded("encoder", text).streams[0].tokens).index("mat")
-    there = list(recorded("decoder", text).streams[0].tokens).index("mat")
-    logits = (
-        encoder.logits(recorded("encoder", text, (HideToken(place),)), "encoder", place),
-        # What the decoder says in the same place comes after the word before it.
-        decoder.logits(recorded("decoder", text), "decoder", there - 1),
-    )
-    shown = [
-        codec.decode(e.proto.bytes)[0]
-        for e in on_page(app)
-        if e.proto.component_name == "headlight.bars"
-    ]
-    said = " ".join(each.value for each in app.markdown)
-    for header, scores, handle in zip(shown, logits, (encoder, decoder)):
-        p = np.exp(scores - scores.max(), dtype=np.float64)
-        p /= p.sum()
-        best = np.argsort(-p)[:10]
-        np.testing.assert_allclose([row["value"] for row in header["rows"]], p[best], rtol=SUMMED)
-        assert header["rows"][0]["label"] == handle.labels([int(best[0])])[0]
-        assert tenths(p[best[0]]) in said
-    assert "masked “mat”" in said and "after “the”" in said
-    if "minilm" in registry.names():
-        app = clean(opened(text=text, other_what="Model", other_model="minilm"))
-        says = "minilm has no readout over the vocabulary, so it makes no prediction"
-        assert says in " ".join(each.value.lower() for each in app.markdown)
+def test_swapped_sides_keep_their_names() -> None:
+    app = opened(other_what="Sentence", other_text="the dog sat", layer="1", head="2")
+    assert app.text_input(key="other_text").label == "Text of B"
+    next(each for each in app.button if each.label == "Swap A and B").click().run()
+    assert not app.exception and app.text_input(key="other_text").label == "Text of A"
+    assert app.text_input(key="other_text").value == "the dog sat"
+
+
+@pytest.mark.slow
+def test_where_nothing_can_be_compared_the_page_says_so() -> None:
+    app = opened(other_what="Sentence", other_text="Ωμέγα 日本")
+    assert not app.exception and any("no word in common" in each.value for each in app.info)
+
+
+def test_the_ablations_are_those_of_the_fields() -> None:
+    panel = compare.heads(Run("encoder", TEXT, (MeanHead(0, 1),)))
+    assert panel.run is not None and "no edits" in panel.figures[2].title
 
 
 # ---- a journey ---------------------------------------------------------------
@@ -270,36 +263,19 @@ def browser_test(test):
 
 
 @browser_test
-def test_a_reader_opens_heads_by_mouse_and_keys_and_finds_the_nearest(
-    visitor: driver.Visitor,
-) -> None:
+def test_a_reader_opens_heads_by_keys_and_finds_the_nearest(visitor: driver.Visitor) -> None:
     page = visitor.page
-    page.goto(
-        f"{visitor.server}/compare?{urlencode({'text': 'Ram pushed Hari', 'other_pair': '0.0'})}"
-    )
-    page.wait_for_selector("canvas[data-painted]")
-    page.get_by_role("heading", name="L0 H0 of both sides").wait_for()
-    cells = page.locator(".board").nth(1).locator(".cell")
-    cells.nth(10).click()
-    page.wait_for_url("**other_pair=1.2**")
-    page.get_by_role("heading", name="L1 H2 of both sides").wait_for()
-    assert page.locator(".cell[aria-pressed=true]").count() == 3
-    cells.nth(10).focus()
+    page.goto(f"{visitor.server}/compare?{urlencode({'text': TEXT, 'other_pair': '0.0'})}")
+    page.get_by_text("A, L0 H0").first.wait_for()
+    cells = page.locator(".panel .cells").first
+    cells.focus()
     page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    page.wait_for_url("**other_pair=2.2**")
-    page.get_by_role("radio", name="Nearest heads").click()
-    page.get_by_role("heading", name="A’s L2 H2 beside B’s").or_(
-        page.get_by_role("heading", name="L2 H2 of both sides")
-    ).wait_for()
-    assert parse_qs(urlparse(page.url).query)["other_pair"] == ["2.2"]
-
-
-@pytest.mark.slow
-def test_swapped_sides_keep_their_names_and_the_chosen_head_comes_along() -> None:
-    app = opened(other_what="Sentence", other_text="the dog sat", layer="1", head="2")
-    assert app.session_state["pair shown"].split(".")[:2] == ["1", "2"]
-    assert app.text_input(key="other_text").label == "Text of B"
-    next(each for each in app.button if each.label == "Swap A and B").click().run()
-    assert not app.exception and app.text_input(key="other_text").label == "Text of A"
-    assert app.text_input(key="other_text").value == "the dog sat"
+    page.wait_for_url("**layer=1**head=1**")
+    page.get_by_text("A, L1 H1").first.wait_for()
+    assert "other_pair" not in page.url
+    page.get_by_text("Nearest heads", exact=True).click()
+    page.get_by_text("Nearest heads of A and B").wait_for()
+    page.wait_for_url("**other_view=Nearest**")
+    assert parse_qs(urlparse(page.url).query)["layer"] == ["1"]

@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 from compare_fixtures import TEXT, recorded, sides
 from conftest import HOSTILE
-from tolerances import CODED, CODED_SIGNED, DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
+from tolerances import DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
 
 from explorer.analysis import alignment, comparison
 from explorer.analysis.csv import to_csv
-from explorer.components import codec
-from explorer.components.comparison import Grids, grids
-from explorer.text.comparison import free_told, refusal, sentence
 from models.edits import WithoutPositions
 from models.own_model import OwnModel, record
 from models.recording import VERSION
@@ -107,12 +104,6 @@ def test_a_token_with_characters_of_its_own_breaks_its_unit() -> None:
     assert not alignment.align(a, b).units and alignment.align(a, b).outside_a == (0, 1, 2)
 
 
-def test_texts_without_a_common_word_are_refused_in_words() -> None:
-    a, b = recorded("encoder", "Ram pushed Hari"), recorded("encoder", "plants eat")
-    axes = [alignment.axes(each, each.attention[0]) for each in (a, b)]
-    assert "no word in common" in refusal(*(alignment.align(*pair) for pair in zip(*axes)))
-
-
 @pytest.mark.parametrize("names", PAIRS, ids="/".join)
 def test_rows_and_what_is_outside_sum_to_one_and_a_cell_is_the_sum_by_hand(
     names: tuple[str, str],
@@ -174,9 +165,6 @@ def test_a_recording_beside_itself_differs_nowhere(name: str) -> None:
     ).all()
     near = comparison.nearest(comparison.distance_matrix(found))
     assert all(one.nearest == one.head and one.distance == 0 and one.mutual for one in near)
-    assert sentence(found, comparison.same_place_distances(found), near).startswith(
-        "No head differs"
-    )
 
 
 def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
@@ -220,7 +208,6 @@ def test_a_row_with_no_choice_on_either_side_is_not_counted(small_decoder: OwnMo
     made = record(small_decoder, "the cat sat")
     found = sides(made, made)
     assert found.free.tolist() == [False] + [True] * (len(found.rows.units) - 1)
-    assert "1 row with a single key" in free_told(found)
 
 
 def test_the_told_change_is_in_the_matrices() -> None:
@@ -278,52 +265,6 @@ def test_spaces_of_unlike_models_on_common_tokens() -> None:
                 found.labels[:2], found.sites_a, found.sites_b, found.a[:, :2], found.b[:, :2]
             )
         )
-
-
-# ---- what is sent ------------------------------------------------------------
-
-
-def test_grids_carry_both_sides_and_the_signed_difference() -> None:
-    found = sides(recorded("encoder"), recorded("encoder", edits=(WithoutPositions(),)))
-    a, b = map(np.asarray, found.weights())
-    header, blocks = codec.decode(
-        grids(
-            Grids(
-                a,
-                b,
-                found.rows.labels,
-                found.column_labels,
-                ("A", "B"),
-                comparison.same_place_distances(found),
-            ),
-            False,
-            "t",
-        )
-    )
-    assert header["fold"] == 1 and [panel["key"] for panel in header["panels"]] == [
-        "a",
-        "b",
-        "change",
-    ]
-    np.testing.assert_allclose((blocks["b"].reshape(b.shape) / 255) ** 2, b, atol=CODED)
-    share = (blocks["change"].reshape(a.shape).astype(float) - 128) / 127
-    np.testing.assert_allclose(
-        np.sign(share) * share**2 * header["panels"][2]["top"], b - a, atol=CODED_SIGNED
-    )
-
-
-def test_large_grids_are_folded_to_the_largest_either_way() -> None:
-    rng = np.random.default_rng(0)
-    a, b = rng.dirichlet(np.ones(130), size=(2, 12, 12, 130)).astype(np.float32)
-    data = grids(Grids(a, b, ["r"] * 130, ["c"] * 130, ("A", "B"), np.zeros((12, 12))), False, "t")
-    header, blocks = codec.decode(data)
-    fold, n = header["fold"], header["n_row"]
-    assert fold > 1 and n == -(-130 // fold) and len(data) < 1_700_000
-    share = (blocks["change"].reshape(12, 12, n, n)[1, 2, 0, 0] - 128.0) / 127
-    block = (b - a)[1, 2, :fold, :fold].ravel()
-    assert np.sign(share) * share**2 * header["panels"][2]["top"] == pytest.approx(
-        block[np.abs(block).argmax()], abs=CODED_SIGNED
-    )
 
 
 def test_a_file_reads_back() -> None:

@@ -17,7 +17,6 @@ from conftest import SMALL, TEXTS, read_once, sharpened
 from explorer import export
 from explorer.components import bundle
 from explorer.html_export.import_map import import_map
-from explorer.layout.export_menu import VIEW_OF
 from explorer.state import places
 from explorer.text.markdown_escape import literal, plain
 from models.edits import ZeroHead, describe, to_line
@@ -46,7 +45,7 @@ def test_the_code_of_a_file_is_whole_and_asks_for_no_other_file() -> None:
         assert not re.search(r'from\s*"\.|import\s*"\.', code), name
         for needed in re.findall(r'^(?:import|export|\}).*?"(headlight/[^"]+)"', code, re.M):
             assert needed in made, f"{name} needs {needed}"
-    for component in ("panel", "comparison"):
+    for component in ("panel", "heads"):
         assert f"headlight/{component}.js" in import_map([component])["imports"]
     with pytest.raises(ValueError, match="no component 'nothing'"):
         import_map(["nothing"])
@@ -83,29 +82,21 @@ def test_a_file_says_what_it_is(encoder: OwnModel) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("view", export.VIEWS)
 def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
-    """Model, the weights' hash, text, edits and the way back; of a comparison those of B too."""
+    """Model, the weights' hash, text, edits and the way back."""
     handle = read_once("encoder")
     edits, text = (ZeroHead(1, 2, "self"),), "The red car & the <i>cat</i>."
-    b = None
-    if view in export.OF_TWO:
-        b = read_once("decoder").record("The red cat.", (ZeroHead(0, 3),))
     a = handle.record(text, edits)
-    made = export.page(a, view, model=handle, other=b, link="https://lab.example/h")
+    made = export.page(a, view, model=handle, link="https://lab.example/h")
     foot = unescape(re.search(r"<footer>(.*)</footer>", made, re.S)[1])
     (headline,) = re.findall(r"<p dir=auto>(Headlight · .*?)</p>", foot)
     name, hash_of = handle.card.name, handle.card.fingerprint
     assert f"model {name} (" in headline and f"weights {hash_of})" in headline
     assert headline.endswith(f"edits: {describe(edits)}") and text in foot
-    if view == "comparison":
-        (of_b,) = re.findall(r"<p dir=auto>(B · .*?)</p>", foot)
-        hash_of_b = read_once("decoder").card.fingerprint
-        assert "model decoder (" in of_b and f"weights {hash_of_b})" in of_b
-        assert of_b.endswith(f"edits: {describe(b.edits)}") and "B’s text: The red cat." in foot
     where = urlsplit(unescape(re.search(r'<a href="([^"]+)"', made)[1]))
     assert (where.scheme, where.netloc) == ("https", "lab.example")
     query = dict(parse_qsl(where.query))
     tab = places.tab_of(where.path.removeprefix("/h/") or "attention", query)
-    assert VIEW_OF.get(tab, "heads") == {"findings": "heads"}.get(view, view)
+    assert tab == "heads"
     assert query["text"] == text and query.get("model", "encoder") == name
     assert query["edits"] == to_line(edits)
 
@@ -148,5 +139,4 @@ def of_noise(recording: Recording, seed: int) -> Recording:
 def test_files_are_small(view: str, layers: int, heads: int, tokens: int, most: int) -> None:
     handle, recording = noisy(Encoder, layers, heads, tokens)
     assert recording.attention[-1].pattern.shape == (layers, heads, tokens, tokens)
-    other = of_noise(recording, 1) if view in export.OF_TWO else None
-    assert len(export.page(recording, view, model=handle, other=other)) < most
+    assert len(export.page(recording, view, model=handle)) < most

@@ -38,7 +38,7 @@ ONLY = {
     r"WeakMap|setTriggerValue|style\.own": {"mount"},
     r"chart-(sequential|categorical)|getPropertyValue\(": {"theme", "svg_export"},
     r"new ImageData|putImageData|devicePixelRatio": {"matrix_canvas", "matrix"},
-    r"new Uint32Array\(256|length: 256": {"theme", "matrix_canvas", "comparison"},
+    r"new Uint32Array\(256|length: 256": {"theme", "matrix_canvas"},
     r"new Event\(": {"bus"},
     r"ResizeObserver": {"mount"},
     r"toLocaleString|toExponential|toPrecision": {"number_format", "axis"},

@@ -10,10 +10,9 @@ from types import SimpleNamespace
 
 import driver
 import numpy as np
-import pytest
 from tolerances import STORED
 
-from explorer.components import codec, comparison, heads, matrix
+from explorer.components import codec, heads
 
 RNG = np.random.default_rng(0)
 MOST = 1_500_000  # bytes of one view
@@ -51,36 +50,6 @@ def test_quiet_tokens_have_no_column_and_colours_reach_to_the_largest_of_the_oth
     assert loud["quiet"] == [] and not any(one["back"] for one in loud["heads"])
     np.testing.assert_allclose(most, pattern.max((2, 3)), rtol=STORED)
     assert (whole[..., 0] > 0).any()
-
-
-@pytest.mark.parametrize(("layers", "each"), [(4, 8), (12, 12)])
-def test_two_sides_of_512_tokens_are_one_view_of_few_bytes(layers: int, each: int) -> None:
-    labels = [f"token {at}" for at in range(512)]
-    a = np.broadcast_to(patterns(1, 1, 512, 512), (layers, each, 512, 512))
-    b = np.broadcast_to(patterns(1, 1, 512, 512), (layers, each, 512, 512))
-    far = np.zeros((layers, each), np.float32)
-    grids = comparison.grids(comparison.Grids(a, b, labels, labels, ("A", "B"), far), False, "x")
-    ends = [(a[0, 0], 0.0, 1.0), (b[0, 0], 0.0, 1.0), (b[0, 0] - a[0, 0], -1.0, 1.0)]
-    pair = matrix.panels(
-        [matrix.MatrixPanel(f"{at}", *one) for at, one in enumerate(ends)],
-        matrix.MatrixSheet(labels, labels, [False] * 512, ("row", "column")),
-        matrix.Picture("", (), "x", "y"),
-    )
-    assert len(grids) + len(pair) < MOST
-    n = layers * each
-    named = [f"L{at // each} H{at % each}" for at in range(n)]
-    every = matrix.panels(
-        [matrix.MatrixPanel("", RNG.random((n, n)), 0.0, 1.0)],
-        matrix.MatrixSheet(
-            named,
-            named,
-            [False] * n,
-            ("head of A", "head of B"),
-            marks=[(at, at) for at in range(n)],
-        ),
-        matrix.Picture("", (), "x", "z"),
-    )
-    assert len(every) + len(pair) < MOST
 
 
 def test_numbers_that_travel_in_a_byte_are_within_what_is_said() -> None:

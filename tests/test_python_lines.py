@@ -3,18 +3,14 @@ offers, cell for cell."""
 
 from __future__ import annotations
 
-import ast
 import time
 from functools import cache
 from typing import Any
 
 import pytest
-from app_harness import ROOT
-from conftest import on_page, read_once
+from conftest import read_once
 from export_harness import TEXT, Lined, again, heard, lined, opened, places, ran
-from tolerances import STORED
 
-from explorer.components import codec
 from explorer.state import jobs
 from explorer.state.cache import record_training
 from explorer.state.jobs import TRAINING_KEY
@@ -26,28 +22,6 @@ SHORT = {"text": "The cat sat."}
 # and how many tables it offers as CSV.
 VIEWS = {
     "twins": ("training", {"train_view": "Twins"}, 1),
-    "nearest heads": ("compare", {"other_view": "Nearest", "other_edits": "WithoutScale:"}, 3),
-    "nearest heads of two models": (
-        "compare",
-        {"other_view": "Nearest", "other_what": "Model", "other_model": "decoder"},
-        3,
-    ),
-    "both sides' vectors": ("compare", {"other_view": "Vectors"}, 3),
-    "vectors of two models": (
-        "compare",
-        {
-            "other_view": "Vectors",
-            "other_what": "Model",
-            "other_model": "decoder",
-            "other_swap": "1",
-        },
-        3,
-    ),
-    "vectors of two sentences": (
-        "compare",
-        {"other_view": "Vectors", "other_what": "Sentence", "other_text": "The dog sat on it."},
-        3,
-    ),
 }
 
 
@@ -71,16 +45,6 @@ BESIDE = {
     ),
     "a head": ("attention", {}, 1),
     "a head in no text": ("attention", {"text": ""}, 1),
-    "heads of both sides": (
-        "compare",
-        {"other_view": "Heads", "other_edits": "WithoutScale:", "other_pair": "1.2"},
-        2,
-    ),
-    "heads of two models": (
-        "compare",
-        {"other_view": "Heads", "other_what": "Model", "other_model": "decoder"},
-        1,
-    ),
     "a draft": (
         "generate",
         {"model": "decoder", "said": "5.9.300", "temperature": "0.7", "top_k": "5"},
@@ -169,51 +133,3 @@ def test_of_a_training_the_heads_leave_at_the_step_on_screen() -> None:
         made, names = ran(opened(offered, "training", **chosen), offered)
     assert names["recording"] == read_once(name).record(TEXT)
     assert "layer='0', head='1'" in made.code and "heads.html" in made.files
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"other_edits": "WithoutScale:"},
-        {"other_what": "Model", "other_model": "decoder"},
-        {"other_what": "Model", "other_model": "minilm"},
-    ],
-)
-def test_the_lines_give_what_both_sides_say(asked: dict) -> None:
-    with heard() as offered:
-        app = opened(offered, "compare", other_view="Answers", **asked)
-        made, names = ran(app, offered)
-    assert "both predictions" in made.heading
-    drawn = [
-        codec.decode(each.proto.bytes)
-        for each in on_page(app)
-        if each.proto.component_name == "headlight.bars"
-    ]
-    lists = [names[name] for name in ("first", "second") if name in names]
-    assert len(lists) == len(drawn) == (1 if asked.get("other_model") == "minilm" else 2)
-    for table, (header, _) in zip(lists, drawn):
-        assert [row["label"] for row in header["rows"]] == table["word"]
-        values = [row["value"] for row in header["rows"]]
-        assert values == pytest.approx(table["probability"], abs=STORED)
-
-
-# Where a page keeps its views: their names, the choice, and those that have tests of their own.
-KEPT = {
-    "compare": ("VIEWS", "other_view", {"Answers"}),
-}
-
-
-@pytest.mark.parametrize("page", KEPT)
-def test_no_view_of_a_page_is_left_out(page: str) -> None:
-    name, choice, others = KEPT[page]
-    tree = ast.parse((ROOT / "explorer" / "views" / page / "tab.py").read_text("utf-8"))
-    (kept,) = (
-        each.value
-        for each in tree.body
-        if isinstance(each, ast.Assign) and getattr(each.targets[0], "id", "") == name
-    )
-    assert isinstance(kept, ast.Dict)
-    views = {ast.literal_eval(key) for key in kept.keys if key is not None}
-    tried = {asked[choice] for of, asked, *_ in EVERY.values() if of == page and choice in asked}
-    assert views - others == tried

@@ -10,6 +10,7 @@ import pytest
 import tiny
 import torch
 import transformers
+from app_harness import panels_on
 from test_hf_models_on_pages import opened, there
 
 from explorer.text.templates import sentences
@@ -125,7 +126,7 @@ def test_pages_say_what_a_classifier_has_in_the_place_of_words(way: str, tmp_pat
     )
     assert not app.exception
     says = "has a classification head and no readout over the vocabulary, so it makes no prediction"
-    assert any(says in each.value for each in app.markdown)
+    assert says in panels_on(app)[0]["finding"]
 
 
 def test_t5_adds_learned_numbers_and_bloom_takes_the_more_the_further(

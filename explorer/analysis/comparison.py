@@ -34,23 +34,22 @@ class UnitPattern:
     """A pattern (layer, head, query, key) on units, as an array (layer, head, row, column + 1) of
     which each part is made when it is asked for: of long texts the whole is as large as all else
     that is shown. Keys of a unit are summed, its queries averaged; the last column is what goes to
-    no unit. Rows sum to 1. `outside`: False without that column."""
+    no unit. Rows sum to 1."""
 
     def __init__(
         self,
         pattern: np.ndarray,
         rows: Sequence[Sequence[int]],
         columns: Sequence[Sequence[int]],
-        outside: bool = True,
     ) -> None:
-        self._pattern, self._rows, self._columns = pattern, rows, columns
-        n, self._end = pattern.shape[-1], None if outside else -1
+        self._pattern, self._rows, n = pattern, rows, pattern.shape[-1]
         inside = [at for group in columns for at in group]
         self._outside = sorted(set(range(n)) - set(inside))
+        self._n_columns = len(columns)
         self._order = np.array([*inside, *self._outside], dtype=int)
         self._in_order = np.array_equal(self._order, np.arange(n))
         self._starts, self._inside = np.cumsum([0, *map(len, columns)])[:-1], len(inside)
-        self.shape = (*pattern.shape[:2], len(rows), len(columns) + outside)
+        self.shape = (*pattern.shape[:2], len(rows), len(columns) + 1)
         self.ndim = len(self.shape)
 
     def __getitem__(self, head: tuple[int, int]) -> np.ndarray:
@@ -64,24 +63,20 @@ class UnitPattern:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.stack(list(self)).astype(dtype or self._pattern.dtype, copy=False)
 
-    def inside(self) -> UnitPattern:
-        """Without the last column."""
-        return UnitPattern(self._pattern, self._rows, self._columns, outside=False)
-
     def _on_units(self, pattern: np.ndarray) -> np.ndarray:
-        shape = (*pattern.shape[:-2], len(self._rows), len(self._columns) + 1)
+        shape = (*pattern.shape[:-2], len(self._rows), self._n_columns + 1)
         weights = np.zeros(shape, dtype=pattern.dtype)
         rows_on_units = group_means(pattern, self._rows)
         rows_on_units = rows_on_units if self._in_order else rows_on_units[..., self._order]
-        if self._inside == len(self._columns):
+        if self._inside == self._n_columns:
             weights[..., :-1] = rows_on_units[..., : self._inside]
-        elif len(self._columns):
+        elif self._n_columns:
             weights[..., :-1] = np.add.reduceat(
                 rows_on_units[..., : self._inside], self._starts, axis=-1
             )
         if self._outside:
             weights[..., -1] = rows_on_units[..., self._inside :].sum(axis=-1)
-        return weights[..., : self._end]
+        return weights
 
 
 def free_rows(a: np.ndarray, b: np.ndarray, rows: Alignment) -> np.ndarray:
@@ -120,11 +115,6 @@ class PatternPair:
     def column_labels(self) -> tuple[str, ...]:
         """Names of the columns, with that of the last one where anything is outside."""
         return (*self.columns.labels, *((NOT_ALIGNED,) if self.leaves_out else ()))
-
-    def weights(self) -> tuple[UnitPattern, UnitPattern]:
-        """All heads of A and of B, (layer, head, row, column), outside included where there is
-        any."""
-        return (self.a, self.b) if self.leaves_out else (self.a.inside(), self.b.inside())
 
     def heads(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         """Head (layer, head) of A and one of B, (row, column), outside included where there is
@@ -324,28 +314,12 @@ def pair_columns(patterns: PatternPair, a: tuple[int, int], b: tuple[int, int]) 
     }
 
 
-def most_apart(columns: dict[str, list], most: int) -> dict[str, list]:
-    """The rows of `pair_columns` with the largest |B - A|, largest first; all of them, in their
-    order, where there are at most `most`."""
-    if len(columns["B - A"]) <= most:
-        return columns
-    order = np.argsort(-np.abs(columns["B - A"]), kind="stable")[:most]
-    return {name: [values[at] for at in order] for name, values in columns.items()}
-
-
-def unaligned_columns(patterns: PatternPair) -> dict[str, list]:
-    """What each row gives to no unit, mean over heads, as named columns."""
-    share_a, share_b = unaligned_by_row(patterns)
-    return {"row": numbered(patterns.rows.labels), "A": share_a.tolist(), "B": share_b.tolist()}
-
-
 # Every head of one recording beside every head of another: their distances, and the nearest head
 # for each.
 
 # All pairs of heads x rows x keys: about a second. Above it fewer rows are taken, evenly spaced.
 MOST_WORK = 400_000_000
 FEWEST_ROWS = 8
-MOST_BESIDE = 48  # heads of B in a map that has a list beside it
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,11 +363,6 @@ def distance_matrix(patterns: PatternPair, most: int = MOST_WORK) -> Distances:
         log += half  # equal rows leave exactly 0: half + half - whole, term by term
         values[at] = np.sqrt(np.clip(log.sum(axis=-1) / np.float32(np.log(2)), 0, 1)).mean(axis=-1)
     return Distances(values, (la, ha), (lb, hb), len(used_rows), len(rows))
-
-
-def is_narrow(all_values: Distances) -> bool:
-    """True where the map of all distances is narrow enough to have something beside it."""
-    return all_values.values.shape[1] <= MOST_BESIDE
 
 
 @dataclass(frozen=True)
@@ -446,17 +415,6 @@ def farthest_head(matches: Sequence[Nearest]) -> tuple[tuple[int, int], tuple[in
     """The head of A whose nearest head of B is farthest, and that one."""
     match = max(matches, key=lambda candidate: candidate.distance)
     return match.head, match.nearest
-
-
-def nearest_cells(matches: Sequence[Nearest], all_values: Distances) -> list[tuple[int, int]]:
-    """The cell of the nearest head in each row of all distances."""
-    return [
-        (
-            head_number(match.head, all_values.shape_a),
-            head_number(match.nearest, all_values.shape_b),
-        )
-        for match in matches
-    ]
 
 
 def nearest_columns(matches: Sequence[Nearest]) -> dict[str, list]:

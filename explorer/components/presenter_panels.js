@@ -155,42 +155,6 @@ const VIEWS = {
       panels: [bars({ columns: heads, rows, shared: two, what: "rows" })],
     };
   },
-  "compare grids"({ header, blocks }) {
-    const { rows, columns, n_row: m, n_column: n, fold, panels } = header;
-    const open = bus.now.compare?.picture === header.token ? bus.now.compare : {};
-    const change = panels.length > 2;
-    const [a, b] = [open.a || [0, 0], open.b || [0, 0]];
-    const cells = (key, [layer, head]) => {
-      const at = (layer * panels[key === "b" ? 1 : 0].n_head + head) * m * n;
-      return Float32Array.from(blocks[key].subarray(at, at + m * n), (byte) => (byte / 255) ** 2);
-    };
-    const [one, two] = [cells("a", a), cells("b", b)];
-    const at = most(one.map((value, i) => Math.abs(two[i] - value)));
-    const [row, column] = [Math.floor(at / n), at % n];
-    const names = (list, size) => Array.from({ length: size }, (_, i) => list[i * fold]);
-    const both = { rows: names(rows, m), columns: names(columns, n) };
-    const marks = [[row, column, ""]];
-    const pair = `${quoted(both.rows[row])} → ${quoted(both.columns[column])}`;
-    const same = String(a) === String(b) && change;
-    const diff = two.map((value, i) => value - one[i]);
-    const where = same ? `L${a[0]} H${a[1]}` : `L${a[0]} H${a[1]} and L${b[0]} H${b[1]}`;
-    return {
-      says: `${where}: ${pair} ${share(one[at])} in A, ${share(two[at])} in B`,
-      panels: [
-        grid({ ...both, title: panels[0].title, values: matrixOf(one, m, n), marks }),
-        grid({ ...both, title: panels[1].title, values: matrixOf(two, m, n), marks, bare: true }),
-        same &&
-          grid({
-            ...both,
-            title: "B − A",
-            values: matrixOf(diff, m, n),
-            signed: true,
-            marks,
-            bare: true,
-          }),
-      ].filter(Boolean),
-    };
-  },
   curves,
   looks,
   claims: claim,

@@ -28,11 +28,6 @@ const MEANS = {
       cell: key < 0 ? null : [row, key],
     }),
   },
-  // Heads of B alone are not opened where they are not in the same places as those of A.
-  comparison: {
-    head: ([panel, layer, head], { panels }) =>
-      panel === "b" && panels.length < 3 ? {} : { pair: `${layer}.${head}` },
-  },
 };
 
 const KINDS = { view, words, choice };

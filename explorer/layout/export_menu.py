@@ -25,12 +25,7 @@ from models.recording import Recording
 # What of a page leaves it as a file: which view, of which recording, under which choices, by
 # names alone.
 
-# The view that a tab's file shows. A tab that has none of its own is taken as all heads.
-VIEW_OF = {
-    "compare": "comparison",
-}
-# The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
-CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_tone")}
+# A tab without panels is taken as all heads.
 
 
 @dataclass(frozen=True)
@@ -50,39 +45,29 @@ class ExportSource:
 
 @dataclass(frozen=True)
 class PageExport:
-    """A view of a recording, and of another one beside it in some views, under choices (name,
-    value)."""
+    """A view of a recording under choices (name, value)."""
 
     view: str
     source: ExportSource
-    other: ExportSource | None = None
     choices: tuple[tuple[str, str], ...] = ()
 
     def page(self, link: str) -> str:
         """The view as one HTML file that leads back to `link`."""
-        source, other = self.source, self.other
+        source = self.source
         return export.page(
             source.recording(),
             self.view,
             model=models.handle(source.model),
-            other=other.recording() if other else None,
             target=source.target if isinstance(source.target, str) else None,
             link=link,
+            other=None,
             **dict(self.choices),
         )
 
 
 def page_export(page: str) -> PageExport:
-    """The export of a page as it is on screen; of all heads where the page's own view does not
-    exist for this model."""
-    plain = _plain_source(page)
-    source, other = _sources(page, plain)
-    view = VIEW_OF.get(page, "heads")
-    if not _fits(view, source, other):
-        view, source = "heads", plain
-    if view not in export.OF_TWO:
-        other = None
-    return PageExport(view, source, other, _choices(page, view))
+    """The export of a page that has no panels: all heads, as the tab Heads shows them."""
+    return PageExport("heads", _plain_source(page), _choices(page))
 
 
 def _plain_source(page: str) -> ExportSource:
@@ -93,24 +78,9 @@ def _plain_source(page: str) -> ExportSource:
     return ExportSource(state.model, state.text, "", current_recording.typed_target(state.model))
 
 
-def _sources(page: str, plain: ExportSource) -> tuple[ExportSource, ExportSource | None]:
-    """The sources of a page's view and of the recording beside it, None where there is none."""
-    state = st.session_state
-    if page == "compare" and (shown := state.get("sides shown")):
-        # The sides as the page laid them beside each other; none where it could not.
-        first, second = shown
-        typed = current_recording.typed_target(state.model)
-        return _source(first, typed), _source(second, typed)
-    if page == "weight" and state.edits:
-        return replace(plain, edits=state.edits), None
-    return plain, None
-
-
-def _choices(page: str, view: str) -> tuple[tuple[str, str], ...]:
-    """The choices that a view takes, as the page has them on screen."""
-    if view == "comparison":
-        return _comparison_choices()
-    chosen = _view_choices(view)
+def _choices(page: str) -> tuple[tuple[str, str], ...]:
+    """The choices of the heads, as the page has them on screen."""
+    chosen = _heads_choices()
     if page == "checkpoints" and st.session_state.train_of:
         chosen = tuple((dict(chosen) | {"attention": st.session_state.train_of}).items())
     return chosen
@@ -123,37 +93,12 @@ def base_address(page: str) -> str:
     return f"{where.scheme}://{where.netloc}{path}" if where.scheme else ""
 
 
-def _view_choices(view: str) -> tuple[tuple[str, str], ...]:
+def _heads_choices() -> tuple[tuple[str, str], ...]:
     parameters = url_state.link_parameters()
     if parameters.get("view") not in export.DRAWN:  # a table, or another library's picture
         parameters.pop("view", None)
-    return tuple((name, parameters[name]) for name in CHOICES_OF[view] if parameters.get(name))
-
-
-def _comparison_choices() -> tuple[tuple[str, str], ...]:
-    """Compare's choices, with the open pair of heads. In a view of heads, the head of B follows
-    from that of A, unless it was chosen."""
-    state = st.session_state
-    pair = state.get("pair shown", "").split(".")
-    is_paired = state.other_view == "Heads" and state.other_pair.count(".") < 3
-    value = ".".join(pair[:2] if is_paired else pair)
-    return _view_choices("comparison") + ((("other_pair", value),) if value else ())
-
-
-def _source(side: Any, typed: str | None) -> ExportSource:
-    """A side of Compare. A target that was typed stays as it was typed."""
-    target = side.target if typed is None or side.target is None else typed
-    return ExportSource(side.model, side.text, to_line(side.edits), target)
-
-
-def _fits(view: str, source: ExportSource, other: ExportSource | None) -> bool:
-    """True where the view can be had of this model and text."""
-    try:
-        source.recording()
-        other_recording = other.recording() if other and view in export.OF_TWO else None
-    except ValueError:  # edits that this model or text cannot follow
-        return False
-    return view != "comparison" or other_recording is not None
+    names = export.CHOICES["heads"]
+    return tuple((name, parameters[name]) for name in names if parameters.get(name))
 
 
 WORDS = {"heads": "all heads"}
@@ -309,9 +254,8 @@ def lines(out: PageExport, page: str, extra_code: python_snippets.More = ((), ()
     texts, attention = st.session_state.get("sentences read", ((), ""))
     if page == "sentences" and texts:
         return python_snippets.many(source.model, texts, attention, extra_code)
-    other = astuple(out.other) if out.other else None
     file = f"{out.view}.html"
-    return python_snippets.recipe(out.view, astuple(source), other, out.choices, file, extra_code)
+    return python_snippets.recipe(out.view, astuple(source), None, out.choices, file, extra_code)
 
 
 def _numbers(

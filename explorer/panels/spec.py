@@ -114,6 +114,11 @@ def python(panels: Sequence[Panel]) -> str:
     return "\n".join(lines)
 
 
+def _argument(value: Any) -> str:
+    """An argument of a panel function in Python."""
+    return _run(value) if isinstance(value, Run) else repr(value)
+
+
 def _run(run: Run | None) -> str:
     """The call that makes a run."""
     if run is None:
@@ -130,9 +135,9 @@ def _run(run: Run | None) -> str:
 PANELS: dict[str, Callable[..., Panel]] = {}
 
 
-def from_words(name: str, run: Run, choices: Mapping[str, str]) -> Panel:
-    """The panel of a name, its arguments given as words. Raises ValueError for a panel, an argument
-    or a value that is not there."""
+def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
+    """The panel of a name, its arguments given as words, another run as itself. Raises ValueError
+    for a panel, an argument or a value that is not there."""
     module = name.partition(".")[0]
     if find_spec(f"{__package__}.{module}"):
         import_module(f"{__package__}.{module}")
@@ -146,8 +151,10 @@ def from_words(name: str, run: Run, choices: Mapping[str, str]) -> Panel:
     return function(run, **{each: _read(each, hints[each], word) for each, word in choices.items()})
 
 
-def _read(name: str, kind: Any, word: str) -> Any:
+def _read(name: str, kind: Any, word: str | Run) -> Any:
     """A word as an argument of a type."""
+    if isinstance(word, Run):
+        return word
     for reader in (int, float, bool):
         if kind in (reader, reader | None):
             try:
@@ -176,7 +183,7 @@ def panel(
         }
         made = function(*arguments, **choices)
         recording = run.recording()
-        words = ", ".join(["run", *(f"{name}={value!r}" for name, value in given.items())])
+        words = ", ".join(["run", *(f"{name}={_argument(value)}" for name, value in given.items())])
         return replace(
             made,
             caption=caption(recording, *made.caption),

@@ -1,116 +1,101 @@
-"""What the reader wants to compare: A, as the bar above has it, and B, with the controls that
-choose it."""
+"""The two runs that are compared: A, as the bar above has it, and B, with the controls that choose
+it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import comparison
 from explorer.layout import current_recording
-from explorer.state import cache, models, url_state
+from explorer.panels.compare import counterpart, same_target
+from explorer.state import models, url_state
+from explorer.state.cache import Run
 from explorer.state.models import choices, needs_asking
-from explorer.text.capability_messages import WEIGHTS_ALONE
 from explorer.text.markdown_escape import literal
 from explorer.views.compare import examples
 from explorer.views.compare.examples import MATES, checkpoints, follows
-from models.edits import Edit, MeanHead, UniformHead, WithoutPositions, ZeroHead, from_line, to_line
+from models.edits import (
+    Edit,
+    MeanHead,
+    UniformHead,
+    WithoutPositions,
+    ZeroHead,
+    describe,
+    from_line,
+    to_line,
+)
 from models.recording import NotFinite, Recording
 
-WHATS = {"Edit": "Before and after", "Sentence": "Two sentences", "Model": "Two models"}
-SETTINGS = ZeroHead, MeanHead, UniformHead
-HOWS = {"zero": ZeroHead, "mean": MeanHead, "uniform": UniformHead}
+WHATS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model": "Two models"}
+ABLATIONS = {"zero": ZeroHead, "mean": MeanHead, "uniform": UniformHead}
+ABLATED = ZeroHead, MeanHead, UniformHead
 COUNTERPARTS = {"encoder": "decoder", "decoder": "encoder"}
+FIELD, MENU = 360, 240  # pixels
 
 
-@dataclass(frozen=True)
-class Side:
-    """What one side runs: names and words, from which the recording is made."""
-
-    model: str
-    text: str
-    edits: tuple[Edit, ...] = ()
-    target: str | tuple[int, ...] | None = None
-
-    @property
-    def shown(self) -> cache.Run:
-        """The same as every page names a recording."""
-        return cache.Run(self.model, self.text, self.edits, self.target)
-
-    def record(self) -> Recording:
-        """Its recording. Raises ValueError where it cannot be made."""
-        return cache.record(self.model, self.text, self.edits, target=self.target)
-
-
-def asked(model: str, text: str) -> tuple[Side, Side]:
-    """A and B; the other way round where swapped. Raises ValueError where there is nothing to
-    compare with."""
+def choose(model: str, text: str) -> tuple[Run, Run, DeltaGenerator]:
+    """A and B, the other way round where swapped, and the View menu for what else is chosen. Raises
+    ValueError where there is nothing to compare with."""
     what = url_state.one_of("other_what", tuple(WHATS))
-    left, middle, right = st.columns([1.7, 1.7, 0.95], vertical_alignment="bottom")
-    left.segmented_control(
+    row = st.container(horizontal=True, vertical_alignment="center", key="sides")
+    row.selectbox(
         "Compare",
         tuple(WHATS),
         key="other_what",
-        wrap=True,
         format_func=WHATS.__getitem__,
-        required=True,
         persist_state="session",
         on_change=forget_pair,
-        width="stretch",
+        label_visibility="collapsed",
+        width=MENU,
     )
-    below = st.container()
-    with right.container(horizontal=True, gap="small", horizontal_alignment="right"):
+    field = row.container(width=FIELD)
+    with row:
         examples.show(model)
-        st.button(
-            "Swap A and B",
-            icon=":material/swap_horiz:",
-            on_click=_swap,
-            help="A becomes B, and differences change their signs.",
-        )
-    with middle:
-        if what == "Edit":
-            one, other = _edited(model, text, below)
-        else:
-            one, other = {"Sentence": _worded, "Model": _modelled}[what](model, text)
-    return (other, one) if st.session_state.other_swap else (one, other)
+    row.button(
+        "Swap A and B",
+        icon=":material/swap_horiz:",
+        on_click=_swap,
+        help="A becomes B, and differences change their signs.",
+    )
+    view = row.popover("View")
+    one = Run(model, text, (), current_recording.typed_target(model))
+    if what == "Edit":
+        one, other = _edited(one, field, view)
+    elif what == "Sentence":
+        other = Run(model, _second_text(text, field))
+    else:
+        other = _second_model(one, field)
+    return (other, one, view) if st.session_state.other_swap else (one, other, view)
 
 
 def other_letter() -> str:
-    """What the side is called that this page's fields are about: B, and A once the sides are
-    swapped."""
+    """The letter of the side that the controls choose: B, and A once the sides are swapped."""
     return "A" if st.session_state.other_swap else "B"
 
 
-# ---- before and after ----
+# ---- before and after an edit ----
 
 
-def _edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
-    """The run as it is, and under edits. Both runs' decoders read the same. What cannot be followed
-    is said `below`."""
-    typed = current_recording.typed_target(model)
-    target: str | tuple[int, ...] | None = typed
-    plain = cache.record(model, text, target=typed)
-    if len(plain.streams) > 1:
-        target = tuple(int(each) for each in plain.streams[-1].ids[1:])
-    if not follows(model, ZeroHead):
-        raise ValueError(
-            f"{models.title(model)}, does not support edits: {WEIGHTS_ALONE}. Compare two "
-            "sentences or two models"
-        )
-    state, first = st.session_state, url_state.default("other_edits")
-    state.other_edits = state.other_edits.strip() or first
-    if state.other_edits == first and not follows(model, WithoutPositions):
-        state.other_edits = to_line((ZeroHead(0, 0, plain.attention[0].name),))
+def _edited(run: Run, field: DeltaGenerator, view: DeltaGenerator) -> tuple[Run, Run]:
+    """The run as it is, and under edits. Both runs' decoders read the same. An edit that cannot be
+    followed is named."""
+    first = counterpart(run)
+    run = replace(run, target=same_target(run))
+    state, default = st.session_state, url_state.default("other_edits")
+    state.other_edits = state.other_edits.strip() or default
+    if state.other_edits == default and not follows(run.model, WithoutPositions):
+        state.other_edits = to_line(first.edits)
     edits, wrong = _written(state.other_edits)
-    _pick_head(plain, edits)
-    edits, unfit = _followed(Side(model, text, edits, target))
+    _pick_head(run.recording(), edits, field, view)
+    edits, unfit = _followed(replace(run, edits=edits))
     if wrong and not edits:
         raise ValueError("; ".join(wrong))
     if wrong or unfit:
-        below.warning(f"Left out of B: {literal('; '.join((*wrong, *unfit)))}.")
-    return Side(model, text, (), target), Side(model, text, edits, target)
+        st.warning(f"Left out of B: {literal('; '.join((*wrong, *unfit)))}.")
+    return run, replace(run, edits=edits)
 
 
 def _written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
@@ -125,31 +110,33 @@ def _written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
     return tuple(dict.fromkeys(edits)), wrong
 
 
-def _followed(side: Side) -> tuple[tuple[Edit, ...], list[str]]:
-    """The edits of a side that its model can follow, and what is wrong with the others. Numbers
-    that overflow are found later, and are no refusal."""
+def _followed(run: Run) -> tuple[tuple[Edit, ...], list[str]]:
+    """The edits of a run that its model can follow, and what is wrong with the others. Numbers that
+    overflow are found later, and are no refusal."""
 
     def refused(edits: tuple[Edit, ...]) -> str:
         try:
-            replace(side, edits=edits).record()
+            replace(run, edits=edits).recording()
         except NotFinite:
             pass
         except ValueError as error:
             return str(error)
         return ""
 
-    if not refused(side.edits):
-        return side.edits, []
-    reasons = {edit: refused((edit,)) for edit in side.edits}
+    if not refused(run.edits):
+        return run.edits, []
+    reasons = {edit: refused((edit,)) for edit in run.edits}
     good = tuple(edit for edit, why in reasons.items() if not why)
     if not good or refused(good):
-        raise ValueError("; ".join(why for why in reasons.values() if why) or refused(side.edits))
+        raise ValueError("; ".join(why for why in reasons.values() if why) or refused(run.edits))
     return good, [why for why in reasons.values() if why]
 
 
-def _pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
-    """One head of B, and what is done to it; all else in writing. What is shown is what the edits
-    say."""
+def _pick_head(
+    plain: Recording, edits: tuple[Edit, ...], field: DeltaGenerator, view: DeltaGenerator
+) -> None:
+    """One head of B to ablate; how, and all other edits, in the View menu. The controls show what
+    the edits say."""
     state, several, first = st.session_state, len(plain.attention) > 1, plain.attention[0].name
     heads = [
         (layer, head, each.name)
@@ -157,62 +144,55 @@ def _pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
         for layer in range(each.pattern.shape[0])
         for head in range(each.pattern.shape[1])
     ]
-    alone = edits[0] if len(edits) == 1 and isinstance(edits[0], SETTINGS) else None
+    alone = edits[0] if len(edits) == 1 and isinstance(edits[0], ABLATED) else None
     now = (alone.layer, alone.head, alone.attention) if alone is not None else None
     state["head of B"] = now = now if now in heads else None
-    kinds = [how for how, kind in HOWS.items() if now and isinstance(alone, kind)]
+    kinds = [how for how, kind in ABLATIONS.items() if now and isinstance(alone, kind)]
     state["done to it"] = next(iter(kinds), "zero")
-    left, *middle, right = st.columns(
-        [1.15, 1.25, 1] if now else [2.4, 1], vertical_alignment="bottom"
-    )
-    left.selectbox(
-        f"Ablated head of {other_letter()}",
+    letter = other_letter()
+    field.selectbox(
+        f"Ablated head of {letter}",
         heads,
         index=None,
         key="head of B",
-        placeholder="Choose a head",
+        placeholder=f"{letter}: {describe(edits)}. Or ablate a head …",
         on_change=_take_head_of_b,
         args=(first,),
-        format_func=lambda at: comparison.name(at[:2]) + (f", {at[2]}" if several else ""),
-        help=("Type its numbers to find it. This edit replaces the example above."),
+        format_func=lambda at: (
+            f"{letter}: {comparison.name(at[:2])}{f', {at[2]}' if several else ''} ablated"
+        ),
+        label_visibility="collapsed",
     )
     if now:
-        middle[0].segmented_control(
+        view.segmented_control(
             "Ablation",
-            tuple(HOWS),
+            tuple(ABLATIONS),
             key="done to it",
             wrap=True,
             required=True,
             on_change=_take_head_of_b,
             args=(first,),
-            help=(
-                "Zero: the head’s output is 0. Mean: its output is its mean over this text. "
-                "Uniform: it gives every key the same weight."
-            ),
+            help="Zero: the head’s output is 0. Mean: its output is its mean over this text. "
+            "Uniform: it gives every key the same weight.",
         )
-    with right.popover(
-        "As text",
-        width="stretch",
-        help="All edits of B in the notation of links, to combine several.",
-    ):
-        st.text_input(
-            f"Edits of {other_letter()}",
-            key="other_edits",
-            persist_state="session",
-            on_change=forget_pair,
-            help="Separate several edits by commas. The examples above fill this field, and the "
-            "address of Edit the model has the same notation.",
-        )
+    view.text_input(
+        f"Edits of {letter} as text",
+        key="other_edits",
+        persist_state="session",
+        on_change=forget_pair,
+        help="Separate several edits by commas. The address of Edit the model has the same "
+        "notation.",
+    )
 
 
 def _take_head_of_b(first: str) -> None:
-    """The head chosen for B is the one edit of B, and its attention the one looked at (`first`: the
-    one that is without a choice); without a head B is what this page first shows."""
+    """The head chosen for B is the one edit of B, and its attention the one on show (`first`: the
+    one that is without a choice); without a head B has the first edit again."""
     state = st.session_state
     chosen = state["head of B"]
     state.other_edits = url_state.default("other_edits")
     if chosen:
-        state.other_edits = to_line((HOWS[state.get("done to it", "zero")](*chosen),))
+        state.other_edits = to_line((ABLATIONS[state.get("done to it", "zero")](*chosen),))
     state.other_of = state.other_to = chosen[2] if chosen and chosen[2] != first else ""
     forget_pair()
 
@@ -220,47 +200,42 @@ def _take_head_of_b(first: str) -> None:
 # ---- two sentences, two models ----
 
 
-def _worded(model: str, text: str) -> tuple[Side, Side]:
-    """The sentence above, and another one."""
+def _second_text(text: str, field: DeltaGenerator) -> str:
+    """The other sentence, one that differs in few words where none is typed."""
     mate = MATES.get(text) or text.strip().rpartition(" ")[0] or text
-    st.text_input(
+    field.text_input(
         f"Text of {other_letter()}",
         key="other_text",
         persist_state="session",
         on_change=forget_pair,
         placeholder=mate or "Type a second sentence",
+        label_visibility="collapsed",
     )
-    typed = st.session_state.other_text
-    return (
-        Side(model, text, (), current_recording.typed_target(model)),
-        Side(model, typed if typed.strip() else mate),
-    )
+    typed = str(st.session_state.other_text)
+    return typed if typed.strip() else mate
 
 
-def _modelled(model: str, text: str) -> tuple[Side, Side]:
-    """The model above, and another one on the same text. Where both write, both decoders read what
-    the first one writes."""
-    options = _others(model)
-    first = COUNTERPARTS.get(model, "")
+def _second_model(one: Run, field: DeltaGenerator) -> Run:
+    """Another model on the same text. Where both write, both decoders read what the first one
+    writes."""
+    options = _others(one.model)
+    first = COUNTERPARTS.get(one.model, "")
     other = url_state.one_of("other_model", ("", *options)) or (
         first if first in options else options[0]
     )
     st.session_state["other model"] = other
-    st.selectbox(
+    field.selectbox(
         f"Model of {other_letter()}",
         options,
         key="other model",
         format_func=models.title,
         on_change=_take_model,
-        help=(
-            "“@” marks a training checkpoint and its step. A Hugging Face model is listed after it "
-            "has been opened above."
-        ),
+        label_visibility="collapsed",
     )
-    one = Side(model, text, (), current_recording.typed_target(model))
     with st.spinner("Loading the model …"):
-        both = all(models.handle(each).card.kind == "encoder-decoder" for each in (model, other))
-    return one, Side(other, text, (), one.record().target or None if both else None)
+        kinds = {models.handle(each).card.kind for each in (one.model, other)}
+    target = one.recording().target or None if kinds == {"encoder-decoder"} else None
+    return Run(other, one.text, (), target)
 
 
 def _others(model: str) -> tuple[str, ...]:

@@ -1,0 +1,920 @@
+"""The panels on two runs side by side: heads, difference, predictions, nearest heads, vectors.
+
+Both runs are brought onto common units of text (`explorer/analysis/alignment.py`); A is `run`, B
+is `other`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from explorer.analysis import alignment, comparison, predictions
+from explorer.analysis.alignment import Alignment, Unit
+from explorer.analysis.caption import read_text
+from explorer.analysis.comparison import AlignedStates, PatternPair, RowChange
+from explorer.analysis.figures import (
+    BarRow,
+    Bars,
+    Chart,
+    Facts,
+    Figure,
+    Links,
+    Matrix,
+    Series,
+    Stack,
+    TextTable,
+)
+from explorer.analysis.formatting import fixed, percent, tenths
+from explorer.panels import spec
+from explorer.panels.selection import model_name, select
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.capability_messages import WEIGHTS_ALONE
+from explorer.text.templates import sentences
+from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead, describe
+from models.recording import Attention, Recording
+
+CONCEPT = "compare"
+Head = tuple[int, int]  # layer, head
+N_WORDS, N_ROWS = 10, 12  # of a list of words, and of a list of cells or heads
+N_LINKED = 40  # tokens of a picture of an alignment
+MAX_NAME = 40  # letters that tell two sides apart
+
+
+# ---- two runs ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TwoRuns:
+    """Two runs, A and B, their recordings, and the attention of each that is compared."""
+
+    run: Run
+    other: Run
+    a: Recording
+    b: Recording
+    of_a: Attention
+    of_b: Attention
+
+    def cached(
+        self, key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None
+    ) -> Any:
+        """Something computed of both, kept beside the recording of A."""
+        cause = cache.picture_name(self.b), self.of_a.name, self.of_b.name
+        return cache.cached_for(self.a, ("compared", key, *cause), make, weigh)
+
+    @cached_property
+    def units(self) -> tuple[Alignment, Alignment]:
+        """The units of queries and of keys. Raises ValueError where there are none."""
+
+        def make() -> tuple[Alignment, ...]:
+            both = alignment.axes(self.a, self.of_a), alignment.axes(self.b, self.of_b)
+            return tuple(alignment.align(one, other) for one, other in zip(*both))
+
+        rows, columns = self.cached("units", make)
+        for found, name in ((rows, "whole_rows"), (columns, "whole_columns")):
+            words = len(found.outside_a) + len(found.outside_b)
+            if not found.units or (words and not found.n_text and found.rule == alignment.WORDS):
+                raise ValueError(sentences(CONCEPT, "shared")(name))
+        return rows, columns
+
+    @cached_property
+    def patterns(self) -> PatternPair:
+        """Both attentions on these units."""
+        return comparison.align_patterns((self.a, self.of_a), (self.b, self.of_b), *self.units)
+
+    @cached_property
+    def paired(self) -> np.ndarray | None:
+        """The distance of each head to the one in its place (layer, head), None where shapes
+        differ."""
+        if not self.patterns.same_shape:
+            return None
+        return self.cached("pairs", lambda: comparison.same_place_distances(self.patterns))
+
+    @cached_property
+    def distances(self) -> comparison.Distances:
+        """Every head of A to every head of B."""
+        return self.cached("heads", lambda: comparison.distance_matrix(self.patterns))
+
+    @cached_property
+    def near(self) -> tuple[comparison.Nearest, ...]:
+        """The nearest head of B for every head of A."""
+        return self.cached("nearest", lambda: comparison.nearest(self.distances))
+
+    @cached_property
+    def names(self) -> tuple[str, str]:
+        """Of each side what the other has not: its model, its edits, its words."""
+        texts = alignment.unshared_words(self.a.text, self.b.text)
+        parts: tuple[list[str], list[str]] = ([], [])
+        for mine, text, each in zip(parts, texts, (self.a, self.b)):
+            if self.a.model.name != self.b.model.name:
+                mine.append(models.title(each.model.name))
+            if self.a.edits != self.b.edits:
+                mine.append(describe(each.edits) or sentences(CONCEPT, "shared")("unedited"))
+            if text:
+                mine.append(sentences(CONCEPT, "shared")("quoted", word=text))
+        one, other = (_shortened(", ".join(each)) for each in parts)
+        return one, other
+
+    def side(self, at: int) -> str:
+        """A side's letter with its name."""
+        return "AB"[at] + (f", {self.names[at]}" if self.names[at] else "")
+
+    def heads(self, pair: str, by_nearest: bool = False) -> tuple[Head, Head]:
+        """The heads of A and B that a pair such as "1.3" or "1.3.2.0" names. Where it names none:
+        those that differ most; where it names none of B: the one in the same place, or the nearest.
+        Raises ValueError for another word."""
+        words = sentences(CONCEPT, "shared")
+        parts = pair.split(".") if pair else []
+        if len(parts) not in (0, 2, 4) or not all(
+            each.isascii() and each.isdecimal() and len(each) < 6 for each in parts
+        ):
+            raise ValueError(words("pair", pair=pair))
+        named = [(int(one), int(two)) for one, two in zip(parts[::2], parts[1::2])]
+        for side, at, (layers, heads) in zip(
+            "AB", named, (self.patterns.a.shape[:2], self.patterns.b.shape[:2])
+        ):
+            if at[0] >= layers or at[1] >= heads:
+                raise ValueError(words("no_head", side=side, layer=at[0], head=at[1]))
+        if len(named) == 2:
+            return named[0], named[1]
+        if self.paired is None:
+            head = named[0] if named else comparison.farthest_head(self.near)[0]
+        else:
+            head = named[0] if named else comparison.most_changed(self.paired)[0]
+            if not by_nearest:
+                return head, head
+        return head, comparison.nearest_to(self.near, head)
+
+    def caption(self, *lines: str) -> tuple[str, ...]:
+        """Lines of a caption, with what B is."""
+        words, b = sentences(CONCEPT, "shared"), self.b
+        run = words(
+            "run",
+            side="B",
+            model=b.model.name,
+            parameters=f"{b.model.n_parameters:,}",
+            weights=b.model.fingerprint,
+            edits=describe(b.edits) or "none",
+        )
+        target = (words("target", text=read_text(b, target=True)),) if b.target else ()
+        return *lines, run, words("text", text=read_text(b)), *target
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """A sentence for each side whose text did not fit its model."""
+        words = sentences(CONCEPT, "shared")
+        return tuple(
+            words("dropped", side=side, n=f"{each.dropped:,}")
+            for side, each in zip("AB", (self.a, self.b))
+            if each.dropped
+        )
+
+    @property
+    def is_one_model(self) -> bool:
+        """True where both sides are one model's, so that their vectors lie in one space."""
+        return len({(each.model.name, each.model.fingerprint) for each in (self.a, self.b)}) == 1
+
+
+def two_runs(
+    run: Run, other: Run | None = None, attention: str = "", other_attention: str = ""
+) -> TwoRuns:
+    """Two runs; other: the `counterpart` where None. attention, other_attention: of A and of B, by
+    name; the first one, and that of the same name, where "". Raises ValueError for what is not
+    there."""
+    other = counterpart(run) if other is None else other
+    of_a = select(run, attention=attention)
+    names = [each.name for each in other.recording().attention]
+    same = of_a.attention.name if of_a.attention.name in names else ""
+    of_b = select(other, attention=other_attention or same)
+    return TwoRuns(run, other, of_a.recording, of_b.recording, of_a.attention, of_b.attention)
+
+
+def counterpart(run: Run) -> Run:
+    """What a run is compared with where nothing else is named: the run without its edits, or else
+    without positions, or with its first head ablated. Raises ValueError for a model that supports
+    no edits."""
+    if run.edits:
+        return replace(run, edits=())
+    recording, offered = run.recording(), models.capabilities(run.model).edits
+    if not issubclass(ZeroHead, offered):
+        words, name = sentences(CONCEPT, "shared"), model_name(recording)
+        raise ValueError(words("no_edits", model=name, why=WEIGHTS_ALONE))
+    first = ZeroHead(0, 0, recording.attention[0].name)
+    edit = WithoutPositions() if issubclass(WithoutPositions, offered) else first
+    return replace(run, edits=(edit,), target=same_target(run))
+
+
+def same_target(run: Run) -> str | tuple[int, ...] | None:
+    """What a decoder reads in a run, for a second run that shall read the same."""
+    streams = run.recording().streams
+    return tuple(map(int, streams[-1].ids[1:])) if len(streams) > 1 else run.target
+
+
+def _shortened(words: str) -> str:
+    return words if len(words) <= MAX_NAME else f"{words[: MAX_NAME - 1]}…"
+
+
+def _named(head: Head) -> str:
+    return sentences(CONCEPT, "shared")("head", layer=head[0], head=head[1])
+
+
+# ---- heads ---------------------------------------------------------------------------------------
+
+
+@spec.panel
+def heads(
+    run: Run,
+    other: Run | None = None,
+    pair: str = "",
+    attention: str = "",
+    other_attention: str = "",
+    token: int | None = None,
+    log: bool = False,
+) -> Panel:
+    """Which heads differ: the distance of each, and the weights of one on both sides.
+
+    other, attention, other_attention: as in `two_runs`. pair: layer and head of A, and of B if
+    wished, such as "1.3" or "1.3.2.0"; those that differ most where "". token: whose word is
+    predicted. log: colours of weights on a logarithmic scale. Raises ValueError for what is not
+    there, and for texts without a word in common.
+    """
+    two = two_runs(run, other, attention, other_attention)
+    words = sentences(CONCEPT, "heads")
+    of_a, of_b = two.heads(pair)
+    weights_a, weights_b = two.patterns.heads(of_a, of_b)
+    predicted = _predictions(two, token)
+    facts = _likeliest(two, predicted)
+    grid = _grid(two, of_a)
+    return Panel(
+        title=words("title"),
+        finding=" ".join(filter(None, (_predicted(predicted), _most_different(two)))),
+        figures=(
+            Stack(figures=(Facts(facts=facts), grid), main=1) if facts else grid,
+            _weights(two, 0, of_a, weights_a, log),
+            _weights(two, 1, of_b, weights_b, log),
+        ),
+        table=comparison.changed_columns(two.patterns, two.paired)
+        if two.paired is not None
+        else comparison.nearest_columns(two.near),
+        details=_head_details(two),
+        caption=two.caption(words("caption", a=_named(of_a), b=_named(of_b))),
+        file="-".join(["heads", *map(str, (*of_a, *of_b))]),
+    )
+
+
+def _likeliest(two: TwoRuns, predicted: Sequence[SidePrediction]) -> tuple[tuple[str, str], ...]:
+    """The most likely word of each side, and what it is."""
+    words = sentences(CONCEPT, "heads")
+    return tuple(
+        (
+            sentences(CONCEPT, "shared")("quoted", word=word),
+            words("fact", side=two.side(at), task=each.task, p=tenths(p)),
+        )
+        for at, each in enumerate(predicted)
+        for word, p in each.words[:1]
+    )
+
+
+def _grid(two: TwoRuns, selected: Head) -> Matrix:
+    words = sentences(CONCEPT, "heads")
+    values = two.paired
+    if values is None:
+        nearest = [each.distance for each in two.near]
+        values = np.array(nearest).reshape(two.patterns.a.shape[:2])
+    layers, heads = values.shape
+    return Matrix(
+        title=words("grid" if two.paired is not None else "grid_nearest"),
+        select=("layer", "head"),
+        rows=tuple(f"L{each}" for each in range(layers)),
+        columns=tuple(f"H{each}" for each in range(heads)),
+        values=values,
+        high=comparison.scale_maximum(values),
+        marks=((*selected, ""),),
+        wide=True,
+    )
+
+
+def _weights(two: TwoRuns, side: int, at: Head, weights: np.ndarray, log: bool) -> Matrix:
+    """One head of a side on common units."""
+    words, name = sentences(CONCEPT, "heads"), two.names[side]
+    return Matrix(
+        title=words(
+            "matrix", side="AB"[side], layer=at[0], head=at[1], about=f": {name}" if name else ""
+        ),
+        rows=two.patterns.rows.labels,
+        columns=two.patterns.column_labels,
+        values=weights.astype(np.float64),
+        low=0.001 if log else 0.0,
+        log=log,
+        sides=("query", "key"),
+        digits=3,
+    )
+
+
+def _most_different(two: TwoRuns) -> str:
+    """Which head differs most, and at which row."""
+    words = sentences(CONCEPT, "heads")
+    if two.paired is None:
+        worst = max(two.near, key=lambda each: each.distance)
+        slots = {"head": _named(worst.head), "nearest": _named(worst.nearest)}
+        return words("no_similar", distance=fixed(worst.distance), **slots)
+    most = comparison.most_changed(two.paired)[0]
+    if two.paired[most] == 0:
+        return words("equal")
+    change = comparison.largest_row_change(two.patterns, most, most)
+    return words("differs", layer=most[0], head=most[1], **_moved(change))
+
+
+def _moved(change: RowChange) -> dict[str, str]:
+    """The slots of a sentence on the row that differs most."""
+    words = sentences(CONCEPT, "shared")
+    lost, gained = (
+        words("unaligned") if label == comparison.NOT_ALIGNED else words("quoted", word=label)
+        for label in (change.lost, change.gained)
+    )
+    return {
+        "row": change.row,
+        "lost": lost,
+        "gained": gained,
+        "lost_from": f"{change.lost_from:.2f}",
+        "lost_to": f"{change.lost_to:.2f}",
+        "gained_from": f"{change.gained_from:.2f}",
+        "gained_to": f"{change.gained_to:.2f}",
+    }
+
+
+def _head_details(two: TwoRuns) -> tuple[str, ...]:
+    words = sentences(CONCEPT, "heads")
+    lines = list(words.lines("details"))
+    if two.paired is None:
+        best = min(two.near, key=lambda each: each.distance)
+        slots = {"head": _named(best.head), "nearest": _named(best.nearest)}
+        lines.insert(
+            1, words("best", distance=fixed(best.distance), median=fixed(best.median), **slots)
+        )
+        (a_layers, a_heads), (b_layers, b_heads) = (
+            two.patterns.a.shape[:2],
+            two.patterns.b.shape[:2],
+        )
+        shapes = {
+            "a_layers": a_layers,
+            "a_heads": a_heads,
+            "b_layers": b_layers,
+            "b_heads": b_heads,
+        }
+        lines.insert(0, words("other_shape", **shapes))
+    else:
+        lines.insert(1, words("median", median=fixed(float(np.median(two.paired)))))
+        ablated = any(
+            isinstance(edit, (ZeroHead, MeanHead)) for edit in (*two.a.edits, *two.b.edits)
+        )
+        if ablated and comparison.all_same(two.paired):
+            lines.insert(0, words("same_attention"))
+    return (*two.dropped, *lines)
+
+
+@spec.panel
+def difference(
+    run: Run,
+    other: Run | None = None,
+    pair: str = "",
+    attention: str = "",
+    other_attention: str = "",
+) -> Panel:
+    """The weights of a head of B minus those of a head of A, and the cells that change most.
+
+    Arguments as in `heads`. Raises ValueError as `heads` does.
+    """
+    two = two_runs(run, other, attention, other_attention)
+    words = sentences(CONCEPT, "difference")
+    of_a, of_b = two.heads(pair)
+    _, _, change, _, high = comparison.pair_matrices(two.patterns, of_a, of_b)
+    largest = comparison.largest_row_change(two.patterns, of_a, of_b)
+    distance = fixed(comparison.pair_distance(two.patterns, of_a, of_b))
+    cells = comparison.pair_columns(two.patterns, of_a, of_b)
+    names = {"a": _named(of_a), "b": _named(of_b)}
+    order = np.argsort(-np.abs(cells["B - A"]), kind="stable")[:N_ROWS]
+    matrix = Matrix(
+        title=words("matrix"),
+        rows=two.patterns.rows.labels,
+        columns=two.patterns.column_labels,
+        values=change,
+        high=high,
+        signed=True,
+        sides=("query", "key"),
+    )
+    table = TextTable(
+        title=words("cells"),
+        columns=words.lines("columns"),
+        rows=tuple(
+            (
+                cells["row"][at],
+                cells["column"][at],
+                f"{cells['A'][at]:.2f}",
+                f"{cells['B'][at]:.2f}",
+                f"{cells['B - A'][at]:+.2f}".replace("-", "−"),
+            )
+            for at in order
+        ),
+    )
+    finding = words("equal")
+    if largest.distance:
+        finding = words("finding", distance=distance, **_moved(largest))
+    return Panel(
+        title=words("title", **names),
+        finding=finding,
+        figures=(matrix, table),
+        table=cells,
+        details=words.lines("details"),
+        caption=two.caption(words("caption", **names)),
+        file="-".join(["difference", *map(str, (*of_a, *of_b))]),
+    )
+
+
+@spec.panel
+def nearest(
+    run: Run,
+    other: Run | None = None,
+    pair: str = "",
+    attention: str = "",
+    other_attention: str = "",
+) -> Panel:
+    """Every head of A beside every head of B, and the nearest of B for each of A.
+
+    Arguments as in `heads`. Raises ValueError as `heads` does.
+    """
+    two = two_runs(run, other, attention, other_attention)
+    words = sentences(CONCEPT, "nearest")
+    of_a, of_b = two.heads(pair, by_nearest=True)
+    distances = two.distances
+    rows, columns = comparison.names(distances.shape_a), comparison.names(distances.shape_b)
+    at = comparison.head_number(of_a, distances.shape_a)
+    keys = tuple(f"{layer}.{head}" for layer, head in np.ndindex(*distances.shape_a))
+    selected = two.near[at]
+    matrix = Matrix(
+        title=words("map"),
+        select=("other_pair",),
+        rows=tuple(rows),
+        columns=tuple(columns),
+        values=distances.values,
+        high=comparison.scale_maximum(distances.values),
+        marks=((at, comparison.head_number(of_b, distances.shape_b), ""),),
+        sides=(words("head_of_a"), words("head_of_b")),
+        digits=3,
+        selected=at,
+        keys=keys,
+    )
+    listed = sorted(two.near, key=lambda each: each.distance)[:N_ROWS]
+    listed += [selected] if selected not in listed else []
+    table = TextTable(
+        title=words("list"),
+        select=("other_pair",),
+        columns=words.lines("columns"),
+        rows=tuple(
+            (
+                comparison.name(each.head),
+                comparison.name(each.nearest),
+                fixed(each.distance),
+                fixed(each.median),
+                words("mutual") if each.mutual else "",
+            )
+            for each in listed
+        ),
+        keys=tuple((f"{each.head[0]}.{each.head[1]}",) for each in listed),
+        selected=listed.index(selected),
+    )
+    sample = distances.n_rows < distances.all_rows
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding",
+            mutual=sum(each.mutual for each in two.near),
+            n=len(two.near),
+            head=_named(of_a),
+            nearest=_named(selected.nearest),
+            distance=fixed(selected.distance),
+            median=fixed(selected.median),
+        ),
+        figures=(matrix, table),
+        table=comparison.nearest_columns(two.near)
+        | {f"to {name}": column for name, column in zip(columns, distances.values.T)},
+        details=(
+            *words.lines("details"),
+            *([words("sample", n=distances.n_rows, all=distances.all_rows)] if sample else []),
+        ),
+        caption=two.caption(words("caption")),
+        file="nearest-heads",
+    )
+
+
+# ---- predictions ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SidePrediction:
+    """What a side predicts: the task in words, a probability of each id, and the most likely words
+    with theirs; no words, and `why`, of a model that predicts none."""
+
+    task: str = ""
+    p: np.ndarray | None = None
+    ids: tuple[int, ...] = ()
+    words: tuple[tuple[str, float], ...] = ()
+    why: str = ""
+
+
+@spec.panel
+def prediction(run: Run, other: Run | None = None, token: int | None = None) -> Panel:
+    """The most likely words of both runs at one place of the text, on one scale.
+
+    other: as in `two_runs`. token: whose word is predicted where one of the models fills in masked
+    words; a word of both texts where None. Raises ValueError for what is not there, and for two
+    models that predict no words.
+    """
+    two = two_runs(run, other)
+    words = sentences(CONCEPT, "predictions")
+    both = _predictions(two, token)
+    if not any(each.words for each in both):
+        raise ValueError(words("none", why=both[0].why))
+    labels = dict.fromkeys(word for each in both for word, _ in each.words)
+    sides = [(at, each) for at, each in enumerate(both) if each.words]
+    found = {at: _probabilities((two.a, two.b)[at], each, tuple(labels)) for at, each in sides}
+    order = sorted(labels, key=lambda word: -max(each.get(word, 0) for each in found.values()))
+    rows = tuple(
+        BarRow(
+            word,
+            tuple(each.get(word, 0.0) for each in found.values()),
+            tuple(
+                tenths(each[word]) if word in each else words("missing") for each in found.values()
+            ),
+        )
+        for word in order
+    )
+    tasks = [
+        words("task", side=two.side(at), task=each.task)
+        if each.words
+        else words("nothing", side="AB"[at])
+        for at, each in enumerate(both)
+    ]
+    bars = Bars(
+        title=words("bars"),
+        columns=tuple(tasks[at] for at, _ in sides),
+        rows=rows,
+        shared=True,
+    )
+    return Panel(
+        title=words("title"),
+        finding=_predicted(both),
+        figures=(bars,),
+        table={"word": order}
+        | {
+            "AB"[at]: [each.get(word, float("nan")) for word in order] for at, each in found.items()
+        },
+        details=(*two.dropped, *words.lines("details")),
+        caption=two.caption(words("caption", a=tasks[0], b=tasks[1])),
+        file="predictions",
+    )
+
+
+def _predicted(both: Sequence[SidePrediction]) -> str:
+    """Both predictions in a sentence; "" where neither model has one."""
+    words = sentences(CONCEPT, "heads")
+    a, b = both
+    if a.words and b.words:
+        (word, p), (other, q) = a.words[0], b.words[0]
+        if word == other:
+            return words("both_predict", word=word, p=tenths(p), q=tenths(q))
+        return words("predict", word=word, other=other, p=tenths(p), q=tenths(q))
+    for side, one, rest in (("A", a, b), ("B", b, a)):
+        if one.words:
+            (word, p), *_ = one.words
+            slots = {"side": side, "word": word, "p": tenths(p), "task": one.task, "why": rest.why}
+            return sentences(CONCEPT, "predictions")("one", **slots)
+    return ""
+
+
+def _predictions(two: TwoRuns, token: int | None) -> tuple[SidePrediction, SidePrediction]:
+    """What both sides predict, at the same word where one of them fills in masked words."""
+    place_a = place_b = None
+    if any(each.model.kind == "encoder" for each in (two.a, two.b)):
+        place_a, place_b = _places(two, token)
+    return _predict(two.run, two.a, place_a), _predict(two.other, two.b, place_b)
+
+
+def _places(two: TwoRuns, token: int | None) -> tuple[int | None, int | None]:
+    """The token of A and of B whose word is predicted: `token`, or the last word of both texts."""
+    streams = two.a.streams[0], two.b.streams[0]
+    masks = [models.capabilities(each.model.name).mask for each in (two.a, two.b)]
+    first, last = (predictions.default_masked_word(*each) for each in zip(streams, masks))
+    axes = (alignment.axis(each, each.streams[0].name) for each in (two.a, two.b))
+    units: Sequence[Unit] = two.cached("sources", lambda: alignment.align(*axes)).units
+    if token is not None and 0 <= token < len(streams[0].tokens) and not streams[0].special[token]:
+        first = token
+    elif two.a.text != two.b.text:
+        common = [
+            unit.a[0]
+            for unit in units
+            if not unit.special
+            and len(unit.a) == len(unit.b) == 1
+            and len(unit.label) > 1
+            and unit.label.isalpha()
+        ]
+        first = common[-1] if common else first
+    beside = [unit.b[0] for unit in units if first in unit.a and not unit.special]
+    return first, beside[0] if beside else last
+
+
+def _predict(run: Run, recording: Recording, place: int | None) -> SidePrediction:
+    """The prediction of a run at a token of its text, after the text where None."""
+    words = sentences(CONCEPT, "predictions")
+    offers, model = models.capabilities(run.model), model_name(recording)
+    if not offers.logits:
+        return SidePrediction(why=words("no_readout", model=model, why=offers.no_readout))
+    stream, kind = recording.stream(offers.logits), recording.model.kind
+    token = len(stream.tokens) - 1 if place is None else max(0, place - 1)
+    task = words("first" if stream.special[token] else "goes_on", word=stream.tokens[token])
+    if kind == "encoder-decoder":
+        token, task = 0, words("translates")
+    elif kind == "encoder":
+        if place is None:
+            return SidePrediction(why=words("no_word"))
+        if not issubclass(HideToken, offers.edits):
+            return SidePrediction(why=words("no_mask", model=model))
+        token, task = place, words("fills", word=stream.tokens[place])
+        try:
+            recording = replace(run, edits=(*run.edits, HideToken(place))).recording()
+        except ValueError as why:
+            return SidePrediction(why=words("refused", why=str(why).rstrip(".")))
+    found = predictions.distribution(cache.logits(recording, offers.logits, token))
+    top = predictions.top_words(found, most=N_WORDS)
+    labels = models.labels(run.model, [each.id for each in top])
+    likely = tuple(zip(labels, (each.own for each in top)))
+    return SidePrediction(task, found.own, tuple(each.id for each in top), likely)
+
+
+def _probabilities(
+    recording: Recording, found: SidePrediction, labels: Sequence[str]
+) -> dict[str, float]:
+    """The probability of each word of a side's vocabulary that is among `labels`."""
+    assert found.p is not None
+    n = len(found.p)
+    vocabulary = cache.cached_for_model(
+        recording, ("vocabulary",), lambda model: model.labels(range(n))
+    )
+    wanted, taken = set(labels), dict(found.words)
+    for word, p in zip(vocabulary, found.p):
+        if word in wanted and word not in taken:
+            taken[word] = float(p)
+    return {word: p for word, p in taken.items() if word in wanted}
+
+
+# ---- vectors -------------------------------------------------------------------------------------
+
+
+def aligned_states(two: TwoRuns) -> AlignedStates:
+    """The vectors of both sides at common units. Raises ValueError where there are none."""
+    words = sentences(CONCEPT, "vectors")
+
+    def make() -> AlignedStates:
+        sides = (two.a, two.of_a.query), (two.b, two.of_b.query)
+        one, other = (of.stream(name) for of, name in sides)
+        units = alignment.align(*(alignment.axis(of, name) for of, name in sides))
+        return comparison.aligned_states(one, other, units)
+
+    found = two.cached("spaces", make, lambda made: made.nbytes)
+    if not (found.sites_a and found.sites_b):
+        raise ValueError(words("closed"))
+    if not found.labels:
+        raise ValueError(words("none"))
+    return found
+
+
+@spec.panel
+def vectors(
+    run: Run, other: Run | None = None, attention: str = "", other_attention: str = ""
+) -> Panel:
+    """How similar the spaces of both residual streams are (linear CKA), and how long the vectors.
+
+    Arguments as in `two_runs`. Raises ValueError for models that do not give their vectors.
+    """
+    two = two_runs(run, other, attention, other_attention)
+    words, found = sentences(CONCEPT, "vectors"), aligned_states(two)
+    (a, b), (c, d) = (comparison.norms(each)[0][[0, -1]] for each in (found.a, found.b))
+    ends = {"a": fixed(a, 1), "b": fixed(b, 1), "c": fixed(c, 1), "d": fixed(d, 1)}
+    chart, n = _norms(two, found), len(found.labels)
+    caption = two.caption(words("caption", n=n))
+    if n < comparison.FEWEST_TOKENS:
+        return Panel(
+            title=words("title"),
+            finding=words("few", n=comparison.FEWEST_TOKENS, **ends),
+            figures=(chart,),
+            table=comparison.norm_columns(found),
+            caption=caption,
+            file="vectors",
+        )
+    like = two.cached("likeness", lambda: comparison.cka_matrix(found))
+    titles_a, titles_b = (
+        tuple(map(comparison.state_title, sites)) for sites in (found.sites_a, found.sites_b)
+    )
+    matrix = Matrix(title=words("cka"), rows=titles_a, columns=titles_b, values=like.values)
+    (first, last), (low, high) = ((each[0, 0], each[-1, -1]) for each in (like.values, like.chance))
+    lines = [words("norm_line", **ends)]
+    if like.n < 20:
+        lines.append(words("high_baseline", n=like.n))
+    if like.n < like.n_all:
+        lines.append(words("sample", n=like.n, all=like.n_all))
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding",
+            last=fixed(last),
+            last_baseline=fixed(high),
+            first=fixed(first),
+            first_baseline=fixed(low),
+        ),
+        figures=(matrix, chart),
+        table=comparison.cka_columns(found, like),
+        details=(*lines, *words.lines("details", shuffles=comparison.SHUFFLES)),
+        caption=caption,
+        file="vectors",
+    )
+
+
+def _norms(two: TwoRuns, found: AlignedStates) -> Chart:
+    """Mean norms of both sides by depth, with their ranges."""
+    words = sentences(CONCEPT, "vectors")
+    sides = [
+        (side, comparison.depth(len(each)), *comparison.norms(each))
+        for side, each in zip("AB", (found.a, found.b))
+    ]
+    bands = [
+        Series(words("range", side=side), x, most, shape="band", base=least)
+        for side, x, _, least, most in sides
+    ]
+    lines = [Series(side, x, mean, main=side == "A") for side, x, mean, _, _ in sides]
+    return Chart(
+        title=words("norms"),
+        series=(*bands, *lines),
+        x_title=words("depth"),
+        y_title=words("norm"),
+    )
+
+
+@spec.panel
+def paths(
+    run: Run,
+    other: Run | None = None,
+    unit: int | None = None,
+    attention: str = "",
+    other_attention: str = "",
+) -> Panel:
+    """The path of one token from the first state to the last, in both runs.
+
+    unit: the aligned token; the one that differs most where None. The others as in `two_runs`.
+    Raises ValueError for what is not there, and for models that do not give their vectors.
+    """
+    two = two_runs(run, other, attention, other_attention)
+    words, found = sentences(CONCEPT, "paths"), aligned_states(two)
+    together = two.is_one_model
+    unit = default_unit(two) if unit is None else unit
+    if not 0 <= unit < len(found.labels):
+        raise ValueError(f"There is no token {unit}; the last is {len(found.labels) - 1}.")
+    token = found.labels[unit]
+    planes = two.cached("planes", lambda: comparison.project_paths(found, together))
+    if together:
+        distance, cosine = comparison.final_distance(found, unit)
+        slots = {"distance": fixed(distance), "cosine": fixed(cosine, 3), "d": found.a.shape[-1]}
+        finding = words("together", token=token, **slots)
+    else:
+        finding = words("apart", token=token, n=len(found.labels))
+    figures = (
+        [(words("plane"), "AB")]
+        if together
+        else [(words("own_plane", side=two.side(at)), "AB"[at]) for at in range(2)]
+    )
+    plane = words("plane" if together else "own_plane", side="A, and of B")
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=tuple(_plane(planes, token, unit, title, sides) for title, sides in figures)
+        + ((_distances(found, unit),) if together else ()),
+        table=comparison.path_columns(found, planes),
+        details=words.lines("details"),
+        caption=two.caption(words("caption", token=token, plane=plane)),
+        file=f"paths-{unit}",
+    )
+
+
+def _distances(found: AlignedStates, selected: int) -> Bars:
+    """How far apart each token's last vectors are on the two sides of one model."""
+    words = sentences(CONCEPT, "paths")
+    apart = [comparison.final_distance(found, at)[0] for at in range(len(found.labels))]
+    order = sorted(range(len(apart)), key=lambda at: -apart[at])
+    shown = order[:N_ROWS] if selected in order[:N_ROWS] else [*order[: N_ROWS - 1], selected]
+    return Bars(
+        title=words("distances"),
+        select=("other_word",),
+        columns=("",),
+        rows=tuple(
+            BarRow(
+                f"{at} {found.labels[at]}",
+                (apart[at],),
+                (fixed(apart[at]),),
+                selected=at == selected,
+                key=str(at),
+            )
+            for at in shown
+        ),
+    )
+
+
+def default_unit(two: TwoRuns) -> int:
+    """The aligned token whose path is drawn first."""
+    return comparison.default_unit(aligned_states(two), two.is_one_model)
+
+
+def _plane(
+    planes: tuple[comparison.ProjectedPaths, comparison.ProjectedPaths],
+    token: str,
+    unit: int,
+    title: str,
+    sides: str,
+) -> Chart:
+    """One token's path in a plane, on one side or both, with the last states of all tokens."""
+    words = sentences(CONCEPT, "paths")
+    series = []
+    for side in sides:
+        points = planes["AB".index(side)].points
+        last, own = points[-1], points[:, unit]
+        series += [
+            Series(words("last", side=side), last[:, 0], last[:, 1], shape="points"),
+            Series(f"{token} {side}", own[:, 0], own[:, 1], main=side == sides[0]),
+        ]
+    across, up = planes["AB".index(sides[0])].explained
+    return Chart(
+        title=title,
+        series=tuple(series),
+        x_title=words("axis", n=1, share=percent(across)),
+        y_title=words("axis", n=2, share=percent(up)),
+        square=True,
+    )
+
+
+# ---- the alignment -------------------------------------------------------------------------------
+
+
+@spec.panel
+def tokens(
+    run: Run, other: Run | None = None, attention: str = "", other_attention: str = ""
+) -> Panel:
+    """Which tokens of A and B are the same piece of text, and how much attention the others get.
+
+    Arguments as in `two_runs`. Raises ValueError for texts without a word in common.
+    """
+    two = two_runs(run, other, attention, other_attention)
+    words, found = sentences(CONCEPT, "alignment"), two.patterns
+    rows, columns = found.rows, found.columns
+    axes = alignment.axes(two.a, two.of_a)[1], alignment.axes(two.b, two.of_b)[1]
+    lines = [words("finding", rows=len(rows.units), columns=len(columns.units))]
+    if rows.outside_a or rows.outside_b:
+        lines.append(words("left_out", a=len(rows.outside_a), b=len(rows.outside_b)))
+    if found.leaves_out:
+        share_a, share_b = map(percent, comparison.unaligned_shares(found))
+        counts = {"a": len(columns.outside_a), "b": len(columns.outside_b)}
+        lines.append(words("unaligned", share_a=share_a, share_b=share_b, **counts))
+    elif len(lines) == 1:
+        lines.append(words("all"))
+    details = list(words.lines("characters" if columns.rule == alignment.CHARACTERS else "words"))
+    if forced := int((~found.free).sum()):
+        details.append(words("forced", n=forced))
+    return Panel(
+        title=words("title"),
+        finding=" ".join(lines),
+        figures=(_links(columns, axes[0].labels, axes[1].labels),),
+        table=alignment.unit_columns(columns, *axes),
+        details=(*details, *words.lines("details")),
+        caption=two.caption(words("caption")),
+        file="alignment",
+    )
+
+
+def _links(columns: Alignment, left: Sequence[str], right: Sequence[str]) -> Figure:
+    """Lines between the tokens of each unit."""
+    words = sentences(CONCEPT, "alignment")
+    weights = np.full((len(left), len(right)), np.nan)
+    for unit in columns.units:
+        weights[np.ix_(unit.a, unit.b)] = 1
+    cut = max(len(left), len(right)) > N_LINKED
+    return Links(
+        title=words("links"),
+        note=words("first", n=N_LINKED) if cut else "",
+        left=tuple(left[:N_LINKED]),
+        right=tuple(right[:N_LINKED]),
+        sides=("A", "B"),
+        weights=weights[:N_LINKED, :N_LINKED],
+    )
