@@ -282,12 +282,15 @@ def test_the_panel_of_an_effect_has_the_predictions_and_the_heads_of_both_runs()
     distance = interventions.head_distances(one.attention[0], other.attention[0])
     np.testing.assert_allclose(heads.values, distance, atol=STORED)
     assert heads.marks == ((*interventions.most_changed(distance, 1)[0], ""),)
-    told = interventions.change_sentences(
-        interventions.quantity_changes(
-            one, other, said, tuple(loaded.labels((said.said, said.says)))
-        )
+    p, q = (tenths(float(each[said.said])) for each in (said.before, said.after))
+    layer, head = heads.marks[0][:2]
+    assert f"from {p} to {q}" in panel.finding
+    assert f"layer {layer}, head {head} changed most" in panel.finding
+    changes = interventions.quantity_changes(
+        one, other, said, tuple(loaded.labels((said.said, said.says)))
     )
-    assert panel.finding[1:] == f"{told[0][1:]}."
+    for sentence in interventions.change_sentences(changes):
+        assert f"{sentence[1:]}." in " ".join(panel.details)
 
 
 def test_an_experiment_is_what_its_edits_do() -> None:

@@ -122,7 +122,7 @@ def test_no_table_of_the_app_is_left_out() -> None:
         for place in places()
         if not any((place[0], line) in seen for line in range(place[1], place[2] + 1))
     }
-    assert len(places()) > 20 and not left
+    assert places() and not left
 
 
 @pytest.mark.slow

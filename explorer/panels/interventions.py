@@ -384,14 +384,15 @@ def effect(
         figures.append(_words(on, change, bool(run.edits)))
     if len(on.plain.streams) > 1 and run.edits:
         figures = [Stack(figures=(*figures, _translations(run, on.plain)))]
+    distance = _distances(selected, edited)
     if run.edits or not figures:
-        distance = _distances(selected, edited)
         at = changed_head(run, layer, head, selected.attention.name)
         figures.append(_head_map(distance, at))
-    found = interventions.change_sentences(measured)
-    finding, *details = [f"{each[0].upper()}{each[1:]}." for each in found] or [words("unchanged")]
-    if not run.edits:
-        finding = words("nothing")
+    finding = words("nothing")
+    if run.edits:
+        parts = (_moved_prediction(on, change), _moved_head(distance))
+        finding = " ".join(filter(None, parts)) or words("unchanged")
+    details = [f"{each[0].upper()}{each[1:]}." for each in interventions.change_sentences(measured)]
     if isinstance(change, str):
         details.append(words("no_prediction", why=change.rstrip(".")))
     return Panel(
@@ -403,6 +404,29 @@ def effect(
         caption=(on.place, *_target_line(on.plain)),
         file="effect",
     )
+
+
+def _moved_prediction(on: Pair, change: interventions.PredictionChange | str) -> str:
+    """What became of the prediction, "" where there is none."""
+    if isinstance(change, str):
+        return ""
+    words = sentences(CONCEPT, "effect")
+    word, top = models.labels(on.plain.model.name, (change.said, change.says))
+    before, after = float(change.before[change.said]), float(change.after[change.said])
+    texts = _percent(before), _percent(after)
+    name = "stays" if texts[0] == texts[1] else "falls" if after < before else "rises"
+    found = words(name, word=word, before=texts[0], after=texts[1])
+    if change.said == change.says:
+        return found
+    return f"{found} {words('now', word=top, p=_percent(float(change.after[change.says])))}"
+
+
+def _moved_head(distance: np.ndarray) -> str:
+    """The head whose attention changed most, "" where none did."""
+    for layer, head in interventions.most_changed(distance, 1):
+        change = fixed(float(distance[layer, head]))
+        return sentences(CONCEPT, "effect")("head", layer=layer, head=head, change=change)
+    return ""
 
 
 def _target_line(plain: Recording) -> tuple[str, ...]:
