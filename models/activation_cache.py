@@ -78,7 +78,7 @@ class Recorder:
         self.max_sites = n_sites(config.n_layer, 3 if n_source else 2)
         shapes = recorded_shapes(config, n, n_source)
         self.memory = buffer_pool.acquire(sum(map(prod, shapes)))
-        self.taken = 0
+        self.used = 0
         self.sites: list[str] = []
         # (site, token, d_model), with room for more sites than there will be
         self.resid = np.empty((0, 0, 0), dtype=np.float32)
@@ -129,10 +129,10 @@ class Recorder:
     def _array(self, *shape: int) -> np.ndarray:
         """A new array, of the one piece as long as there is room in it."""
         size = prod(shape)
-        if self.taken + size > len(self.memory):
+        if self.used + size > len(self.memory):
             return np.empty(shape, dtype=np.float32)
-        self.taken += size
-        return self.memory[self.taken - size : self.taken].reshape(shape)
+        self.used += size
+        return self.memory[self.used - size : self.used].reshape(shape)
 
     def first_non_finite(self) -> str | None:
         """The first place of the stream where a number is not finite, a layer's scores before what
@@ -176,7 +176,7 @@ class ActivationStore:
 
     def __init__(self, names: set[str] | None = None) -> None:
         self.wanted = names
-        self.held: dict[str, Tensor] = {}
+        self.tensors: dict[str, Tensor] = {}
 
     def __call__(self, name: str, tensor: Tensor) -> None:
         if (
@@ -184,4 +184,4 @@ class ActivationStore:
             if self.wanted is not None
             else name.rpartition(".")[2] not in HEAD_TENSORS
         ):
-            self.held[name] = tensor if tensor.dim() == 2 else tensor[0]
+            self.tensors[name] = tensor if tensor.dim() == 2 else tensor[0]

@@ -115,56 +115,56 @@ class KVCache:
     """
 
     def __init__(self, entries: dict[str, tuple[Tensor, Tensor]] | None = None) -> None:
-        self.kept = {} if entries is None else entries
+        self.entries = {} if entries is None else entries
 
     def append(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """k and v of every position read so far, the new ones now among them."""
-        if name in self.kept:
+        if name in self.entries:
             k, v = (
-                torch.cat((self.kept[name][0], k), dim=2),
-                torch.cat((self.kept[name][1], v), dim=2),
+                torch.cat((self.entries[name][0], k), dim=2),
+                torch.cat((self.entries[name][1], v), dim=2),
             )
-        self.kept[name] = k, v
+        self.entries[name] = k, v
         return k, v
 
     def past(self, name: str) -> int:
         """At which position the next token of an attention stands."""
-        return self.kept[name][0].shape[2] if name in self.kept else 0
+        return self.entries[name][0].shape[2] if name in self.entries else 0
 
     @property
     def n(self) -> int:
         """The number of stored positions of the decoder's own text."""
         return next(
-            (k.shape[2] for name, (k, _) in self.kept.items() if is_self_attention(name)), 0
+            (k.shape[2] for name, (k, _) in self.entries.items() if is_self_attention(name)), 0
         )
 
     @property
     def nbytes(self) -> int:
         """Memory of all stored keys and values, in bytes."""
-        return sum(tensor.nbytes for pair in self.kept.values() for tensor in pair)
+        return sum(tensor.nbytes for pair in self.entries.values() for tensor in pair)
 
     @property
     def n_head(self) -> int:
         """The number of key/value heads stored for a layer; 0 where nothing is stored."""
-        return next((k.shape[1] for k, _ in self.kept.values()), 0)
+        return next((k.shape[1] for k, _ in self.entries.values()), 0)
 
     @property
     def d_head(self) -> int:
         """The width of a stored key; 0 where nothing is stored."""
-        return next((k.shape[-1] for k, _ in self.kept.values()), 0)
+        return next((k.shape[-1] for k, _ in self.entries.values()), 0)
 
     def first(self, n: int) -> KVCache:
         """The cache as it was after the first `n` positions."""
         return KVCache(
             {
                 name: (k[:, :, :n], v[:, :, :n]) if is_self_attention(name) else (k, v)
-                for name, (k, v) in self.kept.items()
+                for name, (k, v) in self.entries.items()
             }
         )
 
     def rows(self, row_ids: Tensor) -> KVCache:
         """The cache of a batch put together from the rows `which` (beams)."""
-        return KVCache({name: (k[row_ids], v[row_ids]) for name, (k, v) in self.kept.items()})
+        return KVCache({name: (k[row_ids], v[row_ids]) for name, (k, v) in self.entries.items()})
 
 
 def is_self_attention(name: str) -> bool:
@@ -265,8 +265,8 @@ class MultiHeadAttention(nn.Module):
             q, k, v = self.fused_product(x_query, no_tape if shares_keys else tape)
         else:
             q = self.split(self.w_q(x_query))
-            if stored is not None and self.cross and self.name in stored.kept:
-                return q, *stored.kept[self.name]
+            if stored is not None and self.cross and self.name in stored.entries:
+                return q, *stored.entries[self.name]
             k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
         k, v = pool_key_heads(k, edits), pool_key_heads(v, edits)
         if self.q_norm is not None and self.k_norm is not None:

@@ -125,7 +125,7 @@ def is_intel_cpu() -> bool:
 _onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 HAS_AVX512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
 # With AVX2 alone torch's choice is the faster one too.
-_asked = HAS_AVX512 and not is_intel_cpu()
+_uses_onednn = HAS_AVX512 and not is_intel_cpu()
 
 
 def use_onednn(x: Tensor, *weights: Tensor) -> bool:
@@ -141,7 +141,7 @@ def use_onednn(x: Tensor, *weights: Tensor) -> bool:
 
 def fits_onednn(weight: Tensor) -> bool:
     """True for a matrix that is large enough, on a processor for which it pays."""
-    return _asked and _onednn_linear is not None and weight.numel() >= LARGE
+    return _uses_onednn and _onednn_linear is not None and weight.numel() >= LARGE
 
 
 def pad_rows(x: Tensor) -> Tensor:

@@ -160,11 +160,11 @@ def repeat_training(plan: TrainingPlan, steps: Iterable[int]) -> TrainingProcess
     try:
         with torch.random.fork_rng(devices=[]):
             training = TrainingLoop(plan, b"")
-        run.receive_frame(*training.made())
+        run.receive_frame(*training.model_frame())
         for step in steps:
             while training.step < step:
                 training.learn()
-            run.receive_frame(*training.told())
+            run.receive_frame(*training.progress_frame())
     finally:
         torch.set_num_threads(threads)
     return run

@@ -84,12 +84,12 @@ class TrainingLoop:
         self.step += 1
         self.points.append(loss.item())
 
-    def made(self) -> tuple[dict, bytes]:
+    def model_frame(self) -> tuple[dict, bytes]:
         """The frame that describes the model: its sizes and its vocabulary."""
         header = {"kind": "made", "config": asdict(self.config)}
         return header, self.tokenizer.bpe.to_str().encode()
 
-    def told(self) -> tuple[dict, bytes]:
+    def progress_frame(self) -> tuple[dict, bytes]:
         """The frame of the training's progress: new points of the curve, the held-out loss, the
         weights."""
         held_out_loss, accuracy = self.task.measured(self.model)
@@ -137,7 +137,7 @@ def main() -> None:
     training = TrainingLoop(TrainingPlan(**first_frame[0]["plan"]), first_frame[1])
     stop = threading.Event()
     threading.Thread(target=_watch_input, args=(source, stop), daemon=True).start()
-    training_plan.send(output, *training.made())
+    training_plan.send(output, *training.model_frame())
     work(training, stop, lambda frame: training_plan.send(output, *frame))
     done = training.step >= MAX_STEPS or training.seconds >= MAX_SECONDS
     training_plan.send(output, {"kind": "end", "done": done}, training.stored())
@@ -146,15 +146,15 @@ def main() -> None:
 def work(training: TrainingLoop, stop: threading.Event, send_frame) -> None:
     """Learn and tell, until stopped or out of steps or seconds."""
     if training.step == 0:
-        send_frame(training.told())
+        send_frame(training.progress_frame())
     last_report = time.monotonic()
     while not stop.is_set() and training.step < MAX_STEPS and training.seconds < MAX_SECONDS:
         training.learn()
         now = time.monotonic()
         if training.step in CHECKPOINT_STEPS or now - last_report > REPORT_SECONDS:
-            send_frame(training.told())
+            send_frame(training.progress_frame())
             last_report = now
-    send_frame(training.told())
+    send_frame(training.progress_frame())
 
 
 def _watch_input(source, stop: threading.Event) -> None:

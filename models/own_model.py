@@ -309,16 +309,16 @@ def activations(
     source_store, target_store = ActivationStore(names), ActivationStore(names)
     if not isinstance(handle.model, EncoderDecoder):
         handle.model(ids, tape=source_store, edits=edits)
-        return {handle.card.kind: source_store.held}
+        return {handle.card.kind: source_store.tensors}
     memory = handle.model.encode(ids, tape=source_store, edits=edits)
     if not with_target:
-        return {"encoder": source_store.held}
+        return {"encoder": source_store.tensors}
     target_ids = [
         handle.tokenizer.ends[0],
         *generation.greedy(handle.model, handle.tokenizer, memory, edits),
     ]
     handle.model.decode(torch.tensor([target_ids]), memory, tape=target_store, edits=edits)
-    return {"encoder": source_store.held, "decoder": target_store.held}
+    return {"encoder": source_store.tensors, "decoder": target_store.tensors}
 
 
 def _patches(handle: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch, ...]]:

@@ -45,53 +45,53 @@ class GroupedArray(np.lib.mixins.NDArrayOperatorsMixin):
     """
 
     def __init__(self, array: np.ndarray, n_head: int) -> None:
-        self.held, self.n_head = array, n_head
+        self.stored, self.n_head = array, n_head
 
     @property
     def each(self) -> int:
         """The number of query heads that share one key head."""
-        return self.n_head // self.held.shape[1]
+        return self.n_head // self.stored.shape[1]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """As if every head had its own."""
-        layers, _, keys, width = self.held.shape
+        layers, _, keys, width = self.stored.shape
         return layers, self.n_head, keys, width
 
     @property
     def ndim(self) -> int:
         """Four axes."""
-        return self.held.ndim
+        return self.stored.ndim
 
     @property
     def dtype(self) -> np.dtype:
         """Of its numbers."""
-        return self.held.dtype
+        return self.stored.dtype
 
     @property
     def size(self) -> int:
         """The number of values as read, which is more than the stored ones."""
-        return self.held.size * self.each
+        return self.stored.size * self.each
 
     def __len__(self) -> int:
-        return len(self.held)
+        return len(self.stored)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self[layer] for layer in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, Integral):
-            return _frozen(np.repeat(self.held[int(index)], self.each, axis=0))
+            return _frozen(np.repeat(self.stored[int(index)], self.each, axis=0))
         if isinstance(index, tuple) and len(index) > 1 and isinstance(index[1], Integral):
             layers, head, *inner = index
             if isinstance(layers, (Integral, slice)) and -self.n_head <= head < self.n_head:
-                return self.held[(layers, int(head) % self.n_head // self.each, *inner)]
+                return self.stored[(layers, int(head) % self.n_head // self.each, *inner)]
         return _frozen(np.asarray(self)[index])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("keys that heads share are put together, which takes a copy")
-        array = np.repeat(self.held, self.each, axis=1)
+        array = np.repeat(self.stored, self.each, axis=1)
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -115,7 +115,7 @@ def grouped(array: np.ndarray | GroupedArray, n_head: int) -> np.ndarray | Group
 
 def stored_array(value: Any) -> Any:
     """The stored array of a GroupedArray; any other value as it is."""
-    return value.held if isinstance(value, GroupedArray) else value
+    return value.stored if isinstance(value, GroupedArray) else value
 
 
 def _frozen(value: Any) -> Any:

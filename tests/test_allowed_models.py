@@ -91,7 +91,7 @@ def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
             with pytest.raises(ValueError, match="not offered"):
                 models.handle(f"{way}{name}!")
     assert len(set(said)) == 1 and "which is not here" in said[0]
-    loading = models.Loading.found(folder)
+    loading = models.Loading.start(folder)
     loading.wait(None)
     assert loading.problem == "This server opens no other models."
 

@@ -45,7 +45,7 @@ def test_what_is_dropped_and_still_held_counts_and_is_found_again() -> None:
     del at_work
     for at in range(20):
         here.get(("after", at), make)
-    assert len(here.held) == 5 == alive()
+    assert len(here.entries) == 5 == alive()
 
 
 def test_what_is_light_stays_however_much_is_held_elsewhere() -> None:

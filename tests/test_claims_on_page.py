@@ -71,7 +71,7 @@ def test_the_page_to_print_stands_alone(small_decoder: OwnModel, text: str) -> N
         and e.recording.model.name in page.text
     )
     for kind in evidence.KINDS:
-        assert claims.said(claims.counts(findings, kind)) in page.text
+        assert claims.verdicts(claims.counts(findings, kind)) in page.text
     first = next(claim for claim in claims.ordered(findings))
     assert html.index(f'id="{first.id}"') == html.index('<article id="') + len("<article ")
     theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["theme"][

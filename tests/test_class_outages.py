@@ -114,7 +114,7 @@ def test_an_older_move_that_is_written_last_changes_nothing() -> None:
         first, second = classes.show(*rule, "/a", b"a"), classes.show(*rule, "/b", b"b")
         await overtaken(store, first, second)
         kept = await store.read(made.code)
-        assert kept["of"] == "/b" and await store.shown(made.code, kept["picture"]) == b"b"
+        assert kept["of"] == "/b" and await store.load_picture(made.code, kept["picture"]) == b"b"
         last = QUESTION | {"text": "The last?"}
         await overtaken(store, classes.ask(*rule, QUESTION), classes.ask(*rule, last))
         await overtaken(store, classes.reveal(*rule), classes.ask(*rule, last))

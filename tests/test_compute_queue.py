@@ -310,7 +310,7 @@ def test_the_bound_holds_whatever_is_said_of_a_weight() -> None:
     for at in range(50):
         here.get(at, lambda: np.zeros(12_500), lambda _: 1)  # 100 kB each
         assert here.weight() <= here.limit
-    assert len(here.held) == 9
+    assert len(here.entries) == 9
 
 
 # ---- a text is cut before it is split ----------------------------------------

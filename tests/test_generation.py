@@ -256,5 +256,9 @@ def test_two_writings_share_a_model_and_nothing_else(small_decoder: OwnModel) ->
 
 def test_rows_of_the_store_go_where_the_beams_go() -> None:
     stored = KVCache({"0.attn": (torch.arange(6.0).reshape(3, 1, 2, 1),) * 2})
-    assert stored.rows(torch.tensor([2, 2, 0])).kept["0.attn"][0][:, 0, 0, 0].tolist() == [4, 4, 0]
+    assert stored.rows(torch.tensor([2, 2, 0])).entries["0.attn"][0][:, 0, 0, 0].tolist() == [
+        4,
+        4,
+        0,
+    ]
     assert stored.n == 2 and stored.first(1).n == 1 and stored.nbytes == 2 * 6 * 4

@@ -111,7 +111,7 @@ def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -
     models.forget(name)
     assert models.passed_trial(name) and models.handle(name).card == before.card
     # Opened once more as it is: what is in memory stays.
-    finding = models.Loading.found(str(folder))
+    finding = models.Loading.start(str(folder))
     assert finding.wait(60) and finding.result == name and models.is_loaded(name)
     models.forget(name)
     KINDS["doubled 40 times"](folder)
@@ -122,7 +122,7 @@ def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -
     assert models.handle(name).card == before.card
     # Other weights, opened once more, are those on screen: the ones in memory are let go.
     stored(lambda key, each: 0.9 * each)(folder)
-    finding = models.Loading.found(str(folder))
+    finding = models.Loading.start(str(folder))
     assert finding.wait(60) and finding.result == name
     assert models.handle(name).card.fingerprint != before.card.fingerprint
     models.forget(name)

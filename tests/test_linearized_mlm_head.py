@@ -50,8 +50,8 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
     berty: OwnModel,
 ) -> None:
     recording, model, word = own_model.record(berty, TEXT), berty.model, 9
-    held = trace_parts(berty, recording, "encoder", TOKEN).held
-    vectors = torch.stack(list(held.values()))
+    traced = trace_parts(berty, recording, "encoder", TOKEN).parts
+    vectors = torch.stack(list(traced.values()))
     last = vectors.sum(0)
     e = model.readout_matrix.detach().double()[word]
     weight, bias = model.transform.weight.double(), model.transform.bias.double()
@@ -64,7 +64,7 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
     taken = berty.attribute(recording, "encoder", TOKEN, word)
     values = {(part.kind, part.layer, part.head): part.value for part in taken.parts}
     told = []
-    for (kind, layer, head, _), vector in held.items():
+    for (kind, layer, head, _), vector in traced.items():
         told.append(float((vector @ gradient).detach()))
         if kind != "bias":
             assert values[kind, layer, head] == pytest.approx(told[-1], abs=SUMMED)

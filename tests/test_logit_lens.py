@@ -307,8 +307,8 @@ def test_the_direction_taken_back_meets_the_vectors_followed_forward(
     stream, token, word = logit_lens.read_stream(recording).name, 2, 9
     parts = handle.attribute(recording, stream, token, word).parts
     direction, offset = word_direction(handle, word)
-    held = trace_parts(handle, recording, stream, token).held
-    wanted = {key: float(vector @ direction) for key, vector in held.items()}
+    traced = trace_parts(handle, recording, stream, token).parts
+    wanted = {key: float(vector @ direction) for key, vector in traced.items()}
     wanted[BIAS] = wanted.get(BIAS, 0.0) + float(offset)
     keys = [(part.kind, part.layer, part.head, part.attention) for part in parts]
     assert keys == list(wanted)

@@ -60,7 +60,7 @@ def test_words_typed_for_the_decoder_are_what_is_read_and_are_named() -> None:
 def test_a_lens_weighs_what_its_arrays_weigh() -> None:
     recording = cache.record("decoder", "Plants eat animals, and animals eat plants")
     found = cache.lens(recording, "decoder")
-    weights = [weight for key, (value, weight) in cache._cache.held.items() if value is found]
+    weights = [weight for key, (value, weight) in cache._cache.entries.items() if value is found]
     arrays = (
         found.top_ids,
         found.top_logprobs,

@@ -183,7 +183,7 @@ def test_a_part_of_a_recording_counts_as_the_whole_that_it_keeps(
     monkeypatch.setattr(cache, "_cache", heavy)
     stream = heavy.get("text", lambda: encoder.record(TEXT * 16)).streams[0]
     heavy.make_room(heavy.limit)
-    assert "text" not in heavy.held
+    assert "text" not in heavy.entries
     assert not heavy.fits(2 * weight - weight // 2) and heavy.fits(weight // 2)
     assert np.isfinite(stream.resid).all()
     del stream
@@ -199,6 +199,6 @@ def test_what_a_claim_asks_for_once_takes_no_place_on_the_shelf(
     cache.record("encoder", TEXT * 16)
     for at in range(4):
         assert cache.record_uncached("encoder", f"{at} {TEXT * 16}", (), None).streams
-    assert [key[3] for key in here.held if key[0] == "recording"] == [TEXT * 16]
+    assert [key[3] for key in here.entries if key[0] == "recording"] == [TEXT * 16]
     light = cache.record_uncached("encoder", "The cat sat.", (), None)
     assert cache.record("encoder", "The cat sat.") is light

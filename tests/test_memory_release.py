@@ -88,7 +88,7 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
         go(app, page)
         assert not app.exception and not app.error
         visits.append(app)
-    on_shelf = [value for value, _ in cache._cache.held.values()]
+    on_shelf = [value for value, _ in cache._cache.entries.values()]
     pattern = max(
         one.pattern.nbytes
         for run in on_shelf
@@ -96,7 +96,7 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
         for one in run.attention
     )
     stop_all()
-    cache._cache.held.clear()
+    cache._cache.entries.clear()
     del on_shelf
     assert visits and not [each for each in recorded() if id(each) not in before]
     kept = {id(each): each.nbytes for made in callables for each in arrays(made, set())}

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(layers._onednn_linear is None, reason="a torch w
 @pytest.fixture(autouse=True)
 def paying(monkeypatch: pytest.MonkeyPatch) -> None:
     """As for large matrices on a processor that has AVX-512."""
-    monkeypatch.setattr(layers, "_asked", True)
+    monkeypatch.setattr(layers, "_uses_onednn", True)
     monkeypatch.setattr(layers, "LARGE", 1)
 
 

@@ -196,7 +196,7 @@ def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
     made = []
     for key in ("a", "b", "a", "c", "a", "b"):
         small.get(key, lambda key=key: made.append(key) or key, lambda value: 40)
-    assert made == ["a", "b", "c", "b"] and len(small.held) == 2
+    assert made == ["a", "b", "c", "b"] and len(small.entries) == 2
 
 
 @pytest.mark.parametrize("path", ["/static/\0.js", f"/static/{'a' * 300}.js", "/static/../../x.js"])

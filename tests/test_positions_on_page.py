@@ -240,7 +240,7 @@ def test_another_order_that_is_cut_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.slow
 def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
     app = opened(ask="Shift", width="64", places="32", pair="9")
-    before = {key for key in cache._cache.held if key[0] == "recording"}
+    before = {key for key in cache._cache.entries if key[0] == "recording"}
     for key, value in (
         ("pair slider", 31),
         ("shift slider", 7),
@@ -248,7 +248,7 @@ def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
         ("places slider", 512),
     ):
         clean(app.slider(key=key).set_value(value).run())
-    assert {key for key in cache._cache.held if key[0] == "recording"} == before
+    assert {key for key in cache._cache.entries if key[0] == "recording"} == before
     asked = {
         name: value[0] if isinstance(value, list) else value
         for name, value in app.query_params.items()

@@ -178,8 +178,8 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
     while plain.step_towards(ids):
         pass
     assert (
-        [word.id for word in draft.said] == list(ids)
-        and draft.said == plain.said
+        [word.id for word in draft.tokens] == list(ids)
+        and draft.tokens == plain.tokens
         and draft.writing.ids == plain.writing.ids
     )
     np.testing.assert_allclose(draft.writing.logits, plain.writing.logits, atol=PASSED)

@@ -86,7 +86,7 @@ def tour_is_true(of: TourContext) -> None:
             assert tour.missing_reason(of, step.id)
             continue
         shown = tour.MEASURES[step.id](of)
-        told = tour_text.said(step, shown)
+        told = tour_text.sentence(step, shown)
         sentence = "".join(told)
         assert "{" not in sentence and len(sentence) <= 230, sentence
         assert all(len(each.split()) <= 25 for each in re.split(r"(?<=[.:;]) ", sentence)), sentence

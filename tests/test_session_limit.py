@@ -51,7 +51,7 @@ def enter(places: SlotCounter, network: str) -> Connection | None:
         return None
     places.reserve(network)
     made = places.take(network)
-    places.heard(made)
+    places.activate(made)
     return made
 
 
@@ -60,9 +60,9 @@ def test_a_connection_that_asks_for_nothing_has_a_place_for_seconds(
 ) -> None:
     for _ in range(LIMIT):
         places.take("a")
-    assert places.taken == LIMIT and not places.admits("a")
+    assert places.used == LIMIT and not places.admits("a")
     clock.now = FIRST_REQUEST
-    assert places.taken == 0 and places.admits("a")
+    assert places.used == 0 and places.admits("a")
 
 
 def test_an_hour_of_silence_frees_a_place_and_a_word_takes_it_again(
@@ -70,12 +70,12 @@ def test_an_hour_of_silence_frees_a_place_and_a_word_takes_it_again(
 ) -> None:
     all_day = [enter(places, "a") for _ in range(LIMIT)]
     clock.now = SILENCE - 1
-    places.heard(all_day[0])
+    places.activate(all_day[0])
     assert not places.admits("a")
     clock.now = SILENCE
-    assert places.taken == 1, "who has just said something"
-    places.heard(all_day[1])
-    assert places.taken == 2
+    assert places.used == 1, "who has just said something"
+    places.activate(all_day[1])
+    assert places.used == 2
 
 
 def test_one_network_may_fill_the_server_while_nobody_else_comes(places: SlotCounter) -> None:
@@ -92,11 +92,11 @@ def test_a_class_behind_one_address_gets_in_when_others_hold_every_place(
     pupils = [enter(places, "school") for _ in range(CLASS)]
     fair = LIMIT // (networks + 1)
     assert sum(each is not None for each in pupils) >= min(CLASS, fair)
-    assert places.taken == LIMIT
+    assert places.used == LIMIT
     # Those others lose no connection, and have a place again as soon as they do something.
     for each in others:
-        places.heard(each)
-    assert places.taken > LIMIT
+        places.activate(each)
+    assert places.used > LIMIT
 
 
 def test_pages_on_their_way_are_shared_too(places: SlotCounter, clock: Clock) -> None:
@@ -105,7 +105,7 @@ def test_pages_on_their_way_are_shared_too(places: SlotCounter, clock: Clock) ->
     assert not places.admits("a") and places.admits("b")
     assert all(enter(places, "b") for _ in range(CLASS))
     clock.now = RESERVATION_SECONDS + 1
-    assert places.taken == CLASS and places.admits("a")
+    assert places.used == CLASS and places.admits("a")
 
 
 def test_connections_have_an_end_even_where_they_have_no_place(

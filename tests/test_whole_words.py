@@ -160,7 +160,7 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
             assert f"first piece, {piece}." in findings_text.evidence(one, str)
     step = tour.MEASURES["words"](seen_of(Run(model, text)))
     (told,) = [each for each in tour_text.STEPS if each.id == "words"]
-    before, number, _ = tour_text.said(told, step)
+    before, number, _ = tour_text.sentence(told, step)
     assert f"“{word}”" in before and f"“{piece}”" in before
     top = step.figures[0].rungs[-1].words[0]
     assert (top[0], number) == (word, top[2]) and top[1] == pytest.approx(own, abs=PASSED)

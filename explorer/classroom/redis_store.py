@@ -231,7 +231,7 @@ class RedisStore:
         values = [stamp, fields["picture"], b64encode(picture).decode(), *_flat(fields)]
         return await self._run(SHOW, _keys(code), values) == 1
 
-    async def shown(self, code: str, name: str) -> bytes | None:
+    async def load_picture(self, code: str, name: str) -> bytes | None:
         picture = await _reply(self._redis.hget(_key(code, "picture"), name))
         return None if picture is None else b64decode(picture)
 

@@ -157,7 +157,7 @@ class ClassService:
         Raises Unknown for one who is not in the class."""
         if await self._part(code, student) is None:
             raise Unknown("This class has ended.")
-        return await self.store.shown(code, name)
+        return await self.store.load_picture(code, name)
 
     async def answer(self, code: str, student: str, number: int, choice: int) -> None:
         """A student's answer, which may change until the reveal, and counts while a line of the

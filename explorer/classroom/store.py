@@ -69,26 +69,27 @@ class Store(Protocol):
         """A student's answer to the open question of that number; False where it is not open."""
 
     async def lines(self, code: str, place: str, stamp: int, words: list[str]) -> None:
-        """The words whose lines are open in a process, by its name, for `STALE` seconds; this also
-        keeps the class from its lapse."""
+        """Store the words with an open connection in a process `place`, for `STALE` seconds. This
+        also
+        extends the life of the class."""
 
     async def room(self, code: str) -> tuple[set[str], dict[str, str]]:
-        """The words with an open line in any process, and the answers by word."""
+        """The words with an open connection in any process, and the answers by word."""
 
     async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
         """Keep the picture of a class under fields["picture"], in the place of an older one."""
 
-    async def shown(self, code: str, name: str) -> bytes | None:
-        """The picture of that name, None where it is no longer the class's."""
+    async def load_picture(self, code: str, name: str) -> bytes | None:
+        """The picture of that name, None where the class has another one by now."""
 
     async def tell(self, code: str, whom: str) -> None:
         """Call `news` in every process."""
 
     async def close(self) -> None:
-        """Let go of what the store holds."""
+        """Release the store's resources."""
 
 
-# Classes kept in this process: enough for one, and gone with it.
+# Classes in the memory of this process, for a server with one process.
 
 
 @dataclass
@@ -208,7 +209,7 @@ class MemoryStore:
         record.picture = picture
         return True
 
-    async def shown(self, code: str, name: str) -> bytes | None:
+    async def load_picture(self, code: str, name: str) -> bytes | None:
         record = self._at(code)
         return record.picture if record and name and record.fields["picture"] == name else None
 

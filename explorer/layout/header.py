@@ -339,7 +339,7 @@ def request_model(name: str) -> None:
 
 def open_model(where: str) -> None:
     """Fetch and try the model that a reader named, and go to it."""
-    loading = models.Loading.found(where)
+    loading = models.Loading.start(where)
     words = st.empty()
     with words.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text="Looking for it …")

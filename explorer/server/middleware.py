@@ -300,7 +300,7 @@ class SlotCounter:
         self._idle: OrderedDict[Connection, None] = OrderedDict()
 
     @property
-    def taken(self) -> int:
+    def used(self) -> int:
         """The number of slots in use."""
         self._settle()
         return len(self._seated)
@@ -329,20 +329,20 @@ class SlotCounter:
             self._idle.popitem(last=False)[0].close()
         return connection
 
-    def heard(self, connection: Connection) -> None:
-        """A reader asks for a page, or has asked and says something: the place is theirs."""
+    def activate(self, connection: Connection) -> None:
+        """Give a connection a slot: its reader requests a page, or is active on one."""
         connection.latest, connection.requested = self.clock(), True
         self._idle.pop(connection, None)
         self._seated[connection] = None
         self._seated.move_to_end(connection)
 
     def leave(self, connection: Connection) -> None:
-        """A reader has gone."""
+        """Free the slot of a closed connection."""
         self._idle.pop(connection, None)
         self._seated.pop(connection, None)
 
     def _settle(self) -> None:
-        """Let go of places that nobody uses."""
+        """Free the slots of inactive connections."""
         now = self.clock()
         while self._reserved and self._reserved[0][0] < now:
             self._reserved.popleft()
@@ -471,11 +471,11 @@ class Reader:
         return {"type": "websocket.disconnect", "code": code}
 
     def _count(self, connection: Connection, message: Message) -> Message:
-        """The message, after which this connection is no longer silent."""
+        """Return the message, and activate the connection where it is a reader's."""
         if message["type"] == "websocket.receive" and (
             connection.requested or requests_page(message)
         ):
-            self.places.heard(connection)
+            self.places.activate(connection)
         return message
 
 

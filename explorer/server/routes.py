@@ -81,7 +81,7 @@ def _measure_health() -> dict[str, object]:
         "ok": False,
         "seconds": None,
         "rss_bytes": rss(),
-        "sessions": slots.taken,
+        "sessions": slots.used,
         "most_sessions": slots.limit,
         "queue": compute_queue.waiting() + script_queue.waiting(),
         # What readers opened is theirs to know: of borrowed models the number alone.

@@ -83,13 +83,13 @@ class MessageBatch:
 
     def __init__(self, loop: Any) -> None:
         self._loop, self._lock = loop, threading.Lock()
-        self._asked: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
 
     def add(self, callback: Callable[[], None]) -> None:
         """From any thread. Raises RuntimeError where the loop is closed."""
         with self._lock:
-            self._asked.append(callback)
-            if len(self._asked) > 1:  # the loop comes for the others, and takes this one too
+            self._callbacks.append(callback)
+            if len(self._callbacks) > 1:  # the loop comes for the others, and takes this one too
                 return
         self._loop.call_soon_threadsafe(self._loop.call_later, PAUSE, self._do)
 
@@ -99,7 +99,7 @@ class MessageBatch:
 
     def _do(self) -> None:
         with self._lock:
-            callbacks, self._asked = self._asked, []
+            callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             self._loop.call_soon(callback)
 

@@ -92,7 +92,7 @@ class Cache:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self.entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._heavy: OrderedDict[Hashable, None] = OrderedDict()  # keys, of what makes room
         self._evicted: dict[Hashable, EvictedRef] = {}  # heavy, and maybe alive
         self.total = 0  # bytes of all that is held
@@ -112,12 +112,12 @@ class Cache:
         heavy."""
         while True:
             with self.lock:
-                if key in self.held:
-                    self.held.move_to_end(key)
+                if key in self.entries:
+                    self.entries.move_to_end(key)
                     if key in self._heavy:
                         self._heavy.move_to_end(key)
-                        _hold_for_run(*self.held[key])
-                    return self.held[key][0]
+                        _hold_for_run(*self.entries[key])
+                    return self.entries[key][0]
                 if (revived := self._revive(key)) is not None:
                     return revived
                 pending = self.pending.get(key)
@@ -170,7 +170,7 @@ class Cache:
         """Keep only what is light and was asked for last, a twentieth of the bound at most: for
         when nobody is there to ask again."""
         with self.lock:
-            for key, (_, weight) in list(self.held.items()):
+            for key, (_, weight) in list(self.entries.items()):
                 if weight > self.limit / 100 or self.total > self.limit / 20:
                     self._drop(key)
 
@@ -221,13 +221,13 @@ class Cache:
         self._drop(key)
         self._evicted.pop(key, None)
         self.total += weight
-        self.held[key] = (value, weight)
+        self.entries[key] = (value, weight)
         if weight > self.limit / 100:
             self._heavy[key] = None
-        while len(self.held) > 1 and self.total > self.limit:
+        while len(self.entries) > 1 and self.total > self.limit:
             # To drop what is light would make no room, and it may have been long in the making.
             oldest_heavy = next(iter(self._heavy), key)
-            self._drop(next(iter(self.held)) if oldest_heavy == key else oldest_heavy)
+            self._drop(next(iter(self.entries)) if oldest_heavy == key else oldest_heavy)
         while self.total + self._outside_bytes() > self.limit:
             oldest_heavy = next(iter(self._heavy), key)
             if oldest_heavy == key:
@@ -258,7 +258,7 @@ class Cache:
             self._drop(next(iter(self._heavy)))
 
     def _drop(self, key: Hashable) -> None:
-        value, weight = self.held.pop(key, (None, 0))
+        value, weight = self.entries.pop(key, (None, 0))
         self.total -= weight
         if key in self._heavy:
             del self._heavy[key]
@@ -332,7 +332,7 @@ def cached_for(
 
 def is_cached_for(recording: Recording, key: Hashable) -> bool:
     """True where `derived` has something already."""
-    return ("derived", *cache_key(recording), key) in _cache.held
+    return ("derived", *cache_key(recording), key) in _cache.entries
 
 
 def cached_for_recordings(

@@ -47,14 +47,14 @@ def begin() -> None:
 
 
 def _is_new(record: logging.LogRecord) -> bool:
-    """False for what Streamlit writes of an exception that it hands to `raised` right after."""
-    return not getattr(record, "told_by_us", False)
+    """False for Streamlit's record of an exception that it passes to `raised` right after."""
+    return not getattr(record, "logged_by_us", False)
 
 
 def _one_line_record(name: str, *arguments: Any, **keywords: Any) -> logging.LogRecord:
     """Log record of any logger; those of `OTHERS` as one line without an exception's text."""
     record = _make_record(name, *arguments, **keywords)
-    record.told_by_us = (name, record.msg) == UNCAUGHT
+    record.logged_by_us = (name, record.msg) == UNCAUGHT
     if name.partition(".")[0] in OTHERS:
         error = record.exc_info[1] if record.exc_info else None
         message = record.getMessage() if error is None else f"exception {_exception_facts(error)}"
@@ -101,17 +101,17 @@ def log_refusal(why: str, **facts: object) -> None:
 
 
 def log_exception(error: Exception) -> None:
-    """Tells of an exception by its kind and the places in the code it came through. What a stranger
-    can bring about again and again is a line a minute, with how many were left out."""
+    """Log an exception by its kind and its places in the code. One that repeats, which a stranger
+    could cause at will, is logged once a minute, with the number of those left out."""
     cause = _cause(error)
     until, left_out = _repeated.pop(" ".join(cause.values()), (0.0, 0))
     now = time.monotonic()
-    is_told = now >= until
+    is_due = now >= until
     while len(_repeated) >= MAX_KINDS:
         del _repeated[next(iter(_repeated))]
-    state = (now + REPEATS, 0) if is_told else (until, left_out + 1)
+    state = (now + REPEATS, 0) if is_due else (until, left_out + 1)
     _repeated[" ".join(cause.values())] = state
-    if is_told:
+    if is_due:
         log.error("exception %s", _facts(**cause, **({"left_out": left_out} if left_out else {})))
 
 

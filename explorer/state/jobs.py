@@ -60,12 +60,12 @@ class Draft:
         with turn():
             self.writing = loaded.generate(self.text)
         self.n_prompt = len(self.writing.ids)
-        self.said: list[WrittenToken] = []
+        self.tokens: list[WrittenToken] = []
 
     @property
     def ended(self) -> bool:
-        """True where the last word said is the model's sign for the end."""
-        return bool(self.said) and self.said[-1].id == handle(self.model).tokenizer.eos
+        """True where the last token is the model's end-of-text token."""
+        return bool(self.tokens) and self.tokens[-1].id == handle(self.model).tokenizer.eos
 
     @property
     def full(self) -> bool:
@@ -83,7 +83,7 @@ class Draft:
             eos = handle(self.model).tokenizer.eos
             ids = ids[: ids.index(eos) + 1] if eos in ids else ids
             ids = ids[: self.writing.n_positions - self.n_prompt]
-            current = tuple(word.id for word in self.said)
+            current = tuple(word.id for word in self.tokens)
             common = next(
                 (at for at, (a, b) in enumerate(zip(current, ids)) if a != b),
                 min(len(current), len(ids)),
@@ -93,7 +93,7 @@ class Draft:
                 return len(ids)
             if common < len(current):
                 self.writing.back()
-                self.said.pop()
+                self.tokens.pop()
                 return len(current) - 1 - common + len(ids) - common
             if common < len(ids):
                 self._add(ids[common])
@@ -101,7 +101,7 @@ class Draft:
             return 0
 
     def _add(self, token: int) -> None:
-        self.said.append(score_token(self.writing.logits, token))
+        self.tokens.append(score_token(self.writing.logits, token))
         with turn():
             self.writing.add(token)
 
@@ -114,9 +114,9 @@ def continuation(
 
     def generate() -> tuple[int, ...]:
         text_draft = Draft(model, text)
-        while len(text_draft.said) < limit and not (text_draft.ended or text_draft.full):
+        while len(text_draft.tokens) < limit and not (text_draft.ended or text_draft.full):
             text_draft._add(draw(text_draft.writing.logits, len(text_draft.writing.ids)))
-        return tuple(word.id for word in text_draft.said)
+        return tuple(word.id for word in text_draft.tokens)
 
     key = ("ahead", model, handle(model).card.fingerprint, text, limit, sampling)
     return cache.get(key, generate)
@@ -186,7 +186,7 @@ class Trainings:
             seconds,
         )
         self._all: list[TrainingJob] = []  # in the order of asking
-        self._kept: dict[str, str] = {}  # session by the name of a model
+        self._sessions: dict[str, str] = {}  # session by the name of a model
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -238,17 +238,19 @@ class Trainings:
         room. Raises ValueError where it has no weights yet."""
         name = live_training.save_snapshot(job.run)
         with self._lock:
-            own_models = [model for model, session in self._kept.items() if session == job.session]
+            own_models = [
+                model for model, session in self._sessions.items() if session == job.session
+            ]
             dropped = (
                 own_models[: len(own_models) + 1 - MAX_MODELS_PER_VISIT]
                 if len(own_models) >= MAX_MODELS_PER_VISIT
                 else []
             )
-            remaining = [model for model in self._kept if model not in dropped]
+            remaining = [model for model in self._sessions if model not in dropped]
             dropped += remaining[: max(0, len(remaining) + 1 - MAX_MODELS)]
             for model in dropped:
                 self._drop(model)
-            self._kept[name] = job.session
+            self._sessions[name] = job.session
             self._look_after()
         return name, tuple(dropped)
 
@@ -257,7 +259,7 @@ class Trainings:
         with self._lock:
             for job in list(self._all):
                 self._end(job)
-            for name in list(self._kept):
+            for name in list(self._sessions):
                 self._drop(name)
 
     def _end(self, job: TrainingJob) -> None:
@@ -266,7 +268,7 @@ class Trainings:
         self._all.remove(job)
 
     def _drop(self, name: str) -> None:
-        self._kept.pop(name, None)
+        self._sessions.pop(name, None)
         live_training.delete_snapshot(name)
         models.forget(name)
 
@@ -286,7 +288,7 @@ class Trainings:
             time.sleep(PROGRESS_INTERVAL)
             with self._lock:
                 self._look()
-                if not self._all and not self._kept:
+                if not self._all and not self._sessions:
                     self._thread = None
                     return
 
@@ -303,7 +305,9 @@ class Trainings:
                 job.run.stop()
             if job.learning and now - job.began > self._seconds():
                 job.run.stop()
-        for name in [name for name, session in self._kept.items() if not self._may_return(session)]:
+        for name in [
+            name for name, session in self._sessions.items() if not self._may_return(session)
+        ]:
             self._drop(name)
         self._start_next()
 

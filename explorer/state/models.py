@@ -261,8 +261,8 @@ class Loading:
         return cls._only(("model", name), begin, lambda model: _store(name, model))
 
     @classmethod
-    def found(cls, where: str) -> Loading:
-        """A Hugging Face model's files on their way, and its trial; the result is its name for
+    def start(cls, where: str) -> Loading:
+        """Start the download and trial of a Hugging Face model; the result is its name for
         `handle`."""
 
         def begin(self: Loading) -> str:
@@ -270,19 +270,20 @@ class Loading:
                 raise ValueError("This server opens no other models.")
             name, stamp = registry.trial_load(where, self._report_progress, self._stopped.is_set)
             if record_trial(name, stamp):
-                forget(name)  # what is in memory was made of other files
+                forget(name)  # the model in memory is of other files
             return name
 
         return cls._only(("files", where), begin)
 
     def stop(self) -> None:
-        """One who asked for it wants it no more; it ends with the last of them."""
+        """Withdraw one request; the loading ends when the last one is withdrawn."""
         self._wanted -= 1
         if self._wanted <= 0:
             self._stopped.set()
 
     def wait(self, seconds: float | None) -> bool:
-        """True once it has ended, within so many seconds; None: however long it takes."""
+        """Wait for the end, at most so many seconds, None for no limit. Returns True where it
+        ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 

@@ -135,17 +135,17 @@ def tab_of(page: str, choices: Mapping[str, str]) -> str:
 
 
 def address(page: str, choices: Mapping[str, str]) -> str:
-    """The address of a page of an earlier version, or of a tab, under these choices: path and
-    query, all choices that still are one kept."""
+    """The address, path and query, of a tab or of a page of an earlier version under these
+    choices. Choices that no longer exist are left out."""
     tab = tab_of(page, choices)
     own = {(choice, value) for *_, choice, value, of in CHOICES_BEFORE if of == tab and value}
-    kept = {
+    parameters = {
         name: value
         for name, value in choices.items()
         if (name, value) not in own and name not in GONE
     }
     place = place_of(tab)
     if tab != first_tab(place):
-        kept = {"tab": tab, **kept}
-    query = urlencode(kept)
+        parameters = {"tab": tab, **parameters}
+    query = urlencode(parameters)
     return f"/{'' if place == FIRST else place}{'?' + query if query else ''}"

@@ -189,14 +189,14 @@ class Preempted(BaseException):
 
 @dataclass(eq=False)
 class Work:
-    """A run or a step. behind: it is in the background. number: its place among those who hold
-    something or wait to, None for one that does neither. most: bytes of the largest thing that it
-    holds; held: the last ones. asks: it waits for room; waits: for anything."""
+    """A run or a step that needs memory. behind: in the background. number: its place among those
+    that use or wait for memory, None for one that does neither. most: bytes of its largest value;
+    values: the last ones. asks: it waits for memory; waits: for anything."""
 
     behind: bool
     number: int | None = None
     most: int = 0
-    held: list[Any] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
     asks: bool = False
     waits: bool = False
 
@@ -225,7 +225,7 @@ class MemoryBudget:
             with self._moved:
                 self._works.pop(
                     thread
-                ).held = []  # whoever looks at all works just now holds it too
+                ).values = []  # whoever looks at all works just now holds it too
                 self._moved.notify_all()
 
     @contextmanager
@@ -251,21 +251,21 @@ class MemoryBudget:
             self._wait()
 
     def holds(self, size: int, value: Any = None) -> None:
-        """The work of this thread holds something long from now on, of so many bytes; a run holds
-        the last ones of them itself, so that none is made twice in it."""
+        """Register a large value of so many bytes for the work of this thread. A run keeps
+        references to the last ones, so that none is computed twice in it."""
         if (work := self._works.get(threading.get_ident())) is not None:
             work.number = next(self._numbers) if work.number is None else work.number
             work.most = max(work.most, size)
             if value is not None and not work.behind:
-                work.held = [*(each for each in work.held if each is not value), value][
+                work.values = [*(each for each in work.values if each is not value), value][
                     -HELD_PER_RUN:
                 ]
 
     def release_oldest(self) -> None:
-        """The run of this thread takes another long thing: the first of those that it holds goes
-        where there are as many as a run holds."""
+        """Drop this run's oldest large value where it has `HELD_PER_RUN` of them, before a new
+        one."""
         if (work := self._works.get(threading.get_ident())) is not None:
-            work.held = work.held[1 - HELD_PER_RUN :]
+            work.values = work.values[1 - HELD_PER_RUN :]
 
     def may_take(self, size: int, limit: int) -> bool:
         """True where the work of this thread may take so many bytes beside all others, each of

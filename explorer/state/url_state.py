@@ -480,14 +480,14 @@ def _take_wanted_model(page: str) -> None:
     state.pop("acted")
 
 
-def _take_link(asked: dict[str, str], page: str) -> None:
+def _take_link(parameters: dict[str, str], page: str) -> None:
     """Take text, model and choices as a link has them."""
     state = st.session_state
-    state.written = asked
-    bare = not asked.keys() - {"tab"}
+    state.written = parameters
+    bare = not parameters.keys() - {"tab"}
     text, model = opening(page) if bare else (first_text(page), DEFAULT_MODEL)
-    state.text = asked.get("text", text)[:MAX_FIELD]
-    state.model = asked.get("model", model)
+    state.text = parameters.get("text", text)[:MAX_FIELD]
+    state.model = parameters.get("model", model)
     state.model = registry.spelled(state.model)
     if not models.is_allowed(state.model):
         state.unknown_model = state.model
@@ -496,8 +496,8 @@ def _take_link(asked: dict[str, str], page: str) -> None:
     is_mine = models.is_of_this_browser(state.model) and is_loaded(state.model)
     if models.needs_asking(state.model) and not is_mine:
         state.offered_model, state.model = state.model, DEFAULT_MODEL
-        state.offered_link = dict(asked)
-    _take_choices(asked)
+        state.offered_link = dict(parameters)
+    _take_choices(parameters)
 
 
 def _take_choices(parameters: dict[str, str]) -> None:

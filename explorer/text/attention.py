@@ -76,24 +76,26 @@ def summary(
     link: Link | Finding | None,
     cell: tuple[str, str, float] | None = None,
 ) -> str:
-    """The head's name, what it means, and what speaks for it; of a head without a name the word
-    that attends most plainly to another, or the finding that is on screen. cell: the link's tokens
-    and the weight between these, which the picture shows."""
-    said = head_naming_text.summary(head, dict(meanings))
+    """The head's name, its meaning and the evidence; of a head without a name its clearest link
+    between two words, or the finding on screen. cell: the link's tokens and the weight between
+    these, which the picture shows."""
+    summary = head_naming_text.summary(head, dict(meanings))
     if link is None:
-        return said
+        return summary
     attends = f"{marked(link.words[0])} attends to {marked(link.words[1])}"
-    given = f"{link.value if isinstance(link, Finding) else link.weight:.2f}"
-    if cell is not None and f"{cell[2]:.2f}" != given:
+    weight_text = f"{link.value if isinstance(link, Finding) else link.weight:.2f}"
+    if cell is not None and f"{cell[2]:.2f}" != weight_text:
         row, column, weight_of_cell = cell
-        given += f" as whole words; from {literal(row)} to {literal(column)} {weight_of_cell:.2f}"
+        weight_text += (
+            f" as whole words; from {literal(row)} to {literal(column)} {weight_of_cell:.2f}"
+        )
     if head.name != head_naming.NO_PATTERN:
         key = link.keys[0] if isinstance(link, Finding) else link.key
         example = BESIDE.get(head.name) == key - link.query or head.name == head_naming.PRONOUN
-        return f"{said} {'Example' if example else 'Exception'}: {attends} ({given})."
+        return f"{summary} {'Example' if example else 'Exception'}: {attends} ({weight_text})."
     return (
-        f"**{attends}** ({given}; baseline: at most {link.chance:.2f}). There is no consistent "
-        "pattern on this text."
+        f"**{attends}** ({weight_text}; baseline: at most {link.chance:.2f}). There is no "
+        "consistent pattern on this text."
     )
 
 
@@ -140,11 +142,11 @@ def opened(cell: SelectedCell) -> str:
 
 
 def verdicts(checks: tuple[consistency.Check, ...]) -> str:
-    """The laws of a recording as a list, and what they come to."""
+    """The checks of a recording as a list, with their summary."""
     done = [check for check in checks if check.checked]
-    held = [check for check in done if check.holds]
+    passed = [check for check in done if check.holds]
     total = sum(check.numbers for check in done)
-    all_hold = "✓ All" if len(held) == len(done) else f"✗ Only {len(held)} of"
+    all_hold = "✓ All" if len(passed) == len(done) else f"✗ Only {len(passed)} of"
     head = (
         f"**{all_hold} {len(done)} checks hold**, in all layers and heads: {total:,} numbers of "
         "this recording computed again in 64 bits."

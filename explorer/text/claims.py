@@ -112,9 +112,9 @@ def ordered(findings: Findings) -> list[Claim]:
     return [claim for _, _, claims in groups(findings) for claim in claims if claim.id in findings]
 
 
-def said(found: Mapping[str, int]) -> str:
+def verdicts(numbers: Mapping[str, int]) -> str:
     """Counts in words: "3 do not hold here, 27 hold, 4 cannot be tested here"."""
-    fails, holds, short, none = (found[verdict] for verdict in VERDICTS)
+    fails, holds, short, none = (numbers[verdict] for verdict in VERDICTS)
     parts = [
         f"{fails} do{'es' if fails == 1 else ''} not hold here",
         f"{holds} hold{'s' if holds == 1 else ''}",
@@ -141,8 +141,8 @@ def beside(claim: Claim, finding: Verdict | None) -> str:
     if finding is None or finding.chance is None or finding.bound is None:
         return ""
     stricter = finding.bound != claim.tolerance
-    asked = f", so {claim.bound} {with_unit(finding.bound, claim.unit)}" if stricter else ""
-    return f"control (permuted weights): {finding.by_chance}{asked}"
+    limit = f", so {claim.bound} {with_unit(finding.bound, claim.unit)}" if stricter else ""
+    return f"control (permuted weights): {finding.by_chance}{limit}"
 
 
 def table(findings: Findings) -> dict[str, list]:
@@ -177,7 +177,7 @@ def parts(finding: Verdict) -> Sequence[tuple[str, str]]:
     )
 
 
-def kind_said(claim: Claim) -> str:
+def kind_description(claim: Claim) -> str:
     """The kind of a claim, and what follows from it."""
     why = claim.because or MEANING[claim.kind]
     return f"{claim.kind.capitalize()}. {why}"

@@ -55,7 +55,7 @@ def report(about: str, text: str, output: str, findings: Findings) -> str:
         *(
             (
                 f'<p class="counts"><b>{kind[0].upper()}{kind[1:]}</b>: '
-                f"{claims.said(claims.counts(findings, kind))}.</p>"
+                f"{claims.verdicts(claims.counts(findings, kind))}.</p>"
             )
             for kind in KINDS
         ),

@@ -61,8 +61,8 @@ def other_sentence(
     word = word or next(known, max(plain or here, key=len, default=""))
     if len(word) < FEWEST_LETTERS or not WORD.fullmatch(word):
         return ""
-    held = [SENSES.get(word, ""), *(each for each in examples if word in WORD.findall(each))]
-    other = next((each for each in held if each and each != text), "")
+    candidates = [SENSES.get(word, ""), *(each for each in examples if word in WORD.findall(each))]
+    other = next((each for each in candidates if each and each != text), "")
     return other or (ANY.format(word) if _may_be_english(here) else word)
 
 

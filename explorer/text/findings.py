@@ -48,8 +48,8 @@ def _short(word: str) -> str:
     return word if len(word) <= LONGEST else word[: LONGEST - 1] + "…"
 
 
-def _link(one: Finding, said: Words, mark: Mark) -> str:
-    return f"{where(one)}: {said[0]} attends to {said[1]} ({fixed(one.value)})"
+def _link(one: Finding, words: Words, mark: Mark) -> str:
+    return f"{where(one)}: {words[0]} attends to {words[1]} ({fixed(one.value)})"
 
 
 # A finding in one short sentence, by its kind.
@@ -57,47 +57,47 @@ HEADLINES: dict[str, Callable[[Finding, Words, Mark], str]] = {
     findings.LINK: _link,
     findings.NEAR_LINK: _link,
     findings.ALIGNED: _link,
-    findings.INDUCTION: lambda one, said, mark: (
+    findings.INDUCTION: lambda one, words, mark: (
         f"{where(one)}: a repeated word attends to the token after its first occurrence, as "
-        f"{said[0]} to {said[1]} ({fixed(one.value)})"
+        f"{words[0]} to {words[1]} ({fixed(one.value)})"
     ),
-    findings.SAME_WORD: lambda one, said, mark: (
-        f"{where(one)}: a repeated word attends to its other occurrences, as {said[0]} does "
+    findings.SAME_WORD: lambda one, words, mark: (
+        f"{where(one)}: a repeated word attends to its other occurrences, as {words[0]} does "
         f"({fixed(one.value)})"
     ),
-    findings.CROSSED: lambda one, said, mark: (
-        f"{where(one)}: {said[0]} attends to {said[2]}, {said[1]} to {said[3]}: they cross "
+    findings.CROSSED: lambda one, words, mark: (
+        f"{where(one)}: {words[0]} attends to {words[2]}, {words[1]} to {words[3]}: they cross "
         f"({fixed(one.value)})"
     ),
-    findings.SAID_BY_TWO: lambda one, said, mark: (
-        f"{where(one)}: {said[0]} and {said[1]} both attend to {said[2]} ({fixed(one.value)})"
+    findings.SAID_BY_TWO: lambda one, words, mark: (
+        f"{where(one)}: {words[0]} and {words[1]} both attend to {words[2]} ({fixed(one.value)})"
     ),
-    findings.LEFT_OUT: lambda one, said, mark: (
-        f"Hardly any word of the translation attends to {said[0]} (at most {fixed(one.value)} in "
+    findings.LEFT_OUT: lambda one, words, mark: (
+        f"Hardly any word of the translation attends to {words[0]} (at most {fixed(one.value)} in "
         f"layer {one.layer})"
     ),
-    findings.REGULARITY: lambda one, said, mark: (
+    findings.REGULARITY: lambda one, words, mark: (
         f"{where(one)} {DOES[one.words[0]][1]}: {percent(one.value)}"
     ),
-    findings.CHAT: lambda one, said, mark: (
+    findings.CHAT: lambda one, words, mark: (
         f"{where(one)}: where the answer begins, {percent(one.value)} of the attention goes to "
         f"{one.words[0]}"
     ),
-    findings.SHORT: lambda one, said, mark: (
+    findings.SHORT: lambda one, words, mark: (
         f"{int(one.value)} tokens are too few to show a pattern"
     ),
-    findings.CROWD: lambda one, said, mark: crowd(one, mark),
-    findings.SETTLED: lambda one, said, mark: (
-        f"The prediction {said[0]} has rank 1 from {site(one.site)} on"
+    findings.CROWD: lambda one, words, mark: crowd(one, mark),
+    findings.SETTLED: lambda one, words, mark: (
+        f"The prediction {words[0]} has rank 1 from {site(one.site)} on"
     ),
-    findings.PUSHED: lambda one, said, mark: (
-        f"{_part(one)} makes the largest contribution to {said[0]} ({signed(one.value)})"
+    findings.PUSHED: lambda one, words, mark: (
+        f"{_part(one)} makes the largest contribution to {words[0]} ({signed(one.value)})"
     ),
-    findings.TURNED: lambda one, said, mark: (
-        f"Largest change of direction: {said[0]}, by {one.value:.0f}° in {site(one.site)}"
+    findings.TURNED: lambda one, words, mark: (
+        f"Largest change of direction: {words[0]}, by {one.value:.0f}° in {site(one.site)}"
     ),
-    findings.MOVED: lambda one, said, mark: (
-        f"{said[0]} receives the largest attention update: {percent(one.value)} of its vector"
+    findings.MOVED: lambda one, words, mark: (
+        f"{words[0]} receives the largest attention update: {percent(one.value)} of its vector"
     ),
 }
 
@@ -112,13 +112,13 @@ def statement(one: Finding, mark: Mark = marked) -> str:
     return headline(one, mark).removeprefix(f"{where(one)}: ")
 
 
-def _turned_button(one: Finding, said: Words) -> str:
+def _turned_button(one: Finding, words: Words) -> str:
     layer, place, *_ = one.site.split(".")
-    return f"Largest change of direction: {said[0]}, L{layer} {SHORT.get(place, place)}"
+    return f"Largest change of direction: {words[0]}, L{layer} {SHORT.get(place, place)}"
 
 
-def _link_button(one: Finding, said: Words) -> str:
-    return f"{said[0]} → {said[1]} {fixed(one.value)}"
+def _link_button(one: Finding, words: Words) -> str:
+    return f"{words[0]} → {words[1]} {fixed(one.value)}"
 
 
 # A finding on a button, by its kind.
@@ -126,19 +126,19 @@ BUTTONS: dict[str, Callable[[Finding, Words], str]] = {
     findings.LINK: _link_button,
     findings.NEAR_LINK: _link_button,
     findings.ALIGNED: _link_button,
-    findings.INDUCTION: lambda one, said: "Induction",
-    findings.SAME_WORD: lambda one, said: "Repeated tokens",
-    findings.REGULARITY: lambda one, said: f"L{one.layer} H{one.head} {DOES[one.words[0]][1]}",
-    findings.CHAT: lambda one, said: f"Answer → {one.words[0]} {percent(one.value)}",
-    findings.SHORT: lambda one, said: headline(one),
-    findings.CROSSED: lambda one, said: f"{said[0]} and {said[1]} cross",
-    findings.SAID_BY_TWO: lambda one, said: f"{said[0]}, {said[1]} → {said[2]}",
-    findings.LEFT_OUT: lambda one, said: f"{said[0]} is not attended to",
-    findings.CROWD: lambda one, said: crowd(one).partition("; ")[0],
-    findings.SETTLED: lambda one, said: f"Prediction: {said[0]}, from {site(one.site)} on",
-    findings.PUSHED: lambda one, said: f"Contributions to {said[0]}",
+    findings.INDUCTION: lambda one, words: "Induction",
+    findings.SAME_WORD: lambda one, words: "Repeated tokens",
+    findings.REGULARITY: lambda one, words: f"L{one.layer} H{one.head} {DOES[one.words[0]][1]}",
+    findings.CHAT: lambda one, words: f"Answer → {one.words[0]} {percent(one.value)}",
+    findings.SHORT: lambda one, words: headline(one),
+    findings.CROSSED: lambda one, words: f"{words[0]} and {words[1]} cross",
+    findings.SAID_BY_TWO: lambda one, words: f"{words[0]}, {words[1]} → {words[2]}",
+    findings.LEFT_OUT: lambda one, words: f"{words[0]} is not attended to",
+    findings.CROWD: lambda one, words: crowd(one).partition("; ")[0],
+    findings.SETTLED: lambda one, words: f"Prediction: {words[0]}, from {site(one.site)} on",
+    findings.PUSHED: lambda one, words: f"Contributions to {words[0]}",
     findings.TURNED: _turned_button,
-    findings.MOVED: lambda one, said: f"Largest attention update: {said[0]}",
+    findings.MOVED: lambda one, words: f"Largest attention update: {words[0]}",
 }
 
 
@@ -150,13 +150,13 @@ def short(one: Finding) -> str:
 def evidence(one: Finding, mark: Mark = marked) -> str:
     """A finding with what speaks for it: the number, and the same where nothing is to be found. One
     or two sentences."""
-    said = tuple(mark(word) for word in one.words)
+    words = tuple(mark(word) for word in one.words)
     value, chance = fixed(one.value), fixed(one.chance)
     more = _also(one)
     if one.kind in (findings.LINK, findings.NEAR_LINK, findings.ALIGNED):
         return (
-            f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention. "
-            f"No other row of this head gives {said[1]} more than {chance}.{more}"
+            f"In {where(one, start=False)}, {words[0]} gives {words[1]} {value} of its attention. "
+            f"No other row of this head gives {words[1]} more than {chance}.{more}"
         )
     if one.kind in (findings.INDUCTION, findings.SAME_WORD):
         rows = dict(one.counts)["rows"]
@@ -191,7 +191,7 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
     if one.kind in (findings.CROWD, findings.REGULARITY, findings.SHORT):
         return _by_name(one) + more
     if one.kind in (findings.SETTLED, findings.PUSHED):
-        return _of_answer(one) + _of_first_piece(said)
+        return _of_answer(one) + _of_first_piece(words)
     if one.kind == findings.TURNED:
         return f"The other words rotate by {one.chance:.0f}° there, on average."
     return f"This is a mean over the layers. The other words have {percent(one.chance)}."
@@ -210,9 +210,9 @@ def _of_answer(one: Finding) -> str:
     )
 
 
-def _of_first_piece(said: Words) -> str:
+def _of_first_piece(words: Words) -> str:
     """Of which piece the numbers are, where the predicted word has several."""
-    return f" These numbers are of its first piece, {said[1]}." if len(said) > 1 else ""
+    return f" These numbers are of its first piece, {words[1]}." if len(words) > 1 else ""
 
 
 def _by_name(one: Finding) -> str:
@@ -258,8 +258,8 @@ def crowd(one: Finding, mark: Mark = marked) -> str:
         many = str(number) if at == 0 or number >= len(FEW) else FEW[number]
         does = DOES[name][number == 1].format(special or "the first token")
         parts.append(f"{many} of {one.of} heads {does}" if at == 0 else f"{many} {does}")
-    said = "; ".join((parts[0], ", ".join(parts[1:]))) if len(parts) > 1 else parts[0]
-    return said.replace("1 of 1 heads", "The one head")
+    sentence = "; ".join((parts[0], ", ".join(parts[1:]))) if len(parts) > 1 else parts[0]
+    return sentence.replace("1 of 1 heads", "The one head")
 
 
 def question(one: Finding, mark: Mark = marked) -> str:

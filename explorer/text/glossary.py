@@ -50,23 +50,23 @@ def term(word: str) -> Term | None:
 def meaning(*words: str) -> str:
     """The meanings of terms, for `help=`: a line each as Markdown. Raises KeyError for a word that
     is no term."""
-    found = []
+    lines = []
     for word in words:
         one = term(word)
         if one is None:
             raise KeyError(word)
-        found.append(f"**{_plain(one.name)}**: {_plain(one.means)}")
-    return "  \n".join(found)
+        lines.append(f"**{_plain(one.name)}**: {_plain(one.means)}")
+    return "  \n".join(lines)
 
 
 @lru_cache(maxsize=512)
 def used(text: str, most: int = MOST) -> tuple[str, ...]:
     """The terms that a text uses, in its order, each once and at most so many: whole words, the
     longest spelling first, capitals aside."""
-    found: dict[str, None] = {}
+    terms: dict[str, None] = {}
     for match in _finder().finditer(text.replace("\\", "").replace("*", "").casefold()):
-        found.setdefault(_spellings()[match[0]].name)
-    return tuple(found)[:most]
+        terms.setdefault(_spellings()[match[0]].name)
+    return tuple(terms)[:most]
 
 
 def explained(text: str, *more: str) -> str | None:
@@ -85,9 +85,9 @@ def terms_in(text: str) -> tuple[tuple[str, str], ...]:
 def _finder() -> re.Pattern[str]:
     """Every spelling of two letters or more that is the term wherever it stands, in a text without
     capitals. By first letters: at most places none is looked for."""
-    told = (each for each in _spellings() if len(each) > 1 and each not in EVERYDAY)
+    spellings = (each for each in _spellings() if len(each) > 1 and each not in EVERYDAY)
     begun: dict[str, list[str]] = {}
-    for each in sorted(told, key=len, reverse=True):
+    for each in sorted(spellings, key=len, reverse=True):
         begun.setdefault(each[0], []).append(re.escape(each[1:]))
     ways = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in begun.items())
     return re.compile(rf"(?<!\w)(?:{ways})(?!\w)")

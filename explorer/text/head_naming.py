@@ -60,12 +60,12 @@ def figures(head: head_naming.Head) -> str:
     """The measures of a head, in a line."""
     if isnan(head.entropy):
         return "Every token here can attend to only one token."
-    told = [f"Normalised entropy {head.entropy:.2f}"]
+    measures = [f"Normalised entropy {head.entropy:.2f}"]
     if not isnan(head.distance):
-        told.append(f"mean distance {head.distance:.1f} tokens, without sinks")
+        measures.append(f"mean distance {head.distance:.1f} tokens, without sinks")
     if head.shares:
-        told.append(f"attention to sinks: {shares_of(head)}")
-    return " · ".join(told)
+        measures.append(f"attention to sinks: {shares_of(head)}")
+    return " · ".join(measures)
 
 
 def closest(head: head_naming.Head) -> str:

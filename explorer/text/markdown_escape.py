@@ -14,19 +14,19 @@ WORD_JOINER = "\u2060"  # no width, and no line is broken at it
 def literal(text: str) -> str:
     """User text inside Markdown, shown as it is and never a link; right-to-left text in an isolate,
     so that it does not turn the numbers beside it."""
-    said = "".join(
+    escaped = "".join(
         f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|~$:<>&" else letter
         for letter in LINKS.sub(WORD_JOINER, text)
     )
     return (
-        f"\u2068{said}\u2069"
+        f"\u2068{escaped}\u2069"
         if any(bidirectional(letter) in ("R", "AL", "AN") for letter in text)
-        else said
+        else escaped
     )
 
 
 def plain(markdown: str) -> str:
     """A sentence of Markdown as it reads: without its marks, and user text in it as it was
     typed."""
-    said = re.sub(r"\\(.)|\*+|`", lambda found: found[1] or "", markdown, flags=re.DOTALL)
-    return " ".join(said.replace(WORD_JOINER, "").split())
+    text = re.sub(r"\\(.)|\*+|`", lambda match: match[1] or "", markdown, flags=re.DOTALL)
+    return " ".join(text.replace(WORD_JOINER, "").split())

@@ -10,7 +10,7 @@ LACKING = "-no-"  # stands in the names of models that were trained without a pa
 
 
 @cache
-def _told() -> dict[str, dict]:
+def _descriptions() -> dict[str, dict]:
     return tomllib.loads(Path(__file__).with_name("model_descriptions.toml").read_text("utf-8"))
 
 
@@ -19,12 +19,12 @@ def purpose(name: str) -> str:
     `model@step`."""
     base, _, step = name.partition("@")
     whole, lacking, part = base.partition(LACKING)
-    if lacking and whole in _told():
+    if lacking and whole in _descriptions():
         return f"{whole}, trained without {part}"
-    said = _told().get(base, {}).get("purpose", "")
-    return f"after {int(step):,} steps" if step.isdecimal() else said
+    description = _descriptions().get(base, {}).get("purpose", "")
+    return f"after {int(step):,} steps" if step.isdecimal() else description
 
 
 def examples(name: str) -> dict[str, str]:
     """Texts that suit a model, each under a short name; none where the app's own do."""
-    return _told().get(name.partition("@")[0].partition(LACKING)[0], {}).get("examples", {})
+    return _descriptions().get(name.partition("@")[0].partition(LACKING)[0], {}).get("examples", {})

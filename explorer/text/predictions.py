@@ -38,30 +38,30 @@ def formula(of: predictions.Distribution, word: str, id: int) -> str:
     if of.sampling.temperature == 0:
         return GREEDY
     steps, temperature = predictions.probability_steps(of, id), of.sampling.temperature
-    shown = probability(steps.tempered)
-    over_t, part, total = softmax_texts(steps.divided, steps.log_total, shown)
+    probability_text = probability(steps.tempered)
+    over_t, part, total = softmax_texts(steps.divided, steps.log_total, probability_text)
     (score,) = enough_digits(over_t, lambda z: z / temperature, steps.score)
     divided = (
         ""
         if temperature == 1
         else f"; divided by the temperature T = {temperature:g} it is {over_t}"
     )
-    told = (
+    sentence = (
         f"**How the numbers are made.** The model gives each of {len(of.order):,} tokens a score "
         f"z (a logit), and a softmax makes probabilities of them: p = e^(z/T) / Σ e^(z/T).  \n"
         f"For **{literal(word)}** z = {score}{divided}. e^{over_t} = {part}, the sum over all "
-        f"tokens is {total}, so p = {part} / {total} = **{shown}**."
+        f"tokens is {total}, so p = {part} / {total} = **{probability_text}**."
     )
-    return told + (kept(steps) if steps.n_kept < len(of.order) else "")
+    return sentence + (truncation(steps) if steps.n_kept < len(of.order) else "")
 
 
-def kept(steps: predictions.ProbabilitySteps) -> str:
+def truncation(steps: predictions.ProbabilitySteps) -> str:
     """The effect of top-k and top-p on a probability."""
     drawn = probability(steps.drawn)
-    own, held = enough_digits(drawn, truediv, steps.tempered, steps.held, least=4, write=power)
+    own, total = enough_digits(drawn, truediv, steps.tempered, steps.held, least=4, write=power)
     return (
-        f" The {steps.n_kept:,} that are kept hold {held} together, so it is drawn with "
-        f"{own} / {held} = **{drawn}**."
+        f" The {steps.n_kept:,} that are kept hold {total} together, so it is drawn with "
+        f"{own} / {total} = **{drawn}**."
     )
 
 
@@ -137,21 +137,21 @@ def where_it_stands(own: float, rank: int, label: str, n: int, ended: bool, full
     """The last of n written tokens, with the model's probability, its rank from 0, and whether the
     text has ended. full: the text's length in tokens, where it is the longest that the model
     reads."""
-    told = (
+    sentence = (
         f"{n} written; under each its probability and rank. The last: “{label}”, "
         f"{probability(own)}, rank {rank + 1:,}."
     )
     if ended:
         return (
-            f"{told} Here the model says that the text has ended ({label}). "
+            f"{sentence} Here the model says that the text has ended ({label}). "
             "Press Back to try another way."
         )
     if full:
         return (
-            f"{told} The text now has {full} tokens, all that this model reads. "
+            f"{sentence} The text now has {full} tokens, all that this model reads. "
             "Press Back to try another way."
         )
-    return told
+    return sentence
 
 
 NO_CACHE = (
@@ -160,9 +160,9 @@ NO_CACHE = (
 )
 
 
-def shared_keys(n_head: int, n_kept: int) -> str:
-    """That several heads share their keys and values, "" where each has its own."""
-    return f" ({n_head} heads share {n_kept} keys)" if n_kept < n_head else ""
+def shared_keys(n_head: int, n_key_head: int) -> str:
+    """Note that several heads share their keys and values, "" where each has its own."""
+    return f" ({n_head} heads share {n_key_head} keys)" if n_key_head < n_head else ""
 
 
 def cache(n: int, n_prompt: int, steps: int) -> str:

@@ -16,14 +16,13 @@ More = tuple[Sequence[str], Sequence[str]]
 
 
 def recording(name: str, model: str, text: str, edits: str, target: Target) -> list[str]:
-    """The lines that make a recording called `name`, of the model that the name `model` in the
-    lines holds."""
-    asked = [repr(text)]
+    """The lines that make a recording `name` with the model in the variable `model`."""
+    arguments = [repr(text)]
     if edits:
-        asked.append(f"headlight.edits.from_line({edits!r})")
+        arguments.append(f"headlight.edits.from_line({edits!r})")
     if target is not None:
-        asked.append(f"target={target!r}")
-    return [f"{name} = {model}.record({', '.join(asked)})"]
+        arguments.append(f"target={target!r}")
+    return [f"{name} = {model}.record({', '.join(arguments)})"]
 
 
 def recipe(
@@ -36,14 +35,14 @@ def recipe(
 ) -> str:
     """The lines that write a view as the HTML file `file`. more: what lines after them import, and
     these lines."""
-    asked = ["recording", repr(view), "model=model"]
+    arguments = ["recording", repr(view), "model=model"]
     if other is not None:
-        asked.append("other=other")
+        arguments.append("other=other")
     if isinstance(source[3], str):
-        asked.append(f"target={source[3]!r}")
-    asked += [f"{name}={value!r}" for name, value in choices]
+        arguments.append(f"target={source[3]!r}")
+    arguments += [f"{name}={value!r}" for name, value in choices]
     lines = [
-        f"page = headlight.page({', '.join(asked)})",
+        f"page = headlight.page({', '.join(arguments)})",
         f'open({file!r}, "w", encoding="utf-8").write(page)',
         NUMBERS,
     ]

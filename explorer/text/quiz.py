@@ -32,15 +32,15 @@ def patterns() -> dict[str, dict[str, str]]:
 
 def ask(one: Question) -> str:
     """The question."""
-    said = patterns()[one.kind]["ask"].format(**_parts(one))
+    question = patterns()[one.kind]["ask"].format(**_parts(one))
     side = SIDES.get(one.attention) or {
         "encoder": "in the encoder",
         "decoder": "in the decoder",
     }.get(one.stream, "")
     return (
-        f"{said[:-1]}, {side}?"
-        if side and not said.startswith("Which word does the model")
-        else said
+        f"{question[:-1]}, {side}?"
+        if side and not question.startswith("Which word does the model")
+        else question
     )
 
 
@@ -56,7 +56,7 @@ def choice(one: AnswerOption) -> str:
 
 def _plain(word: str) -> str:
     """A word as the text has it, without what a model's vocabulary lacks of it."""
-    return HIDDEN.sub(lambda found: chr(int(found[1], 16)), UNKNOWN.sub("", word))
+    return HIDDEN.sub(lambda match: chr(int(match[1], 16)), UNKNOWN.sub("", word))
 
 
 def measured(one: Question, of: AnswerOption) -> str:

@@ -24,16 +24,16 @@ bdi { unicode-bidi: isolate; }
 """
 
 
-def sheet(asked: Sequence[Question], text: str, model: str, fingerprint: str) -> str:
-    """The page: the sentence, the questions, and on a page of its own the answers with what was
-    measured."""
+def sheet(selected: Sequence[Question], text: str, model: str, fingerprint: str) -> str:
+    """The printed page: the sentence and the questions, and on a second page the answers with the
+    measured values."""
     questions = "".join(
         f"<li>{_text(quiz.ask(one))}<ol>"
         + "".join(f"<li>{_text(quiz.choice(each))}</li>" for each in one.choices)
         + "</ol></li>"
-        for one in asked
+        for one in selected
     )
-    answers = "".join(f"<li>{_answer(one)}</li>" for one in asked)
+    answers = "".join(f"<li>{_answer(one)}</li>" for one in selected)
     about = (
         f"Model {model}, weights {fingerprint}. Headlight computed every number on this sentence."
     )
@@ -56,5 +56,5 @@ def _answer(one: Question) -> str:
     return f"<strong>{LETTERS[one.right]}</strong>. {_text(quiz.says(one))}{numbers}"
 
 
-def _text(said: str) -> str:
-    return f"<bdi>{escape(said)}</bdi>"
+def _text(text: str) -> str:
+    return f"<bdi>{escape(text)}</bdi>"

@@ -81,9 +81,9 @@ def more(step: TourStep, seen: TourContext) -> str:
     )
 
 
-def said(step: TourStep, shown: StepResult) -> tuple[str, str, str]:
-    """The sentence with this text's words in it: what stands before its number, the number, and
-    what stands after it."""
-    says = dict(step.also)[shown.variant] if shown.variant else step.says
+def sentence(step: TourStep, result: StepResult) -> tuple[str, str, str]:
+    """A step's sentence with this text's words: the part before its number, the number, the part
+    after it."""
+    says = dict(step.also)[result.variant] if result.variant else step.says
     before, _, after = says.partition("{number}")
-    return before.format(**shown.words), shown.number, after.format(**shown.words)
+    return before.format(**result.words), result.number, after.format(**result.words)

@@ -555,7 +555,7 @@ def target_of(
     if tokens.ids[1:] == tuple(ids):
         return tokens, text, dropped
     # another spelling of the same text; what was said counts
-    return handle.tokenizer.said((_begin(handle), *ids)), text, 0
+    return handle.tokenizer.tokens_of((_begin(handle), *ids)), text, 0
 
 
 def _begin(handle: HFModel) -> int:
@@ -570,7 +570,7 @@ def _target_tokens(handle: HFModel, text: str) -> tuple[Tokens, int]:
     tokens, dropped = (
         handle.tokenizer.tokens(text, handle.card.n_positions)
         if text
-        else (handle.tokenizer.said(()), 0)
+        else (handle.tokenizer.tokens_of(()), 0)
     )
     has_end = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] == handle.tokenizer.eos
     ids, labels, spans, special = (

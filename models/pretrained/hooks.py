@@ -97,7 +97,7 @@ class ForwardPass:
     heads: dict[str, Heads] = field(default_factory=dict)
     places: dict[tuple[int, str, int], Tensor] = field(default_factory=dict)
     calls: Counter = field(default_factory=Counter)
-    told: Callable[[AttentionCall], None] | None = None
+    on_attention: Callable[[AttentionCall], None] | None = None
 
     def next_layer(self, attention: str) -> int:
         """The index of the layer computed next. Attentions of one name are computed in order, once
@@ -182,9 +182,9 @@ def attend(
     address = AttentionAddress(name or "", layer)
     pattern = uniform_patterns(masked.softmax(dim=-1), permitted, edits, address)
     z = ablate_heads(torch.matmul(pattern, value), edits, address)
-    if current is not None and current.told is not None:
+    if current is not None and current.on_attention is not None:
         sizes = query.shape[2], key.shape[2]
-        current.told(AttentionCall(module, *sizes, float(scaling), biased))
+        current.on_attention(AttentionCall(module, *sizes, float(scaling), biased))
     if current is not None and name is not None and current.keeps:
         all_allowed = torch.ones(scores.shape[-2:], dtype=torch.bool)
         allowed = (all_allowed if permitted is None else permitted[0].any(dim=0)).numpy()

@@ -92,7 +92,7 @@ class HubTokenizer:
             tuple(ids), tuple(self._labels(text, ids, spans, special)), tuple(spans), tuple(special)
         ), dropped
 
-    def said(self, ids: Sequence[int]) -> Tokens:
+    def tokens_of(self, ids: Sequence[int]) -> Tokens:
         """Tokens that no text was split into, such as a model's own answer: each labelled by
         itself, none with a place in a text."""
         return Tokens(

@@ -166,7 +166,7 @@ def trace_modules(model: nn.Module, run: Callable[[], object]) -> list[TensorEve
                 module.register_forward_pre_hook(input_hook(name), with_kwargs=True),
                 module.register_forward_hook(output_hook(name)),
             ]
-        with active_pass(ForwardPass(keeps=False, told=log.append)):
+        with active_pass(ForwardPass(keeps=False, on_attention=log.append)):
             run()
     finally:
         for hook in hooks:
@@ -618,7 +618,7 @@ def _attention_map(
     where our function does not reproduce its patterns."""
     model.set_attn_implementation(ATTENTION_NAME)
     calls: list[AttentionCall] = []
-    with active_pass(ForwardPass(keeps=False, told=calls.append)):
+    with active_pass(ForwardPass(keeps=False, on_attention=calls.append)):
         model(**inputs, use_cache=False)
     attentions: dict[int, str] = {}
     for call in calls:

@@ -209,7 +209,7 @@ class Tester:
             self._idle.cancel()
             for _ in range(2):  # it may just have ended
                 try:
-                    answer = self._asked(request, cancelled)
+                    answer = self._response(request, cancelled)
                     break
                 except (BrokenPipeError, ValueError):
                     self._end()
@@ -237,7 +237,7 @@ class Tester:
             )
         return self._process
 
-    def _asked(self, request: dict, cancelled: Callable[[], bool]) -> dict:
+    def _response(self, request: dict, cancelled: Callable[[], bool]) -> dict:
         process = self._running()
         written, read = process.stdin, process.stdout
         assert written is not None and read is not None

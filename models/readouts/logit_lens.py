@@ -416,7 +416,7 @@ def attribute(
     if linearization is None:
         values = _project_back(stream_operations(handle, recording, stream, token), direction)
     else:
-        parts = trace_parts(handle, recording, stream, token).held
+        parts = trace_parts(handle, recording, stream, token).parts
         explained = linearization.explained(vector, torch.stack(list(parts.values())), direction)
         parts, vector = linearization.transform_parts(parts), linearization.whole(vector)
         values = dict(zip(parts, (torch.stack(list(parts.values())) @ direction).tolist()))
@@ -451,11 +451,11 @@ def _project_back(
 
 @dataclass(frozen=True)
 class TracedParts:
-    """A token's last vector as a sum. held: what each part made of it, (d_model). after: what that
-    which the FFN of a layer wrote goes through to the end, in order; an FFN is missing of which
-    nothing arrives."""
+    """A token's last vector as a sum. parts: the contribution of each part, (d_model). after: the
+    linear maps from the output of a layer's FFN to the end, in order; an FFN is missing whose
+    output does not arrive."""
 
-    held: dict[PartKey, Tensor]
+    parts: dict[PartKey, Tensor]
     after: dict[int, list[LinearMap]]
 
     def through_ffn(self, layer: int, rows: Tensor) -> Tensor:
@@ -504,7 +504,7 @@ class _Parts:
             self.rows = torch.cat([self.rows, torch.stack([vectors[key] for key in new_keys])])
 
     def clear(self) -> None:
-        """Nothing of what was written is left."""
+        """Remove all parts."""
         self._at, self.rows = {}, self.rows[:0]
 
     def named(self) -> dict[PartKey, Tensor]:

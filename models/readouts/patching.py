@@ -47,7 +47,7 @@ def heads(
             for head in range(card.n_head):
                 yield Effect(
                     (layer, head),
-                    run.value(stream, Patch(name, run.held[stream][name][head], head=head)),
+                    run.value(stream, Patch(name, run.activations[stream][name][head], head=head)),
                 )
 
     return Sweep(run.clean, run.donor, card.n_layer * card.n_head, effects())
@@ -68,15 +68,15 @@ def sites(
     run. As `heads` in all else."""
     run = _Run(handle, text, donor, edits, token, id, against)
     residual = next(candidate for candidate in run.recording.streams if candidate.name == stream)
-    names = [name for name in states(residual) if name in run.held[stream]]
-    n = min(len(residual.tokens), *(len(run.held[stream][name]) for name in names))
+    names = [name for name in states(residual) if name in run.activations[stream]]
+    n = min(len(residual.tokens), *(len(run.activations[stream][name]) for name in names))
 
     def effects() -> Iterator[Effect]:
         for name in names:
             for position in range(n):
                 yield Effect(
                     (name, position),
-                    run.value(stream, Patch(name, run.held[stream][name], token=position)),
+                    run.value(stream, Patch(name, run.activations[stream][name], token=position)),
                 )
 
     return Sweep(run.clean, run.donor, len(names) * n, effects())
@@ -107,9 +107,9 @@ class _Run:
         if not all(0 <= word < handle.card.n_vocab for word in (id, against)):
             raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
         self.token = token
-        self.held = activations(handle, donor, self.edits)
+        self.activations = activations(handle, donor, self.edits)
         self.ids = [torch.tensor(stream.ids)[None] for stream in self.recording.streams]
-        donor_vectors = self.held[self.recording.streams[-1].name]
+        donor_vectors = self.activations[self.recording.streams[-1].name]
         self.clean = self.difference(torch.tensor(self.recording.streams[-1].resid[-1]))
         self.donor = self.difference(
             list(each for name, each in donor_vectors.items() if not name.endswith(".z"))[-1]

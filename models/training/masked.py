@@ -153,22 +153,23 @@ def tie_query_key(model: Encoder, heads: tuple[int, ...]) -> None:
 
 
 class SinkExcess:
-    """A tape that adds up what the paying heads give to a key beyond a share of the mean row: a
-    fifth, in short rows three times an even row's. Such a key is a sink; one place in a sentence on
-    which most rows rest teaches nobody anything."""
+    """A tape that sums the penalized heads' weight on a key above a share of the mean row.
+
+    The share is 0.16, or 2.4 times a uniform row's in short rows. Such a key is a sink: one place
+    in a sentence on which most rows rest, which helps no prediction."""
 
     def __init__(self, paying: Sequence[Sequence[int]]) -> None:
-        self.paying, self.found = paying, list[Tensor]()
+        self.paying, self.penalties = paying, list[Tensor]()
 
     def __call__(self, name: str, tensor: Tensor) -> None:
         if name.endswith(".pattern"):
-            heads = self.paying[len(self.found)]
+            heads = self.paying[len(self.penalties)]
             share = tensor[:, heads].mean(dim=2)  # (batch, head, key)
             free_share = max(0.16, 2.4 / share.shape[-1])
-            self.found.append(F.relu(share.float() - free_share).sum(-1).mean())
+            self.penalties.append(F.relu(share.float() - free_share).sum(-1).mean())
 
     def mean(self) -> Tensor:
-        return torch.stack(self.found).mean()
+        return torch.stack(self.penalties).mean()
 
 
 @dataclass(frozen=True)

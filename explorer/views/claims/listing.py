@@ -56,7 +56,7 @@ def row(claim: evidence.Claim, finding: evidence.Verdict | None) -> claims.Claim
         rule=claims_text.bound(claim),
         chance=claims_text.beside(claim, finding),
         holds=claims_text.rule(claim),
-        kind=claims_text.kind_said(claim),
+        kind=claims_text.kind_description(claim),
         parts=claims_text.parts(told),
         remark=claim.remark,
         terms=glossary.terms_in(f"{claim.statement} {claim.how}"),

@@ -45,23 +45,23 @@ def show(model: str, text: str) -> None:
     )
     if drawn is None:
         state.playing = False
-    labels = labels_of(recording, draft.said)
+    labels = labels_of(recording, draft.tokens)
     so_far(recording, stream, draft, labels)
-    if not (draft.said or draft.full):
+    if not (draft.tokens or draft.full):
         st.markdown(would_write(recording, draft))
     generation_controls.buttons(model, text, draft)
     tokens = (*stream.tokens, *labels)
     numbers_of(draft)
     left, right = st.columns([1, 1], gap="large")
     with left:
-        then = tuple(word.id for word in draft.said)
+        then = tuple(word.id for word in draft.tokens)
         choices(recording, Next(of, tokens, drawn, seed, "writing.logits", then))
-        if draft.said:
+        if draft.tokens:
             written(recording, draft, labels)
     with right:
         newest(recording, draft, tokens)
         kept(recording, draft)
-    if draft.said:
+    if draft.tokens:
         st.caption(
             "The other tabs show your own text. “Add to my text” makes what was written a part of "
             "it."
@@ -72,7 +72,7 @@ def show(model: str, text: str) -> None:
 
 def numbers_of(draft: jobs.Draft) -> None:
     """The lines of Python that write the same, and give what its newest token looks at."""
-    ids = [word.id for word in draft.said]
+    ids = [word.id for word in draft.tokens]
     export_menu.offer_more_code(
         ("predictions", "results"),
         "writing, said = model.generate(recording.text), []",
@@ -127,7 +127,7 @@ def so_far(recording: Recording, stream: Stream, draft: jobs.Draft, labels: Sequ
     ]
     token_strip.show(
         token_strip.payload(
-            [*prompt, *(_written(label, word) for label, word in zip(labels, draft.said))],
+            [*prompt, *(_written(label, word) for label, word in zip(labels, draft.tokens))],
             about="The text: what you wrote, and after it what was written by the model.",
             says=where_it_stands(draft, labels),
             token=cache.picture_name(recording, "draft", state.said, bool(state.playing)),
@@ -153,14 +153,14 @@ def where_it_stands(draft: jobs.Draft, labels: Sequence[str]) -> str:
     if not labels:
         return "Nothing is written yet. Press Step, or choose a word of the list."
     full = len(draft.writing.ids) if draft.full else 0
-    last, n = draft.said[-1], len(labels)
+    last, n = draft.tokens[-1], len(labels)
     return predictions_text.where_it_stands(last.own, last.rank, labels[-1], n, draft.ended, full)
 
 
 def written(recording: Recording, draft: jobs.Draft, labels: Sequence[str]) -> None:
     """What was written, token by token, as a table."""
     with_table(
-        predictions.written_token_columns(draft.said, labels),
+        predictions.written_token_columns(draft.tokens, labels),
         caption(recording, "The written tokens, their probabilities and ranks"),
         f"headlight-{recording.model.name}-written",
         "What was written, as a table",
@@ -217,4 +217,4 @@ def kept(recording: Recording, draft: jobs.Draft) -> None:
         f"keys and the values{shared}. In {plural(model.n_layer, 'layer')} and 4 bytes a number "
         f"that is **{store.nbytes:,} bytes**."
     )
-    st.markdown(predictions_text.cache(n, draft.n_prompt, len(draft.said)))
+    st.markdown(predictions_text.cache(n, draft.n_prompt, len(draft.tokens)))

@@ -100,7 +100,7 @@ def catch_up(draft: jobs.Draft, n_vocab: int) -> None:
             bar.progress(1 - left / todo, f"Reading what was written, token by token: {left} left")
         left = draft.step_towards(said)
     bar.empty()
-    say(word.id for word in draft.said)
+    say(word.id for word in draft.tokens)
 
 
 def say(ids: Iterable[int]) -> None:
@@ -110,7 +110,7 @@ def say(ids: Iterable[int]) -> None:
 
 def buttons(model: str, text: str, draft: jobs.Draft) -> None:
     """Step, play, back."""
-    state, over, fresh = st.session_state, draft.ended or draft.full, not draft.said
+    state, over, fresh = st.session_state, draft.ended or draft.full, not draft.tokens
     name, icon = ("Pause", "pause") if state.playing else ("Play", "play_arrow")
     going_on = "Write token after token, until you stop it."
     every = (
@@ -151,7 +151,7 @@ def step(model: str, text: str) -> None:
     sampling, seed = settings()
     of = predictions.distribution(draft.writing.logits, sampling)
     drawn = predictions.draw(of, seed, len(draft.writing.ids))
-    say([*(word.id for word in draft.said), drawn.id])
+    say([*(word.id for word in draft.tokens), drawn.id])
 
 
 def tick(model: str, text: str) -> None:
@@ -169,7 +169,7 @@ def play(model: str, text: str) -> None:
 def back(model: str, text: str) -> None:
     """Take the last token back."""
     st.session_state.playing = False
-    say([word.id for word in jobs.draft(model, text).said][:-1])
+    say([word.id for word in jobs.draft(model, text).tokens][:-1])
 
 
 def start_over(model: str, text: str) -> None:
@@ -196,4 +196,4 @@ def choose(model: str, text: str) -> None:
     """Write the token of the bar that was clicked."""
     draft = jobs.draft(model, text)
     if not (draft.ended or draft.full):
-        say([*(word.id for word in draft.said), int(st.session_state.choices["row"])])
+        say([*(word.id for word in draft.tokens), int(st.session_state.choices["row"])])

@@ -50,7 +50,7 @@ def show(seen: TourContext, steps: Sequence[TourStep], at: int) -> None:
         at=at,
         names=tuple(each.title for each in steps),
         title=step.title,
-        says=tour_text.said(step, shown) if shown else (problem, "", ""),
+        says=tour_text.sentence(step, shown) if shown else (problem, "", ""),
         figures=shown.figures if shown else (),
     )
     token = cache.picture_name(seen.recording, "tour", step.id)
