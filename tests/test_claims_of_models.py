@@ -57,7 +57,7 @@ def test_any_text_gets_a_verdict_or_a_reason(
     e = replace(e, depth=cache(lambda stream: gradients.depth(resid[stream], layers=8)))
     for claim in claims.CLAIMS:
         finding = evidence.evaluate_claim(claim, e)
-        assert finding.verdict in evidence.VERDICTS and finding.why and finding.shown
+        assert finding.verdict in evidence.VERDICTS and finding.why and finding.value_text
         assert "does not offer" not in finding.why, (claim.id, finding.why)
         assert (finding.value is None) == (finding.verdict in (SHORT, UNTESTABLE))
 

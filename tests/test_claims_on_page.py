@@ -85,7 +85,7 @@ def test_the_page_to_print_stands_alone(small_decoder: OwnModel, text: str) -> N
             f'id="{claim.id}"' in html
             and claim.statement in page.text
             and finding.why in page.text
-            and finding.shown in page.text
+            and finding.value_text in page.text
         )
 
 

@@ -49,7 +49,7 @@ def test_a_head_that_looks_at_itself_alone_makes_no_endless_number() -> None:
         return {"pattern": pattern}
 
     finding = evidence.evaluate_claim(claims.BY_ID["near-and-far"], attending(E(), still))
-    assert (finding.verdict, finding.value, finding.shown) == (HOLDS, 1000, "over 1,000×")
+    assert (finding.verdict, finding.value, finding.value_text) == (HOLDS, 1000, "over 1,000×")
 
 
 def test_a_sink_is_not_far_away() -> None:

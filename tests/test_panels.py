@@ -333,7 +333,7 @@ def test_what_is_not_defined_between_two_texts_is_refused() -> None:
 def test_a_disagreement_leads_to_its_head_and_row() -> None:
     run = Run("encoder", DEFAULT_TEXT)
     of = run.recording().attention[0]
-    worst = summaries.disagreements(of, read_once("encoder").outputs()["self"][0]).found[0]
+    worst = summaries.disagreements(of, read_once("encoder").outputs()["self"][0]).cells[0]
     (table,) = every()["summaries.disagreements"](run).figures
     assert table.keys[0] == (str(worst.layer), str(worst.head), str(worst.query))
     assert table.rows[0][4:] == (fixed(worst.weight), fixed(worst.share))

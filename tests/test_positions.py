@@ -134,10 +134,10 @@ def test_products_of_any_table_by_distance() -> None:
         )
     i, j = np.indices((9, 9))
     products = table @ table.T
-    assert found.told == pytest.approx(found.mean[abs(i - j)].var() / products.var()), (
+    assert found.explained == pytest.approx(found.mean[abs(i - j)].var() / products.var()), (
         "the variance that the means by distance hold"
     )
-    assert positions.by_distance(positions.table(20, 16)).told == pytest.approx(1)
+    assert positions.by_distance(positions.table(20, 16)).explained == pytest.approx(1)
 
 
 def test_the_rotation_tried_where_it_holds_and_where_it_does_not() -> None:

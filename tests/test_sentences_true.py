@@ -324,9 +324,9 @@ def claims_are_true(of: TourContext, model: str, fully: bool) -> None:
             continue
         if claim.kind == evidence.CONSTRUCTION:
             expected = FAILS if claim.id in OTHERWISE[model] else HOLDS
-            assert found.verdict == expected, (claim.id, found.shown, found.why)
+            assert found.verdict == expected, (claim.id, found.value_text, found.why)
         row = listing.row(claim, found)
-        assert row.noun and found.shown == row.shown
+        assert row.noun and found.value_text == row.value_text
         assert (found.verdict == HOLDS) == _reached(claim, found, row.rule, row.chance), (
             claim.id,
             row,
@@ -356,7 +356,7 @@ def test_what_is_true_of_random_weights_is(model: str) -> None:
         for claim in claims.CLAIMS:
             if claim.kind == evidence.RANDOM:
                 found = evidence.evaluate_claim(claim, random)
-                assert found.verdict != FAILS, (claim.id, text, found.shown)
+                assert found.verdict != FAILS, (claim.id, text, found.value_text)
 
 
 # ---- questions ---------------------------------------------------------------

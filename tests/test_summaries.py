@@ -196,8 +196,8 @@ def test_disagreements_are_the_rows_that_the_rule_says() -> None:
         0.01  # the token that takes most of the weight has next to nothing to say
     )
     found = summaries.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
-    assert (found.rows, found.rows_in_all, len(found.found)) == (4, 4, 4)
-    one = found.found[0]
+    assert (found.rows, found.rows_in_all, len(found.cells)) == (4, 4, 4)
+    one = found.cells[0]
     assert (
         one.key == 0
         and one.weight == pytest.approx(0.7)
@@ -205,11 +205,11 @@ def test_disagreements_are_the_rows_that_the_rule_says() -> None:
     )
     attention.v[0, 0, 0] = 1
     fair = summaries.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
-    assert not fair.found and fair.nearest.share == pytest.approx(fair.nearest.weight)
+    assert not fair.cells and fair.nearest.share == pytest.approx(fair.nearest.weight)
 
 
 def test_a_row_without_a_choice_is_no_disagreement(small_decoder: OwnModel) -> None:
     attention = record(small_decoder, TEXT).attention[0]
     found = summaries.disagreements(attention, weights.outputs(small_decoder)["self"][0])
     assert found.rows_in_all == 3 * 4 * (attention.pattern.shape[2] - 1)
-    assert all(one.query > 0 for one in found.found)
+    assert all(one.query > 0 for one in found.cells)

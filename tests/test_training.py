@@ -221,7 +221,7 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
         made.config = Config(
             min(400, made.config.n_vocab), 16, 1, 2, 32, made.config.n_positions, made.config.norm
         )
-        made.shown, made.warm_up = (0, 5), 1
+        made.checkpoint_steps, made.warm_up = (0, 5), 1
         return made
 
     return tiny

@@ -352,7 +352,7 @@ class DisplayOptions:
     `explorer.analysis.attention`."""
 
     unit: str = UNITS[0]
-    kept: str = TOKEN_FILTERS[0]
+    token_filter: str = TOKEN_FILTERS[0]
     row_sums: str = ROW_SUMS[0]
     scale: str = SCALES[0]
     tone: str = TONES[0]
@@ -385,17 +385,17 @@ class SelectedCell:
 class HeadView:
     """One head on screen.
 
-    shown: its matrix under `choices`. held: the tokens that are held, (query, key), None for none;
-    pin and column: their row and column of the matrix, -1 for none. opened: the cell that is taken
-    apart; cell: where that stands in the matrix, if the reader chose it. evidence: cells that speak
-    for the head's name. title, caption (lines) and file say what it is.
+    matrix_view: its matrix under `choices`. tokens: the selected tokens, (query, key), None for
+    none; pin and column: their row and column of the matrix, -1 for none. opened: the cell that is
+    decomposed; cell: its place in the matrix, if the reader chose it. evidence: cells that support
+    the head's name. title, caption (lines) and file: its title, caption and file name.
     """
 
     head: Head
     attention: str
     choices: DisplayOptions
-    shown: MatrixView
-    held: tuple[int | None, int | None]
+    matrix_view: MatrixView
+    tokens: tuple[int | None, int | None]
     opened: SelectedCell
     cell: tuple[int, int] | None
     evidence: tuple[tuple[int, int], ...]
@@ -405,16 +405,16 @@ class HeadView:
 
     @property
     def pin(self) -> int:
-        return self.shown.row_of(self.held[0])
+        return self.matrix_view.row_of(self.tokens[0])
 
     @property
     def column(self) -> int:
-        return self.shown.column_of(self.held[1])
+        return self.matrix_view.column_of(self.tokens[1])
 
     @property
     def columns(self) -> Columns:
         """The matrix as named columns, for a table and a file."""
-        return columns(self.shown.matrix, self.shown.axes, self.shown.hidden)
+        return columns(self.matrix_view.matrix, self.matrix_view.axes, self.matrix_view.hidden)
 
 
 @dataclass(frozen=True)
@@ -422,7 +422,7 @@ class HeadSelection:
     """A reader's selection in an attention: the selected tokens, (query, key), and the open cell
     between tokens, "" or "query.key"."""
 
-    held: tuple[int | None, int | None] = (None, None)
+    tokens: tuple[int | None, int | None] = (None, None)
     cell: str = ""
 
 
@@ -444,15 +444,15 @@ def head_view(
     opened_pair = selected or strongest_cell(
         pattern,
         attention.allowed,
-        selection.held[0],
-        selection.held[1] if selection.held[0] is None else None,
+        selection.tokens[0],
+        selection.tokens[1] if selection.tokens[0] is None else None,
     )
     return HeadView(
         head,
         attention.name,
         choices,
         view,
-        selection.held,
+        selection.tokens,
         _select_cell(recording, attention, head_index, axes, opened_pair),
         next(iter(view.cells([selected] if selected else [])), None),
         tuple(view.cells([(pair.query, pair.key) for pair in head.evidence])),
@@ -499,14 +499,14 @@ def head_matrix(
     """A head's matrix under `choices`: between tokens or words, all of them or some left out."""
     word_groups = groups(recording, attention, axes) if choices.unit == "Words" else None
     shared_sinks = (
-        head_naming.shared_sinks(recording, attention) if choices.kept == "Quiet" else None
+        head_naming.shared_sinks(recording, attention) if choices.token_filter == "Quiet" else None
     )
     return matrix_view(
         attention.pattern[head_index],
         attention.allowed,
         axes,
         word_groups,
-        choices.kept,
+        choices.token_filter,
         choices.row_sums == "Renormalised",
         shared_sinks,
     )
@@ -527,11 +527,11 @@ def hidden_tokens(
     """The tokens that all pictures leave out. A head's own sinks are left out of its own matrix
     alone."""
     stream = recording.stream(attention.key)
-    if choices.kept == "Quiet":
+    if choices.token_filter == "Quiet":
         hidden_keys = head_naming.shared_sinks(recording, attention)
-    elif choices.kept == "No specials":
+    elif choices.token_filter == "No specials":
         hidden_keys = np.array(stream.special, bool)
-    elif choices.kept == "No sinks":
+    elif choices.token_filter == "No sinks":
         return HiddenTokens(note=OWN_SINKS_NOTE)
     else:
         return HiddenTokens()
@@ -547,7 +547,8 @@ def hidden_tokens(
         f"Left out: {token_list}. {percent(hidden_share)} of the attention of all heads goes there."
     )
     only_specials = (
-        choices.kept == "Quiet" and not (hidden_keys & ~np.array(stream.special, bool)).any()
+        choices.token_filter == "Quiet"
+        and not (hidden_keys & ~np.array(stream.special, bool)).any()
     )
     return HiddenTokens(hidden_keys, f"{note} {SAME_AS_SPECIALS_NOTE}" if only_specials else note)
 
@@ -555,7 +556,7 @@ def hidden_tokens(
 def _selected_cell(selection: HeadSelection, pattern: np.ndarray) -> tuple[int, int] | None:
     """The cell that a reader opened; None where that is not in the row that is held."""
     query, _, key = selection.cell.partition(".")
-    row = selection.held[0]
+    row = selection.tokens[0]
     if row is None:
         return None
     valid = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
@@ -569,17 +570,21 @@ def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
     cross_stream = view.axes.said is not None
     if choices.unit == "Words":
         lines.append(WORD_RULE_ACROSS if cross_stream else WORD_RULE)
-    kind = {"No sinks": "sinks", "Quiet": "shared sinks"}.get(choices.kept, "special tokens")
+    kind = {"No sinks": "sinks", "Quiet": "shared sinks"}.get(
+        choices.token_filter, "special tokens"
+    )
     if view.all_hidden:
         lines.append(f"There are only {kind} here, so all are shown.")
-    elif choices.kept != "All" and view.hidden is None:
+    elif choices.token_filter != "All" and view.hidden is None:
         lines.append(f"There are no {kind} here, so all is shown.")
     elif view.hidden is not None:
         remaining = len(view.left_out) - MAX_NAMED
         token_list = ", ".join(view.left_out[:MAX_NAMED]) + (
             f" and {remaining} more" if remaining > 0 else ""
         )
-        where = "columns" if cross_stream and choices.kept == "No sinks" else "rows and columns"
+        where = (
+            "columns" if cross_stream and choices.token_filter == "No sinks" else "rows and columns"
+        )
         lines.append(
             f"Left out, {where}: {token_list or 'rows that end the target'}. “hidden”: what of "
             "each row goes there."
@@ -590,9 +595,9 @@ def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
             if view.renormalised
             else "Weights as they are: a row and its hidden share sum to 1."
         )
-    if choices.kept == "No sinks":
+    if choices.token_filter == "No sinks":
         lines.append(SINK_RULE)
-    if choices.kept == "Quiet":
+    if choices.token_filter == "Quiet":
         lines.append(CROWD_RULE)
     return tuple(lines)
 
@@ -643,7 +648,7 @@ def file_name(
     """The name of a file of the head, without its ending; it includes the choices."""
     attention_part = attention.name.split() if len(recording.attention) > 1 else ()
     word_part = ("words",) if choices.unit == "Words" else ()
-    filter_part = () if view.hidden is None else (choices.kept.lower().replace(" ", "-"),)
+    filter_part = () if view.hidden is None else (choices.token_filter.lower().replace(" ", "-"),)
     renormalised_part = ("renormalised",) if view.renormalised else ()
     parts = (
         recording.model.name,

@@ -48,13 +48,13 @@ class TooShort(Untestable):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A number, why it is what it is, and the parts of it as (name, value) for a small table;
-    `shown`: the number in words, where figures do not say it."""
+    """A number, the reason for it, and its parts as (name, value) for a small table; `value_text`:
+    the number in words, where figures do not say it."""
 
     value: float
     why: str
     rows: tuple[tuple[str, str], ...] = ()
-    shown: str = ""
+    value_text: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Verdict:
 
     verdict: str
     value: float | None
-    shown: str
+    value_text: str
     why: str
     rows: tuple[tuple[str, str], ...] = ()
     bound: float | None = None
@@ -196,12 +196,12 @@ def evaluate_claim(claim: Claim, context: ClaimContext) -> Verdict:
     return Verdict(
         HOLDS if holds else FAILS,
         measurement.value,
-        measurement.shown or with_unit(measurement.value, claim.unit),
+        measurement.value_text or with_unit(measurement.value, claim.unit),
         measurement.why,
         measurement.rows,
         bound,
         None if by_chance is None else by_chance.value,
-        "" if by_chance is None else by_chance.shown or with_unit(by_chance.value, claim.unit),
+        "" if by_chance is None else by_chance.value_text or with_unit(by_chance.value, claim.unit),
     )
 
 

@@ -26,7 +26,7 @@ from models.token_relations import CHUNK_SIZE
 # What a finding is: one statement about one recording, with its evidence, its chance and the
 # address that shows it.
 
-# The kinds. LINKS are those that tie words to words; they are told of trained weights alone, see
+# The kinds. LINKS are those between words; they are listed for trained weights alone, see
 # `qk_fit`.
 LINK, NEAR_LINK, INDUCTION, SAME_WORD = "link", "near link", "induction", "same word"
 CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT = "crossed", "aligned", "said by two", "left out"
@@ -40,17 +40,16 @@ class Finding:
     """One statement about one recording.
 
     kind: one of those above. value: the number that is stated, in the unit of its kind (a weight,
-    degrees, a count of heads, a layer, a logit), and chance: what it is held against, which of
-    links is the largest weight that another row of the head gives the same key. score: what
-    findings are ranked by, no more than an order. attention, layer, head:
-    where it is seen, "" and -1 where it is no head's; `of` how many heads there are. query: a token
-    of the rows' stream and keys: tokens of the columns'; words: what these are called, the query's
-    first, subwords merged into words; of a predicted word the word, and its first piece where it
-    has several. also: how many other heads show it too. site: a name of the
-    residual stream, or the kind of a part that pushed. counts: parts of a sum, (name, number).
-    shown: the head (layer, head) whose picture is the evidence, where that is another than the one
-    a page would open on. retype: a word of the text, and another that would test the finding. page
-    and address: where it is seen, by a page's file and the choices of the address bar as (name,
+    degrees, a count of heads, a layer, a logit), and chance: its baseline, for links the largest
+    weight that another row of the head gives the same key. score: the rank order of findings.
+    attention, layer, head: its head, "" and -1 where it is no head's; `of` the number of heads.
+    query: a token of the rows' stream and keys: tokens of the columns'; words: their labels, the
+    query's first, subwords merged into words; of a predicted word the word, and its first piece
+    where it has several. also: the number of other heads that show it too. site: a name of the
+    residual stream, or the kind of the part with the largest contribution. counts: parts of a sum,
+    (name, number). example_head: the head (layer, head) whose picture is the evidence, where that
+    is another than the one a page would open on. retype: a word of the text, and another that would
+    test the finding. page and address: a page's file and the choices of the address bar as (name,
     value).
     """
 
@@ -68,7 +67,7 @@ class Finding:
     also: int = 0
     site: str = ""
     counts: tuple[tuple[str, int], ...] = ()
-    shown: tuple[int, ...] = ()
+    example_head: tuple[int, ...] = ()
     retype: tuple[str, str] = ("", "")
     page: str = "attention"
     address: tuple[tuple[str, str], ...] = ()
@@ -472,7 +471,7 @@ class AlignedLayer:
         return np.where(np.isin(first, self.keys), first, -1)
 
     @cached_property
-    def given(self) -> np.ndarray:
+    def choice_weights(self) -> np.ndarray:
         """The weight of each head's rows on their choice, (head, row of `rows`), 0 where there is
         none."""
         rows = np.arange(len(self.rows))
@@ -532,7 +531,7 @@ def _crossing(aligned: AlignedLayer) -> list[Finding]:
     crosses = aligned.beside & (choice[1:] == choice[:-1] - 1)
     if not crosses.any():
         return []
-    smaller = np.minimum(aligned.given[:, :-1], aligned.given[:, 1:])
+    smaller = np.minimum(aligned.choice_weights[:, :-1], aligned.choice_weights[:, 1:])
     larger = np.maximum(aligned.largest_other[:, :-1], aligned.largest_other[:, 1:])
     order = [
         aligned.order(((row, int(choice[row])), (row + 1, int(choice[row + 1]))))
@@ -576,7 +575,7 @@ def _target_words(aligned: AlignedLayer, row: int, n_words: int) -> tuple[str, .
 
 def _double(aligned: AlignedLayer) -> list[Finding]:
     """The clearest pair of neighbouring target words that look at one source word."""
-    smaller = np.minimum(aligned.given[:, :-1], aligned.given[:, 1:])
+    smaller = np.minimum(aligned.choice_weights[:, :-1], aligned.choice_weights[:, 1:])
     same = aligned.beside & (aligned.choice[1:] == aligned.choice[:-1])
     if not same.any():
         return []
@@ -636,8 +635,8 @@ def _alignment(aligned: AlignedLayer) -> list[Finding]:
         aligned.order(((row, column),)) if column >= 0 else 0.0
         for row, column in enumerate(aligned.choice.tolist())
     ]
-    tells = _is_clear(aligned.given, aligned.largest_other)
-    worth = np.where(tells, order + aligned.given - aligned.largest_other, -1)
+    tells = _is_clear(aligned.choice_weights, aligned.largest_other)
+    worth = np.where(tells, order + aligned.choice_weights - aligned.largest_other, -1)
     head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
     if worth[head, row] < 0:
         return []
@@ -648,7 +647,7 @@ def _alignment(aligned: AlignedLayer) -> list[Finding]:
             head,
             row,
             (column,),
-            value=float(aligned.given[head, row]),
+            value=float(aligned.choice_weights[head, row]),
             chance=float(aligned.largest_other[head, row]),
             score=ALIGNMENT_SCORE + float(worth[head, row]),
             words=(*_target_words(aligned, row, 1), aligned.seen.keys.labels[column]),
@@ -678,7 +677,7 @@ def crowd(
     unnamed = [head for head in heads if head.name not in counts]
     rarest = min(counts, key=lambda name: (name == head_naming.SINK, counts[name]))
     opening_head = next(iter(unnamed), None) or next(head for head in heads if head.name == rarest)
-    shown_head = next(head for head in heads if head.name == common)
+    example_head = next(head for head in heads if head.name == common)
     keys = recording.stream(attention.key)
     special = tuple(dict.fromkeys(keys.tokens[at] for at in np.flatnonzero(keys.special)))
     first_token = () if keys.special[:1].any() else ("the first token",)
@@ -693,7 +692,7 @@ def crowd(
         len(heads),
         words=first_token + special,
         counts=tuple(counts.most_common()),
-        shown=(shown_head.layer, shown_head.head),
+        example_head=(example_head.layer, example_head.head),
     )
 
 
@@ -731,7 +730,7 @@ def regularity(heads: Sequence[head_naming.Head], attention: Attention) -> Findi
         len(heads),
         words=(best.name,),
         also=sum(head.name == best.name for head in by_place) - 1,
-        counts=(("shown", best.n_matches), ("rows", best.n_queries)),
+        counts=(("matches", best.n_matches), ("rows", best.n_queries)),
     )
 
 
@@ -849,12 +848,12 @@ MIN_EXCESS_SHARE = 0.05
 @dataclass(frozen=True, eq=False)
 class StreamPrediction:
     """A model's prediction at a token of a stream that has a readout. lens: where it was computed;
-    attribution: of the word's logit, where it was decomposed. said: the predicted word, and its
+    attribution: of the word's logit, where it was decomposed. words: the predicted word, and its
     first piece where it has several, to which all numbers belong."""
 
     lens: Lens | None
     token: int
-    said: tuple[str, ...]
+    words: tuple[str, ...]
     attribution: Attribution | None = None
 
 
@@ -999,7 +998,7 @@ def _settled(answer: StreamPrediction, lens: Lens) -> list[Finding]:
             float(others.mean()) if len(others) else float(len(lens.sites) - 1),
             0.35,
             query=answer.token,
-            words=answer.said,
+            words=answer.words,
             site=lens.sites[at],
             counts=(("sites", len(lens.sites)),),
             page="lens",
@@ -1027,7 +1026,7 @@ def _largest_push(answer: StreamPrediction, attribution: Attribution) -> list[Fi
             best.layer,
             best.head if is_head else -1,
             query=answer.token,
-            words=answer.said,
+            words=answer.words,
             site=best.kind,
             page="attribution",
             address=(("token", str(answer.token)),),
@@ -1210,7 +1209,7 @@ def _with_address(recording: Recording, finding: Finding) -> Finding:
     first = recording.attention[0].name
     name = "" if finding.attention == first else finding.attention
     query = "" if finding.query < 0 else str(finding.query)
-    layer, head = finding.shown or finding.at
+    layer, head = finding.example_head or finding.at
     return _replace(
         finding,
         address=(

@@ -178,12 +178,12 @@ def predicted_tokens(lens: Lens, limit: int = 3) -> list[tuple[int, float]]:
     return list(zip(map(int, ids), map(float, p)))
 
 
-def vocabulary(lens: Lens, targets: np.ndarray, n_shown: int) -> np.ndarray:
+def vocabulary(lens: Lens, targets: np.ndarray, n_words: int) -> np.ndarray:
     """Every id that the picture names, each once, ascending: the `n_shown` top words of each cell,
     the answers, the right words."""
     return np.unique(
         np.concatenate(
-            (lens.top_ids[..., :n_shown].ravel(), lens.final_id, targets[targets != _NO_ID])
+            (lens.top_ids[..., :n_words].ravel(), lens.final_id, targets[targets != _NO_ID])
         )
     )
 

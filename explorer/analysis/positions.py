@@ -112,13 +112,13 @@ def gram(encoding: np.ndarray, most: int) -> np.ndarray:
 @dataclass(frozen=True)
 class ByDistance:
     """p_i . p_j of all pairs of any table's positions, gathered by distance |i - j|: (distance)
-    mean, low and high. `told`: the share, 0 to 1, of the products' variance that the distance alone
-    accounts for; 1 for sinusoids."""
+    mean, low and high. `explained`: the share, 0 to 1, of the products' variance that distance
+    explains; 1 for sinusoids."""
 
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    told: float
+    explained: float
 
 
 def by_distance(table: np.ndarray) -> ByDistance:

@@ -185,7 +185,7 @@ def head_questions(word_attention: WordLevelAttention, all_words: bool) -> Itera
     that the text repeats is told by its number, else it is not asked about."""
     attention_questions = AttentionQuestions(word_attention, all_words)
     yield from attention_questions.looks()
-    yield from attention_questions.given()
+    yield from attention_questions.largest_weights()
     yield from attention_questions.received()
     yield from attention_questions.spread()
     if word_attention.attention.query == word_attention.attention.key:
@@ -263,7 +263,7 @@ class AttentionQuestions:
                     )
                 )
 
-    def given(self) -> Iterator[Question]:
+    def largest_weights(self) -> Iterator[Question]:
         """Questions on the largest weight between two words: which head gives it, and how much."""
         pairs = [
             (row, column) for row in self.rows.tolist() for column in self.columns(row).tolist()

@@ -246,12 +246,12 @@ class Disagreement:
 @dataclass(frozen=True)
 class Disagreements:
     """Rows in which a key takes at least MIN_WEIGHT of the weight: how many there are, and in
-    which of them it makes up at most MAX_SHARE of the lengths (`found`, widest gap first).
+    which of them it makes up at most MAX_SHARE of the lengths (`cells`, widest gap first).
     nearest: the one of all these rows with the widest gap, None where there is no such row."""
 
     rows: int
     rows_in_all: int
-    found: tuple[Disagreement, ...]
+    cells: tuple[Disagreement, ...]
     nearest: Disagreement | None
 
 
@@ -404,12 +404,12 @@ def disagreement_columns(
 ) -> Columns:
     """Disagreements as named columns."""
     return {
-        "layer": [cell.layer for cell in disagreements.found],
-        "head": [cell.head for cell in disagreements.found],
-        "query": [f"{cell.query} {rows[cell.query]}" for cell in disagreements.found],
-        "key": [f"{cell.key} {keys[cell.key]}" for cell in disagreements.found],
-        "weight": [cell.weight for cell in disagreements.found],
-        "share of what is written": [cell.share for cell in disagreements.found],
+        "layer": [cell.layer for cell in disagreements.cells],
+        "head": [cell.head for cell in disagreements.cells],
+        "query": [f"{cell.query} {rows[cell.query]}" for cell in disagreements.cells],
+        "key": [f"{cell.key} {keys[cell.key]}" for cell in disagreements.cells],
+        "weight": [cell.weight for cell in disagreements.cells],
+        "share of what is written": [cell.share for cell in disagreements.cells],
     }
 
 

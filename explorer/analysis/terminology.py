@@ -147,10 +147,12 @@ def norm_place_switch(model_place: str) -> LayerSwitch:
 def residual_switch(places: Sequence[str]) -> LayerSwitch:
     """The switch of residual connections by sub-layer, in the order of `places`."""
 
-    def edits_for(kept_places: Sequence[str], layer: int | None) -> Edits:
-        if not kept_places:
+    def edits_for(residual_places: Sequence[str], layer: int | None) -> Edits:
+        if not residual_places:
             return (WithoutResidual(layer),)
-        return tuple(WithoutResidual(layer, place) for place in places if place not in kept_places)
+        return tuple(
+            WithoutResidual(layer, place) for place in places if place not in residual_places
+        )
 
     return LayerSwitch(
         (WithoutResidual,),

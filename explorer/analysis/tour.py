@@ -968,13 +968,13 @@ def deep(context: TourContext) -> StepResult:
     remaining = {way: norm / norm[-1] for way, norm in zip(stack.ways, stack.norm)}
     with_residuals, without_residuals = remaining["residual on"], remaining["residual off"]
     number = power(float(without_residuals[0]), 2)
-    kept_label = power(float(with_residuals[0]), 2)
+    residual_label = power(float(with_residuals[0]), 2)
     layers = numbers(np.arange(stack.layers, -1, -1))
     curves = Chart(
         title=f"{stack.layers} layers, random weights, this sentence’s embeddings",
         note=f"At every layer the median of {stack.draws} draws.",
         series=(
-            Series("with residuals", layers, numbers(with_residuals[::-1]), kept_label),
+            Series("with residuals", layers, numbers(with_residuals[::-1]), residual_label),
             Series(
                 "without",
                 layers,
@@ -988,7 +988,7 @@ def deep(context: TourContext) -> StepResult:
         log_y=True,
         backwards=True,
     )
-    placeholders = {"layers": str(stack.layers), "kept": kept_label}
+    placeholders = {"layers": str(stack.layers), "kept": residual_label}
     return StepResult(number, float(without_residuals[0]), (curves,), placeholders)
 
 

@@ -156,7 +156,7 @@ def _grid(asked: ExportRequest, attention: Attention, every: Sequence[head_namin
 
 def _matrix(asked: ExportRequest, view: HeadView, n_views: int) -> bytes:
     """One head's matrix with nothing held, in about a byte a cell where there are many heads."""
-    shown = view.shown
+    shown = view.matrix_view
     axes = shown.axes
     matrix = head.HeadMatrix(
         shown.matrix, shown.allowed, axes.rows, axes.keys, axes.special, axes.said

@@ -845,7 +845,7 @@ def _learned_distance(runs: PositionRuns, n: int) -> Panel:
         details.append(words("first", times=f"{longer:.1f}"))
     return Panel(
         title=sentences(CONCEPT, "distance")("title"),
-        finding=words("finding", share=percent(found.told)),
+        finding=words("finding", share=percent(found.explained)),
         figures=(
             _products(positions.gram(shown, min(len(shown), N_PAIRS)), first),
             Chart(

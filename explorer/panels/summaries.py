@@ -265,13 +265,13 @@ def disagreements(run: Run, attention: str = "") -> Panel:
         ),
     )
     slots = {
-        "count": f"{len(found.found):,}",
+        "count": f"{len(found.cells):,}",
         "rows": f"{found.rows_in_all:,}",
         "min_weight": summaries.MIN_WEIGHT,
         "max_share": summaries.MAX_SHARE,
     }
     axes = selection.axes
-    listed = found.found[:N_ROWS] or ((found.nearest,) if found.nearest else ())
+    listed = found.cells[:N_ROWS] or ((found.nearest,) if found.nearest else ())
     table = TextTable(
         select=("layer", "head", "token"),
         columns=words.lines("columns"),
@@ -290,7 +290,7 @@ def disagreements(run: Run, attention: str = "") -> Panel:
     )
     return Panel(
         title=words("title"),
-        finding=words("finding" if found.found else "none", **slots),
+        finding=words("finding" if found.cells else "none", **slots),
         figures=(table,),
         table=summaries.disagreement_columns(found, axes.rows, axes.keys),
         details=words.lines("details"),

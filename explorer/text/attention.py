@@ -58,7 +58,7 @@ def place(view: HeadView, heads: int) -> str:
     head, cell = view.head, view.opened
     sentences = templates.sentences("heads", "head")
     line = sentences("place", layer=head.layer, head=head.head, heads=heads, pattern=head.name)
-    if view.held[0] is None:
+    if view.tokens[0] is None:
         return line
     return f"{line} {sentences('uniform', weight=f'{1 / max(1, cell.n_allowed):.2f}')}"
 

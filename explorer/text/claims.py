@@ -171,7 +171,7 @@ def parts(finding: Verdict) -> Sequence[tuple[str, str]]:
     if finding.chance is None:
         return finding.rows
     return (
-        ("this model", finding.shown),
+        ("this model", finding.value_text),
         ("control, permuted weights", finding.by_chance),
         *finding.rows,
     )

@@ -76,7 +76,7 @@ def _article(claim: Claim, finding: Verdict) -> str:
     return (
         f'<article id="{claim.id}"><div class="head">'
         f'<span class="verdict {_CLASSES[finding.verdict]}">{mark}</span>'
-        f"<b>{escape(claim.statement)}</b><output>{escape(finding.shown)}{noun}</output></div>"
+        f"<b>{escape(claim.statement)}</b><output>{escape(finding.value_text)}{noun}</output></div>"
         f"<p>{escape(finding.why)}{chance}</p>"
         f'<p class="how">{escape(claim.how)} <code>{escape(claim.formula)}</code> '
         f"Holds if the number is {escape(claims.rule(claim))}.</p>"

@@ -227,7 +227,7 @@ def _by_name(one: Finding) -> str:
     counts = dict(one.counts)
     return (
         f"Uniform attention would give {percent(one.chance)}. The pattern holds for "
-        f"{counts['shown']} of {counts['rows']} tokens."
+        f"{counts['matches']} of {counts['rows']} tokens."
     )
 
 

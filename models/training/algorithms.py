@@ -39,7 +39,7 @@ class Algorithm(Recipe[Kind]):
 
     config = Config(N_VOCAB, 64, 2, 4, 256, N_POSITIONS)
     steps, check, rate, warm_up = 2000, 250, 2e-3, 100
-    shown: tuple[int, ...] = (0, 50, 100, 200, 300, 450, 650, 900, 1200, 1500)
+    checkpoint_steps: tuple[int, ...] = (0, 50, 100, 200, 300, 450, 650, 900, 1200, 1500)
     specials: tuple[str, ...] = CAUSAL_LM_SPECIALS
     in_half = False
 
@@ -177,7 +177,7 @@ class Grammar(Algorithm[Decoder]):
 
     config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
     steps = 800
-    shown = (0, 25, 50, 100, 200, 300, 400, 550)
+    checkpoint_steps = (0, 25, 50, 100, 200, 300, 400, 550)
 
     def model(self) -> Decoder:
         return Decoder(self.config)
@@ -210,7 +210,7 @@ class GrammarMasked(Algorithm[Encoder]):
 
     config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
     steps = 1500
-    shown = (0, 50, 100, 200, 300, 450, 900, 1200)
+    checkpoint_steps = (0, 50, 100, 200, 300, 450, 900, 1200)
     specials = MASKED_LM_SPECIALS
 
     def model(self) -> Encoder:
@@ -315,7 +315,7 @@ def ablated(recipe: type[Algorithm], part: str) -> type[Algorithm]:
         (recipe,),
         {
             "config": replace(recipe.config, **PARTS[part]),
-            "shown": (),
+            "checkpoint_steps": (),
             "__doc__": f"{recipe.__doc__} Without {part}.",
         },
     )

@@ -50,7 +50,9 @@ def ship(name: str, run: Path) -> None:
     folder = shipped_models.WEIGHTS / name
     folder.mkdir(parents=True, exist_ok=True)
     recipe, state = train.recipe_class(name), checkpoint["model"]
-    early = {step: file for step in recipe.shown if (file := run / f"at-{step}.pt").exists()}
+    early = {
+        step: file for step in recipe.checkpoint_steps if (file := run / f"at-{step}.pt").exists()
+    }
     save_file(half_precision(state), folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
     if early:

@@ -69,7 +69,7 @@ class Masked:
 
     config = Config(n_vocab=8192, d_model=256, n_layer=6, n_head=8, d_ff=1024, n_positions=512)
     steps, check, rate, warm_up = 14_000, 500, 1e-3, 800
-    shown: tuple[int, ...] = (0, 100, 200, 400, 800, 1500, 2500, 4000, 6500)
+    checkpoint_steps: tuple[int, ...] = (0, 100, 200, 400, 800, 1500, 2500, 4000, 6500)
     in_half = True
 
     def __init__(self, data: Path) -> None:

@@ -220,7 +220,7 @@ class NextWord:
 
     config = Config(n_vocab=6144, d_model=192, n_layer=4, n_head=6, d_ff=768, n_positions=512)
     steps, check, rate, warm_up = 15_000, 1000, 1.4e-3, 300
-    shown: tuple[int, ...] = (0, 200, 500, 600, 800, 2000, 5000)
+    checkpoint_steps: tuple[int, ...] = (0, 200, 500, 600, 800, 2000, 5000)
     in_half = True
 
     def __init__(self, data: Path) -> None:

@@ -23,7 +23,7 @@ class Post(masked.Masked):
 
     config = Config(n_vocab=4096, d_model=128, n_layer=4, n_head=4, d_ff=512, n_positions=512)
     steps, check, rate, warm_up = 2_000, 500, 1.5e-3, 200
-    shown = (0, 200, 500, 1000)
+    checkpoint_steps = (0, 200, 500, 1000)
 
     @cached_property
     def corpus(self) -> Library:

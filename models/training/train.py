@@ -164,7 +164,7 @@ class TrainingRun:
 
     def _keep(self) -> None:
         """Early weights that are shipped too, to show heads forming."""
-        if self.step in self.recipe.shown:
+        if self.step in self.recipe.checkpoint_steps:
             torch.save(self.model.state_dict(), self.folder / f"at-{self.step}.pt")
 
     def _save(self) -> None:

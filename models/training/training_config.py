@@ -34,16 +34,16 @@ class TrainingState:
 
 
 class Recipe(Protocol[Kind]):
-    """Recipe for training a model. `shown`: the steps whose weights are shipped beside the last
-    ones. `in_half`: whether steps may be computed in bfloat16 where the processor helps; weights
-    and scores stay in fp32."""
+    """Recipe for training a model. `checkpoint_steps`: the steps whose weights are shipped beside
+    the last ones. `in_half`: whether steps may be computed in bfloat16 where the processor helps;
+    weights and scores stay in fp32."""
 
     config: Config
     steps: int
     check: int
     rate: float
     warm_up: int
-    shown: tuple[int, ...]
+    checkpoint_steps: tuple[int, ...]
     in_half: bool
 
     def tokenizer(self) -> Tokenizer:

@@ -161,7 +161,7 @@ class SmallTranslator:
 
     config = Config(n_vocab=8192, d_model=192, n_layer=2, n_head=6, d_ff=768, n_positions=256)
     steps, check, rate, warm_up = 14_000, 500, 1.6e-3, 400
-    shown: tuple[int, ...] = (250, 1000)
+    checkpoint_steps: tuple[int, ...] = (250, 1000)
     in_half = True
     curriculum, most, dropout, elides = (14, 20, 48), 1100, 0.0, False
 
@@ -225,7 +225,7 @@ class Translation(SmallTranslator):
 
     config = Config(n_vocab=8192, d_model=256, n_layer=3, n_head=8, d_ff=1024, n_positions=256)
     steps, check, rate, warm_up = 12_000, 500, 1.2e-3, 600
-    shown: tuple[int, ...] = (0, 400, 1000)
+    checkpoint_steps: tuple[int, ...] = (0, 400, 1000)
     curriculum, most, dropout, elides = CURRICULUM, BATCH_TOKENS, DROPOUT, True
 
     def pairs(self, epoch: int, rng: Random) -> list[Pair]:

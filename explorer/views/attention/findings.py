@@ -81,12 +81,12 @@ def headline(one: Finding) -> str:
 
 def seen(found: Sequence[Finding], view: HeadView) -> Finding | None:
     """The finding that is on screen: of the head shown and of the word held."""
-    head, (row, _) = view.head, view.held
+    head, (row, _) = view.head, view.tokens
     return next(
         (
             one
             for one in found
-            if (one.page, one.attention, one.shown or one.at)
+            if (one.page, one.attention, one.example_head or one.at)
             == ("attention", view.attention, (head.layer, head.head))
             and one.query == (-1 if row is None else row)
         ),
@@ -97,7 +97,7 @@ def seen(found: Sequence[Finding], view: HeadView) -> Finding | None:
 def of_head(on: AttentionState, view: HeadView) -> str:
     """A headline for a head of which there is no finding: the key that gets most from the selected
     word, or the head's name."""
-    head, row = view.head, view.held[0]
+    head, row = view.head, view.tokens[0]
     if row is None:
         return findings.named(head)
     weights = on.attention.pattern[head.layer, head.head, row]

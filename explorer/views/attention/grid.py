@@ -74,7 +74,7 @@ def drawn(
     on: AttentionState, chosen: DisplayOptions, options: GridOptions = GridOptions()
 ) -> tuple[bytes, str]:
     """What `made` gives, kept beside the recording."""
-    what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept, options)
+    what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.token_filter, options)
     name = cache.picture_name(on.recording, *what)
     # Kept without the arrays it is made of, which may be a whole recording's.
     return cache.cached_for(

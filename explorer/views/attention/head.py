@@ -44,7 +44,7 @@ def show(on: AttentionState, view: HeadView) -> None:
 
 def rules(on: AttentionState, view: HeadView) -> None:
     """What the picture leaves out, and what its rows are named after."""
-    if lines := notes(view.shown, view.choices):
+    if lines := notes(view.matrix_view, view.choices):
         measured = " The head’s name is measured on all tokens."
         st.caption(" ".join(map(literal, lines)) + measured)
     if on.axes.said is not None:
@@ -177,9 +177,9 @@ def picture(on: AttentionState, view: HeadView, as_: str) -> None:
 
 def drawn(on: AttentionState, view: HeadView, as_: str) -> bytes:
     """What the browser draws the picture from."""
-    shown, chosen = view.shown, view.choices
+    shown, chosen = view.matrix_view, view.choices
     at, axes = (view.head.layer, view.head.head), shown.axes
-    chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.kept, chosen.row_sums
+    chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.token_filter, chosen.row_sums
     return head.payload(
         head.HeadMatrix(
             shown.matrix,
@@ -239,7 +239,7 @@ def files(on: AttentionState, view: HeadView) -> None:
 def numbers_of(on: AttentionState, view: HeadView) -> None:
     """The lines of Python that give the matrix, as it is on screen."""
     asked = view.choices
-    how = f"attention.DisplayOptions({asked.unit!r}, {asked.kept!r}, {asked.row_sums!r})"
+    how = f"attention.DisplayOptions({asked.unit!r}, {asked.token_filter!r}, {asked.row_sums!r})"
     export_menu.offer_more_code(
         ("attention",),
         f"of = recording.attention[{on.recording.attention.index(on.attention)}]",

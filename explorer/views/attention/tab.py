@@ -96,7 +96,7 @@ def explore(source: Run) -> None:
 
 def selection(on: AttentionState, view: HeadView) -> None:
     """The selection bar: the word, the word it attends to, the head, and the View menu."""
-    row = view.held[0]
+    row = view.tokens[0]
     words = selection_bar.Words(
         on.axes.rows,
         selection_bar.EVERY_WORD if row is None else row,

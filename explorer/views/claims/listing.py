@@ -48,7 +48,7 @@ def row(claim: evidence.Claim, finding: evidence.Verdict | None) -> claims.Claim
         mark=claims_text.MARKS.get(told.verdict, "…"),
         verdict=told.verdict,
         statement=claim.statement,
-        shown=told.shown,
+        shown=told.value_text,
         why=told.why,
         how=claim.how,
         formula=claim.formula,
