@@ -59,19 +59,18 @@ def recorded_shapes(config: Config, n: int, n_source: int) -> list[tuple[int, ..
 
 
 class Recorder:
-    """The tape that keeps what a Recording needs: the stream's sites in order, and the tensors of
-    the heads.
+    """Tape that stores the tensors of a Recording: the stream's sites in order, and those of the
+    heads.
 
-    Keys and values that heads share lie here once for all of them.
+    Shared keys and values are stored once for all their heads.
 
-    Scores and patterns are computed where they are to lie, in one array of all layers; all else is
-    copied into one array at once, so that the pass can use its memory again. A list to be stacked
+    Scores and patterns are computed in their final place, in one array of all layers; all else is
+    copied into one array at once, so that the pass can reuse its memory. A list to be stacked
     afterwards made a recording of 512 tokens cost 1.75 times the bare pass.
 
-    All arrays lie in one piece of memory, which the system hands out in large pages, or which an
-    earlier recording left: fresh small ones took an eighth of a pass over 128 tokens. `n`: the
-    pass's tokens; `n_source`: those of the other text that a decoder looks at.
-    """
+    All arrays are slices of one block of memory, which the system allocates in large pages, or
+    which an earlier recording left: fresh small ones took an eighth of a pass over 128 tokens. `n`:
+    the pass's tokens; `n_source`: those of the other text that a decoder attends to."""
 
     def __init__(self, config: Config, n: int, n_source: int = 0) -> None:
         self.n_layer = config.n_layer

@@ -10,7 +10,7 @@ from models.recording import Recording
 
 
 def edits_of(edits: Edit | Iterable[Edit]) -> tuple[Edit, ...]:
-    """Edits as a tuple; one by itself is a tuple of one. Raises TypeError for what is no edit."""
+    """Edits as a tuple; a single edit as a tuple of one. Raises TypeError for anything else."""
     if isinstance(edits, Edit):
         return (edits,)
     sequence = tuple(edits) if isinstance(edits, Iterable) and not isinstance(edits, str) else None

@@ -1,9 +1,8 @@
-"""Large pieces of memory for what passes leave behind, used again when nobody looks at it any more.
+"""Pool of large buffers that passes left and that nothing references any more.
 
-The system hands out fresh memory page by page as it is first touched. For the 95 MB of a recording
+The system allocates fresh memory page by page as it is first touched. For the 95 MB of a recording
 of 512 tokens this can take four times as long as the pass itself, on a virtual machine whose host
-has to find each page.
-"""
+has to find each page."""
 
 from __future__ import annotations
 

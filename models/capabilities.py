@@ -72,12 +72,11 @@ def without_readout(head: str) -> str:
 
 
 class TextGenerator(Protocol):
-    """A text in the making, a token at a time.
+    """A text that is being generated, a token at a time.
 
-    ids (token); logits (id) of the next token; rows: by an attention's place what the newest token
-    looks at, (layer, head, key); n_positions: how many tokens there may be; stored: keys and values
-    that are kept.
-    """
+    ids (token); logits (id) of the next token; rows: by an attention's place the newest token's
+    weights, (layer, head, key); n_positions: the number of positions; stored: the stored keys and
+    values."""
 
     ids: list[int]
     logits: np.ndarray

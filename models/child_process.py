@@ -1,5 +1,5 @@
-"""A module of this package in a process of its own: started, bounded, and ended. Its end harms
-nobody but the reader who asked for what it does."""
+"""Start, limit and end a module of this package in a process of its own. Its crash affects only the
+reader who requested its result."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """Models too large for this machine: replicas on a cluster (models/serve.py) load and record them,
 and answer over HTTP.
 
-HEADLIGHT_CLUSTER is the HTTP address of the replicas' one door; a model is `cluster:NAME`, where
-NAME is what the replicas call it. What goes over the line is plain data, a line of JSON and bytes
-of numpy's own format, never a pickle. Every question has the same answer whoever gives it, so one
-that a dying replica leaves open is asked again.
-"""
+HEADLIGHT_CLUSTER is the HTTP address of all replicas; a model is `cluster:NAME`, where NAME is its
+name at the replicas. Requests and responses are plain data, a line of JSON and bytes of numpy's own
+format, never a pickle. Every replica gives the same answer, so a request that a dying replica
+leaves open is sent again."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""Edits: frozen descriptions of what a forward pass is asked to do differently.
+"""Edits: frozen descriptions of changes to a forward pass.
 
 An edit is data, never a hook. It travels with the call, `record(handle, text, edits)`, and comes
 back inside the Recording, so a caption can always state it and a shared model is never changed.
-`str(edit)` says it in words.
+`str(edit)` describes it in words.
 
 `layer` None stands for every layer; in a model of two stacks a layer's number means that layer of
-both. `attention` is a name as the Recording has it ("self", "encoder self", "decoder self",
-"cross"). `sublayer` is "attn", "cross" or "ffn".
-"""
+both. `attention` is a name as in the Recording ("self", "encoder self", "decoder self", "cross").
+`sublayer` is "attn", "cross" or "ffn"."""
 
 from __future__ import annotations
 
@@ -71,8 +70,8 @@ class ZeroHead(HeadEdit):
 
 @dataclass(frozen=True)
 class MeanHead(HeadEdit):
-    """The head's output z is, at every token, its mean over all tokens of this text: what the head
-    says of the place is gone."""
+    """Mean ablation: the head's output z is, at every token, its mean over all tokens of this
+    text."""
 
     def __str__(self) -> str:
         return f"{_head_phrase(self)} mean-ablated"

@@ -25,13 +25,12 @@ LENGTH_LIMIT = 1.5, 16  # a source of n tokens gets at most 1.5 n + 16
 
 
 class Generation:
-    """One text in the making: the tokens so far, the stored keys and values, and the scores for the
-    next token.
+    """A text that is being generated: the tokens so far, the stored keys and values, and the scores
+    for the next token.
 
     `ids` (token) with its [BOS]; `logits` (id) of the next token, float32; `rows` maps an
-    attention's place in a layer ("attn", "cross") to what the newest token looks at, (layer, head,
-    key). It belongs to one reader; the model is shared and unchanged.
-    """
+    attention's place in a layer ("attn", "cross") to the newest token's weights, (layer, head,
+    key). It belongs to one reader; the model is shared and unchanged."""
 
     def __init__(self, model: Transformer, ids: list[int], memory: Tensor | None = None) -> None:
         if isinstance(model, EncoderDecoder) is (memory is None):

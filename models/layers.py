@@ -44,8 +44,8 @@ def no_tape(name: str, tensor: Tensor) -> None:
 
 
 def output_buffer(tape: Tape, name: str, shape: tuple[int, ...]) -> Tensor | None:
-    """Memory that a tape wants a tensor computed into, where it has a method `room`: what is large
-    is then written once and not copied."""
+    """The buffer that a tape provides for a tensor, where it has a method `room`: large tensors are
+    then written once and not copied."""
     allocate = getattr(tape, "room", None)
     return None if allocate is None else allocate(name, shape)
 

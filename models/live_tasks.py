@@ -62,8 +62,8 @@ class Task:
         self.words = sorted({token for id_list in id_lists for token in id_list})
 
     def batch(self, rng: Random, held_out: bool = False) -> tuple[Tensor, ...]:
-        """Ids, and what is to be said (-100 where nothing counts); of a list that is answered,
-        source, target and what is to be said."""
+        """Ids and target ids (-100 where nothing counts); for a list with an answer, source, target
+        and target ids."""
         if self.text is not None:
             return self._windows(self.text, rng, held_out)
         n = rng.randint(3, MAX_LIST_LENGTH)

@@ -1,10 +1,8 @@
-"""The door to models that are trained while one looks on: begin a training, see the model as it is
-now, keep it, load what was kept.
+"""Live training of models: begin one, use the model as it is now, keep it, load a kept one.
 
-Kept models have names `live:NAME`, and `live:NAME@STEP` for earlier weights; they live in this
-process alone and never on disk. Importing
-this costs nothing: torch is imported when a model is made.
-"""
+Kept models have names `live:NAME`, and `live:NAME@STEP` for earlier weights; they exist in this
+process alone and never on disk. Importing this costs nothing: torch is imported when a model is
+made."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ SHUTDOWN_SECONDS = 5.0  # seconds that a process told to stop has for its last w
 
 
 class TrainingProcess:
-    """One training. `progress` and `weights` are what it told last; `running`; `done`: it may not
-    go on; `problem`: it broke off."""
+    """One training. `progress` and `weights` are those of its last report; `running`; `done`: it
+    cannot be continued; `problem`: it broke off."""
 
     def __init__(self, plan: TrainingPlan) -> None:
         self.plan = plan
@@ -50,7 +48,7 @@ class TrainingProcess:
 
     @property
     def running(self) -> bool:
-        """True while its process learns, or hands over what it has."""
+        """True while its process trains, or sends its last state."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
@@ -148,9 +146,9 @@ def start_training(plan: TrainingPlan) -> TrainingProcess:
 
 
 def repeat_training(plan: TrainingPlan, steps: Iterable[int]) -> TrainingProcess:
-    """The training of a plan once more, from its first step on and in this process, which tells how
-    far it is after the same `steps`: with one thread too, so that it comes to the same numbers on
-    a machine of the same kind."""
+    """Repeat the training of a plan from its first step, in this process, with reports after the
+    same `steps`. With one thread too, so that its numbers are the same on a machine of the same
+    kind."""
     import torch
 
     from models.live_worker import TrainingLoop

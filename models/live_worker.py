@@ -1,11 +1,10 @@
-"""The process that trains one small model: `python -m models.live_worker`, told by frames and
-telling by frames (models/training_plan.py).
+"""The process that trains one small model: `python -m models.live_worker`, with frames as input and
+output (models/training_plan.py).
 
-The first frame is the plan, with the state of a training that was stopped where it goes on from
-one. From then on it learns, with one thread and the lowest priority, and twice a second tells how
-far it is, with its weights; a frame or the end of its input stops it, so it never outlives the app.
-The last frame holds what it takes to go on.
-"""
+The first frame is the plan, with the state of a stopped training to continue. From then on it
+trains, with one thread and the lowest priority, and twice a second reports its progress and
+weights; a frame or the end of its input stops it, so it never outlives the app. The last frame
+holds the state needed to continue."""
 
 from __future__ import annotations
 
@@ -124,7 +123,7 @@ class TrainingLoop:
 
 
 def main() -> None:
-    """Read the plan, learn until told to stop or done, and hand over what it takes to go on."""
+    """Read the plan, train until stopped or done, and send the state needed to continue."""
     if hasattr(os, "nice"):
         os.nice(19)
     prefer_oom_kill()

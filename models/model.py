@@ -1,7 +1,7 @@
-"""A loaded model and what it can be asked, the same for every source of weights.
+"""A loaded model and its methods, the same for every source of weights.
 
-Importing this module costs nothing: the code behind a method is imported when it is first called.
-"""
+Importing this module costs nothing: the code behind a method is imported when it is first
+called."""
 
 from __future__ import annotations
 

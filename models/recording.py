@@ -2,17 +2,17 @@
 frozen, numpy only.
 
 Axis legend:
-    layer, head   counted from 0            query, key   positions of an attention's query stream
-    and key stream site          a named place on the residual stream, in the order the vector
-    passes it token         a position of one stream  d_model, d_head   widths of the stream and of
-    one head
+    layer, head      counted from 0
+    query, key       positions of an attention's query stream and key stream
+    site             a named place on the residual stream, in the order of the pass
+    token            a position of one stream
+    d_model, d_head  widths of the stream and of one head
 
 Sites obey one conservation law, readable from their names. A site `X.wrote` holds what was added to
 the state before it, and the site right after it is the sum. A `X.normed` that follows is the
 LayerNorm of that sum and the state from there on. A site `X.read` is what a sub-layer reads, the
-LayerNorm of the state, where that stands before the sub-layer: a side branch. States are all sites
-but the
-`.wrote` and `.read` ones.
+LayerNorm of the state, where that is before the sub-layer: a side branch. States are all sites but
+the `.wrote` and `.read` ones.
 
 A model that runs in another's code may show less of itself: fewer sites, and attentions of which
 only the pattern is known.
@@ -37,12 +37,11 @@ from models.edits import Edit
 
 
 class GroupedArray(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array (layer, head, key, d_head) in which heads that stand together are alike, `held` once
-    for each group of them, (layer, key head, key, d_head).
+    """An array (layer, head, key, d_head) in which neighbouring heads are alike, `stored` once for
+    each group of them, (layer, key head, key, d_head).
 
-    One head of it is a view. Whatever else is asked for is put together when it is asked for, as an
-    array of its own that is not kept. Nothing can be written into it.
-    """
+    One head of it is a view. Any other part is assembled on request, as an array of its own that is
+    not cached. It is read-only."""
 
     def __init__(self, array: np.ndarray, n_head: int) -> None:
         self.stored, self.n_head = array, n_head

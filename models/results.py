@@ -130,14 +130,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Attribution:
-    """A logit taken apart: `parts` sum to `logit`. Every LayerNorm is held at the spread it had on
-    this token (its sigma), which makes it linear, so that what was written early is followed
-    through all later ones; its centring falls on each part, its bias is a part.
+    """Decomposition of a logit: `parts` sum to `logit`. Every LayerNorm has the sigma it had on
+    this token, which makes it linear, so that early outputs are followed through all later ones;
+    its centring is applied to each part, its bias is a part.
 
-    Where a transform stands before the words (BERT), its activation is taken by its slope on this
-    token; what that leaves is the part "transform", and `explained` how much of what happens when
-    each part is taken away in turn the slope tells, 1 for all of it.
-    """
+    Where a transform stands before the readout (BERT), its activation is linearized on this token;
+    the remainder is the part "transform". `explained`: the share (R²) of the effects of removing
+    each part that the linearization explains, 1 for all of it."""
 
     token: int
     id: int
@@ -149,17 +148,16 @@ class Attribution:
 
 @dataclass(frozen=True, eq=False)
 class Neurons:
-    """The part that one FFN has in a logit, taken apart into its hidden units (neurons), with every
-    LayerNorm held as in `Attribution`.
+    """Decomposition of one FFN's part of a logit into its hidden units (neurons), with every
+    LayerNorm linear as in `Attribution`.
 
-    activation (unit): what the neuron multiplies its output direction with, at this token. adds
-    (unit): its part of the logit; the sum of these and `bias`, what the FFN adds whatever its
-    neurons do, is `part`, the FFN's own in the attribution. length (unit) of what each writes.
+    activation (unit): the factor of the neuron's output direction, at this token. adds (unit): its
+    part of the logit; the sum of these and `bias`, the FFN's constant output, is `part`, the FFN's
+    own in the attribution. length (unit) of each output.
 
-    strongest (rank): the neurons that add or take most, first. fires (rank, token): their
+    strongest (rank): the neurons with the largest effect, first. fires (rank, token): their
     activations at every token of the text. up_ids, up (rank, word): the words whose logits they
-    raise most here, and by how much; down_ids, down: those they lower most.
-    """
+    raise most here, and by how much; down_ids, down: those they lower most."""
 
     layer: int
     token: int
@@ -303,16 +301,14 @@ class ResidualGradients:
 
 @dataclass(frozen=True, eq=False)
 class Jacobian:
-    """Derivatives of one sub-layer at one token by that token's own vector x, everything else held:
-    d x d matrices by their singular values.
+    """Derivatives of one sub-layer at one token by that token's own vector x, everything else
+    fixed: d x d matrices by their singular values.
 
-    wrote (d): of f, what the sub-layer writes (a pre-LN one's LayerNorm is part of f); total (d):
-    of x + f(x), of f(x) alone in a model trained without residual connections (`adds` False); after
-    (d): of what stands after the LayerNorm that follows, for pre-LN and where there is none the
-    same as total; all from the largest down.
-    error: the largest entry of |J(x + f) - J(f) - I|, the two measured apart; without the residual
-    of |J(f) - J(f)|.
-    """
+    wrote (d): of f, the sub-layer's output (a pre-LN one's LayerNorm is part of f); total (d): of x
+    + f(x), of f(x) alone in a model trained without residual connections (`adds` False); after (d):
+    after the LayerNorm that follows, for pre-LN and where there is none the same as total; all from
+    the largest down. error: the largest entry of |J(x + f) - J(f) - I|, the two measured
+    separately; without the residual of |J(f) - J(f)|."""
 
     site: str
     token: int

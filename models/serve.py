@@ -1,9 +1,9 @@
-"""Models answered by replicas on a cluster: `python -m models.serve hub:gpt2-xl --replicas 4`.
+"""Models served by replicas on a cluster: `python -m models.serve hub:gpt2-xl --replicas 4`.
 
-Each replica loads the models it is told of and answers for them over HTTP; Ray Serve keeps them
-alive and shares the questions out. Whoever asks (models/cluster.py) sends plain data and gets plain
-data: no code, no pickle. It is for a closed network: whoever reaches the port may ask.
-"""
+Each replica loads the requested models and answers for them over HTTP; Ray Serve keeps the replicas
+alive and distributes the requests. A client (models/cluster.py) sends plain data and gets plain
+data: no code, no pickle. It is for a closed network: any client that reaches the port may send
+requests."""
 
 from __future__ import annotations
 

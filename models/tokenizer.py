@@ -226,8 +226,8 @@ class Tokenizer:
 
 
 class WordPiece(Tokenizer):
-    """BERT's tokenizer (Devlin et al. 2019): pieces that go on inside a word begin with ##, and
-    what it cannot spell is one unknown token."""
+    """BERT's tokenizer (Devlin et al. 2019): pieces inside a word begin with ##, and a word that it
+    cannot spell is one unknown token."""
 
     def __init__(self, pieces: tokenizers.Tokenizer, names: tuple[str, ...], unknown: str) -> None:
         super().__init__(pieces, names)

@@ -1,10 +1,8 @@
-"""Classes: what a teacher shows, what is asked and what is answered, for as long as a class lasts
-and no longer.
+"""Classes: the teacher's page, questions and answers, for the duration of a class.
 
-A class is kept by a `Store`, in this process or in Redis; what a class is and who may do what is
-said here alone. Nothing of a student is kept but a random word that the student's own browser holds
-and what that word last answered.
-"""
+A class is stored in a `Store`, in this process or in Redis; the rules of a class and the rights of
+each role are defined here alone. Of a student only a random word, which the student's own browser
+keeps, and its last answers are stored."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ STALE = 30.0  # seconds after which the lines of a process that says nothing are
 
 
 class Unknown(LookupError):
-    """There is no such class, or whoever asks has no part in it."""
+    """There is no such class, or the sender is not in it."""
 
 
 class TooMany(RuntimeError):

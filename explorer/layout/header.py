@@ -133,7 +133,7 @@ def _to_class() -> None:
 
 
 def _share() -> None:
-    """The link to what is on screen, made when it is asked for."""
+    """The link to the current screen, computed on demand."""
     with st.popover(
         "Share",
         icon=":material/share:",

@@ -25,7 +25,7 @@ from models.recording import to_npz
 
 
 def plotly_chart(figure: Any, key: str, alt: str, file: str = "") -> None:
-    """Draw a figure. `alt` says what it shows to those who do not see it; its picture is saved as
+    """Draw a figure. `alt` describes it for screen readers; its picture is saved as
     headlight-`file`.svg, by its key where no file is named."""
     name = f"headlight-{file or key}"
     config = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": name}}
@@ -112,8 +112,8 @@ def with_table(
     label: str = ALL_NUMBERS,
     form: str = "%.4g",
 ) -> None:
-    """A table that can be opened, made when it is; its file stands in the Export menu. `about`
-    begins with what the table shows."""
+    """A table that can be opened, built when it is; its file is in the Export menu. `about` begins
+    with the content of the table."""
     with st.expander(label, key=f"table {file}", on_change="rerun") as box:
         if box.open:
             data_table(_evaluated(columns), about[0] if about else label, form)

@@ -277,14 +277,13 @@ class Connection:
 
 
 class SlotCounter:
-    """The places of readers: each connection in use has one, and so has a page that is on its way.
+    """Slots of readers: one for each active connection, and one for each page that is being loaded.
 
     A connection without a message for `silence` seconds, or without a first request for `first`,
-    stays open and has no place until it speaks again. When all places are taken and one network has
-    more of them than another that wants one, its longest silent connection gives up its place. So
-    one client alone cannot keep all others out, and a school behind one address may fill the server
-    while nobody else is there. No more than twice `limit` connections are open.
-    """
+    stays open but loses its slot until its next message. When all slots are in use and one network
+    has more of them than another that requests one, its longest silent connection gives up its
+    slot. So one client alone cannot lock all others out, and a school behind one address may fill
+    the server while no one else is there. At most twice `limit` connections are open."""
 
     def __init__(
         self,
@@ -502,7 +501,7 @@ def is_known(session: str) -> bool:
 
 
 def full_page(limit: int):
-    """The page that says that there is no room, and asks again by itself."""
+    """The page of a full server, which retries by itself."""
     return page(
         503,
         (
@@ -543,8 +542,8 @@ def well_formed(data: bytes) -> bytes:
 
 
 class WebSocketFilter:
-    """Passes on what is wanted, leaves out what is not, and ends a line on which something else
-    than messages comes."""
+    """Pass on the wanted messages, drop the others, and close a connection that receives anything
+    but messages."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,9 +1,8 @@
-"""The messages of a run cross from the script's thread to the server's loop in groups.
+"""Batches of a run's messages from the script's thread to the server's event loop.
 
-Streamlit wakes the loop for each of them, some seventy a run, and each time the two threads hand
-the interpreter to and fro. In the browser each arrival that comes by itself is a picture of its
-own: what a short run says is seen at once, and a long run's as it comes.
-"""
+Streamlit wakes the loop for each message, some seventy a run, and each time the two threads
+exchange the interpreter's lock. In the browser each message that arrives alone is drawn alone: a
+short run appears at once, and a long run's parts as they come."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ OBJECT_BYTES = 16  # bytes an object takes at least, beside its arrays and texts
 
 
 class PendingEntry:
-    """Something that is being made: others who want it wait for whoever makes it."""
+    """A value that is being computed: others who request it wait for that computation."""
 
     def __init__(self) -> None:
         self.owner, self.ended = threading.get_ident(), threading.Event()
@@ -82,13 +82,12 @@ def _memory_of(value: Any) -> Iterable[np.ndarray]:
 
 
 class Cache:
-    """Computed things by key, the least used ones dropped when together they weigh more than
-    `limit` bytes. Safe for threads.
+    """Computed values by key; the least recently used are dropped when all together weigh more than
+    `limit` bytes. Thread-safe.
 
-    Each is made once, whoever asks; who wants one thing never waits for the making of another. What
-    is heavy and was dropped while somebody works with it counts as long as it lives, and whoever
-    asks for it gets that one: the bound is one of all that was handed out.
-    """
+    Each value is computed once for all who request it; no request waits for the computation of
+    another key. A heavy value that was dropped while it is still referenced counts as long as it
+    lives, and a new request returns it: the limit is one on all values in use."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -167,8 +166,8 @@ class Cache:
             return self.total
 
     def evict_all(self) -> None:
-        """Keep only what is light and was asked for last, a twentieth of the bound at most: for
-        when nobody is there to ask again."""
+        """Keep only light, recently used values, at most a twentieth of the limit: for a server
+        without readers."""
         with self.lock:
             for key, (_, weight) in list(self.entries.items()):
                 if weight > self.limit / 100 or self.total > self.limit / 20:
@@ -190,8 +189,8 @@ class Cache:
             return self._has_room(size)
 
     def take(self, size: int) -> bool:
-        """Take so many bytes for what this thread is making: drop what is heavy for it, and where
-        that is not enough, let those end who hold it. True where something had to go."""
+        """Reserve so many bytes for this thread's computation: drop heavy values, and where that is
+        not enough, end the runs that reference them. True where anything was dropped."""
         scarce = self.make_room(size)
         if size < LARGE_BYTES:
             return scarce
@@ -245,7 +244,7 @@ class Cache:
         return value
 
     def _outside_bytes(self) -> int:
-        """Bytes of what was dropped and is still held by somebody, and of what is being made."""
+        """Bytes of dropped values that are still referenced, and of those being computed."""
         alive = {key: ref.alive() for key, ref in self._evicted.items()}
         self._evicted = {key: ref for key, ref in self._evicted.items() if alive[key]}
         return sum(alive.values()) + sum(self._reserved_bytes.values())
@@ -384,8 +383,7 @@ Result = TypeVar("Result")
 
 
 def warm_up() -> None:
-    """Load the first model and run it once on the first text, so that what is imported at first use
-    is there."""
+    """Load the first model and run it once on the first text, so that lazy imports are done."""
     record(DEFAULT_MODEL, DEFAULT_TEXT)
     garbage_collection.freeze()
 
@@ -424,8 +422,7 @@ def record(
 def record_uncached(
     model: str, text: str, edits: tuple[Edit, ...], target: tuple[int, ...] | None
 ) -> Recording:
-    """As `record`, for one look: where it is heavy it is not kept, and takes nobody's place on the
-    shelf for longer than it is looked at."""
+    """Like `record`, for a single use: a heavy recording is not cached and evicts nothing."""
     return record(model, text, edits, target, get_uncached)
 
 

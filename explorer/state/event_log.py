@@ -84,8 +84,8 @@ def timed_run(**facts: object) -> Iterator[None]:
 
 
 def fragment(draw: Callable[..., Any], run_every: float | None = None) -> Callable[..., Any]:
-    """Streamlit's fragment of a page. When it runs by itself and takes long, that is told as of a
-    run, with its name as `part`."""
+    """Streamlit's fragment of a page. A slow rerun of it alone is logged like a run, with its name
+    as `part`."""
 
     @wraps(draw)
     def timed(*arguments: Any, **keywords: Any) -> Any:

@@ -1,13 +1,11 @@
-"""Garbage collection by our own clock: when nobody is served, and before memory grows, never in the
-middle of a click.
+"""Garbage collection by our own clock: when the server is idle and before memory grows, never in
+the middle of a click.
 
-Python's collector walks every object there is, a second or more with torch imported. What stays
-(modules, models) is frozen out of its sight. The rest is collected by one thread, when nobody has
-been served for a moment, or at the latest when memory has grown by a tenth of the shelf, beside
-what is remembered on purpose. Now and then, in a quiet moment, what was frozen is looked at too: a
-visit may have been among it. When the last reader has gone, what was remembered for readers goes
-too.
-"""
+Python's collector walks every object, a second or more with torch imported. Permanent objects
+(modules, models) are frozen. The rest is collected by one thread, when no run was served for a
+moment, or at the latest when memory has grown by a tenth of the cache's limit, beside the cached
+values. Now and then, in a quiet moment, frozen objects are collected too: they may include those of
+an ended visit. When the last reader has gone, the values cached for readers are dropped."""
 
 from __future__ import annotations
 

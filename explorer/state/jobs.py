@@ -73,12 +73,11 @@ class Draft:
         return self.writing.is_full
 
     def step_towards(self, ids: tuple[int, ...]) -> int:
-        """Take one step to where `ids` is all that was said: one token more, or one fewer. How many
-        steps are left, 0 where it is there.
+        """Take one step towards the tokens `ids`: one token more, or one fewer. Returns the number
+        of remaining steps, 0 at the end.
 
-        What stands in `ids` after the model's sign for the end, and what has no room, counts as not
-        there.
-        """
+        Tokens in `ids` after the model's end-of-text token, or beyond its longest text, are
+        ignored."""
         with self._step_lock:
             eos = handle(self.model).tokenizer.eos
             ids = ids[: ids.index(eos) + 1] if eos in ids else ids
@@ -352,11 +351,11 @@ READER_TIMEOUT = (
 
 
 class Search:
-    """A beam search as far as it has come. Many may read it; whoever wants more takes the next
-    step, for all.
+    """A beam search at its current step, shared by all readers: each may take the next step, for
+    all.
 
-    `steps`: after each step the best hypotheses, best first. `finished`: there is no further step.
-    """
+    `steps`: after each step the best hypotheses, best first. `finished`: there is no further
+    step."""
 
     def __init__(self, remaining_steps: Iterator[tuple[Beam, ...]]) -> None:
         self.steps: list[tuple[Beam, ...]] = []
@@ -387,12 +386,11 @@ def search(model: str, text: str, decoding: int | SeededSampling) -> Search:
 
 
 class Job:
-    """Something that goes on by itself in a thread, and can be stopped and gone on with. Each of
-    its steps takes its turn with all else, unless it `takes_turns` itself for what it asks of a
-    model. When all its readers have gone it ends, within a step too, and would begin anew.
+    """A computation in a thread that can be stopped and resumed. Each of its steps runs in the
+    compute queue, unless it `takes_turns` itself for its calls of a model. Without readers it ends,
+    within a step too, and would begin anew.
 
-    `latest`: what it has come to so far, None before the first; `running`, `finished`.
-    """
+    `latest`: its latest result, None before the first; `running`, `finished`."""
 
     # Those that run, by key: however full the shelf is, they are found again and can be stopped.
     running_jobs: dict[Hashable, Job] = {}
@@ -429,7 +427,7 @@ class Job:
         self.running = False
 
     def read_by(self, session: str) -> None:
-        """A reader looks at it, or nobody in particular (`sessions.NOBODY`)."""
+        """Register a reader's session, or `sessions.NOBODY` for none in particular."""
         self._readers |= {session}
 
     def remove_viewer(self, session: str) -> None:
@@ -521,9 +519,8 @@ _viewed_jobs: WeakValueDictionary[tuple[str, str], Job] = WeakValueDictionary()
 
 
 def recording_job(recording: Recording, name: str, begin: Callable[[], Iterator[Any]]) -> Job:
-    """Something about a recording that is worked out step by step under the name `what`: not begun,
-    or as far as anyone has taken it. It begins unasked, so a reader who looks at another leaves the
-    one before."""
+    """The job `what` on a recording, at its furthest step. It begins by itself, so a reader who
+    opens another leaves the one before."""
     job = _job((name, *cache_key(recording)), begin, takes_turns=False)
     reader = sessions.current(), name
     previous = _viewed_jobs.get(reader)

@@ -212,8 +212,8 @@ def forget(base: str) -> None:
 
 
 def evict_copies() -> None:
-    """Let go of what is made of other models in a moment: copies with permuted weights, and earlier
-    weights. For when nobody is there."""
+    """Drop models that are quick to derive from others: copies with permuted weights, and earlier
+    weights. For a server without readers."""
     with _handles_lock:
         for name in list(_handles):
             if _is_copy(name):
@@ -224,12 +224,11 @@ garbage_collection.on_idle.append(evict_copies)
 
 
 class Loading:
-    """Something that is fetched or read in the background: `share` of it is here, from 0 to 1; then
-    its `result`, or a `problem` in a sentence.
+    """A download or load in the background: its `share` from 0 to 1; then its `result`, or a
+    `problem` in a sentence.
 
-    Everyone who asks for the same model waits for the same loading. Borrowed models come one after
-    the other, since each looks at what memory is free.
-    """
+    All who request the same model wait for the same loading. Borrowed models load one after the
+    other, since each checks the free memory."""
 
     _under_way: dict[Hashable, Loading] = {}
     _asking, _turn = threading.Lock(), threading.Lock()
@@ -321,8 +320,8 @@ class Loading:
 
 
 def _store(name: str, model: Any) -> None:
-    """Put a model among those in memory; where there are too many pretrained ones, the least used
-    that nobody looks at goes."""
+    """Add a model to those in memory. Above the limit of pretrained models, the least recently used
+    one that no reader has open is dropped."""
     with _handles_lock:
         _handles[name] = model
         if model.card.n_parameters >= HEAVY_PARAMETERS:
@@ -365,7 +364,7 @@ def _is_pretrained(name: str) -> bool:
 
 
 def _note_request(name: str) -> None:
-    """This session has asked for a model now; what was asked for long ago is forgotten."""
+    """Note this session's request for a model now; forget old requests."""
     run = get_script_run_ctx(suppress_warning=True)
     if run is not None and _is_pretrained(name):
         now = time.monotonic()

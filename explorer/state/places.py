@@ -126,8 +126,8 @@ def title(tab: str) -> str:
 
 
 def tab_of(page: str, choices: Mapping[str, str]) -> str:
-    """The tab that shows what a page of an earlier version showed under these choices; the id of a
-    tab is that tab. Raises KeyError for what is neither."""
+    """The tab of a page of an earlier version under these choices; the id of a tab is that tab.
+    Raises KeyError for any other page."""
     for name, choice, value, tab in CHOICES_BEFORE:
         if name == page and choice in choices and value in ("", choices[choice]):
             return tab

@@ -37,8 +37,8 @@ class TimeLimit(ValueError):
 
 
 class Cancelled(BaseException):
-    """Nobody is there any more for whom this is worked out. No Exception: what is measured tells a
-    reader of those, and goes on."""
+    """No one waits for the result any more. No Exception, so that code that reports Exceptions to
+    readers does not catch it."""
 
 
 _cancel_check: ContextVar[Callable[[], None] | None] = ContextVar("look", default=None)
@@ -81,11 +81,10 @@ class ComputeQueue:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """The turn, after those who asked before. Inside it a long computation breathes. A turn
-        within a turn is the same one.
+        """Wait for the turn, after earlier requests, and compute in it. Inside it a long
+        computation breathes. A turn within a turn is the same one.
 
-        Raises TooLong out of a computation that has used up its seconds.
-        """
+        Raises TimeLimit in a computation that has used up its seconds."""
         if self._owner == threading.get_ident():
             yield
             return
@@ -183,8 +182,8 @@ MAX_BACKGROUND_WAIT = 60.0  # seconds that work in the background waits
 
 
 class Preempted(BaseException):
-    """Work in the background has ended for a reader's sake, and is to be done again later. No
-    Exception: what is measured tells a reader of those, and goes on."""
+    """Background work has ended for a reader's sake, to be repeated later. No Exception, so that
+    code that reports Exceptions to readers does not catch it."""
 
 
 @dataclass(eq=False)
@@ -291,9 +290,9 @@ class MemoryBudget:
             work.waits = previous
 
     def wait_for(self, size: int, fits: Callable[[], bool]) -> bool:
-        """Wait until so many bytes fit. False where they do not, and this thread's work goes on all
-        the same: it is the first of those who all wait, or has waited long enough, or is no run and
-        no step."""
+        """Wait until so many bytes fit. False where they do not and this thread goes on all the
+        same: it is the first of those that all wait, or has waited long enough, or is no run and no
+        step."""
         if (work := self._works.get(threading.get_ident())) is None:
             return False
         deadline = time.monotonic() + self._longest[work.behind]
@@ -319,9 +318,9 @@ class MemoryBudget:
         return any(each.asks and not each.behind for each in tuple(self._works.values()))
 
     def _is_first(self, work: Work) -> bool:
-        """True where all who hold something wait, and of those who ask for room this one is the
-        first: readers before the background, and who holds something, since it ends with it,
-        before who does not."""
+        """True where all that use memory wait, and this one is the first of those that request
+        some: readers before the background, and works that use memory, since it is freed at their
+        end, before those that do not."""
         holding = [each for each in tuple(self._works.values()) if each.number is not None]
         if not all(each.waits for each in holding):
             return False
@@ -329,7 +328,8 @@ class MemoryBudget:
 
 
 def _priority(work: Work) -> tuple[bool, bool, float]:
-    """Readers before the background, who holds something before who does not, then as they came."""
+    """The order of works: readers before the background, those that use memory before others, then
+    by arrival."""
     return work.behind, not work.most, inf if work.number is None else work.number
 
 

@@ -1,5 +1,5 @@
-"""Whose run this is, and whether a reader is still there: what is worked out for somebody ends when
-they have gone."""
+"""Sessions of runs, and whether their readers are still connected: work for a reader ends when the
+reader has gone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def current() -> str:
 
 
 def is_here(session: str) -> bool:
-    """True while a reader is connected. What nobody in particular asked for is always wanted."""
+    """True while a reader is connected, and for work of no reader in particular."""
     if session == NOBODY or not Runtime.exists():
         return True
     return Runtime.instance().is_active_session(session)

@@ -429,8 +429,8 @@ def begin(place: str) -> None:
 
 
 def _wanted_tab(place: str) -> bool:
-    """Note the tab that a press asks for, which is open from here on in its place; True where one
-    was asked for. In another place than the one on screen, it is still to be gone to."""
+    """Note the tab of a press, which is open from now on in its place; True where there was one. In
+    another place than the one on screen, a navigation follows."""
     state = st.session_state
     wanted = state.get("wanted_page")
     if wanted is None:
@@ -572,8 +572,8 @@ def _mark_followed(name: str) -> None:
 
 
 def _refuse(name: str, value: str, replacement: str) -> None:
-    """Put another value in the place of one that cannot be; what a link asked for is told to the
-    reader when the page stands."""
+    """Replace an invalid value. The reader gets a message about a link's value when the page is
+    drawn."""
     st.session_state[name] = replacement
     if value and st.session_state.get("linked", {}).pop(name, None) == value:
         st.session_state.setdefault("refusals", {})[name] = value

@@ -1,5 +1,5 @@
-"""The Attention page in words: what a head is called and why, what is measured of it, how a weight
-is made, and what the checks came to. All in Markdown, with words of the text escaped."""
+"""Sentences of the Attention page: a head's name and its evidence, measures, the computation of a
+weight, and the checks. All in Markdown, with words of the text escaped."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PRONOUNS = (
 
 
 def summary(head: head_naming.Head, meanings: dict[str, str]) -> str:
-    """The head's name, what it means, and what speaks for it."""
+    """The head's name, its meaning and the evidence for it."""
     meaning = meanings[head.name].rstrip(".")
     if head.name == "diffuse":
         return f"**diffuse.** {meaning}. Its mean normalised entropy is {head.entropy:.2f}."

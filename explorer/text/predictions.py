@@ -87,7 +87,7 @@ def mask_is_text(model: str, spelled: str, writes: bool) -> str:
 
 
 def whole_word(of: WholeWord) -> str:
-    """Whose probability stands beside a word of several pieces, and what the word's own is."""
+    """A note on the probability beside a word of several pieces, and on the word's own."""
     first, *rest = of.pieces
     then = ", ".join(f"“{literal(piece)}”" for piece in rest)
     least = "at most " * of.cut

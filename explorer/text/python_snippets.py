@@ -1,8 +1,8 @@
-"""The lines of Python that make again what is on screen. Whatever a reader typed stands in them as
-a string and nothing else.
+"""Lines of Python that compute the current screen again. A reader's text is a string literal in
+them.
 
 They import `headlight` alone of our modules, so that they run in a clone and where the package is
-installed: `needs` are names of headlight.py, and `X import Y` for what comes from elsewhere."""
+installed: `needs` are names of headlight.py, and `X import Y` for imports from elsewhere."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def recipe(
 
 
 def numbers(of: Sequence[Source], needs: Sequence[str], lines: Sequence[str]) -> str:
-    """Lines that go on from recordings, with what comes before them. of: what `recording` is made
-    from, and `other` after it; () where no model is asked. The models of both are `model` and what
-    `beside` says. needs: what the lines import, such as "residual"."""
+    """Lines that continue from recordings, with the lines before them. of: the sources of
+    `recording` and of `other` after it; () without a model. The models of both are `model` and the
+    name from `beside`. needs: the imports of the lines, such as "residual"."""
     needed = set(needs)
     made: list[str] = []
     for at, (name, text, edits, target) in enumerate(of):

@@ -1,6 +1,5 @@
-"""Questions in words: what is asked, what is said when the answer is shown, and what was measured
-of each answer. Plain text, words of the readers' own in quotation marks; whoever shows it escapes
-it."""
+"""Sentences of the quiz: questions, explanations with the answers, and the measured values of each
+answer. Plain text, the reader's words in quotation marks; callers escape it."""
 
 from __future__ import annotations
 

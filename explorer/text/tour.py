@@ -1,4 +1,4 @@
-"""The tour's steps as they are told: read from tour.toml, each with what it computes."""
+"""Steps of the tour, read from tour.toml, each with its computation."""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ def attribute(
 
     A head has a part of its own where the projection after the heads was found; else an attention
     is one part, and so is a layer whose attention and FFN write side by side. Raises ValueError
-    where it cannot be had, and where what was heard does not add up to the model's last vector.
-    """
+    where the decomposition does not exist, and where the recorded parts do not add up to the
+    model's last vector."""
     expect_readout(handle, stream)
     target_stream, words = recording.stream(stream), (id, *([] if against is None else [against]))
     if not 0 <= token < len(target_stream.tokens):

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 def stream_of(plan: StreamPlan, trace: ForwardPass, tokens: Tokens) -> Stream:
-    """One stream, each site the sum of what was heard at its places."""
+    """One stream, each site the sum of the tensors at its hook points."""
     n = len(tokens.ids)
     resid = np.empty((len(plan.sites), n, plan.d_model), dtype=np.float32)
     for at, (_, source) in enumerate(plan.sites):
@@ -103,8 +103,8 @@ def _rows(trace: ForwardPass, place: HookPoint) -> Tensor:
 def attentions_of(
     plan: ModuleMap, trace: ForwardPass, output: ModelOutput, streams: tuple[Stream, ...]
 ) -> tuple[Attention, ...]:
-    """The attentions in the plan's order. output: what the model gave, for one that lets nobody
-    compute its attention."""
+    """The attentions in the plan's order. output: the model's output, for one whose attention
+    cannot be computed by our function."""
     only_stream = streams[0].name
     ends = {
         "self": (only_stream, only_stream),
@@ -385,7 +385,8 @@ def _linear_readout(
 
 def _transform_readout(handle: HFModel, weight: Tensor, samples: Tensor) -> Readout | None:
     """A transform's readout: a dense layer that read these vectors (row, d_model), and a LayerNorm
-    that read one of the known activations of what it gave, and gave what the words are said of."""
+    that read a known activation of its output, and whose output the word logits are computed
+    from."""
     logits: list[Tensor] = []
     log = trace_modules(handle.model, lambda: logits.append(readout(handle, samples)))
     events = [event for event in log if isinstance(event, TensorEvent)]
@@ -434,7 +435,7 @@ class IncrementalDecoder:
 
     @property
     def is_croppable(self) -> bool:
-        """True where what is stored of the newest tokens can be let go."""
+        """True where the newest tokens' stored keys and values can be removed."""
         return bool(getattr(self.cache, "is_croppable", False))
 
     def crop(self, n: int) -> None:
@@ -641,13 +642,13 @@ class CacheSize:
 
 
 class HFGeneration:
-    """One text in the making, as `models.generation.Writing`, by a model in its own code.
+    """A text that is being generated, as `models.generation.Generation`, by a model in its own
+    code.
 
-    `ids` (token); `logits` (id) of the next token, float32; `rows`: under "attn" what the newest
-    token looks at, (layer, head, key), and under "cross" what it looks at in `source`, the tokens
-    that an encoder reads, once. Where the model's code keeps no keys and values that give the same
-    logits, every step reads the whole text.
-    """
+    `ids` (token); `logits` (id) of the next token, float32; `rows`: under "attn" the newest token's
+    weights, (layer, head, key), and under "cross" those on `source`, the tokens that an encoder
+    reads, once. Where the model's code has no KV cache that gives the same logits, every step reads
+    the whole text."""
 
     def __init__(self, handle: HFModel, ids: list[int], source: list[int] | None = None) -> None:
         self.handle, self.n_positions = handle, handle.card.n_positions
@@ -711,11 +712,10 @@ class HFGeneration:
 def beams(
     handle: HFModel, source: list[int], how: int | SeededSampling
 ) -> Iterator[tuple[Beam, ...]]:
-    """Beam search for what a model of two streams says of a source, as `models.generation.beams`.
+    """Beam search for a two-stream model's output for a source, as `models.generation.beams`.
 
     Probabilities are the model's own. A token that its own settings rule out (such as padding) is
-    never taken.
-    """
+    never chosen."""
     assert handle.start is not None  # it has two streams
     reading, rules = IncrementalDecoder(handle, source, supports_cache(handle)), _rules(handle)
 

@@ -1,13 +1,12 @@
 """Any Hugging Face model of text, in its own code, as a source of Recordings.
 
-`handle.load` fetches a model by its name on the hub or from a folder, and tries it on a short text:
-what it shows of itself is what it offers (`survey.py`). `record` runs it and takes down the same
-Recording as our own models give: streams, attentions, and q, k, v and scores wherever the model
-lets its attention be computed by a function from outside (`hooks.py`), which most families do.
+`handle.load` fetches a model by its name on the hub or from a folder, and tries it on a short text
+to find its capabilities (`probing.py`). `record` runs it and makes the same Recording as for our
+own models: streams, attentions, and q, k, v and scores wherever the model lets its attention be
+computed by a function from outside (`hooks.py`), which most families do.
 
 Edits that change attention alone, or the text, work here; those that change the architecture need
-Headlight's own classes.
-"""
+Headlight's own classes."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""Hearing a Hugging Face model run: one attention function of our own, and hooks that write to the
-tape of the pass they belong to.
+"""Hooks on a Hugging Face model: one attention function of our own, and hooks that write to the
+tape of their pass.
 
 transformers lets a model compute its attention by a function from outside (`AttentionInterface`).
-Ours computes what a model's own eager code does, hands q, k, v, scores and pattern to a tape, and
-honours edits. Other places are heard by hooks put on once, when the model is loaded.
+Ours computes the same as a model's own eager code, passes q, k, v, scores and pattern to a tape,
+and applies edits. Other places have hooks that are registered once, when the model is loaded.
 
-Neither stores anything on a module. Both ask a context variable which pass is running: each thread
-sees its own, and none where nobody listens.
-"""
+Neither stores anything on a module. Both read the running pass from a context variable: each thread
+sees its own, and None where no pass is recorded."""
 
 from __future__ import annotations
 
@@ -81,13 +80,12 @@ class Heads:
 
 @dataclass
 class ForwardPass:
-    """One forward pass that someone listens to.
+    """One recorded forward pass.
 
-    attentions: which attention a module computes, by the module's id, with how many layers each
-    has. edits: what is asked of them. heads and places fill up where `keeps`; calls counts how
-    often each module was called; `told` is told every AttentionCall. `answer`, (1, row, d_model),
-    takes the place of the stack's last state, so that the model's own readout speaks about it.
-    """
+    attentions: the attention that a module computes, by the module's id, with the number of its
+    layers. edits: those of the attentions. heads and places fill up where `keeps`; calls counts the
+    calls of each module; `on_attention` is called with every AttentionCall. `answer`, (1, row,
+    d_model), replaces the stack's last state, so that the model's own readout reads it."""
 
     attentions: dict[int, str] = field(default_factory=dict)
     n_layer: dict[str, int] = field(default_factory=dict)
@@ -202,8 +200,7 @@ def _biased_scores(
     softcap: float | None = None,
     **others: object,
 ) -> tuple[Tensor, Tensor | None, bool]:
-    """Scores with what a family adds to them, what the mask permits, and whether anything was
-    added."""
+    """Scores with a family's bias, the mask, and whether anything was added."""
     if position_bias is not None:
         scores = scores + position_bias
     if softcap is not None:

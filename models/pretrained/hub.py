@@ -140,8 +140,8 @@ _silence = Lock()
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without the bars and remarks that transformers writes to the terminal, one at a time: what is
-    put back is what was there."""
+    """Silence transformers' progress bars and messages, one thread at a time, and restore its
+    settings."""
     from transformers.utils import logging
 
     _silence.acquire()
@@ -453,7 +453,8 @@ def _count_on_hub(info: object, sizes: dict[str, int], files: list[str]) -> int:
 def _fetch(
     name: str, file: str, revision: str | None, on_progress: Callable[[int], None] | None
 ) -> str:
-    """One file of a model, fetched into the cache; `told` hears how many of its bytes have come."""
+    """Fetch one file of a model into the cache; the callback gets the number of its bytes so
+    far."""
     from huggingface_hub import hf_hub_download
 
     return hf_hub_download(

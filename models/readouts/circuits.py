@@ -1,5 +1,4 @@
-"""A head's two circuits read in words, from its weights alone: which word looks for which (QK), and
-what a word that is looked at makes the head write (OV)."""
+"""A head's QK and OV circuits in words, from its weights alone."""
 
 from __future__ import annotations
 

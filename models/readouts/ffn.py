@@ -80,15 +80,14 @@ def neurons(
     id: int,
     against: int | None = None,
 ) -> Neurons:
-    """The neurons of a layer's FFN by what they add to a word's logit at a token, or to the
+    """The neurons of a layer's FFN by their contribution to a word's logit at a token, or to the
     difference of two.
 
-    A neuron writes its activation times its row of W_2, and a LayerNorm whose sigma is held is
-    linear: so the FFN's part of the logit is the sum of theirs and its bias's (direct logit
-    attribution one step further in; Geva et al. 2022, "Transformer Feed-Forward Layers Build
-    Predictions by Promoting Concepts in the Vocabulary Space"). Raises ValueError as `attribute`
-    and `inside` do, and for an FFN of which nothing reaches the readout.
-    """
+    A neuron writes its activation times its row of W_2, and a LayerNorm with fixed sigma is linear:
+    so the FFN's part of the logit is the sum of theirs and its bias's (direct logit attribution one
+    step further in; Geva et al. 2022, "Transformer Feed-Forward Layers Build Predictions by
+    Promoting Concepts in the Vocabulary Space"). Raises ValueError as `attribute` and `inside` do,
+    and for an FFN whose output does not reach the readout."""
     indices = (token, id, *([] if against is None else [against]))
     expect_linear(handle, recording, stream, indices)
     network, inputs = ffn_input(handle, recording, stream, layer, token)

@@ -34,10 +34,10 @@ RESIDUAL: PartKey = ("transform", -1, -1, "")
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """The transform at one token. slope: vectors (..., d_model) before it -> after it, the
-    activation by its derivative there and LayerNorm by its sigma there. bias (d_model): what its
-    own biases come to; rest (d_model): what the slope leaves of what it gives. whole: the transform
-    itself, as it is."""
+    """The transform at one token, linearized. slope: vectors (..., d_model) before it -> after it,
+    with the derivative of the activation and LayerNorm's sigma at that token. bias (d_model): the
+    effect of its own biases; rest (d_model): the remainder of its output. whole: the exact
+    transform."""
 
     slope: LinearMap
     bias: Tensor
@@ -108,9 +108,8 @@ def _slope(activation: LinearMap, x: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class LinearizedNorm:
-    """A LayerNorm without its bias, whose sigma is held, or an RMSNorm at the root of its mean
-    square: a linear map of vectors (..., d_model). `bias` (d_model): what it adds, None for
-    nothing."""
+    """A LayerNorm without its bias and with fixed sigma, or an RMSNorm with fixed root mean square:
+    a linear map of vectors (..., d_model). `bias` (d_model), None for none."""
 
     gain: Tensor  # over sigma, (d_model)
     centred: bool
@@ -224,8 +223,8 @@ def _linearized(
     rows: Tensor,
     recording: Recording,
 ) -> list[StreamWrite | LinearizedNorm]:
-    """The way with its norms, each (norm, layer, site), held at what they met: the vectors that
-    stand right before them. All at once, since a way has many."""
+    """The operations with their norms, each (norm, layer, site), linearized at their input vectors.
+    All at once, since there are many."""
     norms = [each for each in operations if isinstance(each, tuple)]
     if not norms:
         return [each for each in operations if isinstance(each, StreamWrite)]

@@ -32,12 +32,11 @@ def heads(
     against: int,
     edits: tuple[Edit, ...] = (),
 ) -> Sweep:
-    """Every head of an attention in turn, its output z taken from the donor's run at all places.
+    """Patch every head of an attention in turn, its output z from the donor's run at all tokens.
 
     The difference logit(id) - logit(against) is read at `token` of the last stream; a translator's
-    decoder goes on reading what it said unpatched. Raises ValueError as `record` does, and for a
-    token or word that is not there.
-    """
+    decoder reads its unpatched output. Raises ValueError as `record` does, and for a token or word
+    that does not exist."""
     run = _Run(handle, text, donor, edits, token, id, against)
     card = handle.card
 

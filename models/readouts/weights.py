@@ -77,8 +77,9 @@ def layers_of(handle: OwnModel, stream: str) -> list[Layer]:
 
 
 def input_site(layer: Layer, stream: Stream, sublayer: str, edits: tuple[Edit, ...]) -> str:
-    """The site that a sub-layer ("attn", "cross", "ffn") of a layer looks at, before its LayerNorm:
-    the state before it wrote, or where the FFN stands beside attention, the one before both."""
+    """The site that is the input of a sub-layer ("attn", "cross", "ffn") of a layer, before its
+    LayerNorm: the state before it, or where the FFN runs in parallel with attention, the one before
+    both."""
     is_parallel = layer.parallel or applies(edits, SideBySide, layer.layer)
     first_sublayer = "attn" if sublayer == "ffn" and is_parallel else sublayer
     output_site = f"{layer.layer}.{first_sublayer}.wrote"

@@ -163,8 +163,8 @@ def twin(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
 
 
 def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
-    """Perplexity on held-out text, heads on held-out sentences and on repeated text, and how sound
-    what it writes is."""
+    """Perplexity on held-out text, scores of heads on held-out sentences and on repeated text, and
+    checks of its generated text."""
     training, (_, held_out) = read_library(data), read_divided(data)
     model, tokenizer = quality_checks.of_kind(handle, Decoder), handle.tokenizer
     _, sentences = next_word.perplexity(model, tokenizer, list(held_out.sentences))

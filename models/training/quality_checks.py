@@ -64,9 +64,9 @@ def pair_attention(handle: OwnModel, text: str, pairs: Sequence[tuple[str, str]]
 
 
 def pronoun_heads(handle: OwnModel) -> dict[str, str]:
-    """The head that best tells which of two nouns a pronoun stands for: what it gives the one that
-    fits, what the other, how often it gives the first more. `on the other half`: the same for the
-    head that is best on every second sentence, on those between."""
+    """The head with the highest accuracy in resolving a pronoun between two nouns: its weight on
+    the right one, on the other, and how often the right one gets more. `on the other half`: the
+    same for the head that is best on every second sentence, on those between."""
     attention = np.stack(
         [
             pair_attention(handle, text, ((pronoun, right), (pronoun, other)))
@@ -136,8 +136,8 @@ def ordinary_texts(texts: Sequence[str]) -> list[str]:
 
 @torch.inference_mode()
 def total_nats(handle: OwnModel, texts: Sequence[str]) -> float:
-    """Nats that a decoder needs for all of the texts together, each by itself and cut to what it
-    takes."""
+    """Negative log-likelihood in nats of all texts together, each alone and cut to the model's
+    length."""
     total, model = 0.0, of_kind(handle, Decoder)
     for text in texts:
         ids = torch.tensor([[handle.tokenizer.ends[0], *handle.tokenizer.ids([text])[0]]])
