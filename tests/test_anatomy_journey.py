@@ -62,6 +62,11 @@ def test_steps_are_walked_by_buttons_and_keys_and_a_key_in_the_row_is_chosen(
     page.wait_for_selector("text=Three equivalent formulas")
     svg = visitor.export("How one attention weight is computed as SVG").read_text("utf-8")
     assert "model encoder" in svg and "Text: Ram pushed Hari" in svg
+    page.keyboard.press("Escape")
+    page.locator(".panel h2").first.click()
+    page.keyboard.press("p")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**weight_step=Value**")
 
 
 def test_a_phone_holds_a_long_text_without_scrolling_sideways(visitor: Visitor) -> None:

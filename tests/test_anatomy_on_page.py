@@ -131,9 +131,8 @@ def opened_page(**asked: str) -> AppTest:
 def cell_of(app: AppTest) -> tuple[int, int, int, int]:
     """The cell on screen: layer, head, query, key."""
     header = panels_on(app)[0]
-    layer, head = (
-        header["figures"][0]["title"].split(":")[0].removeprefix("Layer ").split(", head ")
-    )
+    title = header["figures"][0]["title"].removeprefix("Weights of layer ")
+    layer, head = title.split(", head ")
     return int(layer), int(head), *header["figures"][0]["marks"][0][:2]
 
 

@@ -178,7 +178,7 @@ PAGES = {
     "/?tab=aggregated": ".panel[data-token]",
     "/learn?tab=concepts": ".panel[data-token]",
     "/predict": ".panel[data-token]",
-    "/experiment": ".bars[data-token]",
+    "/experiment": ".panel[data-token]",
     "/training?model=induction": ".heads[data-token]",
     "/predict?tab=translate&model=translator": ".panel[data-token]",
     "/experiment?tab=compare&model=translator": ".compare[data-token]",
