@@ -1,12 +1,11 @@
-"""One cell of one attention, opened down to its vectors: from q and k to what the head wrote into
-the stream.
+"""Decomposition of one weight of one attention: from q and k to the head's output in the stream.
 
-Every number is computed in 64 bits from what was recorded: q, k, v, the mask, and the model's W_O.
-So each step follows from the one before it, and where the model's own 32-bit figure is known it
-stands beside it.
+Every number is computed in 64 bits from the recorded q, k, v, the mask, and the model's W_O. So
+each step follows from the one before it, and where the model's own 32-bit figure is known it is
+beside it.
 
-Axes as in `models/recording.py`; d_head is the width of q and k, and of v where that is the same.
-"""
+Axes as in `models/recording.py`; d_head is the width of q and k, and of v where that is the
+same."""
 
 from __future__ import annotations
 

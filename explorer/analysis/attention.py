@@ -86,13 +86,14 @@ def groups(
 
 @dataclass(frozen=True, eq=False)
 class MatrixView:
-    """A head's matrix as it is looked at: between tokens or words, all of them or some left out.
+    """A head's matrix under the display options: between tokens or words, all of them or some left
+    out.
 
     matrix and allowed (row, column); `axes` names them. hidden (row): the share of each row's
-    attention that goes to what is left out, None where nothing is. row_tokens and key_tokens: the
-    tokens (first, past the last) that a row and a column stand for. left_out: the names of the
-    columns left out. `all_hidden`: what was asked for would have left nothing, and all is shown.
-    `renormalised`: rows sum to 1 again."""
+    attention on columns that are left out, None where none is. row_tokens and key_tokens: the
+    tokens (first, past the last) of each row and column. left_out: the names of the columns left
+    out. `all_hidden`: the filter would have left nothing, so all is shown. `renormalised`: rows sum
+    to 1 again."""
 
     matrix: np.ndarray
     allowed: np.ndarray

@@ -448,8 +448,8 @@ def attention_outputs(recording: Recording, outputs: OutputProjection | None) ->
 
 
 def residual_sums(recording: Recording, residual: bool = True) -> Check:
-    """Before + what a sub-layer wrote = after, at every sum of every stream; where there is no
-    residual, after = what it wrote."""
+    """Check that before + a sub-layer's output = after, at every sum of every stream; without a
+    residual connection, after = its output."""
     residual_edits = edits_of_type(recording, WithoutResidual)
     check = Check(
         "before + wrote = after" if residual else "wrote = after: this model has no residual",
@@ -570,8 +570,8 @@ def _residual_removed(edits: list[WithoutResidual], wrote: str) -> bool:
 
 
 def _heads(recording: Recording) -> Iterator[tuple[Attention, int, int]]:
-    """Every head of every attention, one by one, so that no more than one of them is ever held in
-    64 bits."""
+    """Iterate over every head of every attention, so that only one at a time is in memory in 64
+    bits."""
     for attention in recording.attention:
         for layer in range(attention.pattern.shape[0]):
             for head in range(attention.pattern.shape[1]):

@@ -61,16 +61,16 @@ class Measurement:
 class Claim:
     """One statement of a lecture note, in our words, and its test.
 
-    note: a name of the sentences' NOTES; kind: one of KINDS; how: what is measured, in words;
-    formula: the number itself; noun: what it is, after its unit; bound and tolerance: the claim
-    holds where the number is `bound` the tolerance; times or more: for a claim measured here, how
-    far beyond chance it must lie too; unit follows the number; page: the page of the app where one
-    can see it, by its file's name; remark: where the note is loose or wrong; because: why a claim
-    that is not measured here follows, and when it can fail; needs: TEXT, or MODEL where the text
-    plays no part; slow: it takes passes of its own.
+    note: a name of the sentences' NOTES; kind: one of KINDS; how: the measure, in words; formula:
+    that of the number; noun: follows the number and its unit; bound and tolerance: the claim holds
+    where the number is `bound` the tolerance; times or more: for a claim measured here, the
+    required distance beyond chance; unit follows the number; page: the page of the app that shows
+    it, by its file's name; remark: where the note is loose or wrong; because: why a claim that is
+    not measured here follows, and when it can fail; needs: TEXT, or MODEL where the text plays no
+    part; slow: it takes passes of its own.
 
-    Raises ValueError for a kind that does not exist, a claim measured here that says nothing of
-    chance, another that gives no reason."""
+    Raises ValueError for a kind that does not exist, a claim measured here without a distance
+    beyond chance, another without a reason."""
 
     id: str
     note: str
@@ -315,7 +315,7 @@ def require_tokens(stream: Stream, n: int = FEWEST, what: str = "") -> None:
 
 
 def require_count(n: int, what: str, fewest: int = FEWEST) -> None:
-    """Raises TooShort for fewer than so many of what a verdict rests on, such as "rows"."""
+    """Check the sample size of a verdict, such as "rows". Raises TooShort for fewer."""
     if n < fewest:
         raise TooShort(
             f"This needs at least {WORDS.get(fewest, fewest)} {what}; there "

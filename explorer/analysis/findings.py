@@ -286,12 +286,11 @@ def word_level_attention(
 def find_links(
     word_attention: WordLevelAttention, names: np.ndarray, far: int = 1, habits: Sequence[str] = ()
 ) -> list[Link]:
-    """The words that attend to a word at least `far` words away, the most telling first: each pair
-    of words once, in the head that shows it best; of one head alone the best.
+    """Links between words at least `far` words apart, the clearest first: each pair of words once,
+    in its clearest head; of one head only its best.
 
-    names (layer, head): what the heads are called, so that no pair is told that a name predicts;
-    links of heads with one of the names `habits` stand behind others of their order.
-    """
+    names (layer, head): the heads' names, so that a pair that a name predicts is left out; links of
+    heads with one of the names `habits` come after others of their order."""
     at_head, row, key = _largest_rows(word_attention)
     layer, head = np.divmod(at_head, word_attention.weights.shape[1])
     keep = (
@@ -708,9 +707,9 @@ def too_short(heads: Sequence[head_naming.Head], recording: Recording) -> Findin
 
 
 def regularity(heads: Sequence[head_naming.Head], attention: Attention) -> Finding | None:
-    """The head that follows its name furthest beyond an even row: a habit of place, not a sink and
-    no repetition, which is told of itself. That a token attends to itself is told where there is
-    nothing else. value and chance: the score and chance of its name."""
+    """The head that follows its name furthest beyond a uniform row: a pattern of position, not a
+    sink or a repetition, which has findings of its own. Attention to itself counts only where there
+    is nothing else. value and chance: the score and chance of its name."""
     by_place = [head for head in heads if head.name in BY_PLACE]
 
     def rank(head: head_naming.Head) -> tuple[bool, float]:
@@ -776,13 +775,12 @@ def chat_findings(recording: Recording, attention: Attention) -> list[Finding]:
 
 
 def repetition_findings(word_attention: WordLevelAttention) -> list[Finding]:
-    """The heads that find what was said before: one where a word looks at what followed it the
-    first time, one where it looks at itself elsewhere.
+    """Heads that detect repetition: an induction head, and one that attends to earlier occurrences
+    of the same word.
 
-    Between words, so that pieces of different words are no repetition. value and chance as
-    `head_naming.Relation` has score and chance, over the words that can show it, whose number is
-    counts.
-    """
+    Between words, so that pieces of different words are no repetition. value and chance are
+    `head_naming.Relation`'s score and chance, over the words that can show it, whose number is
+    counts."""
     attention, labels = word_attention.attention, word_attention.keys.labels
     masks = token_relations.repetition_relations(labels, word_attention.keys.special)
     result = []
@@ -1048,14 +1046,13 @@ def findings(
     heads: Mapping[str, Sequence[head_naming.Head]] | None = None,
     trained: bool | None = None,
 ) -> tuple[Finding, ...]:
-    """Everything told about a recording, the most telling first: words that look at words before
-    all else.
+    """All findings about a recording, the clearest first, with links between words before all
+    others.
 
-    after: what the model would produce after its target, in a recording of two texts, for the name
-    of the last row. answer: what is known of what the model says; without it nothing is told of
-    that. heads: what `head_naming.describe` made of each attention by its name, where it is at
-    hand. trained: what `findings.is_trained` says, where that is known.
-    """
+    after: the token after the target, in a recording of two texts, for the name of the last row.
+    answer: the model's prediction; without it there are no findings about it. heads: the results of
+    `head_naming.describe` by attention, where they are computed already. trained: the result of
+    `findings.is_trained`, where it is known."""
     result: list[Finding] = []
     if trained is None:
         trained = is_trained(recording)

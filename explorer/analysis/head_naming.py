@@ -140,8 +140,8 @@ def _sinks(received: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
 
 def resting_keys(recording: Recording, attention: Attention) -> np.ndarray:
-    """The keys that a head rests on rather than looks at, (layer, head, key) bool: special tokens,
-    the text's first token, on which models without special ones rest, and the head's own sinks."""
+    """Mask of the keys that a head rests on, (layer, head, key) bool: special tokens, the text's
+    first token, on which models without special ones rest, and the head's own sinks."""
     resting = np.array(recording.stream(attention.key).special, dtype=bool)
     resting[:1] = True
     return _sinks(attention.received, attention.allowed) | resting

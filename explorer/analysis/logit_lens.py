@@ -367,8 +367,8 @@ def parts_file(attribution: Attribution) -> Columns:
 
 
 def states(stream: Stream, sums: bool = True) -> tuple[str, ...]:
-    """The sites where a stream has a state: not those that say what was added, or what a sub-layer
-    read of the state. Without `sums` also not the sums that a LayerNorm follows."""
+    """The sites of a stream that are states: not a sub-layer's output or input. Without `sums` also
+    not the sums that a LayerNorm follows."""
     sites = [site for site in stream.sites if not site.endswith((".wrote", ".read"))]
     return tuple(site for site in sites if sums or not _is_sum(site, sites))
 

@@ -679,8 +679,8 @@ class OrderComparison:
 def compare_orders(
     record_pair: Callable[[bool], tuple[Recording, Recording]], stream: str, same_text: bool
 ) -> OrderComparison:
-    """Two orders compared. `record_pair` gives both recordings, without positions where it is asked
-    for True; one pair at a time is held."""
+    """Comparison of two orders. `record_pair` gives both recordings, without positions for True;
+    only one pair at a time is in memory."""
     recording, other_recording = record_pair(False)
     tokens, other_tokens, dropped, pairs = (
         recording.stream(stream).tokens,

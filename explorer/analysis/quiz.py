@@ -87,12 +87,11 @@ class AnswerOption:
 class Question:
     """One question about one recording.
 
-    kind: one of KINDS. choices: in the order in which they are shown; right: which is right.
-    margin: by how much it leads, see MIN_MARGIN. attention, layer, head: where it is seen, "" and
-    -1 where it is no head's. words: what is asked about. token: that word's. site: a sub-layer's.
-    value: a number that is said with the question. interest: what questions of a kind are ranked
-    by. page and address: where the answer is seen.
-    """
+    kind: one of KINDS. choices: in order; right: the index of the right one. margin: its lead, see
+    MIN_MARGIN. attention, layer, head: the question's head, "" and -1 where it is about none.
+    words: the words in question. token: that word's. site: a sub-layer's. value: a number in the
+    question. interest: the rank of questions of a kind. page and address: where the answer can be
+    seen."""
 
     kind: str
     choices: tuple[AnswerOption, ...]
@@ -181,8 +180,8 @@ HABIT_SHARE = 0.5  # a head that gives so much to one place by habit is asked fo
 
 
 def head_questions(word_attention: WordLevelAttention, all_words: bool) -> Iterator[Question]:
-    """Questions about an attention between words, none about special tokens. `all_words`: a word
-    that the text repeats is told by its number, else it is not asked about."""
+    """Questions about an attention between words, none about special tokens. `all_words`: a
+    repeated word has its number, else there are no questions about it."""
     attention_questions = AttentionQuestions(word_attention, all_words)
     yield from attention_questions.looks()
     yield from attention_questions.largest_weights()
@@ -618,11 +617,9 @@ def questions(
 ) -> tuple[Question, ...]:
     """Up to `limit` questions on a recording, of as many kinds as it has.
 
-    findings: those of the recording, the strongest first, which is told and not asked; the others
-    are asked about first. after: what follows a target, for
-    its last row. predictions: the likeliest next tokens with their probabilities, of a model that
-    writes.
-    """
+    findings: those of the recording, the strongest first, which the page shows and so is not in
+    question; the others come first. after: the token after a target, for its last row. predictions:
+    the likeliest next tokens with their probabilities, of a model that writes."""
     # The first of them is a headline: it is no question any more.
     links = {(one.attention, one.at, one.query) for one in findings[1:] if one.head >= 0}
     headline = {(one.attention, one.at, one.query) for one in findings[:1]}

@@ -62,8 +62,8 @@ def nearest_words(circuits: Circuits, word: int, most: int) -> np.ndarray:
 def circuit_table(
     circuits: Circuits, labels: Callable[[np.ndarray], list[str]]
 ) -> dict[str, Sequence]:
-    """A row for each word: whom it looks for, what it makes the head raise and lower, and itself.
-    labels: of ids."""
+    """A row for each word: the keys it scores highest, the logits that the head raises and lowers,
+    and its own. labels: of ids."""
 
     def listed(ids: np.ndarray) -> list[str]:
         return [" · ".join(labels(row)) for row in ids]

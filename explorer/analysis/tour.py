@@ -378,8 +378,8 @@ def _token_logprobs(context: TourContext, stream: Stream) -> np.ndarray:
 
 
 def loops(context: TourContext) -> StepResult:
-    """Generation as nested loops, with what is stored: the number is how many numbers lie there
-    after this text."""
+    """Generation as nested loops, with the KV cache. The number is that of stored values after this
+    text."""
     model, stream = context.recording.model, context.recording.streams[-1]
     attention = causal_attention(context.recording)[0]
     n, layers, heads = len(stream.tokens), attention.pattern.shape[0], attention.pattern.shape[1]
@@ -610,8 +610,9 @@ def pair_with_inputs(context: TourContext) -> tuple[FollowedPair, np.ndarray]:
 
 
 def heads(context: TourContext) -> StepResult:
-    """Every head of the held layer: how far it looks, and how much of what the layer writes at the
-    word is its; the number is the farthest. A head that hardly looks at words has no distance."""
+    """Every head of the selected layer: its mean attention distance and its share of the layer's
+    output at the word. The number is the largest distance. A head that hardly attends to words has
+    no distance."""
     recording = context.recording
     pair = followed_pair(
         context, "" if len(recording.streams) == 1 else recording.attention[0].name
@@ -753,8 +754,8 @@ PIZZA = "I love to eat pizza."
 
 
 def pizza(context: TourContext) -> StepResult:
-    """The note's own sentence in this model, beside what the note says of it; the number is what
-    its words give themselves."""
+    """The note's own sentence in this model, beside the note's claim on it. The number is the
+    weight of its words on themselves."""
     recording, places = read_pizza(context)
     attention, stream = recording.attention[0], recording.streams[0]
     mean = attention.pattern.mean(axis=(0, 1), dtype=np.float64)
@@ -888,8 +889,8 @@ def _output_change(
 
 
 def ffn(context: TourContext) -> StepResult:
-    """The inside of an FFN at the held word, in the layer that writes most there: its hidden units
-    above zero, and what the strongest write. The number is how many are above zero."""
+    """The hidden units of an FFN at the selected word, in the layer with the largest output there:
+    those above zero, and the outputs of the strongest. The number is that of units above zero."""
     stream = context.recording.streams[-1]
     token = followed_word(context, stream)
     sublayers = [sublayer for sublayer in residual.sublayers(stream) if sublayer.place == "ffn"]

@@ -1,16 +1,18 @@
-"""Words out of tokens, from a recording's spans and text alone, and a head's matrix between words.
+"""Words from tokens, by a recording's spans and text alone, and a head's matrix between words.
 
-A word is
+A word is one of these:
+
     a run of letters, digits and their marks, with an apostrophe between two letters (don't, l'eau)
-    and a point or comma between two digits (3.14), one Han character; a run of hiragana; a run of
-    katakana: Chinese and Japanese put no spaces between words, one letter with its marks in Thai,
-    Lao, Khmer and Burmese, which put none either, one emoji with all that belongs to it (skin,
-    variation, what a joiner joins), one flag, any other sign by itself.
-The tokens that hold parts of one word are that word, and a token that holds parts of several words
-makes them one. A space that is a token of its own goes with what follows it, as the spaces within
-tokens do. Special tokens, other white space, and tokens of which it is not known where they stand
-in the text stay by themselves.
-"""
+    and a point or comma between two digits (3.14);
+    one Han character; a run of hiragana; a run of katakana: Chinese and Japanese put no spaces
+    between words;
+    one letter with its marks in Thai, Lao, Khmer and Burmese, which put none either;
+    one emoji with its modifiers (skin, variation, joiner), one flag, any other sign by itself.
+
+The tokens that contain parts of one word are that word, and a token with parts of several words
+makes them one. A space that is a token of its own belongs to the next word, as the spaces within
+tokens do. Special tokens, other white space, and tokens without a known place in the text are words
+by themselves."""
 
 from __future__ import annotations
 
