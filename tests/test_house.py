@@ -66,7 +66,6 @@ FLOORS = [
         r"models\.(recording|token_relations|results|buffer_pool|edits|chat)|explorer\.analysis\..*",
     ),
     (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
-    (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
     (
         r"explorer/views/embeddings/space\.py",
         {"numpy", "plotly", "streamlit"},
@@ -117,7 +116,7 @@ FLOORS = [
     (
         r"explorer/layout/.*",
         {"streamlit"},
-        r"explorer\.(layout|state|text|analysis|figures|components|panels)\..*|explorer\.export"
+        r"explorer\.(layout|state|text|analysis|components|panels)\..*|explorer\.export"
         r"|models\.(registry|recording|edits|example_texts|results|capabilities|chat)",
     ),
     (
@@ -133,7 +132,7 @@ FLOORS = [
     (
         r"explorer/views/.*",
         {"streamlit"},
-        r"explorer\.(views|layout|panels|state|text|analysis|figures|components)\..*"
+        r"explorer\.(views|layout|panels|state|text|analysis|components)\..*"
         r"|models\.(recording|edits|results|example_texts|training_plan|chat)",
     ),
     (

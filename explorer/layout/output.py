@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import parse_qsl
 
 import streamlit as st
@@ -20,17 +20,6 @@ from explorer.text import glossary
 from explorer.text.markdown_escape import literal
 from models.edits import Edit
 from models.recording import to_npz
-
-# A Plotly figure on a page, with what every one of them has.
-
-
-def plotly_chart(figure: Any, key: str, alt: str, file: str = "") -> None:
-    """Draw a figure. `alt` describes it for screen readers; its picture is saved as
-    headlight-`file`.svg, by its key where no file is named."""
-    name = f"headlight-{file or key}"
-    config = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": name}}
-    st.plotly_chart(figure, key=key, config=config, alt=alt)
-
 
 # The words of the field, explained where they stand: on hover, or in one press on a phone.
 
