@@ -437,14 +437,6 @@ def _log_softmax(scores: np.ndarray) -> np.ndarray:
     return shifted - np.log(np.exp(shifted).sum())
 
 
-def prediction_columns(
-    change: PredictionChange, words: Sequence[int], labels: Sequence[str]
-) -> Columns:
-    """Words with their probabilities in both runs as named columns."""
-    p_before, p_after = change.before[list(words)], change.after[list(words)]
-    return {"word": labels, "before": p_before, "after": p_after, "difference": p_after - p_before}
-
-
 # ---- one sentence --------------------------------------------------------------------------------
 
 
@@ -487,11 +479,6 @@ def quantity_changes(
     if prediction is not None:
         changes += _prediction_changes(prediction, *labels)
     return tuple(sorted(changes, key=lambda change: -change.magnitude))
-
-
-def prediction_shift(prediction: PredictionChange) -> float:
-    """How far a prediction moved, from 0 to 1."""
-    return max(change.magnitude for change in _prediction_changes(prediction, "", ""))
 
 
 def change_sentences(changes: Sequence[QuantityChange]) -> tuple[str, ...]:
@@ -641,12 +628,6 @@ def matrix_columns(
         "after": after.ravel(),
         "difference": after.ravel().astype(np.float64) - before.ravel(),
     }
-
-
-def head_columns(distance: np.ndarray) -> Columns:
-    """How far every head moved as named columns. distance (layer, head)."""
-    layers, heads = np.indices(distance.shape).reshape(2, -1)
-    return {"layer": layers, "head": heads, "Jensen–Shannon distance": distance.ravel()}
 
 
 def change_columns(changes: Sequence[QuantityChange]) -> Columns:

@@ -163,21 +163,9 @@ def residual_switch(places: Sequence[str]) -> LayerSwitch:
     )
 
 
-def position_setting(edits: Edits) -> tuple[str, int]:
-    """The setting of positions ("own" without an edit), and the seed of a shuffle or the places of
-    a shift."""
-    position_edit = next((edit for edit in reversed(edits) if isinstance(edit, POSITIONS)), None)
-    if isinstance(position_edit, ShufflePositions):
-        return "shuffled", position_edit.seed
-    if isinstance(position_edit, ShiftPositions):
-        return "shifted", position_edit.by
-    if isinstance(position_edit, OtherPositions):
-        return position_edit.to, 0
-    return ("own" if position_edit is None else "none"), 0
-
-
 def set_positions(edits: Edits, to: str, by: int) -> Edits:
-    """The edits with positions set to what `position_setting` tells."""
+    """The edits with other positions: "none", "shuffled" with the seed `by`, "shifted" `by` places,
+    or one of `models.edits.POSITIONS`."""
     edits_by_setting = {
         "own": (),
         "none": (WithoutPositions(),),
@@ -203,11 +191,6 @@ def recording_norm_name(recording: Recording, rms: bool) -> str:
     return norm_name(
         each == "layer" for each in kind.values(recording.edits, recording.model.n_layer)
     )
-
-
-def other_norm(name: str) -> str:
-    """The one of the two that it is not."""
-    return next(each for each in NORMS.values() if each != name)
 
 
 def with_article(name: str) -> str:

@@ -12,10 +12,6 @@ NOT_SWITCHED = (
     "its own code is run. “Add a model …” lists the models that run in Headlight’s classes."
 )
 NOT_SILENCED = f"{{}} does not support edits of the scale and of heads either: {WEIGHTS_ALONE}."
-NOT_PATCHED = (
-    "{} does not support patching, because its own code is run. Patching needs a model in "
-    "Headlight’s classes."
-)
 
 
 def named(title: str) -> str:
