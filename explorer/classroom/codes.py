@@ -1,8 +1,7 @@
 """A class's code, the words of teacher and students, and the wait after a wrong code.
 
-All of them are made of the store's secret and the teacher's key: a class whose place was needed has
-the same ones when its teacher is back, and nothing is stored for a student who joins.
-"""
+All of them are derived from the store's secret and the teacher's key: a class that was evicted has
+the same ones when its teacher is back, and nothing is stored for a student who joins."""
 
 from __future__ import annotations
 
@@ -42,8 +41,8 @@ def new_key(ends: int) -> str:
 
 
 def watch_of(key: str) -> str:
-    """The word that watches a class, of the key that rules it: it can be stored, and whoever reads
-    the store cannot rule."""
+    """The watch word of a class, derived from its key. It can be stored: the key cannot be derived
+    from it."""
     return f"{key.partition('-')[0]}-{mac('', key, 16).hex()}"
 
 

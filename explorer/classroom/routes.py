@@ -141,11 +141,10 @@ def app_address(address: object) -> str:
 
 
 def parse_question(payload: object) -> dict[str, Any] | None:
-    """A teacher's question as it is kept: text, choices, which is right, what is said then and
-    where it is seen.
+    """A teacher's question as it is stored: text, choices, the right one, the explanation and the
+    page.
 
-    Raises ValueError where a part is missing or too long.
-    """
+    Raises ValueError where a part is missing or too long."""
     if payload is None:
         return None
     if not isinstance(payload, dict) or not isinstance(payload.get("choices"), list):
@@ -293,8 +292,8 @@ def _problem(status: int, why: str) -> Response:
 
 
 async def news(request: Request) -> Response:
-    """The line of a student or of the teacher. To one who has no part in a class it says that the
-    class is over: a browser would ask again and again after an error."""
+    """The event stream of a student or the teacher. To anyone else it reports the end of the class:
+    a browser would retry again and again after an error."""
     code, word = (
         normalized_code(request.query_params.get("code")),
         request.query_params.get("as", "")[:64],

@@ -318,7 +318,7 @@ class ClassService:
         return await self.store.read(code)
 
     def _next_stamp(self) -> int:
-        """A number that is larger for what a teacher sends later."""
+        """A stamp that increases with each message of a teacher."""
         self._stamp = max(self._stamp + 1, int(self.clock() * 1e6))
         return self._stamp
 

@@ -59,8 +59,8 @@ class Store(Protocol):
         """Change fields of a class; False where there is none, or a newer stamp of this kind."""
 
     async def ask(self, code: str, stamp: int, question: str) -> int:
-        """Put a question in the place of the last one, whose answers go; its number, 0 where a
-        newer one stands. "" for none."""
+        """Replace the current question and drop its answers; returns its number, 0 where a newer
+        one is there. "" for none."""
 
     async def drop(self, code: str) -> None:
         """End a class and forget all that belongs to it."""

@@ -209,9 +209,9 @@ def pick(
     on_change: Callable[[], None] | None = None,
     container: DeltaGenerator | None = None,
 ) -> str:
-    """One of some words side by side, always one, kept for the visit under `key`. options: where
-    they map, what each reads as. bare: the label is for screen readers alone. at: where it stands,
-    here where None."""
+    """A row of buttons of which one is always selected, kept for the visit under `key`. options:
+    the labels by value. bare: the label is for screen readers alone. at: its container, the current
+    one where None."""
     labels = dict(options) if isinstance(options, Mapping) else {each: each for each in options}
     value = (st if container is None else container).segmented_control(
         label,
@@ -275,7 +275,7 @@ def take_head(layer: int | str, head: int | str) -> None:
 
 
 def take_named(component: str, field: str = "head") -> Callable[[], None]:
-    """A callback that takes the head a component tells as "layer.head"."""
+    """A callback that selects the head in a component's event, "layer.head"."""
 
     def take() -> None:
         layer, _, head = str(st.session_state[component].get(field) or "").partition(".")

@@ -125,7 +125,8 @@ def typed_target(model: str) -> str | None:
 
 
 def show_target(target: str | None) -> None:
-    """Say that the decoder reads what the reader typed on another page, and offer to let it go."""
+    """Show that the decoder reads a text that was typed on another page, with a button to drop
+    it."""
     if target is None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):

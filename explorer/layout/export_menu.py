@@ -133,7 +133,7 @@ _menu_state = _MenuState()
 
 
 def begin() -> None:
-    """Forget what the last run offered."""
+    """Clear the entries of the last run."""
     _menu_state.files, _menu_state.numbers, _menu_state.more = {}, None, ([], [])
     _menu_state.panels = []
 

@@ -23,8 +23,8 @@ from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
 
 def class_bar() -> None:
-    """The line, which the browser alone fills: the server hears of a class over its own
-    addresses."""
+    """The bar of a class, which the browser alone fills: the server has separate addresses for
+    classes."""
     names = {
         "/" if name == places.FIRST else f"/{name}": place.title
         for name, place in places.PLACES.items()
@@ -87,7 +87,8 @@ ADD = "+"  # the last entry of the model menu
 
 
 def _take_model() -> None:
-    """Another model was chosen; or the last entry, which asks for one that is not in the menu."""
+    """Apply the choice in the model menu; its last entry opens the dialog for a model that is not
+    in it."""
     state = st.session_state
     if state.model == ADD:
         state.model, state.borrowing = state.last_model, True
@@ -96,7 +97,7 @@ def _take_model() -> None:
 
 
 def model_label(model: str) -> str:
-    """A model's name and what it is for."""
+    """A model's name and purpose."""
     if model == ADD:
         return "Add a model …"
     purpose = model_descriptions.purpose(model)
@@ -111,7 +112,7 @@ def _take_typed() -> None:
 
 
 def _examples() -> None:
-    """Texts that suit the model, in one press, and what the model is."""
+    """Buttons with texts that suit the model, and a description of the model."""
     state = st.session_state
     texts = model_descriptions.examples(state.model) or EXAMPLES
     state.preset = next((label for label, text in texts.items() if text == state.text), None)
@@ -224,9 +225,8 @@ def header() -> Any:
 
 
 def model_options() -> list[str]:
-    """The models to choose from, by what one wants: the pretrained ones that are here, the paper's
-    three, small ones that learned one thing, and those that this visitor opened; and the one on
-    screen."""
+    """The models of the menu: the pretrained ones on this machine, the paper's three, small ones
+    that learned one thing, those that this visitor opened, and the one on screen."""
     here = dict.fromkeys((*models.choices(), st.session_state.model))
     first = [name for name in (*PRETRAINED, *models.PREFERRED) if name in here]
     opened = models.opened_models()
@@ -272,14 +272,14 @@ def fetch_model(name: str) -> str:
 
 
 def accept_offer() -> None:
-    """The reader wants the model that the link names."""
+    """Open the model that the link names, after the reader agreed."""
     st.session_state.wanted_model = st.session_state.pop("offered_model")
 
 
 @st.dialog("A Hugging Face model", width="large")
 def hf_model_dialog() -> None:
-    """Ask for a model, fetch it, try it, and open it; where it does not fit, say why and keep what
-    was asked for."""
+    """Dialog to choose a model, fetch it, try it, and open it; where it does not fit, it shows the
+    reason and keeps the input."""
     if settings().public:
         st.markdown("This server offers the models in its list, and opens no others.")
         return
@@ -329,7 +329,7 @@ def already_here() -> None:
 
 
 def request_model(name: str) -> None:
-    """The reader wants a model that is here."""
+    """Open a model that is on this machine."""
     if ":" in name or name in registry.PACKAGED:
         st.session_state.wanted_model = name
     else:

@@ -47,8 +47,7 @@ def offer_csv(
     label: str = "",
 ) -> None:
     """Put named columns into the Export menu as a CSV file, by `label` or by the first words
-    `about` them. A function of columns is called when the file is asked for; it runs outside the
-    visit."""
+    `about` them. A function of columns is called on download; it runs outside the visit."""
     make = lambda: to_csv(_evaluated(columns), about)
     export_menu.offer(label or f"{_short(about[0])} as CSV", f"{file}.csv", "text/csv", make)
 
@@ -126,9 +125,9 @@ def _has_fractions(values: Cells) -> bool:
 def show_panel(
     make: Callable[[], Panel], key: str, on_select: Callable[[], None] | None = None
 ) -> Panel | None:
-    """Draw the panel that a function makes, with its table below it, and offer its files. Where it
-    cannot be made, its reason stands in its place, and None is returned. on_select: called after a
-    press has set choices of the address."""
+    """Draw the panel that a function makes, with its table below it, and offer its files. Where the
+    function raises a ValueError, its message is shown instead, and None is returned. on_select:
+    called after a press has set choices of the address."""
     if tab := st.session_state.pop("tab pressed", ""):
         navigation.go(tab, {})
     try:
@@ -143,7 +142,7 @@ def show_panel(
 
 
 def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
-    """Put what was pressed in a panel into the choices of the address."""
+    """Put the selection in a panel into the choices of the address."""
     chosen = dict(st.session_state[key].get("select") or {})
     if address := chosen.pop("address", ""):  # several choices at once, and the tab that shows them
         chosen |= dict(parse_qsl(address, keep_blank_values=True))

@@ -1,5 +1,5 @@
-"""The selection bar: the word, the other word, the layer and the head that a tab shows, of the same
-form on every tab. What is chosen stands in the address and goes along to the other tabs."""
+"""The selection bar: the word, the other word, the layer and the head of a tab, in the same form on
+every tab. The selection is in the address and is kept on other tabs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CAUSES = ("text", "model", "attention", "layer", "head", "token", "source", "ana
 
 
 def take() -> None:
-    """Take what the reader chose in the bar into the choices of the address. To be called before a
+    """Put the reader's selection in the bar into the choices of the address. To be called before a
     tab reads them."""
     state = st.session_state
     causes, drawn = state.get("selection drawn", ((), {}))
@@ -65,7 +65,7 @@ def _causes() -> tuple[str, ...]:
 
 
 def _note(**drawn: int) -> None:
-    """Note what the bar shows, by the keys of its menus with "_" for a space."""
+    """Note the selection in the bar, by the keys of its menus with "_" for a space."""
     shown = {name.replace("_", " "): int(value) for name, value in drawn.items()}
     st.session_state["selection drawn"] = _causes(), shown
 
@@ -76,8 +76,8 @@ def show(
     at: tuple[int, int],
     view: Callable[[], None] | None = None,
 ) -> None:
-    """Draw the bar. size: (layers, heads); at: (layer, head) on screen; view: draws what the View
-    menu holds."""
+    """Draw the bar. size: (layers, heads); at: (layer, head) on screen; view: draws the View menu's
+    content."""
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="selection-bar"
     ):

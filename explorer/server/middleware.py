@@ -384,8 +384,7 @@ slots = SlotCounter(settings().max_sessions)
 
 
 class SessionLimit:
-    """Counts readers by their connections; those who come when all places are taken wait on a page
-    that lets them in."""
+    """Limit on readers by their connections; readers beyond it wait on a page that retries."""
 
     def __init__(self, app: ASGIApp, places: SlotCounter = slots) -> None:
         self.app, self.places = app, places

@@ -1,10 +1,9 @@
-"""The pictures of a text that a reader has just sent, before the page's own run has drawn them.
+"""Pictures of a text that a reader has just sent, before the page's own run has drawn them.
 
-Streamlit draws a page anew as a whole. Its two large pictures are asked for here at the same time,
-made once for both, before the page's run begins, and drawn as soon as they come. Where many readers
-are at it there are none: two threads at one text cost more than one, and the page's own run brings
-them.
-"""
+Streamlit redraws a page as a whole. Its two large pictures are requested here at the same time,
+made once for both, before the page's run begins, and drawn as soon as they arrive. With many
+readers at once there are none: two threads for one text cost more than one, and the page's own run
+draws them."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
 
 
 def is_ready(model: str) -> bool:
-    """True for a model that comes with this server and lies in memory."""
+    """True for a model that comes with this server and is in memory."""
     return models.is_loaded(model) and not models.is_borrowed(model)
 
 

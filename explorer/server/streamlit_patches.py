@@ -28,9 +28,9 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def on_shutdown(callback: Callable[[], None]) -> Iterator[None]:
-    """Within this, a signal that ends the server also calls `then`, on the event loop that runs
-    here. What answered the signal before still does. Elsewhere than in the main thread, which alone
-    hears signals, nothing is changed."""
+    """Inside this context, a signal that ends the server also calls `callback`, on the event loop,
+    before the earlier handler. Outside of the main thread, which alone receives signals, nothing is
+    changed."""
     loop = asyncio.get_running_loop()
     previous_handlers: dict[int, Callable[[int, FrameType | None], object]] = {}
 

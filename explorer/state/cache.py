@@ -55,15 +55,15 @@ def _hold_for_run(value: Any, weight: int) -> None:
 
 
 class EvictedRef:
-    """Something heavy that the shelf has dropped: somebody may hold it, or of a recording a part,
-    which keeps the memory of the whole."""
+    """A heavy value that the cache has dropped: it may be referenced elsewhere, or a part of a
+    recording, which keeps the memory of the whole."""
 
     def __init__(self, value: Any, weight: int) -> None:
         self.value, self.weight = weakref.ref(value), weight
         self._memory = [(weakref.ref(each), each.nbytes) for each in _memory_of(value)]
 
     def alive(self) -> int:
-        """Bytes of it that somebody keeps."""
+        """Bytes of it that are still referenced."""
         if self.value() is not None:
             return self.weight
         return sum(size for memory, size in self._memory if memory() is not None)
@@ -174,16 +174,15 @@ class Cache:
                     self._drop(key)
 
     def make_room(self, size: int) -> bool:
-        """Drop what is heavy, the least used first, until so many bytes more have room: before they
-        are taken, not after. True where there was not enough."""
+        """Drop heavy values, the least recently used first, until so many bytes fit: before they
+        are allocated, not after. True where there was not enough room."""
         with self.lock:
             scarce = not self._has_room(size + buffer_pool.pooled_bytes())
             self._drop_for(size)
         return scarce
 
     def fits(self, size: int) -> bool:
-        """True where there is room for so many bytes, when what is heavy has been dropped for
-        them."""
+        """True where so many bytes fit, once heavy values are dropped."""
         with self.lock:
             self._drop_for(size)
             return self._has_room(size)
@@ -315,7 +314,7 @@ def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | No
 
 
 def get_uncached(key: Hashable, make: Callable[[], Any]) -> Any:
-    """As `get`, for one look: what is heavy does not stay on the shelf."""
+    """Like `get`, for a single use: a heavy value is not cached."""
     return _cache.get(key, make, keep=False)
 
 
@@ -408,11 +407,10 @@ def record(
     target: str | tuple[int, ...] | None = None,
     get: Callable[[Hashable, Callable[[], Any]], Recording] = get,
 ) -> Recording:
-    """The recording of a model on a text, from the shelf where it lies there. `target` as in
+    """The recording of a model on a text, from the cache where it is there. `target` as in
     `Model.record`.
 
-    Of a text longer than the server reads, and of such a target, it is that of the beginning.
-    """
+    A text or target beyond the server's limit is cut at its end."""
     loaded, text = handle(model), truncate(text)
     target = truncate(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
@@ -447,7 +445,7 @@ class Run:
     target: str | tuple[int, ...] | None = None
 
     def recording(self) -> Recording:
-        """The recording itself, from the shelf, made anew where it no longer lies there."""
+        """The recording, from the cache, or made anew where it is no longer there."""
         return record(self.model, self.text, self.edits, self.target)
 
     def attention(self, name: str) -> Attention:
@@ -456,8 +454,7 @@ class Run:
 
 
 def run_of(recording: Recording) -> Run:
-    """The name of a recording, for what is kept longer than a run: a button to press later, a
-    function to call back."""
+    """The run of a recording, for callbacks and buttons that outlive a script run."""
     ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
     return Run(recording.model.name, recording.text, recording.edits, ids)
 
@@ -499,8 +496,8 @@ def next_words(
     continuation: tuple[int, ...] = (),
     limit: int = whole_words.MAX_WORDS,
 ) -> dict[int, WholeWord]:
-    """The words of several pieces that the likeliest next tokens begin, by the token, as
-    `models.whole_words`: after a text and what was written after it."""
+    """The words of several pieces that begin with the likeliest next tokens, by the token, as
+    `models.whole_words`: after a text and its continuation."""
     loaded = handle(model)
     followed = whole_words.followed_tokens(loaded, next_tokens, limit)
     ids = tuple(id for id, _ in followed)
@@ -519,8 +516,8 @@ def predicted_words(
     next_tokens: Sequence[tuple[int, float]],
     limit: int = whole_words.MAX_WORDS,
 ) -> dict[int, WholeWord]:
-    """The same of what is likeliest after a recording's last token; none of a long text, and of an
-    edited run, which nothing can be written after."""
+    """The same for the likeliest tokens after a recording's last one; none for a long text, and for
+    an edited run, which cannot be continued."""
     if recording.edits or len(recording.streams[-1].tokens) > MAX_COMPLETED:
         return {}
     return next_words(recording.model.name, recording.text, next_tokens, limit=limit)
@@ -594,8 +591,8 @@ def ffn_activations(recording: Recording, stream: str, layer: int, token: int) -
 def neurons(
     recording: Recording, stream: str, layer: int, comparison: tuple[int, int, int | None]
 ) -> Neurons:
-    """The neurons of a layer's FFN by what they add to a logit; `at`: the token, the word, and the
-    one it is compared with, as for `attribution`."""
+    """The neurons of a layer's FFN by their contribution to a logit; `at`: the token, the word, and
+    the one it is compared with, as for `attribution`."""
     return _model_output(recording, "neurons", stream, layer, *comparison)
 
 

@@ -67,8 +67,8 @@ def _one_line_record(name: str, *arguments: Any, **keywords: Any) -> logging.Log
 
 @contextmanager
 def timed_run(**facts: object) -> Iterator[None]:
-    """A run of the script, or of a part of it by itself, after those of other readers
-    (`runs.line`). Tells of one that takes long."""
+    """Run the script, or a part of it, after those of other readers (`runs.line`), and log it where
+    it takes long."""
     if _inside_run.get():
         yield
         return
@@ -96,7 +96,7 @@ def fragment(draw: Callable[..., Any], run_every: float | None = None) -> Callab
 
 
 def log_refusal(why: str, **facts: object) -> None:
-    """Tells of something that was asked for and not given."""
+    """Log a refused request."""
     log.info("refused %s", _facts(why=why, **facts))
 
 

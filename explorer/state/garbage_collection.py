@@ -44,7 +44,8 @@ _served = 0.0
 
 
 def freeze() -> None:
-    """Take what is in memory now out of the collector's sight: after each model that is loaded."""
+    """Freeze all objects in memory, so that the collector skips them: after each model that is
+    loaded."""
     gc.collect()
     gc.freeze()
 
@@ -77,8 +78,7 @@ def in_memory() -> int:
 
 
 def unaccounted() -> int:
-    """Bytes of this process in memory that nobody remembers on purpose: the program and the
-    readers' visits, and what waits for the collector."""
+    """Bytes of this process outside of the cache: the program, the readers' visits, and garbage."""
     return in_memory() - sum(each() for each in cached_sizes)
 
 
@@ -94,7 +94,7 @@ def due_collection(quiet: float, since: float, since_all: float, grown: int) -> 
 
 
 def collect(scope: str) -> None:
-    """Collect "some", what came since the last model, or "all", what is frozen too."""
+    """Collect "some", the objects since the last model, or "all", frozen ones too."""
     if scope == "all":
         gc.unfreeze()
     if scope:
@@ -105,8 +105,8 @@ def collect(scope: str) -> None:
 
 
 def _trim_heap() -> None:
-    """Hand freed memory back to the system. Without this the C library keeps what each thread's
-    arrays took, and a server that has served many threads looks full though little of it is in
+    """Return freed memory to the system. Without this the C library keeps the memory of each
+    thread's arrays, and a server that has served many threads looks full though little of it is in
     use."""
     _c_library("malloc_trim", 0)
 

@@ -40,12 +40,11 @@ Draw = Callable[[np.ndarray, int], int]
 
 
 class Draft:
-    """A reader's text in the making: the prompt, what was said after it, and the scores for what
-    comes next.
+    """A reader's text that is being generated: the prompt, the tokens after it, and the scores for
+    the next one.
 
-    `writing` is the model's side of it, with its stored keys and values; `n_prompt` how many tokens
-    the prompt has.
-    """
+    `writing` is the model's state, with its stored keys and values; `n_prompt` the number of the
+    prompt's tokens."""
 
     def __init__(self, model: str, text: str) -> None:
         self.model, self.text = model, truncate(text)
@@ -144,7 +143,7 @@ MAX_MODELS, MAX_MODELS_PER_VISIT = 24, 2  # models held, on a server and for one
 
 
 class TrainingJob:
-    """One reader's training. It waits, learns, or has stopped; `run` is what it learned so far."""
+    """One reader's training. It waits, learns, or has stopped; `run` is its process."""
 
     def __init__(self, plan: TrainingPlan, session: str) -> None:
         self.run, self.session = live_training.start_training(plan), session
@@ -153,7 +152,7 @@ class TrainingJob:
 
     @property
     def learning(self) -> bool:
-        """True while its process is at work."""
+        """True while its process runs."""
         return self.run.running
 
     @property
@@ -215,7 +214,7 @@ class Trainings:
                 self._look_after()
 
     def stop(self, job: TrainingJob) -> None:
-        """Stop a training; what it has learned stays."""
+        """Stop a training; its model stays."""
         with self._lock:
             job.waiting = False
             job.run.stop()
@@ -227,7 +226,7 @@ class Trainings:
             return sum(each.waiting or each.learning for each in earlier)
 
     def longest(self) -> float:
-        """Seconds of the processor that those who learn may still take, at most."""
+        """The longest remaining time of running trainings, in seconds of the processor."""
         with self._lock:
             remaining = [MAX_SECONDS - each.progress.seconds for each in self._all if each.learning]
         return max(0.0, min(remaining, default=0.0))
@@ -423,7 +422,7 @@ class Job:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the step it is at; what it has come to stays."""
+        """Stop after the current step; the results so far stay."""
         self.running = False
 
     def read_by(self, session: str) -> None:
@@ -431,7 +430,7 @@ class Job:
         self._readers |= {session}
 
     def remove_viewer(self, session: str) -> None:
-        """A reader asks for something else instead."""
+        """Remove a reader who has opened something else."""
         self._readers -= {session}
         if not self._readers and self.running:
             self._abandoned = True
@@ -470,8 +469,7 @@ class Job:
 
 
 def close() -> None:
-    """End all that is at work. Python must not end under a thread that computes: C++ calls that an
-    abort."""
+    """End all jobs. Python must not end while a thread computes: C++ would abort."""
     for job in list(Job.running_jobs.values()):
         job.end()
 
@@ -531,8 +529,7 @@ def recording_job(recording: Recording, name: str, begin: Callable[[], Iterator[
 
 
 def decay_job(recording: Recording, stream: str, lag: int) -> Job:
-    """The experiment of `registry.decay` on the tokens of a stream: not begun, or as far as anyone
-    has taken it."""
+    """The experiment of `registry.decay` on the tokens of a stream, at its furthest step."""
     ids = tuple(int(each) for each in recording.stream(stream).ids)
     return _job(("decay", ids[:100], lag), lambda: registry.decay(ids, lag))
 
@@ -559,10 +556,9 @@ class SweepProgress:
 def patch_sweep(
     recording: Recording, unit: str, donor: str, name: str, token: int, id: int, against: int
 ) -> Job:
-    """Every part of the donor's run put into the recording's, one by one: `what` is "Heads", of the
-    attention `name`, or "Sites", of the stream
-    `name`. What it does to logit(id) - logit(against) at a token is read off. Not begun, or as far
-    as anyone has taken it."""
+    """Patching of every part of the donor's run into the recording's, one by one: `what` is
+    "Heads", of the attention `name`, or "Sites", of the stream `name`. The effect is the change of
+    logit(id) - logit(against) at a token. At its furthest step."""
     loaded, text, edits = handle(recording.model.name), recording.text, recording.edits
     donor = truncate(donor)
     begin = loaded.patch_heads if unit == "Heads" else loaded.patch_sites
@@ -584,9 +580,9 @@ def patch_sweep(
 def corpus_job(
     model: str, texts: tuple[str, ...], key: Hashable, measure: Callable[[Recording], Any]
 ) -> Job:
-    """Many texts read one by one: `latest` is what `read` made of each so far, in their order; of
-    one that cannot be read the sentence that says why. Not begun, or as far as anyone has taken it.
-    The recordings themselves are not kept."""
+    """Many texts read one by one: `latest` has the result of `read` for each so far, in their
+    order, or an error message for a text that cannot be read. At its furthest step. The recordings
+    themselves are not kept."""
     loaded = handle(model)
 
     def steps() -> Iterator[tuple[Any, ...]]:

@@ -42,8 +42,8 @@ _browser_models: OrderedDict[str, tuple[str, ...]] = OrderedDict()
 
 
 def server_models() -> tuple[str, ...]:
-    """The models that come with this server: the shipped ones, MiniLM in both ways, and what the
-    operator lists."""
+    """The models of this server: the shipped ones, MiniLM in both ways, and those that the operator
+    lists."""
     shipped = registry.names()
     minilm = (f"{registry.HUB_PREFIX}{registry.MINILM}",) if registry.MINILM in shipped else ()
     return tuple(dict.fromkeys((*shipped, *minilm, *settings().models)))
@@ -89,7 +89,7 @@ def is_of_this_browser(name: str) -> bool:
 
 
 def _browser() -> str:
-    """The browser of this visit, under a name that tells nothing of it; "" where it is unknown."""
+    """The browser of this visit, under an anonymous name; "" where it is unknown."""
     token, _ = decode_xsrf_token_string(st.context.cookies.get(COOKIE, ""))
     return blake2b(token, key=_salt, digest_size=16).hexdigest() if token else ""
 
@@ -409,12 +409,12 @@ def title(model: str) -> str:
 
 
 def markdown_name(model: str) -> str:
-    """A model as what a sentence of Markdown is about."""
+    """A model as the subject of a sentence in Markdown."""
     return capability_messages.named(title(model))
 
 
 def facts(model: str) -> dict:
-    """A model's card; of a borrowed one what it shows of itself, under the same names."""
+    """A model's card; for a borrowed one its capabilities, under the same names."""
     if is_light(model):
         return registry.card(model.partition("@")[0])
     loaded = handle(model)
@@ -472,8 +472,8 @@ def cards() -> dict[str, dict]:
 
 
 def embedding_scale(model: str) -> float | None:
-    """By what a model multiplies a word's embedding before anything is added: √d_model in the
-    paper, 1 in models that leave it as it is; None where a model in its own code does not say."""
+    """The factor of a word's embedding before anything is added: √d_model in the paper, 1 in models
+    that leave it as it is; None where a model in its own code does not say."""
     return float(_embedding(model).scale) if capabilities(model).weights else None
 
 
@@ -527,15 +527,14 @@ def decode(model: str, ids: Iterable[int]) -> str:
 
 
 def end_token(model: str) -> tuple[int, str] | None:
-    """The token that ends what a model writes, and its label; None where it has none."""
+    """The token that ends a model's output, and its label; None where it has none."""
     tokenizer = handle(model).tokenizer
     token = getattr(tokenizer, "eos", None)
     return None if token is None else (token, tokenizer.label(token))
 
 
 def first_token(model: str, text: str) -> tuple[int, int] | None:
-    """The id of the first token that a text is split into when it stands alone, and how many there
-    are. None where there are none."""
+    """The first token id of a text alone, and the number of its tokens. None for an empty text."""
     ids = handle(model).tokenizer.ids([text.encode("utf-8", "replace").decode("utf-8")])[0]
     return (ids[0], len(ids)) if ids else None
 

@@ -106,7 +106,7 @@ GONE = {"train_view", "experiment"}
 
 
 def place_of(tab: str) -> str:
-    """The place that a tab is in. Raises KeyError for what is no tab."""
+    """The place of a tab. Raises KeyError for any other id."""
     return _PLACE_OF[tab]
 
 

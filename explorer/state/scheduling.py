@@ -1,11 +1,10 @@
-"""One fair queue for everything that keeps torch busy: short passes in the order of asking, long
+"""One fair queue for all computations with torch: short passes in order of arrival, long
 computations slice by slice.
 
-Passes are fastest one by one. A long computation gives its place away between two slices
-(`models.cancellation`): it waits behind the short ones, so that no reader's sentence waits for
-more than one slice of another's. It ends there when its reader has gone, has asked for something
-else, or has used up what one computation may take.
-"""
+Passes are fastest one by one. A long computation yields between two slices (`models.cancellation`):
+it waits behind the short ones, so that no reader's sentence waits for more than one slice of
+another's. It ends there when its reader has gone or has opened something else, or at the time limit
+of a computation."""
 
 from __future__ import annotations
 
@@ -99,8 +98,7 @@ class ComputeQueue:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Whoever has the turn gives it away for as long as it waits for another thread, which may
-        need the turn for what it makes."""
+        """Release the turn while this thread waits for another one, which may need the turn."""
         ticket = self._holder if self._owner == threading.get_ident() else None
         if ticket is None:
             yield
@@ -211,7 +209,7 @@ class MemoryBudget:
 
     @contextmanager
     def work(self, behind: bool = False) -> Iterator[None]:
-        """A run or a step: what it holds of the shelf it holds to its end. One within another is
+        """Register a run or a step: it keeps its large values until its end. One within another is
         the same."""
         thread = threading.get_ident()
         if thread in self._works:
@@ -241,8 +239,8 @@ class MemoryBudget:
             yield
 
     def wait_for_readers(self) -> None:
-        """Wait until no reader waits for room, for as long as anyone waits at most: the work of
-        this thread holds nothing."""
+        """Wait until no reader waits for memory, at most for the longest wait. The work of this
+        thread releases its memory."""
         if (work := self._works.get(threading.get_ident())) is not None:
             work.number, work.most = None, 0
         deadline = time.monotonic() + self._longest[True]
@@ -352,8 +350,9 @@ _heavy_run: ContextVar[bool] = ContextVar("heavy run", default=False)
 
 
 class ScriptQueue:
-    """A queue of runs, of which one has its `moment`, once it has waited for what is made ahead of
-    it, `ahead` at most (seconds). Heavy runs go behind others, of which PATIENCE may pass them."""
+    """A queue of runs, of which one has its `moment`, once it has waited for results computed ahead
+    of it, `ahead` at most (seconds). Heavy runs go behind others, of which PATIENCE may pass
+    them."""
 
     def __init__(self, moment: float = RUN_SECONDS, ahead: float = PREFETCH_WAIT) -> None:
         self._moment, self._longest_ahead = moment, ahead
@@ -369,8 +368,8 @@ class ScriptQueue:
 
     @contextmanager
     def run(self, is_heavy: bool = False) -> Iterator[None]:
-        """A run of one's own, after those that asked before have ended or had their moment. What a
-        heavy one computes waits behind what others compute."""
+        """Run after earlier ones have ended or had their moment. The computations of a heavy run
+        wait behind those of others."""
         ticket = threading.Condition(self._lock)
         queue = self._heavy if is_heavy else self._light
         with self._lock:
@@ -410,8 +409,8 @@ class ScriptQueue:
         return len(self._ahead)
 
     def wait_for(self, key: Hashable, seconds: float = OWN_PREFETCH_WAIT) -> None:
-        """Let what is made ahead of this run be made, in so many seconds: both at once take longer
-        than one after the other."""
+        """Wait for results that are computed ahead of this run, at most so many seconds: both at
+        once take longer than one after the other."""
         with self._lock:
             self._prefetch_done.wait_for(lambda: key not in self._ahead, seconds)
 

@@ -92,8 +92,8 @@ def settings() -> Settings:
 
 
 def well_formed(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair that stands alone: no file, address
-    or message can carry one."""
+    """The text with U+FFFD for each unpaired surrogate, which no file, address or message can
+    contain."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -220,8 +220,8 @@ REPLACED_MODEL = "set aside"  # in a visit's state
 
 @dataclass(frozen=True)
 class ReplacedModel:
-    """The model that was chosen, the one shown on the tab `page` instead, and what was chosen of a
-    text and of the chosen model, (name, value)."""
+    """The chosen model, the one on the tab `page` instead, and the choices that belong to a text
+    and to the chosen model, (name, value)."""
 
     model: str
     replacement: str
@@ -326,8 +326,8 @@ def _serves(fallback: ReplacedModel) -> bool:
 
 
 def restore_model() -> bool:
-    """The reader goes to another tab: the chosen model is on screen again, with what was chosen of
-    it, unless that tab has the same need. True where there was one."""
+    """Show the chosen model and its choices again on another tab, unless that tab has the same
+    need. True where there was one."""
     state = st.session_state
     fallback = state.get(REPLACED_MODEL)
     if fallback is not None and state.model == fallback.replacement and _serves(fallback):
@@ -449,7 +449,7 @@ def _show_tab(place: str, tab: str) -> None:
 
 
 def _carry_over(previous: str, acted: bool) -> None:
-    """Text, model and choices go along from the tab `previous`, unless nobody has chosen them.
+    """Carry text, model and choices over from the tab `previous`, unless they are all defaults.
     acted: a press brought them along."""
     state = st.session_state
     page = state.page
@@ -511,19 +511,19 @@ def _take_choices(parameters: dict[str, str]) -> None:
 
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
-    """True where the text on screen is still the one that a link to `page` asked for."""
+    """True where the text on screen is still that of a link to `page`."""
     return link.get("text", first_text(page))[:MAX_FIELD] == st.session_state.text
 
 
 def forget_token() -> None:
-    """Another text: what was chosen of the last one means nothing there."""
+    """Clear the choices that belong to the last text."""
     st.session_state.acted = True
     for name in depending_on("text"):
         st.session_state[name] = ""
 
 
 def forget_head() -> None:
-    """Another model: what was chosen of the last one means nothing there."""
+    """Clear the choices that belong to the last model."""
     for offer in ("offered_model", "offered_link"):
         st.session_state.pop(offer, None)
     st.session_state.acted = True
@@ -633,7 +633,8 @@ def lead_to(tab: str) -> dict[str, str]:
 
 
 def write() -> None:
-    """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
+    """Write the choices on screen into the address bar, so that the link opens the same
+    elsewhere."""
     garbage_collection.mark_served()
     state = st.session_state
     parameters, current = link_parameters(), st.query_params.to_dict()

@@ -15,5 +15,5 @@ NOT_SILENCED = f"{{}} does not support edits of the scale and of heads either: {
 
 
 def named(title: str) -> str:
-    """A model as what a sentence is about, by its title: "NAME, in its own code,"."""
+    """A model as the subject of a sentence, by its title: "NAME, in its own code,"."""
     return literal(title) + ("," if title.endswith(APART) else "")

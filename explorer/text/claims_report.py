@@ -40,8 +40,8 @@ code {{ font: .9em ui-monospace, monospace; background: #f5f0e6; padding: 0 .25r
 
 
 def report(about: str, text: str, output: str, findings: Findings) -> str:
-    """The page: a line about the model, the text and what the model said ("" for nothing), the
-    kinds counted apart, and every claim with its numbers, those that do not hold first."""
+    """The page: a line about the model, the text and the model's output ("" for none), the counts
+    of each kind, and every claim with its numbers, those that do not hold first."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',

@@ -1,10 +1,8 @@
 """Findings in words: a headline that is one short sentence, and a longer one with the evidence and
-what chance gives.
+the chance level.
 
-They say what was measured and nothing of grammar: a word attends to another, it does not stand
-for it. In Markdown, words of the text escaped; `plain` gives the same for a place that takes no
-Markup.
-"""
+They state measurements and nothing of grammar: a word attends to another, it does not stand for it.
+In Markdown, words of the text escaped; `plain` gives the same for a place without Markdown."""
 
 from __future__ import annotations
 
@@ -108,7 +106,7 @@ def headline(one: Finding, mark: Mark = marked) -> str:
 
 
 def statement(one: Finding, mark: Mark = marked) -> str:
-    """A finding in one short sentence without the head that it is seen in, which stands below."""
+    """A finding in one short sentence without its head, which is named below it."""
     return headline(one, mark).removeprefix(f"{where(one)}: ")
 
 
@@ -148,8 +146,7 @@ def short(one: Finding) -> str:
 
 
 def evidence(one: Finding, mark: Mark = marked) -> str:
-    """A finding with what speaks for it: the number, and the same where nothing is to be found. One
-    or two sentences."""
+    """A finding with its evidence: the number, and its baseline. One or two sentences."""
     words = tuple(mark(word) for word in one.words)
     value, chance = fixed(one.value), fixed(one.chance)
     more = _also(one)

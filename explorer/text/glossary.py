@@ -77,7 +77,7 @@ def explained(text: str, *more: str) -> str | None:
 
 
 def terms_in(text: str) -> tuple[tuple[str, str], ...]:
-    """The terms that a text uses, each with what it means, as plain words."""
+    """The terms that a text uses, each with its meaning, as plain words."""
     return tuple((name, terms()[name].means) for name in used(text))
 
 
