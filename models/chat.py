@@ -112,7 +112,7 @@ def _role_names(labels: Sequence[str], special: Sequence[bool]) -> set[int]:
 
 
 def n_messages(recording: Recording) -> int:
-    """How many messages of a chat a recording reads, 0 where its text is no chat for its model."""
+    """The number of chat messages in a recording, 0 where its text is no chat for its model."""
     stream = recording.streams[0]
     is_chat = any(roles_of(stream.tokens, stream.special.tolist()))
     return len(messages(recording.text)) if is_chat else 0
