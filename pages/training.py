@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.training.tab import checkpoints, paired_runs, train_live
+from explorer.views.training.live import train_live
+from explorer.views.training.tab import checkpoints, paired_runs
 
 navigation.show_tabs(
     {

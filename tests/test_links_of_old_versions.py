@@ -86,9 +86,9 @@ LINKS = [
     (f"/residual?text={OWN}&flow=LayerNorm&norm=Sigma+before", "residual", "panel"),
     ("/embeddings?contexts=One&token=3&stage=1", "embeddings", "panel"),
     ("/embeddings?second=The+dog+was+tired.&curve=Cosine&plane=PCA", "embeddings", "panel"),
-    ("/training?model=induction&train_step=650", "checkpoints", "heads"),
+    ("/training?model=induction&train_step=650", "checkpoints", "panel"),
     ("/training?train_view=Live&live_task=copy", "live", ""),
-    ("/training?train_view=Twins", "twins", "curves"),
+    ("/training?train_view=Twins", "twins", "panel"),
 ]
 
 

@@ -12,9 +12,9 @@ from random import Random
 import numpy as np
 import pytest
 import torch
-from app_harness import aimed
+from app_harness import aimed, panels_on
 from conftest import AWKWARD, HOSTILE, typed
-from test_training_page import opened, sent
+from test_training_page import opened
 
 from explorer.state import jobs, models
 from explorer.state.jobs import TRAINING_KEY, Trainings
@@ -204,14 +204,16 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
         for text in (*AWKWARD.values(), WORDS):
             typed(app, text)
             assert not app.exception and not app.error
-        assert sent(app, "heads")["heads"] and sent(app, "curves")["panels"]
+        charts, grid = panels_on(app)[0]["figures"]
+        assert charts["figures"] and grid["names"]
         app.button(key="live stop").click().run()
         until(lambda: not one.learning)
         app.run()
         app.button(key="live keep checkpoints").click().run()
         name = app.session_state["model"]
         assert live_training.is_live(name) and not app.exception
-        assert sent(app, "curves")["steps"][-1] == one.progress.step
+        frames = panels_on(app)[0]["figures"][1]["frames"]
+        assert int(frames[-1]["key"]) == one.progress.step
         assert any(name in each.options or "my text" in str(each.options) for each in app.selectbox)
         monkeypatch.setattr(jobs, "settings", lambda: Settings(live=0))
         app = aimed(app, "live").run()

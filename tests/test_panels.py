@@ -47,7 +47,7 @@ NAMES = sorted(every())
 
 
 # The models of panels that encoder has nothing for.
-MODEL_OF = {"translation": "translator"}
+MODEL_OF = {"translation": "translator", "training": "induction"}
 
 
 def model_of(name: str) -> str:

@@ -146,7 +146,7 @@ ABOVE = """() => {
     "tab",
     [
         *("heads", "weight", "aggregated", "circuits", "diagram", "residual", "embeddings"),
-        *("word", "lens", "translate", "edit", "patching", "concepts", "compare"),
+        *("word", "lens", "translate", "edit", "patching", "compare", "checkpoints", "concepts"),
     ],
 )
 def test_few_things_stand_above_the_picture_of_a_tab(visitor: Visitor, tab: str) -> None:

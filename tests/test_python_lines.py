@@ -8,30 +8,16 @@ from functools import cache
 from typing import Any
 
 import pytest
-from conftest import read_once
 from export_harness import TEXT, Lined, again, heard, lined, opened, places, ran
 
 from explorer.state import jobs
 from explorer.state.cache import record_training
 from explorer.state.jobs import TRAINING_KEY
-from models import registry
 
 TRANSLATED = {"model": "translator", "text": "The red car is new."}
 SHORT = {"text": "The cat sat."}
-# Every view that a page shows in the place of the one that its file has: the page, what is chosen,
-# and how many tables it offers as CSV.
-VIEWS = {
-    "twins": ("training", {"train_view": "Twins"}, 1),
-}
-
-
 # Every view that a page's file has, whose tables stand beside it.
 BESIDE = {
-    "checkpoints": (
-        "training",
-        {"train_view": "Checkpoints", "model": "decoder", "text": "The cat sat on the mat."},
-        1,
-    ),
     "a head as a table": ("attention", {"view": "Table", "layer": "1", "head": "5"}, 1),
     "a head between words": (
         "attention",
@@ -58,7 +44,7 @@ BESIDE = {
 OWN = {"claims": ("claims", {}, 1), "many sentences": ("sentences", {}, 3, "many go")}
 
 
-EVERY: dict[str, tuple[Any, ...]] = {**VIEWS, **BESIDE, **OWN}
+EVERY: dict[str, tuple[Any, ...]] = {**BESIDE, **OWN}
 
 
 def looked_at(view: str) -> Lined:
@@ -123,13 +109,3 @@ def test_no_table_of_the_app_is_left_out() -> None:
         if not any((place[0], line) in seen for line in range(place[1], place[2] + 1))
     }
     assert places() and not left
-
-
-@pytest.mark.slow
-def test_of_a_training_the_heads_leave_at_the_step_on_screen() -> None:
-    name = registry.checkpoints("decoder")[0]
-    chosen = {"model": "decoder", "train_step": name.partition("@")[2], "layer": "0", "head": "1"}
-    with heard() as offered:
-        made, names = ran(opened(offered, "training", **chosen), offered)
-    assert names["recording"] == read_once(name).record(TEXT)
-    assert "layer='0', head='1'" in made.code and "heads.html" in made.files

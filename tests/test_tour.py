@@ -179,7 +179,7 @@ PAGES = {
     "/learn?tab=concepts": ".panel[data-token]",
     "/predict": ".panel[data-token]",
     "/experiment": ".panel[data-token]",
-    "/training?model=induction": ".heads[data-token]",
+    "/training?model=induction": ".panel[data-token]",
     "/predict?tab=translate&model=translator": ".panel[data-token]",
     "/experiment?tab=compare&model=translator": ".compare[data-token]",
     "/learn?tab=claims": ".claims[data-token]",

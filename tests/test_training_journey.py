@@ -12,20 +12,21 @@ TWICE = "The red fox saw a small bird. The red fox saw a small bird."
 def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/training?model=induction&text={TWICE.replace(' ', '%20')}")
-    page.wait_for_selector("canvas[data-painted]")
-    page.wait_for_selector("h3:has-text('became an induction head at step')")
-    painted = visitor.picture()
-    slider = page.get_by_role("slider", name="Checkpoint")
+    page.get_by_text("became an induction head at step").wait_for()
+    slider = page.get_by_role("slider", name="Step")
     slider.focus()
     page.keyboard.press("Home")
     page.wait_for_url("**train_step=0**")
-    page.wait_for_selector(f"canvas[data-painted]:not([data-painted='{painted}'])")
-    assert page.locator(".caption .name:has-text('induction')").count() == 0
+    page.wait_for_selector(".slider output:has-text('Step 0')")
+    assert page.locator("g.target[aria-label$=induction]").count() == 0
     page.get_by_role("button", name="Play").click()
-    page.wait_for_selector(".stepper .where:has-text('Step 100')")
+    page.wait_for_selector(".slider output:has-text('Step 100')")
     page.get_by_role("button", name="Pause").click()
+    page.wait_for_url(lambda url: "train_step=0" not in url)
     page.wait_for_selector("[data-test-script-state=notRunning]")
-    assert int(page.locator(".curves").get_attribute("data-step")) >= 100
+    page.get_by_role("button", name="Layer 0, head 1").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**layer=0**head=1**")
 
     page.get_by_role("tab", name="Train live").click()
     page.get_by_role("button", name="Start").click()

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import page_at
-from conftest import AWKWARD, on_page, read_once, typed
+from app_harness import page_at, panels_on
+from conftest import AWKWARD, read_once, typed
 from streamlit.testing.v1 import AppTest
-from tolerances import SUMMED
+from tolerances import STORED, SUMMED
 
-from explorer.analysis import head_naming, training
+from explorer.analysis import head_naming
+from explorer.analysis import training as training_analysis
 from explorer.analysis.training import HabitCourse
-from explorer.components import codec, line_chart
-from explorer.text.training import beside_loss, headline
+from explorer.panels import training
+from explorer.state.cache import Run
 from models import registry, shipped_models
 
 TWICE = "The red fox saw a small bird. The red fox saw a small bird."
@@ -33,12 +34,13 @@ def test_a_head_became_what_it_is_at_the_first_checkpoint_from_which_on_it_stays
         one = made(has)
         wanted = next((at for at in range(len(has)) if all(has[at:])), None)
         assert one.formed_at == wanted
-        said = headline(one)
+        finding = training.headline(one)
         if wanted:
-            assert f"at step {one.steps[wanted]:,}." in said and not has[wanted - 1]
-        assert ("at any checkpoint" in said) == (not any(has))
+            assert f"at step {one.steps[wanted]:,}." in finding and not has[wanted - 1]
+        assert ("at any checkpoint" in finding) == (not any(has))
         if one.lost is not None:
-            assert has[one.lost] and not any(has[one.lost + 1 :]) and "not at the last" in said
+            assert has[one.lost] and not any(has[one.lost + 1 :])
+            assert "not at the last" in finding
         seen.add((wanted is None, any(has)))
     assert len(seen) == 3
 
@@ -47,16 +49,17 @@ def test_the_jump_is_the_largest_rise_and_the_loss_beside_it_is_the_curves() -> 
     one = made((False, False, True, True), (0.1, 0.2, 0.7, 0.75))
     curve = ((50.0, 6.0), (100.0, 5.0), (200.0, 3.0), (300.0, 2.0))
     assert one.jump == 2
-    said = beside_loss(one, curve)
-    assert "from 5.00 to 3.00 nats" in said and "50%" in said and "decrease" in said
-    assert beside_loss(one, ()) == ""
+    lines = " ".join(training.beside_loss(one, curve))
+    assert "from 5.00 to 3.00 nats" in lines and "50%" in lines and "decrease" in lines
+    assert training.beside_loss(one, ()) == ()
     assert made((True, True), (0.7, 0.6)).jump is None
-    assert training.first_below(curve, 3.5) == 200 and training.first_below(curve, 1) is None
-    smooth = training.smoothed(tuple((float(at), float(at % 7)) for at in range(1, 1001)), 100)
+    assert training_analysis.first_below(curve, 3.5) == 200
+    assert training_analysis.first_below(curve, 1) is None
+    points = tuple((float(at), float(at % 7)) for at in range(1, 1001))
+    smooth = training_analysis.smoothed(points, 100)
     assert len(smooth) == 100 and smooth[-1][0] == 1000
-    assert np.mean([loss for _, loss in smooth]) == pytest.approx(
-        np.mean([at % 7 for at in range(1, 1001)])
-    )
+    mean = np.mean([loss for _, loss in smooth])
+    assert mean == pytest.approx(np.mean([at % 7 for at in range(1, 1001)]))
 
 
 def test_pairs_are_models_that_say_of_which_one_they_lack_a_part() -> None:
@@ -67,19 +70,87 @@ def test_pairs_are_models_that_say_of_which_one_they_lack_a_part() -> None:
         "pre": {"curve": [[1, 2.0]], "without": "LayerNorm after the sums", "of": "post"},
         "old-no-scale": {"without": "scale"},
     }
-    assert training.ablation_pairs(cards) == (("post", "pre"), ("whole", "whole-no-norm"))
+    pairs = training_analysis.ablation_pairs(cards)
+    assert pairs == (("post", "pre"), ("whole", "whole-no-norm"))
 
 
-def test_steps_stand_on_a_log_axis_where_they_reach_far() -> None:
-    def header(last: int) -> dict:
-        line = line_chart.ChartLine("loss", [(0, 5.0), (10, 4.0), (last, float("nan"))])
-        told = {"about": "", "token": "", "title": "", "caption": (), "file": ""}
-        return codec.decode(line_chart.payload([line_chart.ChartPanel("", [line], 0, 1)], **told))[
-            0
-        ]
+def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_weights() -> None:
+    panel = training.checkpoints(Run("induction", TWICE))
+    own = read_once("induction").record(TWICE)
+    described = head_naming.describe(own, own.attention[0])
+    charts, steps = panel.figures
+    scores, loss = charts.figures
+    wanted = [*shipped_models.card("induction")["checkpoints"], 2000]
+    assert [int(frame.key) for frame in steps.frames] == wanted
+    grid = steps.frames[-1].figures[0]
+    assert grid.names == tuple(head.name for head in described)
+    shown = np.where(np.isnan(grid.values), 0, grid.values)
+    np.testing.assert_allclose(shown, own.attention[0].pattern, rtol=STORED)
+    curve = shipped_models.card("induction")["curve"]
+    np.testing.assert_allclose(np.stack((loss.series[0].x, loss.series[0].y), axis=1), curve)
+    best = max(
+        (one.score, head.layer, head.head)
+        for head in described
+        for one in head.relations
+        if one.name == "induction" and not one.against
+    )
+    line, uniform = scores.series[:2]
+    assert line.name == f"induction L{best[1]} H{best[2]}" and line.main
+    assert line.y[-1] == pytest.approx(best[0], abs=SUMMED) and uniform.y[-1] < line.y[-1]
+    assert panel.finding.startswith(f"L{best[1]} H{best[2]} became an induction head at step ")
+    assert grid.selected == best[1:]
 
-    assert header(1000)["log"] and not header(100)["log"] and header(100)["zero"]
-    assert header(100)["panels"][0]["lines"][0]["points"] == [[0, 5.0], [10, 4.0]]
+    early = training.checkpoints(Run("induction", TWICE), step=300)
+    before = read_once("induction@300").record(TWICE)
+    heads = head_naming.describe(before, before.attention[0])
+    at = wanted.index(300)
+    assert early.figures[1].current == at
+    names = early.figures[1].frames[at].figures[0].names
+    assert names == tuple(head.name for head in heads) and "induction" not in names
+    score = next(
+        one.score
+        for head in heads
+        for one in head.relations
+        if (head.layer, head.head, one.name) == (*best[1:], "induction")
+    )
+    assert line.y[at] == pytest.approx(score, abs=SUMMED)
+
+
+def test_a_pair_of_trainings_is_compared_at_the_same_steps() -> None:
+    panel = training.pair(Run("twin-post", TWICE), "twin-pre")
+    charts, steps = panel.figures
+    ends = {}
+    for series in charts.figures[-1].series:
+        card = shipped_models.card(series.name)["curve"]
+        ends[series.name] = card[-1][1]
+    assert sorted(ends) == ["twin-post", "twin-pre"]
+    better, worse = sorted(ends, key=ends.__getitem__)
+    assert (
+        f"of {better} is {ends[better]:.2f} nats, and of {worse} {ends[worse]:.2f}" in panel.finding
+    )
+    assert [len(frame.figures) for frame in steps.frames] == [2] * len(steps.frames)
+    for choices, reason in (
+        ({"second": "induction"}, "no ablation pair"),
+        ({"second": "twin-pre", "step": 7}, "no checkpoint at step 7"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            training.pair(Run("twin-post", TWICE), **choices)
+
+
+@pytest.mark.parametrize(
+    ("choices", "reason"),
+    [
+        ({"step": 7}, "no checkpoint at step 7"),
+        ({"layer": 9, "head": 0}, "no layer 9, head 0"),
+        ({"pattern": "diagonal"}, "no pattern 'diagonal'"),
+        ({"attention": "cross"}, "no attention 'cross'"),
+    ],
+)
+def test_what_is_not_there_is_refused(choices: dict, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        training.checkpoints(Run("induction", TWICE), **choices)
+    with pytest.raises(ValueError, match="no training checkpoints"):
+        training.checkpoints(Run("encoder", TWICE))
 
 
 # ---- the page ------------------------------------------------------------------------------------
@@ -89,64 +160,25 @@ def opened(**asked: str) -> AppTest:
     return page_at("training", **{"model": "induction", "text": TWICE, **asked})
 
 
-def sent(app: AppTest, name: str) -> dict:
-    protos = [element.proto for element in on_page(app)]
-    data = next(each.bytes for each in protos if each.component_name == f"headlight.{name}")
-    return codec.decode(data)[0]
-
-
-@pytest.mark.slow
-def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_weights() -> None:
-    app = opened()
-    assert not app.exception
-    own = read_once("induction").record(TWICE)
-    described = head_naming.describe(own, own.attention[0])
-    shown, drawn = sent(app, "heads"), sent(app, "curves")
-    assert drawn["steps"] == [*shipped_models.card("induction")["checkpoints"], 2000]
-    assert [each["name"] for each in shown["heads"]] == [head.name for head in described]
-    lines = {line["name"]: line for panel in drawn["panels"] for line in panel["lines"]}
-    assert lines["loss"]["points"] == shipped_models.card("induction")["curve"]
-    best = max(
-        (one.score, head.layer, head.head)
-        for head in described
-        for one in head.relations
-        if one.name == "induction" and not one.against
-    )
-    line = lines[f"induction L{best[1]} H{best[2]}"]
-    assert line["bold"] and line["points"][-1] == [2000, pytest.approx(best[0], abs=SUMMED)]
-
-    early = opened(train_step="300")
-    before = read_once("induction@300").record(TWICE)
-    names = [head.name for head in head_naming.describe(before, before.attention[0])]
-    assert [each["name"] for each in sent(early, "heads")["heads"]] == names
-    assert sent(early, "curves")["at"] == 4 and "induction" not in names
-    score = next(y for x, y in line["points"] if x == 300)
-    assert score == pytest.approx(
-        next(
-            one.score
-            for head in head_naming.describe(before, before.attention[0])
-            for one in head.relations
-            if (head.layer, head.head, one.name) == (*best[1:], "induction")
-        ),
-        abs=SUMMED,
-    )
+def steps_of(app: AppTest) -> dict:
+    assert not app.exception and not app.error
+    return panels_on(app)[0]["figures"][1]
 
 
 @pytest.mark.slow
 def test_any_text_opens_it_and_another_model_too() -> None:
     app = opened()
-    for name, text in AWKWARD.items():
+    for text in AWKWARD.values():
         typed(app, text)
-        assert not app.exception and not app.error, name
-        assert sent(app, "curves")["steps"] and sent(app, "heads")["heads"], name
+        assert steps_of(app)["frames"]
     app = opened(model="copy", text="dog red seven book Paris and so on")
     assert app.session_state["train_of"] == "cross"
-    assert any("follows the source in order" in each.value for each in app.subheader)
+    assert "follows the source in order" in panels_on(app)[0]["finding"]
     app = opened(model="minilm" if shipped_models.packaged() else "induction-no-norm")
     assert any("has no training checkpoints" in each.value for each in app.caption)
-    assert sent(app, "curves")["steps"][-1] == 2000
-    app = opened(model="induction@450")
-    assert sent(app, "curves")["at"] == 5
+    assert steps_of(app)["frames"][-1]["key"] == "2000"
+    assert steps_of(opened(model="induction@450"))["current"] == 5
+    assert steps_of(opened(train_step="300", layer="1", head="2"))["current"] == 4
 
 
 @pytest.mark.parametrize("view", ["Checkpoints", "Twins"])

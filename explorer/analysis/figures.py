@@ -97,6 +97,18 @@ class Bars(Figure):
 
 
 @dataclass(frozen=True, eq=False)
+class HeadMatrices(Figure):
+    """The weights of all heads of an attention, values (layer, head, query, key), NaN where not
+    allowed, on one scale from 0 to 1. shape: of the values. names: of each head, layer by layer.
+    selected: a (layer, head)."""
+
+    values: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0, 0)))
+    shape: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    selected: tuple[int, int] = (-1, -1)
+
+
+@dataclass(frozen=True, eq=False)
 class TokenRow(Figure):
     """A sentence whose tokens are tinted by weights from 0 to 1; NaN: not allowed. selected: the
     token that the weights belong to, -1 for none."""
@@ -143,7 +155,7 @@ class Series:
 class Chart(Figure):
     """Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x
     falls to the right. square: one scale for both axes. guides: (x, text), dashed lines.
-    y_range: the ends of the y axis, those of the curves where None."""
+    y_range: the ends of the y axis, those of the curves where None. half: half as high."""
 
     series: tuple[Series, ...] = ()
     x_title: str = ""
@@ -155,6 +167,7 @@ class Chart(Figure):
     square: bool = False
     guides: tuple[tuple[float, str], ...] = ()
     y_range: tuple[float, float] | None = None
+    half: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,13 +339,15 @@ class Facts(Figure):
 @dataclass(frozen=True, eq=False)
 class Frame:
     """One position of a slider: its label, its sentence and its figures. key: what it sets the
-    choice to, its label where "". note: a line below a plane."""
+    choice to, its label where "". note: a line below a plane. x: where a chart that follows is
+    marked, the frame's number where None."""
 
     label: str
     figures: tuple[Figure, ...] = ()
     sentence: str = ""
     key: str = ""
     note: str = ""
+    x: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,14 @@
 import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
 import { fixed, num } from "./number_format.js";
+import { headmatrices } from "./head_matrices.js";
 import { plane } from "./plane.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {{ x: number, y: number, width: number, height?: number }} Box */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
-const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram, plane }; // prettier-ignore
+const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram, plane, headmatrices }; // prettier-ignore
 
 /**
  * A figure below its title, its note below it. Returns the height.
@@ -429,9 +430,14 @@ function steps(pen, { frames, current, whole, choice }, box) {
   return top - y + Math.max(0, ...heights);
 }
 
-/** Figures one below the other. @param {Pen} pen @param {any} stack @param {Box} box */
+/** Figures one below the other, grids of heads side by side. @param {Pen} pen @param {any} stack @param {Box} box */
 function stack(pen, { figures }, { x, y, width, height }) {
   let top = y;
+  if (figures.length > 1 && figures.every(({ kind }) => kind === "headmatrices")) {
+    const room = width / figures.length;
+    const draw = (/** @type {any} */ one, /** @type {number} */ at) => figure(pen, one, { x: x + at * room, y, width: room - pen.letter, height }); // prettier-ignore
+    return Math.max(...figures.map(draw));
+  }
   for (const one of figures) {
     const fixed = figures.filter((each) => each !== one && each.kind === "strips");
     const taken = fixed.reduce((sum, { strips: list }) => sum + (2 * list.length + 3) * pen.letter, 0); // prettier-ignore
@@ -445,7 +451,7 @@ const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const { letter, look } = pen;
-  const height = Math.max(8 * letter, Math.min(room, 0.66 * width, 24 * letter));
+  const height = Math.max(8 * letter, Math.min(room, 0.66 * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
   const { series, x_title, y_title, log_x, log_y, backwards, guides } = figure;
   const finite = (/** @type {"x" | "y"} */ axis, /** @type {boolean} */ log) =>
     series.flatMap((one) => [...one[axis], ...((axis === "y" && one.base) || [])]).filter((value) => Number.isFinite(value) && (!log || value > 0)); // prettier-ignore

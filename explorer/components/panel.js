@@ -217,7 +217,7 @@ function slider(view, at, finding) {
   const { frames, choice, title, current, plays } = view.figures[at];
   const last = frames.length - 1;
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const input = make("input", { type: "range", min: 0, max: last, value: current, "aria-label": title || choice, data: { focus: `slider ${at}` } }); // prettier-ignore
+  const input = make("input", { type: "range", min: 0, max: last, value: current, "aria-label": title || "Step", data: { focus: `slider ${at}` } }); // prettier-ignore
   const label = make("output", "", frames[current].label);
   /** @type {any} */
   let [later, next] = [];
@@ -229,7 +229,7 @@ function slider(view, at, finding) {
     input.setAttribute("aria-valuetext", frames[to].label);
     if (frames[to].sentence) finding.textContent = frames[to].sentence;
     move(view, at, to, still);
-    follow(view, choice, to);
+    follow(view, choice, frames[to].x ?? to);
     clearTimeout(later);
     // While it plays the address waits for the last frame: what it brings would begin anew.
     if (!next && !echo) later = setTimeout(() => send(view, [choice], [frames[to].key || frames[to].label]), PAUSE); // prettier-ignore
@@ -288,11 +288,11 @@ function move(view, at, to, still) {
   tick(began);
 }
 
-/** Mark a frame in the figures beside its slider. @param {View} view @param {string} choice @param {number} to */
-function follow(view, choice, to) {
-  view.figures.forEach((figure, at) => {
-    if (!choice || figure.follows !== choice) return;
-    figure.guides = [[to, ""]];
-    paint(view, at);
+/** Mark a frame in the charts beside its slider. @param {View} view @param {string} choice @param {number} x */
+function follow(view, choice, x) {
+  view.figures.forEach((/** @type {any} */ figure, /** @type {number} */ at) => {
+    const charts = [figure, ...(figure.figures || [])].filter((one) => choice && one.follows === choice); // prettier-ignore
+    for (const chart of charts) chart.guides = [[x, ""]];
+    if (charts.length) paint(view, at);
   });
 }

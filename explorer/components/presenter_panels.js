@@ -4,7 +4,7 @@
 
 import { bus } from "./bus.js";
 import { num, share } from "./number_format.js";
-import { claim, curves, heads, looks } from "./presenter_panels_words.js";
+import { claim, heads, looks } from "./presenter_panels_words.js";
 import { permitted } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -155,7 +155,6 @@ const VIEWS = {
       panels: [bars({ columns: heads, rows, shared: two, what: "rows" })],
     };
   },
-  curves,
   looks,
   claims: claim,
 };

@@ -1,6 +1,5 @@
 // @ts-check
-// More views in type for the back row: all heads, curves of a training, claims; and charts, read from
-// what Plotly draws.
+// More views in type for the back row: all heads, claims; and charts, read from what Plotly draws.
 
 import { fixed, num } from "./number_format.js";
 
@@ -35,31 +34,6 @@ export function heads({ header, blocks, keys, permitted: may, root }) {
     says: `Layer ${layer}, head ${head}${kind}: ${looks}`,
     panels: [{ kind: "grid", rows: down, columns: right, values, high: blocks.peak[at], marks }],
   };
-}
-
-/** The curves of a training. @param {View} view */
-export function curves(view) {
-  const { header } = view;
-  const panels = header.panels
-    .map(({ name, lines }) => ({
-      kind: "curves",
-      title: name,
-      series: lines
-        .filter(({ points }) => points.length)
-        .map((line) => ({
-          name: line.name,
-          x: line.points.map(([at]) => at),
-          y: line.points.map(([, value]) => value),
-          end: num(line.points.at(-1)[1], 2),
-          on: line.bold,
-        })),
-      ticks: [],
-      x_title: "steps",
-      y_title: "",
-      log_x: header.log,
-    }))
-    .filter(({ series }) => series.length);
-  return panels.length ? { panels: panels.slice(-1) } : undefined;
 }
 
 /** What one token looks at in the head that is chosen. @param {View} view */

@@ -67,23 +67,13 @@ class PageExport:
 
 def page_export(page: str) -> PageExport:
     """The export of a page that has no panels: all heads, as the tab Heads shows them."""
-    return PageExport("heads", _plain_source(page), _choices(page))
+    return PageExport("heads", _plain_source(), _heads_choices())
 
 
-def _plain_source(page: str) -> ExportSource:
-    """The model and text on screen without edits: those of the checkpoint, where one is shown."""
+def _plain_source() -> ExportSource:
+    """The model and text on screen without edits."""
     state = st.session_state
-    if page == "checkpoints" and (one := state.get("checkpoint shown")):
-        return ExportSource(one.model, one.text, "", one.target)
     return ExportSource(state.model, state.text, "", current_recording.typed_target(state.model))
-
-
-def _choices(page: str) -> tuple[tuple[str, str], ...]:
-    """The choices of the heads, as the page has them on screen."""
-    chosen = _heads_choices()
-    if page == "checkpoints" and st.session_state.train_of:
-        chosen = tuple((dict(chosen) | {"attention": st.session_state.train_of}).items())
-    return chosen
 
 
 def base_address(page: str) -> str:

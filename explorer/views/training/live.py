@@ -3,33 +3,24 @@ kept for the visit."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import streamlit as st
 
-from explorer.analysis import attention as attention_analysis
-from explorer.analysis import head_naming, training
-from explorer.analysis.training import Stage
-from explorer.components import heads, line_chart
-from explorer.components.line_chart import ChartLine
+from explorer.analysis import training
+from explorer.components import panel
 from explorer.layout import export_menu
 from explorer.layout.controls import pick
 from explorer.layout.output import with_table
-from explorer.state import cache, event_log, jobs, url_state
+from explorer.panels import training as training_panels
+from explorer.panels.training import Measured
+from explorer.state import cache, event_log, jobs, models, url_state
 from explorer.state.jobs import TrainingJob
 from explorer.state.settings import truncate
-from explorer.text.training import (
-    LEARNS,
-    TASK_LABELS,
-    WHAT_COUNTS,
-    bounds,
-    headline,
-    live_status,
-    queued,
-)
-from explorer.views.training import checkpoint_scores, head_formation
+from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from models.recording import Recording
 from models.training_plan import (
     CHECKPOINT_STEPS,
@@ -45,17 +36,19 @@ from models.training_plan import (
     TrainingPlan,
 )
 
+WORDS = sentences("training", "live")
+TASK_LABELS = sentences("training", "tasks")
+LEARNS = sentences("training", "learns")
 A_LOOK = 1.0  # seconds between two looks at one that learns
 STAGES = "live stages"  # in a visit's state: what was measured of the training, and on which text
 KEEPS = {"heads": "Keep and explore its heads", "checkpoints": "Keep and see its checkpoints"}
-OFF = "This server does not train models live. The tab Checkpoints shows trained ones."
 
 
 def show() -> None:
     """The whole view: what to train on the left, how it learns on the right."""
     st.subheader("Train a small model here", anchor=False)
     if not jobs.training_allowed():
-        st.info(OFF)
+        st.info(WORDS("off"))
         return
     asked()
     one = jobs.current_training()
@@ -68,7 +61,7 @@ def asked() -> None:
     url_state.one_of("live_task", TASKS)
     url_state.one_of("live_unit", UNITS)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        pick("Learn", {task: TASK_LABELS[task] for task in TASKS}, "live_task", bare=True)
+        pick("Learn", {task: TASK_LABELS(task) for task in TASKS}, "live_task", bare=True)
         sizes = sized(st.session_state.live_task)
         start = st.button("Start", key="live start", icon=":material/play_arrow:")
     text = pasted() if st.session_state.live_task == "text" else ""
@@ -138,7 +131,7 @@ def learning(was_busy: bool) -> None:
     one = jobs.current_training()
     if one is None:
         task = st.session_state.live_task
-        st.markdown(f"{LEARNS[task]} {bounds(MAX_SECONDS)}")
+        st.markdown(f"{LEARNS(task)} {WORDS('bounds', seconds=f'{MAX_SECONDS:.0f}')}")
         return
     busy = one.waiting or one.learning
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -177,7 +170,8 @@ def explore(one: TrainingJob, page: str) -> None:
 def status(one: TrainingJob) -> None:
     """How far it is, in a sentence."""
     if one.waiting and (ahead := jobs.trainings.ahead(one)):
-        st.info(queued(ahead, jobs.trainings.longest()))
+        why = WORDS("queued_one" if ahead == 1 else "queued_several", n=ahead)
+        st.info(f"{why} {WORDS('queued_then', seconds=f'{jobs.trainings.longest():.0f}')}")
         return
     if one.run.problem:
         st.warning(one.run.problem)
@@ -185,65 +179,30 @@ def status(one: TrainingJob) -> None:
     if not progress.steps:
         st.caption("Getting ready …")
         return
-    unseen = "the held-out tenth" if one.run.plan.task == "text" else "held-out lists"
-    loss = progress.curve[-1][1] if progress.curve else None
-    st.markdown(
-        live_status(progress.step, progress.seconds, loss, progress.right, MAX_SECONDS, unseen)
-    )
+    unseen = WORDS("unseen_text" if one.run.plan.task == "text" else "unseen_lists")
+    loss = WORDS("loss_now", loss=f"{progress.curve[-1][1]:.2f}") if progress.curve else ""
+    is_known = isfinite(progress.right)
+    right = WORDS("right_now", right=f"{progress.right:.0%}", unseen=unseen) if is_known else ""
+    slots = {"seconds": f"{progress.seconds:.0f}", "most": f"{MAX_SECONDS:.0f}"}
+    st.markdown(WORDS("status", step=f"{progress.step:,}", loss=loss, right=right, **slots))
 
 
 def drawn(one: TrainingJob, text: str) -> None:
-    """The grid as it is now, and loss and scores so far, on the reader's own text."""
+    """The loss and scores so far and all heads now, on the reader's own text."""
     try:
         recording = cache.record_training(one.run, truncate(text))
     except ValueError as error:  # a text that this vocabulary cannot read
         st.info(str(error))
         return
-    name = checkpoint_scores.attention_names(recording)[0]
-    attention = checkpoint_scores.attention_of(recording, name)
-    stages = measured(one, text, recording, name)
-    courses = training.best_courses(stages)
-    chosen = training.most_informative(courses)
-    formed_yet = chosen is not None and chosen.formed_at is not None
-    said = headline(chosen) if chosen and formed_yet else "No head has a pattern yet."
-    st.subheader(said, anchor=False, help=WHAT_COUNTS)
-    left, right = st.columns([0.62, 1], gap="large")  # few heads: a narrower grid
-    token = f"{recording.model.fingerprint}{hash(text)}"
-    with left:
-        axes = attention_analysis.axes(recording, attention, *["[EOS]"] * (name == "cross"))
-        grid = heads.HeadGrid(
-            attention.pattern,
-            attention.allowed,
-            stages[-1].heads,
-            axes.rows,
-            axes.keys,
-            "global",
-            False,
-            token,
-            axes.said is not None,
-        )
-        heads.show(heads.payload(grid), "live grid", on_choice=lambda: None)
-    with right:
-        progress = one.progress
-        shown = head_formation.panels(progress.curve, courses, chosen)
-        if shown[0].name != head_formation.SCORES and one.run.plan.task == "text":
-            lines = (
-                *shown[0].lines,
-                ChartLine("held out", training.smoothed(progress.kept_out), 1),
-            )
-            shown[0] = replace(shown[0], lines=lines)
-        about = f"Loss and pattern scores during training: {TASK_LABELS[one.run.plan.task]}."
-        data = line_chart.payload(
-            shown,
-            about=about,
-            token=f"{token}{progress.step}",
-            title=about,
-            caption=(f"Step {progress.step:,}", f"{recording.model.n_parameters:,} parameters"),
-            file=f"headlight-live-{one.run.plan.task}",
-        )
-        line_chart.show(data, "live curves")
-    numbers_of(one.run.plan, progress, recording.text)
-    table(one.run.plan, progress)
+    plan, progress = one.run.plan, one.progress
+    curves = [progress.curve, *([progress.kept_out] if plan.task == "text" else [])]
+    size = plan.n_layer, plan.n_head, plan.d_model
+    made = training_panels.live(
+        TASK_LABELS(plan.task), recording, measured(one, text, recording), curves, size
+    )
+    panel.show(made.encode(), "live panel", lambda: None)
+    numbers_of(plan, progress, recording.text)
+    table(plan, progress)
 
 
 def table(plan: TrainingPlan, progress: Progress) -> None:
@@ -252,7 +211,7 @@ def table(plan: TrainingPlan, progress: Progress) -> None:
     with_table(
         partial(training.training_columns, progress.curve, progress.kept_out),
         (
-            f"Loss in nats during training: {TASK_LABELS[plan.task]}",
+            f"Loss in nats during training: {TASK_LABELS(plan.task)}",
             f"Step {progress.step:,} of a training from random weights: {sizes}",
         ),
         f"headlight-live-{plan.task}-numbers",
@@ -277,20 +236,26 @@ def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
     )
 
 
-def measured(one: TrainingJob, text: str, now: Recording, name: str) -> tuple[Stage, ...]:
+def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...]:
     """All heads at each step that was looked at so far on this text; what was measured of another
     text is measured anew."""
-    key, held = st.session_state.get(STAGES, (None, {}))
+    key, kept = st.session_state.get(STAGES, (None, {}))
     if key != (id(one), text):
-        held = {}
-    for step in (*one.progress.steps, one.progress.step):
-        if step not in held and (step in CHECKPOINT_STEPS or step == one.progress.step):
-            seen = (
-                cache.record_training(one.run, truncate(text), step)
-                if step in CHECKPOINT_STEPS
-                else now
-            )
-            attention = checkpoint_scores.attention_of(seen, name)
-            held[step] = Stage(step, head_naming.describe(seen, attention))
-    st.session_state[STAGES] = ((id(one), text), held)
-    return tuple(held[step] for step in sorted(held))
+        kept = {}
+    name = training_panels.attention_names(now)[0]
+    last = one.progress.step
+    for step in (*one.progress.steps, last):
+        if step not in kept and (step in CHECKPOINT_STEPS or step == last):
+            is_kept = step in CHECKPOINT_STEPS
+            seen = cache.record_training(one.run, truncate(text), step) if is_kept else now
+            kept[step] = training_panels.measure(seen, name, step)
+    st.session_state[STAGES] = ((id(one), text), kept)
+    return tuple(kept[step] for step in sorted(kept))
+
+
+@event_log.fragment
+def train_live() -> None:
+    """The tab Train live: a model of the reader's own."""
+    st.caption(WORDS("whose", model=literal(models.title(st.session_state.model))))
+    show()
+    url_state.write()

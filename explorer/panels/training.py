@@ -1,0 +1,548 @@
+"""The panels on training: heads forming over a model's checkpoints, two trainings that differ in
+one part, and a training that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isfinite, isnan
+
+import numpy as np
+
+from explorer.analysis import head_naming, training
+from explorer.analysis.csv import Cells, Columns
+from explorer.analysis.figures import Chart, Frame, HeadMatrices, Series, Stack, Steps
+from explorer.analysis.formatting import fixed, percent
+from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.state.models import Checkpoint
+from explorer.text.templates import sentences
+from models.recording import Attention, Recording
+
+CONCEPT = "training"
+# Of a model that has several attentions, the one in which a training is seen best first.
+FIRST = ("cross", "decoder self", "encoder self")
+LOG_FROM = 50  # times the first step, from which on the last one has steps on a logarithmic axis
+MOST_CELLS = 24  # rows and columns of a head in the grid; of more the largest of neighbours
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """All heads of one attention at one checkpoint: their names, and their weights (layer, head,
+    query, key), NaN where not allowed, for the grid."""
+
+    stage: Stage
+    weights: np.ndarray
+
+
+def head_name(at: tuple[int, int]) -> str:
+    """A head by its layer and number: "L1 H3"."""
+    return sentences(CONCEPT, "shared")("head", layer=at[0], head=at[1])
+
+
+def attention_names(recording: Recording) -> tuple[str, ...]:
+    """A recording's attentions, the one in which a training is seen best first."""
+    names = [each.name for each in recording.attention]
+    return tuple(sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else 0))
+
+
+def at_checkpoint(run: Run, at: Checkpoint) -> Run:
+    """The same text at a checkpoint; of a translator the same target, that of the whole model."""
+    recording = run.recording()
+    target = run.target
+    if target is None and len(recording.streams) > 1:
+        target = tuple(map(int, recording.streams[-1].ids[1:]))
+    return Run(at.model, run.text, run.edits, target)
+
+
+def measured(run: Run, attention: str) -> tuple[Measured, ...]:
+    """All heads of an attention at each checkpoint, kept for the model."""
+
+    def made() -> tuple[Measured, ...]:
+        found = []
+        for at in models.checkpoints(run.model):
+            recording = at_checkpoint(run, at).recording()
+            found.append(measure(recording, attention, at.step))
+            del recording  # before the next one is made
+        return tuple(found)
+
+    key = ("stages", run.text, run.edits, run.target, attention)
+    return cache.cached_for_recordings(
+        run.model, key, made, lambda all_stages: sum(each.weights.nbytes for each in all_stages)
+    )
+
+
+def measure(recording: Recording, name: str, step: int) -> Measured:
+    """All heads of an attention of a recording, made after so many steps."""
+    attention = next(each for each in recording.attention if each.name == name)
+    heads = tuple(head_naming.describe(recording, attention))
+    return Measured(Stage(step, heads), _thumbnails(attention))
+
+
+def _thumbnails(attention: Attention) -> np.ndarray:
+    """An attention's weights with at most MOST_CELLS rows and columns a head."""
+    weights = np.where(attention.allowed, attention.pattern.astype(np.float32), np.nan)
+    for axis in (2, 3):
+        size = weights.shape[axis]
+        fold = -(-size // MOST_CELLS)
+        if fold > 1:
+            starts = np.arange(0, size, fold)
+            weights = np.fmax.reduceat(weights, starts, axis=axis)
+    return weights
+
+
+def _grid(found: Measured, title: str, chosen: tuple[int, int] | None) -> HeadMatrices:
+    """Every head, all on one colour scale, so that a head is seen to grow sharp."""
+    return HeadMatrices(
+        title=title,
+        select=("layer", "head"),
+        values=found.weights,
+        shape=found.weights.shape,
+        names=tuple(head.name for head in found.stage.heads),
+        selected=chosen or (-1, -1),
+    )
+
+
+def _log(steps: Sequence[float]) -> bool:
+    """True where steps stand on a logarithmic axis."""
+    positive = [each for each in steps if each > 0]
+    return bool(positive) and max(positive) >= LOG_FROM * min(positive)
+
+
+def _series(name: str, points: Sequence[tuple[float, float]], main: bool = False) -> Series:
+    kept = [(step, value) for step, value in points if isfinite(value)] or [(0.0, float("nan"))]
+    steps, values = (np.array(each, dtype=float) for each in zip(*kept))
+    return Series(name, steps, values, main=main)
+
+
+def _charts(
+    losses: Sequence[tuple[str, Curve]],
+    scores: Sequence[tuple[str, Sequence[tuple[float, float]]]],
+    guide: float | None,
+) -> Stack:
+    """Pattern scores, the first curve the one that is spoken of, above the loss."""
+    words = sentences(CONCEPT, "shared")
+    curves = [training.smoothed(curve) for _, curve in losses]
+    every = [step for curve in curves for step, _ in curve] + [
+        step for _, points in scores for step, _ in points
+    ]
+    chart = partial(
+        Chart,
+        x_title=words("steps"),
+        log_x=_log(every),
+        guides=() if guide is None else ((guide, ""),),
+        follows="train_step",
+        half=bool(scores) and any(curves),
+    )
+    charts = []
+    if scores:
+        lines = tuple(_series(*each, at == 0) for at, each in enumerate(scores))
+        charts.append(chart(title=words("scores"), series=lines, y_range=(0.0, 1.0)))
+    if any(curves):
+        lines = tuple(
+            _series(name, curve, at == 0)
+            for at, ((name, _), curve) in enumerate(zip(losses, curves))
+        )
+        charts.append(chart(title=words("loss"), series=lines))
+    return Stack(figures=tuple(charts))
+
+
+# ---- one model's checkpoints ---------------------------------------------------------------------
+
+
+@spec.panel
+def checkpoints(
+    run: Run,
+    step: int | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    pattern: str = "",
+    attention: str = "",
+) -> Panel:
+    """When a head learned its pattern on this text: pattern scores and loss over a model's
+    checkpoints, and all heads at one of them.
+
+    step: of the checkpoint, the last one where None. layer, head and pattern: the head that formed
+    most clearly, and its pattern, where left out. attention: its name, the one in which training is
+    seen best where "". Raises ValueError for what is not there, and for a model without
+    checkpoints.
+    """
+    words = sentences(CONCEPT, "checkpoints")
+    shared = sentences(CONCEPT, "shared")
+    if not models.checkpoints(run.model):
+        why = shared("none", model=models.title(run.model))
+        raise ValueError(models.missing_checkpoints(run.model) or why)
+    name = _attention(run, attention)
+    found = measured(run, name)
+    steps = [each.stage.step for each in found]
+    if step is not None and step not in steps:
+        raise ValueError(shared("no_step", step=step, steps=", ".join(map(str, steps))))
+    at = len(steps) - 1 if step is None else steps.index(step)
+    stages = [each.stage for each in found]
+    courses = training.best_courses(stages)
+    chosen = _chosen(stages, courses, layer, head, pattern)
+    loss = models.loss_curve(run.model)
+    frames = tuple(
+        Frame(
+            shared("frame", step=f"{each.stage.step:,}"),
+            (_grid(each, shared("grid", n=len(each.stage.heads)), chosen.at if chosen else None),),
+            key=str(each.stage.step),
+            x=float(each.stage.step),
+        )
+        for each in found
+    )
+    return Panel(
+        title=words("title"),
+        finding=" ".join((headline(chosen), *evidence(chosen)[:1]))
+        if chosen
+        else words("too_short"),
+        figures=(
+            _charts(
+                [(shared("loss_curve"), loss)], _score_lines(courses, chosen), float(steps[at])
+            ),
+            Steps(frames=frames, current=at, choice="train_step", plays=True),
+        ),
+        table=_columns(stages, courses, loss),
+        details=(
+            *(evidence(chosen)[1:] if chosen else ()),
+            *(beside_loss(chosen, loss) if chosen and loss else (words("no_curve"),) * (not loss)),
+            *([note] if (note := models.loss_note(run.model)) else []),
+            *what_counts(),
+            *(
+                words("meaning", pattern=each.habit, where=sentences(CONCEPT, "where")(each.habit))
+                for each in courses
+            ),
+            words("press"),
+        ),
+        caption=(words("caption", attention=name, n=len(steps), step=f"{steps[at]:,}"),),
+        file="training",
+    )
+
+
+def patterns(found: Sequence[Measured]) -> tuple[str, ...]:
+    """The patterns that this text can show."""
+    return training.habits([each.stage for each in found])
+
+
+def chosen_pattern(
+    found: Sequence[Measured], layer: int | None, head: int | None, pattern: str
+) -> str:
+    """The pattern that `checkpoints` speaks of for these arguments."""
+    stages = [each.stage for each in found]
+    chosen = _chosen(stages, training.best_courses(stages), layer, head, pattern)
+    return chosen.habit if chosen else ""
+
+
+def _attention(run: Run, attention: str) -> str:
+    """The name of the attention. Raises ValueError for one that is not there."""
+    names = attention_names(run.recording())
+    if attention and attention not in names:
+        words = sentences(CONCEPT, "shared")
+        raise ValueError(words("no_attention", attention=repr(attention), names=", ".join(names)))
+    return attention or names[0]
+
+
+def _chosen(
+    stages: Sequence[Stage],
+    courses: Sequence[HabitCourse],
+    layer: int | None,
+    head: int | None,
+    pattern: str,
+) -> HabitCourse | None:
+    """The head and pattern that are spoken of; None where the text shows no pattern."""
+    words = sentences(CONCEPT, "shared")
+    names = tuple(each.habit for each in courses)
+    if pattern and pattern not in names:
+        raise ValueError(
+            words("no_pattern", pattern=repr(pattern), patterns=", ".join(names) or "none")
+        )
+    if layer is not None and head is not None:
+        if (layer, head) not in [(each.layer, each.head) for each in stages[-1].heads]:
+            raise ValueError(words("no_head", layer=layer, head=head))
+        if not names:
+            return None
+        own = [training.habit_course(stages, name, (layer, head)) for name in names]
+        wanted = next((each for each in own if each.habit == pattern), None)
+        return wanted or training.most_informative(own)
+    wanted = next((each for each in courses if each.habit == pattern), None)
+    return wanted or training.most_informative(courses)
+
+
+def _score_lines(
+    courses: Sequence[HabitCourse], chosen: HabitCourse | None
+) -> list[tuple[str, list[tuple[float, float]]]]:
+    """The scores of the chosen head, of uniform attention, and of each pattern's best head."""
+    if chosen is None:
+        return []
+    rest = [each for each in courses if each.habit != chosen.habit]
+    lines = [(f"{each.habit} {head_name(each.at)}", each) for each in (chosen, *rest)]
+    made = [(name, list(zip(map(float, each.steps), each.scores))) for name, each in lines]
+    chance = list(zip(map(float, chosen.steps), chosen.chances))
+    made.insert(1, (sentences(CONCEPT, "shared")("uniform"), chance))
+    return made
+
+
+def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curve) -> Columns:
+    """Loss and scores at each checkpoint as named columns."""
+    words = sentences(CONCEPT, "checkpoints")
+    step, nats = words.lines("columns")
+    made: dict[str, Cells] = {step: [stage.step for stage in stages]}
+    if loss:
+        made[nats] = [loss_at(loss, stage.step) for stage in stages]
+    for one in courses:
+        name = f"{one.habit}, {head_name(one.at)}"
+        made[name] = list(one.scores)
+        made[words("chance_column", column=name)] = list(one.chances)
+        made[words("present_column", column=name)] = [words("present") * has for has in one.has]
+    return made
+
+
+def headline(one: HabitCourse) -> str:
+    """When this head learned its pattern, in one sentence."""
+    words = sentences(CONCEPT, "checkpoints")
+    slots = {"head": head_name(one.at), "kind": sentences(CONCEPT, "kinds")(one.habit)}
+    if isnan(one.scores[-1]):
+        return words("cannot", **slots)
+    if (place := one.formed_at) is not None:
+        name = "from_start" if place == 0 else "became"
+        return words(name, step=f"{one.steps[place]:,}", **slots)
+    if (place := one.lost) is not None:
+        return words("lost", step=f"{one.steps[place]:,}", **slots)
+    return words("never", **slots)
+
+
+def evidence(one: HabitCourse) -> tuple[str, ...]:
+    """The numbers behind the headline."""
+    if isnan(one.scores[-1]):
+        return ()
+    words, where = sentences(CONCEPT, "checkpoints"), sentences(CONCEPT, "where")(one.habit)
+    place = one.formed_at if one.formed_at is not None else one.lost
+    name = "at_step"
+    if place is None:
+        name = "at_most"
+        finite = [score if isfinite(score) else -1.0 for score in one.scores]
+        place = max(range(len(one.steps)), key=finite.__getitem__)
+    step, score = f"{one.steps[place]:,}", fixed(one.scores[place])
+    lines = [words(name, step=step, score=score, where=where, chance=fixed(one.chances[place]))]
+    if name == "at_most":
+        return tuple(lines)
+    if place and isfinite(one.scores[place - 1]):
+        before = fixed(one.scores[place - 1])
+        lines.append(words("before", step=f"{one.steps[place - 1]:,}", score=before))
+    if place < len(one.steps) - 1:
+        last = fixed(one.scores[-1])
+        lines.append(words("last", step=f"{one.steps[-1]:,}", score=last))
+    return tuple(lines)
+
+
+def beside_loss(one: HabitCourse, curve: Curve) -> tuple[str, ...]:
+    """The largest rise of a score and what the loss did in the same steps; nothing where either is
+    missing."""
+    words, place = sentences(CONCEPT, "checkpoints"), one.jump
+    if place is None or len(curve) < 2:
+        return ()
+    before, after = one.steps[place - 1], one.steps[place]
+    high, low = loss_at(curve, before), loss_at(curve, after)
+    if high is None or low is None:
+        return ()
+    scores = {"low": fixed(one.scores[place - 1]), "high": fixed(one.scores[place])}
+    rose = words("rose", before=f"{before:,}", after=f"{after:,}", **scores)
+    whole, slots = curve[0][1] - curve[-1][1], {"high": fixed(high), "low": fixed(low)}
+    if high > low and whole > 0:
+        return rose, words("loss_share", share=percent((high - low) / whole), **slots)
+    return rose, words("loss_then", **slots)
+
+
+def what_counts() -> tuple[str, ...]:
+    """What it takes to have a pattern, and to have learned one."""
+    words = sentences(CONCEPT, "shared")
+    conditions = words.lines(
+        "conditions",
+        lift=head_naming.MIN_LIFT,
+        rows=head_naming.FEWEST_ROWS,
+        p=f"{head_naming.MAX_P_VALUE:.0%}",
+    )
+    return words("what_counts"), *conditions, words("learned")
+
+
+# ---- two models ----------------------------------------------------------------------------------
+
+
+def pairs() -> tuple[tuple[str, str], ...]:
+    """The models that differ in one part, two and two."""
+    return training.ablation_pairs(models.cards())
+
+
+@spec.panel
+def pair(run: Run, second: str = "", step: int | None = None) -> Panel:
+    """Two trainings that differ in one part: both losses, the pattern that tells most in both, and
+    all heads of either.
+
+    run: of the first model, or of either where `second` is "". second: the model that lacks the
+    part; that of the first pair with the run's model where "". step: of checkpoints that both have,
+    the last where None. Raises ValueError for what is no pair, and for a step that is not there.
+    """
+    words, shared = sentences(CONCEPT, "pair"), sentences(CONCEPT, "shared")
+    models_of = _pair(run.model, second)
+    runs = [Run(name, run.text, run.edits) for name in models_of]
+    curves = (models.loss_curve(models_of[0]), models.loss_curve(models_of[1]))
+    steps = common_steps(models_of)
+    if step is not None and step not in steps:
+        raise ValueError(
+            shared("no_step", step=step, steps=", ".join(map(str, steps)) or words("end"))
+        )
+    at = len(steps) - 1 if step is None else steps.index(step)
+    frames = _pair_frames(runs, steps)
+    without = models.cards()[models_of[1]]["without"]
+    columns = {
+        name: [point[place] for point in curve]
+        for model, curve in zip(models_of, curves)
+        for place, name in enumerate(words.lines("columns", model=model))
+    }
+    is_even = len({len(values) for values in columns.values()}) == 1
+    return Panel(
+        title=words("title"),
+        finding=pair_finding(models_of, curves),
+        figures=(
+            _charts(
+                list(zip(models_of, curves)),
+                _pair_scores(runs) if len(steps) > 1 else [],
+                float(steps[at]) if steps else None,
+            ),
+            Steps(frames=frames, current=max(at, 0), choice="train_step", plays=len(frames) > 1),
+        ),
+        table=columns if is_even else {},
+        details=(
+            words("differ", second=models_of[1], without=without),
+            words("same"),
+            *what_counts(),
+        ),
+        caption=(words("caption", first=models_of[0], second=models_of[1]),),
+        file=f"{models_of[0]}-{models_of[1]}",
+    )
+
+
+def _pair(model: str, second: str) -> tuple[str, str]:
+    """The pair that is meant."""
+    words, found = sentences(CONCEPT, "pair"), pairs()
+    if not found:
+        raise ValueError(words("none"))
+    if not second:
+        own = next((each for each in found if model in each), None)
+        if own is None:
+            raise ValueError(words("unpaired", model=model, first=found[0][0]))
+        return own
+    if (model, second) not in found:
+        listed = ", ".join(" / ".join(each) for each in found)
+        raise ValueError(words("no_pair", first=model, second=second, pairs=listed))
+    return model, second
+
+
+def common_steps(models_of: tuple[str, str]) -> tuple[int, ...]:
+    """The steps at which both have weights; none where one of them has its last ones alone."""
+    one, other = ([each.step for each in models.checkpoints(name)] for name in models_of)
+    return tuple(step for step in one if step in other)
+
+
+def _pair_frames(runs: Sequence[Run], steps: Sequence[int]) -> tuple[Frame, ...]:
+    """The heads of both models at each step that they have in common, or at the end."""
+    words, shared = sentences(CONCEPT, "pair"), sentences(CONCEPT, "shared")
+    if not steps:
+        last = [measure(run.recording(), _attention(run, ""), 0) for run in runs]
+        grids = [_grid(each, run.model, None) for each, run in zip(last, runs)]
+        return (Frame(words("end"), tuple(grids)),)
+    found = [{each.stage.step: each for each in measured(run, _attention(run, ""))} for run in runs]
+    return tuple(
+        Frame(
+            shared("frame", step=f"{step:,}"),
+            tuple(_grid(each[step], run.model, None) for each, run in zip(found, runs)),
+            key=str(step),
+            x=float(step),
+        )
+        for step in steps
+    )
+
+
+def _pair_scores(runs: Sequence[Run]) -> list[tuple[str, list[tuple[float, float]]]]:
+    """The scores of the first model's clearest pattern, of the head that has most of it, in both
+    models."""
+    words = sentences(CONCEPT, "pair")
+    found = [[each.stage for each in measured(run, _attention(run, ""))] for run in runs]
+    first = training.most_informative(training.best_courses(found[0]))
+    if first is None:
+        return []
+    lines = []
+    for run, stages in zip(runs, found):
+        best = training.best_head(stages[-1], first.habit)
+        course = training.habit_course(stages, first.habit, best)
+        name = words("curve", pattern=first.habit, head=head_name(best), model=run.model)
+        lines.append((name, list(zip(map(float, course.steps), course.scores))))
+    return lines
+
+
+def pair_finding(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
+    """Two losses compared at the end of the shorter run, in one sentence, and when the better one
+    reached the other's."""
+    words = sentences(CONCEPT, "pair")
+    last = min(curve[-1][0] for curve in curves)
+    ends = [float(loss_at(curve, last) or 0) for curve in curves]
+    better, worse = (0, 1) if ends[0] <= ends[1] else (1, 0)
+    slots = {"better": names[better], "worse": names[worse]}
+    finding = words(
+        "finding", step=f"{last:,.0f}", low=fixed(ends[better]), high=fixed(ends[worse]), **slots
+    )
+    reached = first_below(curves[better], ends[worse])
+    if reached is None or reached >= last:
+        return finding
+    return f"{finding} {words('reached', step=f'{reached:,.0f}', **slots)}"
+
+
+# ---- a training that goes on ---------------------------------------------------------------------
+
+
+def live(
+    task: str,
+    recording: Recording,
+    found: Sequence[Measured],
+    curves: Sequence[Curve],
+    size: tuple[int, int, int],
+) -> Panel:
+    """A training so far: loss and pattern scores over its steps, and all heads now.
+
+    task: what it learns. found: all heads at each step that was looked at. curves: the loss, and
+    the loss on what is held out where there is one. size: layers, heads and width.
+    """
+    words, shared = sentences(CONCEPT, "live"), sentences(CONCEPT, "shared")
+    stages = [each.stage for each in found]
+    courses = training.best_courses(stages)
+    chosen = training.most_informative(courses)
+    formed = chosen is not None and chosen.formed_at is not None
+    names = (shared("loss_curve"), words("held_out"))
+    layers, heads, width = size
+    last = found[-1]
+    grid = _grid(last, shared("grid", n=len(last.stage.heads)), chosen.at if chosen else None)
+    return Panel(
+        title=words("title", task=task),
+        finding=headline(chosen) if chosen and formed else words("none_yet"),
+        figures=(
+            _charts(list(zip(names, curves)), _score_lines(courses, chosen), None),
+            replace(grid, select=()),
+        ),
+        details=what_counts(),
+        caption=(
+            words(
+                "caption",
+                step=f"{last.stage.step:,}",
+                layers=layers,
+                heads=heads,
+                width=width,
+                parameters=f"{recording.model.n_parameters:,}",
+            ),
+        ),
+        file="headlight-live",
+        token=f"{recording.model.fingerprint}{last.stage.step}{hash(recording.text)}",
+    )
