@@ -41,6 +41,12 @@ def go(app: AppTest, page: str) -> AppTest:
     return app.switch_page(str(ROOT / "pages" / f"{place}.py")).run()
 
 
+def clean(app: AppTest) -> AppTest:
+    """The app, in which nothing went wrong."""
+    assert not app.exception and not app.error, app.exception or app.error
+    return app
+
+
 def panels_on(app: AppTest) -> list[dict]:
     """What the panels of a page were sent."""
     return [

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlencode
@@ -26,6 +26,14 @@ CHROMIUM = (
 MARKS = [pytest.mark.browser, pytest.mark.slow]
 if CHROMIUM is None and not os.environ.get("CI"):
     MARKS.append(pytest.mark.skip(reason="no chromium on this machine; under CI this is an error"))
+
+
+def browser_test(test: Callable) -> Callable:
+    """A test in a real browser, with the marks of one."""
+    for mark in MARKS:
+        test = mark(test)
+    return test
+
 
 QUIET = [
     "--no-sandbox",

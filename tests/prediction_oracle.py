@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from app_harness import page_at
+from app_harness import clean, page_at
 from conftest import on_page
 from streamlit.testing.v1 import AppTest
 from tolerances import DOUBLE_LONG, PASSED, SUMMED
@@ -35,11 +35,6 @@ OPENS = Sampling(*(float(url_state.default(name)) for name in ("temperature", "t
 def opened(tab: str = "word", **asked: str) -> AppTest:
     """A tab of Predict, opened at an address."""
     return clean(page_at(tab, **asked))
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
 
 
 def sent(app: AppTest, name: str, at: int = 0) -> dict:

@@ -83,17 +83,11 @@ def test_the_table_of_a_head_can_be_pressed_with_any_choice() -> None:
 # ---- journeys ----------------------------------------------------------------
 
 
-def browser_test(test):
-    for mark in driver.MARKS:
-        test = mark(test)
-    return test
-
-
 def asked(page) -> dict[str, list[str]]:
     return parse_qs(urlparse(page.url).query)
 
 
-@browser_test
+@driver.browser_test
 def test_back_takes_one_press_a_page_and_small_choices_are_no_stops(
     visitor: driver.Visitor,
 ) -> None:
@@ -120,7 +114,7 @@ def test_back_takes_one_press_a_page_and_small_choices_are_no_stops(
     assert asked(page)["tone"] == ["Log"] and asked(page)["layer"] == ["1"]
 
 
-@browser_test
+@driver.browser_test
 def test_another_text_is_a_stop_on_the_way_back(visitor: driver.Visitor) -> None:
     page = visitor.open(f"?{urlencode({'text': 'Ram pushed Hari'})}").page
     visitor.paste("Plants eat herbivores")

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from app_harness import page_at
+from app_harness import clean, page_at
 from claim_fixtures import TEXT, material, real, shuffled
 from conftest import AWKWARD, on_page
 from streamlit.testing.v1 import AppTest
@@ -123,11 +123,6 @@ def rows(app: AppTest) -> dict[str, dict]:
     return {row["id"]: row for group in sent(app)["groups"] for row in group["rows"]}
 
 
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
-
-
 def finished(app: AppTest) -> AppTest:
     """The page run again, as it does by itself, until every claim is tested."""
     for _ in range(400):
@@ -183,13 +178,7 @@ def test_a_link_opens_a_claim_and_a_choice_and_refuses_what_is_not_there() -> No
     )
 
 
-def browser_test(test):
-    for mark in driver.MARKS:
-        test = mark(test)
-    return test
-
-
-@browser_test
+@driver.browser_test
 def test_a_reader_opens_a_claim_by_keys_filters_prints_and_goes_to_where_it_is_seen(
     visitor: driver.Visitor,
 ) -> None:

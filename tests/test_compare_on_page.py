@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import numpy as np
 import pytest
-from app_harness import page_at, panels_on
+from app_harness import clean, page_at, panels_on
 from compare_fixtures import recorded, sides
 from conftest import AWKWARD, HOSTILE, read_once
 from streamlit.testing.v1 import AppTest
@@ -26,11 +26,6 @@ VIEWS = ("Heads", "Difference", "Answers", "Nearest", "Vectors", "Tokens")
 
 def opened(**asked: str) -> AppTest:
     return page_at("compare", **asked)
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error, app.exception or app.error
-    return app
 
 
 # ---- panels ------------------------------------------------------------------
@@ -256,13 +251,7 @@ def test_the_ablations_are_those_of_the_fields() -> None:
 # ---- a journey ---------------------------------------------------------------
 
 
-def browser_test(test):
-    for mark in driver.MARKS:
-        test = mark(test)
-    return test
-
-
-@browser_test
+@driver.browser_test
 def test_a_reader_opens_heads_by_keys_and_finds_the_nearest(visitor: driver.Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/compare?{urlencode({'text': TEXT, 'other_pair': '0.0'})}")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from app_harness import page_at
+from app_harness import clean, page_at
 from conftest import on_page, read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import STORED
@@ -26,11 +26,6 @@ SAID = ("The cat, a dog <b>sat</b>.", "It was *so*, so tired.", "Hello, world ag
 def typed(app: AppTest, *lines: str) -> AppTest:
     app.text_area(key="many text").set_value("\n".join(lines))
     return clean(app.run())
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
 
 
 def finished(app: AppTest, go: bool = True) -> AppTest:

@@ -137,13 +137,7 @@ def test_a_link_to_a_folder_that_is_gone_names_it_and_shows_another_model() -> N
 # ---- a journey ---------------------------------------------------------------
 
 
-def browser_test(test):
-    for mark in driver.MARKS:
-        test = mark(test)
-    return test
-
-
-@browser_test
+@driver.browser_test
 def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(
     visitor: driver.Visitor, folders: dict[str, str]
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from app_harness import page_at, panels_on
+from app_harness import clean, page_at, panels_on
 from conftest import AWKWARD, on_page, read_once
 from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import opened as of_today
@@ -46,11 +46,6 @@ pytestmark = pytest.mark.slow
 
 def opened(**asked: str) -> AppTest:
     return page_at("switches", **asked)
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
 
 
 def edits_of(app: AppTest) -> tuple:

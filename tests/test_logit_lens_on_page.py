@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from app_harness import page_at, panels_on
+from app_harness import clean, page_at, panels_on
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import TOTAL
@@ -27,11 +27,6 @@ KINDS = ["small_handle", "small_decoder", "small_translator"]
 def opened(tab: str = "lens", /, **asked: str) -> AppTest:
     """The tab, opened at an address."""
     return clean(page_at(tab, **asked))
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
 
 
 def columns_on(app: AppTest) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from app_harness import go
+from app_harness import clean, go
 from conftest import on_page
 from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import NOT_SAID, opened, said, there
@@ -54,11 +54,6 @@ def loaded(modern: tuple[str, str]) -> OwnModel:
     handle = there(modern[1])
     assert isinstance(handle, OwnModel)
     return handle
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
 
 
 def sent(app: AppTest, component: str) -> list[dict]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from app_harness import clean
 from conftest import HOSTILE, on_page, read_once, typed
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
@@ -35,11 +36,6 @@ def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
     return codec.decode(
         next(proto.bytes for proto in protos if proto.component_name == f"headlight.{name}")
     )
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
 
 
 def test_it_opens_on_a_sentence_already_drawn() -> None:

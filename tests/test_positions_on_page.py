@@ -6,15 +6,14 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from app_harness import page_at
-from conftest import AWKWARD, on_page, read_once
+from app_harness import clean, page_at, panels_on
+from conftest import AWKWARD, read_once
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, SUMMED
 
 from explorer.analysis import positions as laws
 from explorer.analysis.formatting import power
-from explorer.components import codec
 from explorer.panels import positions
 from explorer.state import cache
 from explorer.state.cache import Run
@@ -181,20 +180,6 @@ def test_a_model_without_positions_says_so(view: str) -> None:
 
 def opened(**asked: str) -> AppTest:
     return clean(page_at("positions", **asked))
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
-
-
-def panels_on(app: AppTest) -> list[dict]:
-    """What the panels of the tab were sent."""
-    return [
-        codec.decode(each.proto.bytes)[0]
-        for each in on_page(clean(app))
-        if each.proto.component_name == "headlight.panel"
-    ]
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ import driver
 import numpy as np
 import pytest
 import torch
-from app_harness import page_at
-from conftest import AWKWARD, HOSTILE, on_page, read_once
+from app_harness import clean, page_at, panels_on
+from conftest import AWKWARD, HOSTILE, read_once
 from stream_fixtures import TEXT
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, SUMMED
@@ -18,7 +18,6 @@ from tolerances import PASSED, STORED, SUMMED
 from explorer.analysis import gradients as gradient_tables
 from explorer.analysis import residual as measures
 from explorer.analysis.formatting import fixed, percent, power
-from explorer.components import codec
 from explorer.panels import gradients, residual
 from explorer.state import cache, jobs
 from explorer.state.cache import Run
@@ -294,20 +293,6 @@ def opened(**asked: str) -> AppTest:
     return page_at("residual", **asked)
 
 
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
-
-
-def panels_on(app: AppTest) -> list[dict]:
-    """What the panels of the tab were sent."""
-    return [
-        codec.decode(each.proto.bytes)[0]
-        for each in on_page(clean(app))
-        if each.proto.component_name == "headlight.panel"
-    ]
-
-
 def told(app: AppTest) -> str:
     return " ".join(each.value for each in (*app.markdown, *app.info, *app.warning))
 
@@ -387,13 +372,7 @@ def test_words_typed_for_the_decoder_are_named_and_can_be_let_go() -> None:
 # ---- a journey -----------------------------------------------------------------------------------
 
 
-def browser_test(test):
-    for mark in driver.MARKS:
-        test = mark(test)
-    return test
-
-
-@browser_test
+@driver.browser_test
 def test_a_reader_selects_an_update_by_mouse_and_keys_and_stops_a_training(
     visitor: driver.Visitor,
 ) -> None:
