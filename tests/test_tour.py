@@ -181,7 +181,7 @@ PAGES = {
     "/experiment": ".panel[data-token]",
     "/training?model=induction": ".panel[data-token]",
     "/predict?tab=translate&model=translator": ".panel[data-token]",
-    "/experiment?tab=compare&model=translator": ".compare[data-token]",
+    "/experiment?tab=compare&model=translator": ".panel[data-token]",
     "/learn?tab=claims": ".claims[data-token]",
 }
 
