@@ -8,7 +8,7 @@ import pytest
 import torch
 from tolerances import PASSED, SUMMED
 
-from models import attention, layers, transformer
+from models import attention, layers, own_model, transformer
 from models.attention import input_major
 from models.config import ACTIVATIONS, Config
 from models.own_model import optimise_layout
@@ -24,6 +24,7 @@ def paying(monkeypatch: pytest.MonkeyPatch) -> None:
     """As for large matrices on a processor that has AVX-512."""
     monkeypatch.setattr(layers, "_uses_onednn", True)
     monkeypatch.setattr(layers, "LARGE", 1)
+    monkeypatch.setattr(own_model, "HAS_AVX512", True)  # lays out what both write with, too
 
 
 @pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
