@@ -104,7 +104,8 @@ const FEW = 20; // rows below which of figures in a column one is left
 const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figure, tried in turn
 
 /**
- * Draw figures as large as their room allows, of each as many rows as fit in the smallest type.
+ * Draw figures as large as their room allows, of each as many rows as fit in the smallest type; the
+ * first of them alone where all together do not fit.
  * @param {any} view its `figures` and its `look`
  * @param {HTMLElement} room
  * @param {string} name what the figures are called
@@ -114,19 +115,18 @@ export function slide({ figures: all, look }, room, name, small = least()) {
   const [width, height] = [room.clientWidth, room.clientHeight];
   const beside = Math.max(1, Math.floor(width / (COLUMN * small)));
   const ends = [...all.slice(0, beside - 1), all[all.length - 1]];
-  const figures = all.length <= beside ? all : beside > 1 ? ends : all.slice(0, 1);
+  const several = all.length <= beside ? all : beside > 1 ? ends : all.slice(0, 1);
   const draw = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
     const pen = new Pen(look, letter, true, Math.min(letter, small));
     return { pen, took: row(pen, list, { x: 0, y: 0, width, height }) };
   };
   const fits = (/** @type {any[]} */ list, /** @type {number} */ letter) =>
     draw(list, letter).took <= height;
-  const most = MOST.find((each) =>
-    fits(
-      figures.map((one) => cut(one, each)),
-      small,
-    ),
-  );
+  const rows = (/** @type {any[]} */ list) =>
+    MOST.find((each) => fits(list.map((one) => cut(one, each)), small)); // prettier-ignore
+  // What does not fit beside others in the smallest type stands alone.
+  const figures = rows(several) ? several : several.slice(0, 1);
+  const most = rows(figures);
   const list = figures.map((one) => cut(one, most ?? MOST[MOST.length - 1]));
   let [low, high] = most ? [small, 1.6 * small] : [12, small];
   while (high - low > 0.5) {
