@@ -99,7 +99,7 @@ class GroupedArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __getattr__(self, name: str) -> Any:
         # All else that an array has; but not its bytes, of which most are not held.
-        if name.startswith("_") or name in ("held", "n_head", "nbytes", "base", "flags", "data"):
+        if name.startswith("_") or name in ("stored", "n_head", "nbytes", "base", "flags", "data"):
             raise AttributeError(name)
         return getattr(np.asarray(self), name)
 

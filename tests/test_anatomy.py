@@ -305,7 +305,7 @@ def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> N
     if len(lengths) == 1:
         n = lengths.pop()
         counted = sum(
-            getattr(value, "held", value).nbytes
+            getattr(value, "stored", value).nbytes
             for part in (*recording.streams, *recording.attention)
             for value in vars(part).values()
             if isinstance(value, (np.ndarray, GroupedArray))

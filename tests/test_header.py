@@ -107,24 +107,12 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
         "No causal mask",
     } & set(app.pills(key="comparison").options)
     go(app, "edit")
-    for name in app.selectbox(key="switch preset").options:
-        app.selectbox(key="switch preset").set_value(name).run()
+    for name in app.selectbox(key="experiment").options:
+        app.selectbox(key="experiment").set_value(name).run()
         assert not app.exception and not app.error and app.session_state["edits"], name
         assert "left out" not in told(app), name
-    keys = {
-        each.key
-        for kind in ("toggle", "selectbox", "segmented_control", "pills")
-        for each in app.get(kind)
-    }
-    assert "scale off" in keys and not keys & {
-        "positions of",
-        "residuals",
-        "norm at",
-        "ffn on",
-        "mask on",
-        "mask off",
-    }
-    assert "edits of mask, positions, residual connections, norms and FFN" in told(app)
+    parts = {"Attention head", "Scale of the scores", "Sliding window"}
+    assert set(app.selectbox(key="edit part").options) <= parts
 
 
 @pytest.mark.slow

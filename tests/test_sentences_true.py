@@ -326,7 +326,7 @@ def claims_are_true(of: TourContext, model: str, fully: bool) -> None:
             expected = FAILS if claim.id in OTHERWISE[model] else HOLDS
             assert found.verdict == expected, (claim.id, found.value_text, found.why)
         row = listing.row(claim, found)
-        assert row.noun and found.value_text == row.value_text
+        assert row.noun and found.value_text == row.shown
         assert (found.verdict == HOLDS) == _reached(claim, found, row.rule, row.chance), (
             claim.id,
             row,

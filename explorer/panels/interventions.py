@@ -318,7 +318,8 @@ class _Outcome:
         p = _percent(self.p) if np.isfinite(self.p) else words("overflow")
         text = words("p_top", p=p, word=self.top) if self.top else p
         change = fixed(self.distance) if np.isfinite(self.distance) else "–"
-        values, texts = (self.p, self.distance), (text, change)
+        values = tuple(float(np.nan_to_num(each)) for each in (self.p, self.distance))
+        texts = (text, change)
         first = 0 if by_word else 1
         return BarRow(self.name, values[first:], texts[first:], key=self.line)
 
