@@ -218,7 +218,7 @@ function bars(
   { x, y, width, height },
 ) {
   const { letter, look } = pen;
-  const names = Math.min(0.4 * width, Math.max(letter * 2, ...rows.map((/** @type {any} */ row) => pen.width(row.label, { bold: row.selected })))) + 0.6 * letter; // prettier-ignore
+  const names = Math.min((width < 30 * letter ? 0.5 : 0.4) * width, Math.max(letter * 2, ...rows.map((/** @type {any} */ row) => pen.width(row.label, { bold: row.selected })))) + 0.6 * letter; // prettier-ignore
   const texts = all.map((_, at) => Math.max(0, ...rows.map((row) => pen.width(row.texts[at] ?? "", { bold: true })))); // prettier-ignore
   const least = texts.map((_, at) => names + texts.slice(0, at + 1).reduce((a, b) => a + b + 3 * letter, 0)); // prettier-ignore
   const columns = all.filter((_, at) => at === 0 || least[at] <= width);
