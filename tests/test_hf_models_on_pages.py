@@ -264,3 +264,12 @@ def test_the_asymmetric_scores_are_the_models_own() -> None:
             soft_lookup.attention_input(recording, attention, 1), attention, 1, 2
         )
         np.testing.assert_array_equal(made[2].scores, attention.scores[1, 2].astype(np.float64))
+
+
+@pytest.mark.slow
+def test_a_model_without_a_scale_is_offered_no_experiment_on_it(folders: dict[str, Path]) -> None:
+    for family, has_scale in (("t5", False), ("gpt_neox", True)):
+        there(name := f"hub:{folders[family]}")
+        app = opened("edit", model=name, text=TEXT)
+        assert ("No scaling" in app.selectbox(key="experiment").options) == has_scale
+        assert ("Scale of the scores" in app.selectbox(key="edit part").options) == has_scale

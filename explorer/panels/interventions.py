@@ -76,6 +76,11 @@ def can_follow(recording: Recording, *kinds: type) -> bool:
     return all(issubclass(kind, can) for kind in kinds)
 
 
+def scales_scores(recording: Recording) -> bool:
+    """True where q · k is multiplied by a scale other than 1 (T5 has none)."""
+    return any((each.scale != 1).any() for each in recording.attention)
+
+
 def fixed_target(plain: Recording) -> tuple[int, ...] | None:
     """The ids that the decoders of both runs read: those of the run as trained. None for a model of
     one text."""
@@ -228,7 +233,7 @@ def named_experiments(plain: Recording, layer: int, head: int, attention: str) -
     edits: dict[str, Edits] = {
         words("ablate", layer=layer, head=head): (ZeroHead(layer, head, attention),),
         words("positions"): (WithoutPositions(),),
-        words("scale"): (WithoutScale(),),
+        **({words("scale"): (WithoutScale(),)} if scales_scores(plain) else {}),
         words("residual"): (WithoutResidual(),),
         words("ffn"): (WithoutFeedForward(),),
     }

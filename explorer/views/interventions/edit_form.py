@@ -12,7 +12,7 @@ from explorer.analysis import terminology
 from explorer.analysis.terminology import FFN, PARALLEL_FFN, SCALE, LayerSwitch, edits_without
 from explorer.layout.controls import pick
 from explorer.panels import interventions
-from explorer.panels.interventions import Edits, can_follow, refusal
+from explorer.panels.interventions import Edits, can_follow, refusal, scales_scores
 from explorer.state import models, url_state
 from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
@@ -212,7 +212,7 @@ def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
     parts: dict[str, tuple[bool, tuple[type, ...], Callable[[Edited], Edits]]] = {
         "Attention head": (True, tuple(ABLATIONS.values()), _heads),
         "Positions": (True, terminology.POSITIONS, _positions),
-        "Scale of the scores": (True, (WithoutScale,), _scale),
+        "Scale of the scores": (scales_scores(plain), (WithoutScale,), _scale),
         "Residual connection": (lacks != "residual", (WithoutResidual,), _residual),
         "Norm": (norm_place(plain) != "none", (WithoutNorm, MoveNorm, OtherNorm), _norm),
         "Feed-forward network": (True, (WithoutFeedForward, SideBySide), _ffn),
