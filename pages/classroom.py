@@ -72,8 +72,8 @@ def _make(recording: Recording) -> tuple[Question, ...]:
 
 
 def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
-    """What a decoder would say next, with probabilities; of a word of several pieces the word, with
-    the probability of its first piece. Nothing for other models."""
+    """Most likely next words of a decoder, with probabilities; of a word of several pieces the
+    word, with the probability of its first piece. Nothing for other models."""
     writes = recording.model.kind == "decoder" and len(recording.streams[-1].tokens) > 1
     if not writes or models.capabilities(recording.model.name).logits != stream:
         return []

@@ -1,4 +1,4 @@
-"""What one token looks at, in every head: the sentence tinted by one of them or by their mean, and
+"""Attention of one token in every head: the sentence tinted by one of them or by their mean, and
 all of them as rows of a map."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def payload(
     who: str,
     token: str,
 ) -> bytes:
-    """What the browser needs to draw it.
+    """Encode the attention of one token for the browser.
 
     rows (layer, head, key), each sums to 1; tokens (key) and their tones, "" or "said"; chosen:
     "layer.head" or MEAN; who: the token that looks; token: the name of this picture.

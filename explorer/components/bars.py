@@ -52,7 +52,7 @@ def payload(
     action: str = "",
     signed: bool = False,
 ) -> bytes:
-    """What the browser needs to draw the list.
+    """Encode the list for the browser.
 
     columns: heads of the numbers. about: what the list is, for those who hear it. token: the name
     of this picture, for whoever waits for it.

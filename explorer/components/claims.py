@@ -58,7 +58,7 @@ def payload(
     told: int,
     token: str,
 ) -> bytes:
-    """What the browser needs to draw the list.
+    """Encode the list of claims for the browser.
 
     groups: (name, line under it, rows). counts: (name, what it means, each (number, words, tone))
     above the list, a line each. says: a line under the counts, spoken when it changes. open: the

@@ -1,4 +1,4 @@
-"""What a window shows that takes part in a class: a line at its foot, and the question that is
+"""Part of a window that takes part in a class: a line at its foot, and the question that is
 asked."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a class is started and joined. The browser and the class's own addresses do all of it."""
+"""Form that starts or joins a class. The browser and the class's own addresses do all of it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def encode(header: dict, blocks: dict[str, np.ndarray]) -> bytes:
 
 
 def decode(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """What `encode` was given: the header without its block list, and the blocks, flat."""
+    """Decode the bytes of `encode`: the header without its block list, and the blocks, flat."""
     size = int.from_bytes(data[:4], "little")
     header = json.loads(data[4 : 4 + size])
     start = 4 + size

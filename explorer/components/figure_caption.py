@@ -1,4 +1,4 @@
-"""What a picture is called, on the page and in the file that is made of it."""
+"""Title, caption and file name of a picture, on the page and in the file that is made of it."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ class HeadMatrix:
 
 @dataclass(frozen=True)
 class PinnedCell:
-    """What a reader holds: a row (`pin`) and a column, -1 for none, both the chosen token's where
-    rows and columns are one text; the cell that is opened; and the cells that speak for the head's
-    name."""
+    """Selection in a head's matrix: a row (`pin`) and a column, -1 for none, both the chosen
+    token's where rows and columns are one text; the cell that is opened; and the cells that speak
+    for the head's name."""
 
     pin: int = -1
     column: int = -1
@@ -63,9 +63,9 @@ class PinnedCell:
 
 @dataclass(frozen=True)
 class HeadAppearance:
-    """How a head is drawn: as "matrix", "lines" or "both" of them, on the scale of the "head", the
-    "row" or "global", linear or by powers of ten. incoming: whether lines to the selected word are
-    drawn too."""
+    """Style of a head's picture: "matrix", "lines" or "both" of them, on the scale of the "head",
+    the "row" or "global", linear or by powers of ten. incoming: True where lines to the selected
+    word are drawn too."""
 
     view: str = "matrix"
     scale: str = "head"
@@ -81,8 +81,8 @@ def payload(
     picture: Picture,
     sizes: tuple[int, int] | None = None,
 ) -> bytes:
-    """What the browser needs to draw one head, (layer, head). sizes: how many rows and columns
-    there are in all, for the grid of all heads, which shows the held token's row."""
+    """Encode one head, (layer, head), for the browser. sizes: how many rows and columns there are
+    in all, for the grid of all heads, which shows the held token's row."""
     matrix = shown.matrix
     blocks = codec.fine(matrix)
     if held.pin >= 0 and "exact" not in blocks:
@@ -116,9 +116,9 @@ def payload(
 
 
 def runs(allowed: np.ndarray) -> dict[str, np.ndarray]:
-    """Which cells are allowed, (query, key) bool, as a block for the browser: under `runs` the
-    lengths of the stretches of equal cells in reading order, the first of them allowed (0 where the
-    first cell is not). No block where every cell is allowed."""
+    """Run-length encode the allowed cells, (query, key) bool, as a block for the browser: under
+    `runs` the lengths of the stretches of equal cells in reading order, the first of them allowed
+    (0 where the first cell is not). No block where every cell is allowed."""
     if allowed.all():
         return {}
     cells = np.concatenate(([True], allowed.ravel(), [not allowed.flat[-1]]))

@@ -55,7 +55,8 @@ class HeadRow(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class HeadGrid:
-    """What is drawn of all heads; no selection is in it, so choosing a head sends none of it again.
+    """Content of the grid of all heads; it has no selection, so choosing a head sends none of it
+    again.
 
     pattern (layer, head, query, key), allowed (query, key); `heads` in the order of the first two
     axes; `tokens` names the rows, `keys` the columns; scale "row", "head"
@@ -82,7 +83,7 @@ class HeadGrid:
 
 
 def payload(grid: HeadGrid) -> bytes:
-    """What the browser needs to draw it."""
+    """Encode the grid of all heads for the browser."""
     pattern, across = grid.pattern, grid.across
     quiet = np.zeros(pattern.shape[-1], bool) if grid.quiet is None else grid.quiet
     back = np.zeros(len(grid.heads), bool)

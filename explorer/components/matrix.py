@@ -48,7 +48,7 @@ class MatrixPanel:
 
 @dataclass(frozen=True)
 class MatrixSheet:
-    """What matrices side by side share: the names of their rows and columns, which columns are
+    """Axes shared by matrices side by side: the names of their rows and columns, which columns are
     special, and what the two sides are. places: the numbers of rows and of columns, None for 0, 1,
     2 ... marks: cells (row, column) to be marked. missing: what a cell without a number is. choose:
     True where a row can be chosen."""
@@ -79,8 +79,8 @@ class MatrixSheet:
 
 
 def panels(each: Sequence[MatrixPanel], sheet: MatrixSheet, picture: Picture) -> bytes:
-    """What the browser needs to draw matrices of the same rows and columns. It holds no selection,
-    so that choosing a row sends none of it again."""
+    """Encode matrices of the same rows and columns for the browser. No selection is in it, so that
+    choosing a row sends none of it again."""
     drawn = [
         {
             "title": one.title,

@@ -43,7 +43,7 @@ def payload(
     every: float = 0,
     at_end: bool = False,
 ) -> bytes:
-    """What the browser needs to draw the tokens.
+    """Encode the row of tokens for the browser.
 
     about: what the row is, for those who hear it. says: a line under it, spoken when it changes.
     token: the name of this picture. chosen: the place of the token looked at, -1 for none. every:

@@ -16,9 +16,9 @@ from explorer.components.bundle import loader
 
 @dataclass(frozen=True)
 class StepPayload:
-    """What is drawn. at: which of the steps called `names` it is. says: its sentence before the
-    number, the number, and after it.
-    figures: side by side; none where there is nothing to show."""
+    """Content of a step of the tour. at: which of the steps called `names` it is. says: its
+    sentence before the number, the number, and after it. figures: side by side; none where there is
+    nothing to show."""
 
     at: int
     names: tuple[str, ...]
@@ -33,8 +33,8 @@ _mount = st.components.v2.component(
 
 
 def payload(step: StepPayload, token: str) -> bytes:
-    """What the browser draws a step from. token: the name of the picture, for whoever waits for
-    it."""
+    """Encode a step of the tour for the browser. token: the name of the picture, for whoever waits
+    for it."""
     blocks: dict[str, np.ndarray] = {}
     return codec.encode(as_plain(step, blocks) | {"token": token}, blocks)
 

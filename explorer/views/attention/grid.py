@@ -24,7 +24,7 @@ ROWS = ("Word", "All")  # of each head: the selected word's row, or all rows
 
 @dataclass(frozen=True)
 class GridOptions:
-    """How the heads are laid out: one of LAYOUTS, one of ROWS, and the name of the heads shown, ""
+    """Layout of the grid of heads: one of LAYOUTS, one of ROWS, and the name of the heads shown, ""
     for all."""
 
     layout: str = LAYOUTS[0]
@@ -59,7 +59,7 @@ def show(on: AttentionState) -> None:
 
 
 def keep(kept: str) -> None:
-    """Which tokens are shown."""
+    """Set which tokens are shown."""
     st.session_state.att_keep = kept
 
 
@@ -73,7 +73,7 @@ def patterns(on: AttentionState) -> dict[str, str]:
 def drawn(
     on: AttentionState, chosen: DisplayOptions, options: GridOptions = GridOptions()
 ) -> tuple[bytes, str]:
-    """What `made` gives, kept beside the recording."""
+    """Return the result of `made`, kept beside the recording."""
     what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.token_filter, options)
     name = cache.picture_name(on.recording, *what)
     # Kept without the arrays it is made of, which may be a whole recording's.
@@ -85,7 +85,7 @@ def drawn(
 def made(
     on: AttentionState, chosen: DisplayOptions, options: GridOptions, name: str
 ) -> tuple[bytes, str]:
-    """What the browser draws the grid from, and a line on what is left out."""
+    """Encode the grid for the browser; returns the payload and a line on what is left out."""
     left = hidden_tokens(on.recording, on.attention, chosen)
     data = heads.payload(
         heads.HeadGrid(

@@ -43,7 +43,7 @@ def show(on: AttentionState, view: HeadView) -> None:
 
 
 def rules(on: AttentionState, view: HeadView) -> None:
-    """What the picture leaves out, and what its rows are named after."""
+    """Show what the picture leaves out, and what its rows are named after."""
     if lines := notes(view.matrix_view, view.choices):
         measured = " The head’s name is measured on all tokens."
         st.caption(" ".join(map(literal, lines)) + measured)
@@ -87,7 +87,7 @@ def ablate(edit: HeadEdit) -> None:
 
 
 def details(on: AttentionState, view: HeadView) -> None:
-    """What is measured of the head, and how it was classified."""
+    """Show the measures of the head, and how it was classified."""
     meanings = head_naming.meanings(on.recording, on.attention)
     output.markdown(summary(view.head, meanings, *tied(on, view)))
     output.caption(head_naming_text.figures(view.head))
@@ -97,7 +97,7 @@ def details(on: AttentionState, view: HeadView) -> None:
 
 
 def options(on: AttentionState) -> None:
-    """What the View menu holds: the picture, the heads, the tokens and the colours."""
+    """Show the options of the View menu: the picture, the heads, the tokens and the colours."""
     state = st.session_state
     pick("Picture of the head", VIEWS, key="view")
     state["incoming shown"] = state.incoming == "1"
@@ -147,7 +147,7 @@ def options(on: AttentionState) -> None:
 
 
 def take_incoming() -> None:
-    """Whether lines to the selected word are drawn too."""
+    """Store the toggle that shows lines to the selected word."""
     st.session_state.incoming = "1" if st.session_state["incoming shown"] else ""
 
 
@@ -176,7 +176,7 @@ def picture(on: AttentionState, view: HeadView, as_: str) -> None:
 
 
 def drawn(on: AttentionState, view: HeadView, as_: str) -> bytes:
-    """What the browser draws the picture from."""
+    """Encode the head's picture for the browser, as "Matrix", "Lines" or "Both"."""
     shown, chosen = view.matrix_view, view.choices
     at, axes = (view.head.layer, view.head.head), shown.axes
     chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.token_filter, chosen.row_sums
@@ -251,13 +251,13 @@ def numbers_of(on: AttentionState, view: HeadView) -> None:
 
 
 def take_sum() -> None:
-    """Whether the rows shall sum to 1 again."""
+    """Store the toggle that makes the rows sum to 1 again."""
     st.session_state.att_sum = attention.ROW_SUMS[st.session_state["att renormalise"]]
 
 
 def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
-    """What was just chosen in the picture, [row, column, cell's column], as tokens; of a cell
-    between words its strongest pair of tokens."""
+    """Store a choice in the picture, [row, column, cell's column], as tokens; of a cell between
+    words its strongest pair of tokens."""
     state = st.session_state
     if source.text != state.text:  # chosen in a picture of the text before
         return

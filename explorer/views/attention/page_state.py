@@ -1,5 +1,5 @@
-"""What of the Attention page is on screen: the recording, one of its attentions, what its axes are
-called, and what the reader chose."""
+"""State of the Attention page: the recording, one of its attentions, the labels of its axes, and
+what the reader chose."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def screen(source: Run, name: str) -> AttentionState:
 
 
 def choices() -> DisplayOptions:
-    """How the reader looks at a matrix."""
+    """Read the reader's display options of a matrix."""
     state = st.session_state
     return DisplayOptions(state.att_unit, state.att_keep, state.att_sum, state.scale, state.tone)
 

@@ -1,4 +1,4 @@
-"""How a weight is made, and whether the recording is right: what a doubting reader looks at."""
+"""Calculation of a weight, and checks of the recording, for a reader who doubts them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def formula(on: AttentionState, view: HeadView) -> None:
 
 
 def scoring(recording: Recording, attention: Attention, layer: int) -> str:
-    """How this model makes a score of q and k."""
+    """Formula of this model's score of q and k."""
     biased = models.capabilities(recording.model.name).biased
     return f"q · k{consistency.scale_text(attention, layer)}{' plus a bias' if biased else ''}"
 
 
 def verify(on: AttentionState, view: HeadView) -> None:
-    """How the weight is computed, and the laws of the recording, checked when the reader asks."""
+    """Show how the weight is computed, and check the laws of the recording when the reader asks."""
     state, recording = st.session_state, on.recording
     with st.expander(
         "Verify the calculation",
@@ -48,8 +48,8 @@ def verify(on: AttentionState, view: HeadView) -> None:
 
 
 def parameters(recording: Recording) -> tuple:
-    """What the laws are checked with: W_O, the norms by stream, and how the model was built; None
-    for what a model does not show."""
+    """Parameters that the laws are checked with: W_O, the norms by stream, and the model's
+    configuration; None for what a model does not show."""
     built = models.cards().get(recording.model.name, {}).get("config") or {}
     built = built | {"biased": models.capabilities(recording.model.name).biased}
     try:

@@ -128,5 +128,5 @@ def which(source: Run) -> None:
 
 
 def labelled(first: str, name: str) -> str:
-    """What the control calls an attention; the `first` one needs no word in the address."""
+    """Label of an attention in the control; the `first` one needs no word in the address."""
     return LABELS[name or first]

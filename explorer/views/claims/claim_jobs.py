@@ -46,7 +46,7 @@ def _one_by_one(model: str, text: str, target: str | None) -> Iterator[dict[str,
 
 
 def material(recording: Recording, text: str) -> ClaimContext:
-    """What claims are tested with: the recording, and its model behind the memory's own doors."""
+    """Build what claims are tested with: the recording, and its model through the app's cache."""
     model, last = recording.model.name, recording.streams[-1]
     two = len(recording.streams) > 1
     said = tuple(map(int, last.ids[1:])) if two else None

@@ -59,7 +59,8 @@ def show(model: str) -> None:
 
 
 def follows(model: str, kind: type) -> bool:
-    """Whether a model can follow edits of this kind: one that runs in its own code follows few."""
+    """True where a model can follow edits of this kind: one that runs in its own code follows
+    few."""
     return issubclass(kind, models.capabilities(model).edits)
 
 

@@ -26,7 +26,7 @@ AUTOMATIC = "Same place or nearest"
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """What is compared: two runs, the attention of each, a pair of heads, and a token."""
+    """Subject of a comparison: two runs, the attention of each, a pair of heads, and a token."""
 
     a: Run
     b: Run
@@ -79,7 +79,7 @@ def vectors(on: ComparedRuns) -> None:
 
 
 def tokens(on: ComparedRuns) -> None:
-    """Which tokens are the same piece of text."""
+    """Show the alignment of tokens by text."""
     output.show_panel(on.make(compare_panels.tokens), "token alignment")
 
 
@@ -132,7 +132,7 @@ def show(on: ComparedRuns) -> None:
 
 
 def _choices(a: Run, b: Run, one: Recording, other: Recording) -> ComparedRuns:
-    """What the address asks to compare, with the controls of the View menu."""
+    """Read from the address what to compare, with the controls of the View menu."""
     of_a, of_b = _attentions(one, other)
     token = url_state.whole_number("token", len(one.streams[0].tokens))
     two = compare_panels.two_runs(a, b, of_a, of_b)

@@ -39,7 +39,7 @@ ANCHORED = ("plane", "curve", "anchors")  # choices that are about anchor words
 
 @dataclass(frozen=True)
 class Choices:
-    """What the panels of the tab are of."""
+    """Reader's choices that the panels of the tab are drawn from."""
 
     source: Run
     token: int

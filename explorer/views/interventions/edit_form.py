@@ -190,7 +190,7 @@ def _take_chips(edits: Edits) -> None:
 
 
 def _form(on: Edited, parts: Mapping[str, Callable[[Edited], Edits]]) -> None:
-    """What is edited, how, and the button that adds it."""
+    """Show the form of an edit: the part of the model, the edit, and the button that adds it."""
     part = st.selectbox("Part of the model", list(parts), key="edit part")
     made = parts[part](on)
     st.button(
@@ -228,7 +228,7 @@ def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
 
 
 def norm_place(plain: Recording) -> str:
-    """Where the model's norms stand: "post", "pre" or "none"."""
+    """Place of the model's norms: "post", "pre" or "none"."""
     sites = plain.streams[0].sites
     if any(site.endswith(".read") for site in sites):
         return "pre"

@@ -111,7 +111,7 @@ def _heads(
 
 
 def _view_menu(on: Edited) -> None:
-    """Whether the selected word is masked for the prediction."""
+    """Show the toggle that masks the selected word for the prediction."""
     state = st.session_state
     can = on.plain.model.kind == "encoder" and bool(interventions.masking(on.plain, on.token))
     state["hide it"] = can and edit_form.masked()

@@ -47,8 +47,8 @@ def _take_number(choice: str, default: int) -> None:
 
 
 def sizes(runs: PositionRuns) -> tuple[int, int]:
-    """How many positions and how wide, chosen; at first as wide as the model. A learned table has
-    its own size."""
+    """Number of positions and width of the table, chosen; at first as wide as the model. A learned
+    table has its own size."""
     own, learned = runs.plain.model.d_model, runs.adds == "learned"
     last = len(runs.table()) if learned else positions.LONGEST
     n = number("Positions", "places", 2, last, min(DEFAULT_PLACES, last)) if last > 2 else last
@@ -78,7 +78,7 @@ def pick_head(runs: PositionRuns) -> tuple[int, int] | None:
 
 
 def sentence(runs: PositionRuns) -> None:
-    """What positions add to this text, and to the scores of one head."""
+    """Show the contribution of positions to this text's vectors, and to the scores of one head."""
     stream = runs.plain.stream(runs.stream)
     token = url_state.whole_number("token", len(stream.tokens))
     if token is None:

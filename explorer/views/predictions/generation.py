@@ -29,7 +29,7 @@ PACE = 0.6  # seconds between two tokens while a text writes itself
 
 @event_log.fragment
 def show(model: str, text: str) -> None:
-    """What comes next, and next after that. A step runs this alone."""
+    """Show the generation of text, token by token. A step runs this alone."""
     recording = cache.record(model, text)
     stream, state = recording.streams[0], st.session_state
     sampling, seed = generation_controls.settings()
@@ -87,7 +87,7 @@ def numbers_of(draft: jobs.Draft) -> None:
 
 
 def would_write(recording: Recording, draft: jobs.Draft) -> str:
-    """Where the text would go from here, with the settings as they are."""
+    """Sentence with the continuation of the text under the current settings."""
     sampling, seed = generation_controls.settings()
     model = recording.model.name
 
@@ -102,7 +102,7 @@ def would_write(recording: Recording, draft: jobs.Draft) -> str:
 
 
 def no_room(recording: Recording, why: str) -> None:
-    """What the model says after the last token it reads, where nothing more can be written."""
+    """Show the prediction after the last token that is read, where nothing more can be written."""
     stream = recording.streams[0]
     shorter = len(stream.tokens) >= recording.model.n_positions
     st.info(
@@ -158,7 +158,7 @@ def where_it_stands(draft: jobs.Draft, labels: Sequence[str]) -> str:
 
 
 def written(recording: Recording, draft: jobs.Draft, labels: Sequence[str]) -> None:
-    """What was written, token by token, as a table."""
+    """Show the generated tokens as a table."""
     with_table(
         predictions.written_token_columns(draft.tokens, labels),
         caption(recording, "The written tokens, their probabilities and ranks"),
@@ -169,7 +169,7 @@ def written(recording: Recording, draft: jobs.Draft, labels: Sequence[str]) -> N
 
 
 def newest(recording: Recording, draft: jobs.Draft, tokens: Sequence[str]) -> None:
-    """What the newest token looked at, in every head."""
+    """Show the attention of the newest token in every head."""
     rows = draft.writing.rows["attn"]
     layer, head = (
         url_state.whole_number("layer", rows.shape[0]),

@@ -21,7 +21,7 @@ MANY = 12  # tokens to be read again one by one, from which on a bar shows how f
 
 
 def settings() -> tuple[Sampling, int]:
-    """How the next token is drawn, from the address or the sliders, and the seed."""
+    """Sampling settings of the next token, from the address or the sliders, and the seed."""
     temperature, top_k, top_p = (
         url_state.one_of(name, options)
         for name, options in (("temperature", TEMPERATURES), ("top_k", TOP_KS), ("top_p", TOP_PS))

@@ -129,7 +129,7 @@ def word_field(name: str, label: str, at: StreamSelection) -> int | None:
 
 
 def how_typed(model: str, typed: str, n: int, id: int | None) -> str:
-    """What a typed word is to the model: its first token, of n."""
+    """Sentence on a typed word as the model's tokens: its first token, of n."""
     if id is None:
         return "There is no token in what was typed."
     first = literal(models.labels(model, [id])[0])
@@ -141,7 +141,7 @@ def how_typed(model: str, typed: str, n: int, id: int | None) -> str:
 
 
 def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
-    """What was chosen in the field; of a text that was typed, its first token."""
+    """Store what was chosen in the field; of a text that was typed, its first token."""
     state = st.session_state
     value = state[f"{name} field"] or ""
     state[f"{name} typed"] = "", 0, None

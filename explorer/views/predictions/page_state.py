@@ -1,4 +1,5 @@
-"""What the tabs of Predict share: labels, links, a prediction, the whole vocabulary as a table."""
+"""Parts that the tabs of Predict share: labels, links, a prediction, the whole vocabulary as a
+table."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ NOTHING = "none"  # masked, as the address says it: no word. Where it says nothi
 
 
 def labels_of(recording: Recording, words: Iterable) -> list[str]:
-    """What the words are called that have these ids."""
+    """Labels of the words that have these ids."""
     return models.labels(recording.model.name, [word.id for word in words])
 
 
@@ -91,6 +92,6 @@ def nothing() -> None:
 
 
 def keep_hidden(hidden: tuple[int, ...]) -> None:
-    """What is hidden stays hidden: to select a word is not to hide it."""
+    """Keep masked tokens masked: to select a word is not to mask it."""
     if not st.session_state.hidden and hidden:
         st.session_state.hidden = ".".join(map(str, hidden))

@@ -35,9 +35,9 @@ TAIL = 5  # tokens that say after what something comes
 
 @dataclass(frozen=True, eq=False)
 class Next:
-    """What may come next: the distribution, the tokens before it, and what is drawn with a seed;
-    `drawn` is None where nothing can be written. scores: what gives them in lines of Python; then:
-    the ids that were written after the text."""
+    """Options for the next token: the distribution, the tokens before it, and what is drawn with a
+    seed; `drawn` is None where nothing can be written. scores: what gives them in lines of Python;
+    then: the ids that were written after the text."""
 
     of: predictions.Distribution
     tokens: Sequence[str]

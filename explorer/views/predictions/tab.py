@@ -1,4 +1,4 @@
-"""What a model predicts: for one place, while it writes, at each layer, and out of which parts."""
+"""Predictions of a model: for one place, while it writes, at each layer, and out of which parts."""
 
 from __future__ import annotations
 

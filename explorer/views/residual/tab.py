@@ -96,7 +96,7 @@ def layer_norms(on: StreamState) -> None:
 
 
 def heads(on: StreamState) -> None:
-    """What each head adds."""
+    """Show the update of each head."""
     measure = pick("Show", HEADS, "writer", bare=True)
     output.show_panel(
         partial(residual_panels.heads, on.source, measure, on.token, on.is_log(), on.stream.name),

@@ -1,4 +1,4 @@
-"""Which sentences are read, and how far that has come."""
+"""Input of the sentences to be read, and the progress of reading them."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def asked(model: str, texts: tuple[str, ...]) -> Job:
 
 
 def progress(reading: Job, n: int) -> None:
-    """How far it has come, with a way to stop it and to go on. It draws itself again while it
-    works."""
+    """Show the progress of reading, with a way to stop it and to go on. It draws itself again while
+    it works."""
     stage = _stage(reading)
     event_log.fragment(_drawn, run_every=LOOK if reading.running else None)(reading, n, stage)
 

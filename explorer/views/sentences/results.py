@@ -1,5 +1,5 @@
-"""What the heads do over the sentences that were read: where their attention goes, their habits,
-and the sentences where one of them does most."""
+"""Results of the heads over the sentences that were read: their attention by distance, the scores
+of their patterns ("habits"), and the sentences where one of them scores highest."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _head(
 
 
 def unread(found: Sequence[object]) -> None:
-    """How many could not be read, and why the first could not."""
+    """Show how many sentences could not be read, and why the first could not."""
     refused = [each for each in found if isinstance(each, str)]
     if refused:
         st.warning(f"{len(refused)} cannot be read: {literal(refused[0])}.")

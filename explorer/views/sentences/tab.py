@@ -1,4 +1,4 @@
-"""What heads do over many sentences."""
+"""Tab of the attention of heads over many sentences."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ def explore(source: Run) -> None:
 
 
 def _scope(on: Subject, kind: str) -> tuple[int | None, int | None]:
-    """Which layers and heads: all of them, one layer, or (of weighted values) one head."""
+    """Layer and head to aggregate, as chosen: all of them, one layer, or (of weighted values) one
+    head."""
     layers, heads = on.attention.pattern.shape[:2]
     label = "Up to layer" if kind in summaries.THROUGH_LAYERS else "Layer"
     layer = _pick_one("sum_layer", label, "Layer", layers)
@@ -89,5 +90,5 @@ def _pick_one(choice: str, label: str, noun: str, n: int) -> int | None:
 
 
 def _take_kept() -> None:
-    """Which tokens are shown, here and on the Heads tab."""
+    """Store which tokens are shown, here and on the Heads tab."""
     st.session_state.att_keep = st.session_state["kept shown"]

@@ -18,7 +18,8 @@ from explorer.text.tour import TourStep
 
 
 def chosen(steps: Sequence[TourStep]) -> int:
-    """Which step the address names; the first where it names none of this model's way."""
+    """Index of the step that the address names; 0 where it names none. In place of a step that this
+    model does not have it is the next one that it has."""
     ids = tuple(step.id for step in steps)
     wanted, every = st.session_state.tour, [step.id for step in tour_text.STEPS]
     if wanted == "":
@@ -76,7 +77,7 @@ LACKS = "This model does not show what this step needs. The next one may."
 
 
 def measured(seen: TourContext, step: TourStep) -> StepResult:
-    """What a step shows of this recording, made once."""
+    """Result of a step on this recording, computed once."""
     return cache.cached_for(seen.recording, ("tour", step.id), lambda: MEASURES[step.id](seen))
 
 

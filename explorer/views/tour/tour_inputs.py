@@ -1,4 +1,4 @@
-"""What the tour's steps look at, behind the memory's own doors."""
+"""Inputs of the tour's steps, through the app's cache."""
 
 from __future__ import annotations
 

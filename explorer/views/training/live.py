@@ -57,7 +57,7 @@ def show() -> None:
 
 
 def asked() -> None:
-    """What to train, within bounds, and the button that starts it."""
+    """Show the choices of what to train, within bounds, and the button that starts it."""
     url_state.one_of("live_task", TASKS)
     url_state.one_of("live_unit", UNITS)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -127,7 +127,7 @@ def begin(plan: type[TrainingPlan], **given: Any) -> None:
 
 
 def learning(was_busy: bool) -> None:
-    """How the training is getting on; it runs by itself again and again until it has stopped."""
+    """Show the progress of the training; it runs by itself again and again until it has stopped."""
     one = jobs.current_training()
     if one is None:
         task = st.session_state.live_task
@@ -168,7 +168,7 @@ def explore(one: TrainingJob, page: str) -> None:
 
 
 def status(one: TrainingJob) -> None:
-    """How far it is, in a sentence."""
+    """Show the step, loss and accuracy of the training, in a sentence."""
     if one.waiting and (ahead := jobs.trainings.ahead(one)):
         why = WORDS("queued_one" if ahead == 1 else "queued_several", n=ahead)
         st.info(f"{why} {WORDS('queued_then', seconds=f'{jobs.trainings.longest():.0f}')}")

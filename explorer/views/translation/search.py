@@ -25,8 +25,8 @@ LANGUAGE = {
 
 
 def controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
-    """How to search, and the field for one's own translation: what stands in it, None where it is
-    empty."""
+    """Show the controls of the search, and the field for one's own translation: returns what stands
+    in it, None where it is empty."""
     url_state.one_of("beams", WAYS)
     typed = st.session_state.target
     bar.selectbox(
@@ -122,7 +122,7 @@ def asked_for(model: str, text: str) -> tuple[jobs.Search, tuple[str, str, str]]
 
 
 def how() -> int | SeededSampling:
-    """How many beams, or how each token is drawn."""
+    """Search method: the number of beams, or the sampling of each token."""
     way = url_state.one_of("beams", WAYS)
     return SeededSampling(*generation_controls.settings()) if way == DRAWN else int(way)
 
