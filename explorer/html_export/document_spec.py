@@ -1,5 +1,5 @@
-"""What stands in a file that stands alone: views with their data, words and choices, and the state
-that ties them."""
+"""Content of a standalone HTML file: views with their data, words and choices, and the state that
+ties them."""
 
 from __future__ import annotations
 

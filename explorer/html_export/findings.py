@@ -1,5 +1,4 @@
-"""What a recording is told by, for a file: its findings, from the model itself and not from the
-app's memory."""
+"""Findings of a recording for a file, from the model itself and not from the app's memory."""
 
 from __future__ import annotations
 
@@ -23,7 +22,8 @@ def found_in(asked: ExportRequest) -> tuple[Finding, ...]:
 
 
 def _answer(asked: ExportRequest) -> StreamPrediction | None:
-    """What a decoder says next, through its layers; None for other models and long texts."""
+    """A decoder's next-token prediction, through its layers; None for other models and long
+    texts."""
     recording, stream = asked.recording, asked.recording.streams[-1]
     n = len(stream.tokens)
     wanted = recording.model.kind == "decoder" and 1 < n <= ASKED_UP_TO

@@ -43,7 +43,7 @@ def heads(asked: ExportRequest) -> DocumentSpec:
 
 
 def findings(asked: ExportRequest) -> DocumentSpec:
-    """What was found in a recording, each finding with its evidence, and the head that shows it.
+    """Document of a recording's findings, each with its evidence, and the head that shows it.
     Choices as of `heads`."""
     found = found_in(asked)
     elsewhere = [one for one in found if one.page != "attention"]

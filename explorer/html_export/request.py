@@ -1,4 +1,4 @@
-"""What a file is asked to show: a recording, the model that made it, and what is chosen of it."""
+"""Request for an HTML file: a recording, the model that made it, and what is chosen of it."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class ExportRequest:
         return attention_of(self.recording, self.choices.get("attention", ""))
 
     def axes(self, attention: Attention) -> Axes:
-        """What rows and columns are called, with what the model would say after a decoder's last
+        """Labels of rows and columns; between two texts the last row has that of the predicted next
         token."""
         if attention.query == attention.key:
             return axes(self.recording, attention)
         return axes(self.recording, attention, self.following(attention.query))
 
     def following(self, stream: str) -> str:
-        """What the model would say after the last token of a stream."""
+        """The model's most likely token after the last one of a stream."""
         last = len(self.recording.stream(stream).tokens) - 1
         return self.labels([int(np.argmax(self.model.logits(self.recording, stream, last)))])[0]
 

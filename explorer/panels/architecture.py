@@ -28,7 +28,7 @@ FULL_ROTATION = 90.0  # degrees at which a block has the darkest fill
 
 @dataclass(frozen=True)
 class Step:
-    """What one sub-layer does to the word: the angle between the vectors before and after it in
+    """Effect of one sub-layer on a token: the angle between the vectors before and after it in
     degrees, and the norms of its update and of the vector after it."""
 
     sublayer: residual.SubLayer
@@ -85,7 +85,7 @@ def diagram(run: Run, token: int = -1, every_layer: bool = False) -> Panel:
 
 
 def steps_of(stream: Stream, token: int) -> list[Step]:
-    """What every sub-layer does to a token."""
+    """Effect of every sub-layer on a token, in order."""
     result = []
     for each in residual.sublayers(stream):
         before, update, after = (

@@ -165,7 +165,7 @@ def _short(value: float) -> str:
 
 
 def _method(on: LogitParts, total: float) -> tuple[str, ...]:
-    """How the parts are made, and what they do not tell."""
+    """Sentences on the method: how the parts are made, and what they do not tell."""
     words, at = sentences(CONCEPT, "logit"), on.at
     shows = models.capabilities(at.recording.model.name)
     row = words("row_untied" if str(models.readout(at.recording.model.name)) == "untied" else "row")
@@ -201,7 +201,7 @@ def _method(on: LogitParts, total: float) -> tuple[str, ...]:
 
 
 def _norm(at: StreamSelection) -> str:
-    """What the model's norms are called, as they were in this recording."""
+    """Name of the model's norms, LayerNorm or RMSNorm, as they were in this recording."""
     shows = models.capabilities(at.recording.model.name)
     norms = cache.norms(at.recording, at.stream.name) if shows.weights else None
     if norms:

@@ -40,7 +40,7 @@ def circuits(
     scope: str = "",
     attention: str = "",
 ) -> Panel:
-    """What a head's weights do with a query and a key.
+    """A head's QK and OV circuits for a query and a key: matching keys, and effects on the logits.
 
     source: the key, the one of the largest weight where None. word: the id of a word that takes
     the place of both. scope: words of "context" (the head's value of the key in this text, in the

@@ -196,9 +196,8 @@ def two_runs(
 
 
 def counterpart(run: Run) -> Run:
-    """What a run is compared with where nothing else is named: the run without its edits, or else
-    without positions, or with its first head ablated. Raises ValueError for a model that supports
-    no edits."""
+    """Default run to compare a run with: the run without its edits, or else without positions, or
+    with its first head ablated. Raises ValueError for a model that supports no edits."""
     if run.edits:
         return replace(run, edits=())
     recording, offered = run.recording(), models.capabilities(run.model).edits
@@ -211,7 +210,7 @@ def counterpart(run: Run) -> Run:
 
 
 def same_target(run: Run) -> str | tuple[int, ...] | None:
-    """What a decoder reads in a run, for a second run that shall read the same."""
+    """Target that a decoder reads in a run, for a second run that shall read the same."""
     streams = run.recording().streams
     return tuple(map(int, streams[-1].ids[1:])) if len(streams) > 1 else run.target
 
@@ -237,7 +236,7 @@ def heads(
     token: int | None = None,
     log: bool = False,
 ) -> Panel:
-    """Which heads differ: the distance of each, and the weights of one on both sides.
+    """Distance between the heads of two runs, and the weights of one head on both sides.
 
     other, attention, other_attention: as in `two_runs`. pair: layer and head of A, and of B if
     wished, such as "1.3" or "1.3.2.0"; those that differ most where "". token: whose word is
@@ -318,7 +317,7 @@ def _weights(two: TwoRuns, side: int, at: Head, weights: np.ndarray, log: bool) 
 
 
 def _most_different(two: TwoRuns) -> str:
-    """Which head differs most, and at which row."""
+    """Sentence on the head that differs most, and the row where it does."""
     words = sentences(CONCEPT, "heads")
     if two.paired is None:
         worst = max(two.near, key=lambda each: each.distance)
@@ -518,7 +517,7 @@ def nearest(
 
 @dataclass(frozen=True, eq=False)
 class SidePrediction:
-    """What a side predicts: the task in words, a probability of each id, and the most likely words
+    """Prediction of a side: the task in words, a probability of each id, and the most likely words
     with theirs; no words, and `why`, of a model that predicts none."""
 
     task: str = ""
@@ -599,7 +598,7 @@ def _predicted(both: Sequence[SidePrediction]) -> str:
 
 
 def _predictions(two: TwoRuns, token: int | None) -> tuple[SidePrediction, SidePrediction]:
-    """What both sides predict, at the same word where one of them fills in masked words."""
+    """Predictions of both sides, at the same word where one of them fills in masked words."""
     place_a = place_b = None
     if any(each.model.kind == "encoder" for each in (two.a, two.b)):
         place_a, place_b = _places(two, token)
@@ -698,7 +697,7 @@ def aligned_states(two: TwoRuns) -> AlignedStates:
 def vectors(
     run: Run, other: Run | None = None, attention: str = "", other_attention: str = ""
 ) -> Panel:
-    """How similar the spaces of both residual streams are (linear CKA), and how long the vectors.
+    """Similarity of both residual streams' spaces (linear CKA), and the norms of their vectors.
 
     Arguments as in `two_runs`. Raises ValueError for models that do not give their vectors.
     """
@@ -811,7 +810,7 @@ def paths(
 
 
 def _distances(found: AlignedStates, selected: int) -> Bars:
-    """How far apart each token's last vectors are on the two sides of one model."""
+    """Bars of the distance between each token's last vectors on the two sides of one model."""
     words = sentences(CONCEPT, "paths")
     apart = [comparison.final_distance(found, at)[0] for at in range(len(found.labels))]
     order = sorted(range(len(apart)), key=lambda at: -apart[at])
@@ -872,7 +871,8 @@ def _plane(
 def tokens(
     run: Run, other: Run | None = None, attention: str = "", other_attention: str = ""
 ) -> Panel:
-    """Which tokens of A and B are the same piece of text, and how much attention the others get.
+    """Alignment of the tokens of A and B by text, and the attention on tokens without a
+    counterpart.
 
     Arguments as in `two_runs`. Raises ValueError for texts without a word in common.
     """

@@ -331,7 +331,7 @@ def _coordinates(on: WordPath) -> Columns:
 
 
 def _details(on: WordPath, run: Run) -> tuple[str, ...]:
-    """How vectors come about, the plane, and its error, with this text's numbers."""
+    """Sentences on the vectors' path, the plane, and its error, with this text's numbers."""
     words, scene = sentences(CONCEPT, "contexts"), on.scene
     stream = on.recordings[0].stream(on.stream)
     built = embeddings.stream_structure(stream)
@@ -464,7 +464,7 @@ def anchors(
     measure: str = "Cosine",
     stream: str = "",
 ) -> Panel:
-    """How similar a word is to two groups of anchor words at every layer, in one text or in two,
+    """Similarity of a word to two groups of anchor words at every layer, in one text or in two,
     against all other ways to split these words.
 
     words: two groups, "a, b / c, d". measure: one of MEASURES. Other arguments and ValueError as
@@ -523,7 +523,7 @@ def _anchor_bars(on: WordPath, of: Anchors, names: Sequence[str]) -> Bars:
 
 
 def _verdict(on: WordPath, of: Anchors, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """What the two groups say of the word, and the sentences behind it."""
+    """Sentence on the word's similarity to the two groups, and the sentences behind it."""
     words = sentences(CONCEPT, "anchors")
     frame = embeddings.frame_word("…")
     method = [words("method", frame=frame), words("formula")]
@@ -552,8 +552,8 @@ def _verdict(on: WordPath, of: Anchors, names: Sequence[str]) -> tuple[str, tupl
 
 
 def splits(as_far: int, n_splits: int, n_words: int) -> tuple[str, ...]:
-    """How many ways to split the anchor words into two groups set the texts as far apart; the
-    groups as given are one of the ways."""
+    """Sentences on the number of ways to split the anchor words into two groups that set the texts
+    as far apart; the groups as given are one of the ways."""
     words = sentences(CONCEPT, "anchors")
     if n_splits < 2:
         return (words("splits_none", n=n_words),)

@@ -28,7 +28,7 @@ SMALLEST = 1e-6  # of the singular values that are drawn
 
 
 def _norm_at(selection: StreamSelection, *places: str) -> str:
-    """What the norms are called where they stand at one of `places`, "" where they do not."""
+    """Name of the norms where they stand at one of `places`, "" where they do not."""
     if residual.norm_place(selection.stream) not in places:
         return ""
     recording = selection.recording
@@ -39,8 +39,8 @@ def _norm_at(selection: StreamSelection, *places: str) -> str:
 
 
 def kept(norm: np.ndarray) -> float:
-    """What is left of a gradient at the input, of that at the last state; norm (site). NaN where
-    the last is 0."""
+    """Ratio of a gradient's norm at the input to that at the last state; norm (site). NaN where the
+    last is 0."""
     return float(norm[0] / norm[-1]) if norm[-1] > 0 else float("nan")
 
 
@@ -49,7 +49,8 @@ def _factor(value: float) -> str:
 
 
 def verdict(way: str, left: float) -> str:
-    """What becomes of one gradient on its way back."""
+    """Sentence on one gradient's change on its way back; left: the ratio of its norms, as of
+    `kept`."""
     words = sentences(CONCEPT, "verdict")
     if not left > 0:
         return words("gone", way=way)
@@ -58,7 +59,8 @@ def verdict(way: str, left: float) -> str:
 
 
 def _finding(words: Sentences, ways: Sequence[str], norm: np.ndarray, **slots: object) -> str:
-    """What is left with and without residual connections, of the first way where one is missing."""
+    """Sentence on the gradient left with and without residual connections, of the first way where
+    one is missing."""
     left = {way: kept(row) for way, row in zip(ways, norm)}
     if {"residual on", "residual off"} <= left.keys():
         on, off = (_factor(left[f"residual {each}"]) for each in ("on", "off"))
@@ -241,8 +243,8 @@ def jacobian(run: Run, token: int = 0, sublayer: str = "", stream: str = "") -> 
 
 
 def recurrence(run: Run, lag: int = 8, stream: str = "", found: Decay | None = None) -> Panel:
-    """How far back a gradient reaches in an RNN, an LSTM and a Transformer that learn to predict
-    the token `lag` back.
+    """Gradient by distance in an RNN, an LSTM and a Transformer that learn to predict the token
+    `lag` back.
 
     found: the training as far as it has come; it takes seconds where None, which trains to the end.
     Raises ValueError for a text that is too short.
@@ -314,7 +316,8 @@ def recurrence(run: Run, lag: int = 8, stream: str = "", found: Decay | None = N
 
 
 def lesson(networks: Sequence[str], now: np.ndarray, right: np.ndarray, lag: int) -> str:
-    """Which networks have learned the task, and how much gradient reaches the token it needs."""
+    """Sentences on the networks that have learned the task, and the gradient at the token it
+    needs."""
     words = sentences(CONCEPT, "recurrence")
     learned = [at for at, share in enumerate(right) if share > 0.9]
     lost = [at for at, share in enumerate(right) if share < 3 * CHANCE]

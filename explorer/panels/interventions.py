@@ -96,7 +96,8 @@ def record_edited(plain: Recording, edits: Edits) -> Recording:
 
 
 def refusal(plain: Recording, edits: Edits) -> str:
-    """Why the model cannot follow edits, "" where it can. Numbers that overflow are no refusal."""
+    """Reason that the model cannot follow edits, "" where it can. Numbers that overflow are no
+    refusal."""
     try:
         record_edited(plain, edits)
     except NotFinite:
@@ -164,7 +165,7 @@ class Pair:
 
     @property
     def title(self) -> str:
-        """What is predicted at the token."""
+        """Title of the prediction at the token."""
         words, kind = sentences(CONCEPT, "shared"), self.plain.model.kind
         name = "predict_next" if kind != "encoder" else "predict_seen"
         return words("predict_masked" if self.hidden else name, word=self.at.word)
@@ -189,8 +190,8 @@ def _edited(run: Run, plain: Recording) -> Recording:
 
 
 def overflow(site: str) -> str:
-    """Why there is no picture of a run; site: the first place where a number is not finite, its
-    stream before it where there are several."""
+    """Sentence on a run whose numbers overflow; site: the first place where a number is not finite,
+    its stream before it where there are several."""
     stream, _, place = site.rpartition(" ")
     where = head_naming.site(place) + (f" in the {stream}" if stream else "")
     return sentences(CONCEPT, "shared")("overflow", place=where)
@@ -202,7 +203,8 @@ def _attention_of(recording: Recording, name: str) -> Attention:
 
 
 def _distances(selected: Selection, edited: Recording) -> np.ndarray:
-    """How far each head's rows moved (layer, head), kept beside the edited recording."""
+    """Change of each head (layer, head), the Jensen-Shannon distance; kept with the edited
+    recording."""
     before, after = selected.attention, _attention_of(edited, selected.attention.name)
     return cache.cached_for(
         edited,
@@ -335,7 +337,7 @@ def _percent(p: float) -> str:
 
 
 def _outcome(on: Pair, selected: Selection, name: str, edits: Edits) -> _Outcome:
-    """What one experiment does."""
+    """Run one experiment and compare its prediction and attention with the plain run's."""
     nan = float("nan")
     try:
         distance = _distances(selected, record_edited(on.plain, edits))
@@ -350,7 +352,8 @@ def _outcome(on: Pair, selected: Selection, name: str, edits: Edits) -> _Outcome
 
 
 def _experiments_finding(rows: Sequence[_Outcome], word: str, p: float) -> str:
-    """Which experiment changes the prediction most, or attention where there is no prediction."""
+    """Sentence on the experiment that changes the prediction most, or attention where there is no
+    prediction."""
     words = sentences(CONCEPT, "experiments")
     if not word:
         most = max(rows[1:], key=lambda row: np.nan_to_num(row.distance))
@@ -413,7 +416,7 @@ def effect(
 
 
 def _moved_prediction(on: Pair, change: interventions.PredictionChange | str) -> str:
-    """What became of the prediction, "" where there is none."""
+    """Sentence on the change of the prediction, "" where there is none."""
     if isinstance(change, str):
         return ""
     words = sentences(CONCEPT, "effect")
@@ -436,7 +439,7 @@ def _moved_head(distance: np.ndarray) -> str:
 
 
 def _target_line(plain: Recording) -> tuple[str, ...]:
-    """What both decoders read."""
+    """Line with the target that both decoders read; none for a model without a target."""
     if not plain.target:
         return ()
     return (sentences(CONCEPT, "shared")("target", target=" ".join(plain.target.split())),)
@@ -481,7 +484,7 @@ def _words(on: Pair, change: interventions.PredictionChange, edited: bool) -> Ba
 
 
 def _translations(run: Run, plain: Recording) -> TextTable:
-    """What a translator writes in both runs."""
+    """Table of a translator's outputs in both runs."""
     words = sentences(CONCEPT, "effect")
     try:
         own = cache.record(run.model, run.text, run.edits).target
@@ -495,7 +498,7 @@ def _translations(run: Run, plain: Recording) -> TextTable:
 
 
 def _head_map(distance: np.ndarray, at: tuple[int, int]) -> Matrix:
-    """How far each head's rows moved, with one head framed."""
+    """Map of each head's change (layer, head), with one head framed."""
     words = sentences(CONCEPT, "effect")
     layers, heads = distance.shape
     return Matrix(
@@ -760,9 +763,9 @@ def _cell(value: object) -> str:
 
 @dataclass(frozen=True)
 class PatchRequest:
-    """What a sweep of patches measures: the run that is patched, what is put in ("Heads" of the
-    attention `name`, or "Sites" of the stream `name`) from the run of the `donor`, and logit(word)
-    - logit(against) at a token."""
+    """Request for a sweep of activation patches: the run that is patched, what is put in ("Heads"
+    of the attention `name`, or "Sites" of the stream `name`) from the run of the `donor`, and
+    logit(word) - logit(against) at a token."""
 
     run: Run
     unit: str
@@ -775,7 +778,7 @@ class PatchRequest:
 
     @property
     def arguments(self) -> tuple[str, str, int, int, int]:
-        """What a sweep of the model is asked for, after the text."""
+        """Arguments of the model's sweep, after the text."""
         return self.donor, self.name, self.token, self.word, self.against
 
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
@@ -785,8 +788,8 @@ class PatchRequest:
 
 @dataclass(frozen=True)
 class Patches:
-    """What a sweep came to: the logit difference of both sentences and what each patch made of it,
-    (place, logit difference)."""
+    """Result of a patching sweep: the logit difference of both sentences and what each patch made
+    of it, (place, logit difference)."""
 
     clean: float
     donor: float
@@ -894,7 +897,7 @@ def sweep_cost(request: PatchRequest) -> float:
 
 
 def effect_map(request: PatchRequest, found: Patches) -> interventions.EffectMap:
-    """What patches do, as a map of layers and heads, or of tokens and states."""
+    """Effects of patches, as a map of layers and heads, or of tokens and states."""
     base, ends = request.run.recording(), (found.clean, found.donor)
     if request.unit == "Heads":
         size = base.model.n_layer, base.model.n_head

@@ -56,7 +56,8 @@ class Reading:
 
     @property
     def asks(self) -> str:
-        """What the model predicts at a token: the "next" word, or the one that stands "here"."""
+        """Task of the model at a token: to predict the "next" word, or the one that stands
+        "here"."""
         return "next" if logit_lens.predicts_next(self.recording) else "here"
 
 
@@ -85,9 +86,8 @@ def lens(run: Run, token: int | None = None, site: str = "", measure: str = "Top
 
 @spec.panel
 def development(run: Run, token: int | None = None, site: str = "") -> Panel:
-    """How likely the model's final prediction at one token is at every site: its probability, its
-    rank, and the divergence from the final distribution. token, site and ValueError as for `lens`.
-    """
+    """Final prediction at one token, as read at every site: its probability, its rank, and the
+    divergence from the final distribution. token, site and ValueError as for `lens`."""
     on = read(run, token, site)
     words = sentences(CONCEPT, "development")
     column = logit_lens.column(on.lens, on.token)
@@ -242,7 +242,8 @@ def _words(on: Reading) -> Bars:
 
 
 def _finding(on: Reading) -> str:
-    """What the model predicts at the token, from which site on, and the rank of the actual word."""
+    """Sentences on the prediction at the token, the site it is settled from, and the actual word's
+    rank."""
     words, last = sentences(CONCEPT, "lens"), len(on.lens.sites) - 1
     p = float(np.exp(on.lens.logprob[last, on.token]))
     slots = {"word": on.word, "token": on.token, "answer": on.answer, "p": tenths(p)}
@@ -261,7 +262,7 @@ def _finding(on: Reading) -> str:
 
 
 def _details(on: Reading) -> tuple[str, ...]:
-    """How a cell is made, how its state is read, and its divergence."""
+    """Sentences on how a cell is made, how its state is read, and its divergence."""
     words, model, cell = sentences(CONCEPT, "lens"), on.recording.model.name, on.cell
     shows, readout = models.capabilities(model), str(models.readout(model))
     name = readout.replace(" ", "_") if readout in ("tied", "untied", "transform") else "own"

@@ -63,13 +63,13 @@ class PositionRuns:
 
     @property
     def adds(self) -> str:
-        """What the model adds for the positions: "sinusoids", "learned" or "none"."""
+        """Kind of positional encoding that the model adds: "sinusoids", "learned" or "none"."""
         return positions.encoding_kind(self.plain.stream(self.stream))
 
     @property
     def within(self) -> str:
-        """How a model that adds nothing brings positions into its attention, "" where it does
-        not."""
+        """Kind of positions in the attention of a model that adds none, such as "rotary", "" where
+        there are none."""
         return str(models.capabilities(self.run.model).positions or "")
 
     @property
@@ -79,7 +79,7 @@ class PositionRuns:
 
     @property
     def norm(self) -> str:
-        """What the model's norms are called."""
+        """Name of the model's norms, LayerNorm or RMSNorm."""
         return recording_norm_name(self.plain, models.capabilities(self.run.model).rms)
 
     @property
@@ -278,7 +278,7 @@ class DistanceScores:
 
     @property
     def finding(self) -> str:
-        """Where the scores are highest, and by how much they vary."""
+        """Sentence on the offset with the highest score, and the spread of the scores."""
         spread, bare = self.found.spread
         best = f"{self.found.best:+d}".replace("-", MINUS) if self.found.best else "0"
         return sentences(CONCEPT, "scores")(
@@ -421,7 +421,7 @@ def _orders(run: Run, seed: int, typed: str, stream: str) -> OrderRuns:
 
 @spec.panel
 def order(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
-    """How far each word's vector changes when the words come in another order, with positions and
+    """Change of each word's vector when the words come in another order, with positions and
     without.
 
     seed: of the shuffle. typed: the other order as a text, in place of a shuffle. Raises ValueError
@@ -495,7 +495,7 @@ def _words(tokens: Sequence[str]) -> str:
 
 
 def _order_finding(runs: PositionRuns, found: positions.OrderComparison) -> str:
-    """What the comparison shows, with its numbers and its reason."""
+    """Sentence on the result of the comparison, with its numbers and its reason."""
     words = sentences(CONCEPT, "order")
     if found.read == runs.plain.streams[0].tokens:
         return words("same")
@@ -613,8 +613,8 @@ def order_weights(
 
 
 def _sizes(runs: PositionRuns, n: int, width: int | None) -> tuple[int, int]:
-    """How many positions and how wide, the model's own width where None. Raises ValueError for
-    sizes that no table has."""
+    """Number of positions and width of a table, the model's own width where None. Raises ValueError
+    for sizes that no table has."""
     d = width or runs.plain.model.d_model
     if not 2 <= n <= positions.LONGEST or d % 2 or not 2 <= d <= positions.WIDEST:
         raise ValueError(
@@ -974,7 +974,7 @@ def _rotation_table(wave: positions.Wave, d: int, pair: int, place: int, shift: 
 
 @spec.panel
 def overlap(run: Run, stream: str = "") -> Panel:
-    """How much of the encoding lies in the directions of the embeddings. Raises ValueError for a
+    """Share of the positional encoding in the directions of the embeddings. Raises ValueError for a
     model that adds nothing, and for one that does not show its embeddings."""
     _, runs = _runs(run, 0, stream)
     words = sentences(CONCEPT, "overlap")

@@ -22,9 +22,9 @@ KINDS = ("next", "masked", "typed", "seen")
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What is predicted at a token, as one of KINDS: the next word, the one that is masked, the one
-    at a typed mask token, or the one that the model sees there. words: the most likely ones, and
-    the actual word, whose id is None where there is none. whole: the words of several pieces that
+    """Prediction at a token, as one of KINDS: the next word, the one that is masked, the one at a
+    typed mask token, or the one that the model sees there. words: the most likely ones, and the
+    actual word, whose id is None where there is none. whole: the words of several pieces that
     tokens begin."""
 
     at: StreamSelection
@@ -129,7 +129,7 @@ def _text(word: Word) -> str:
 
 
 def _facts(on: Prediction) -> Facts:
-    """How sure the model is, and what it gives the actual word."""
+    """Probability, perplexity and entropy of the prediction, and the rank of the actual word."""
     words, entropy = sentences(CONCEPT, "word"), predictions.entropy(on.of.own)
     perplexity = f"{predictions.perplexity(entropy):,.1f}"
     facts = [
@@ -146,7 +146,7 @@ def _facts(on: Prediction) -> Facts:
 
 
 def _finding(on: Prediction) -> str:
-    """What is predicted, and the probability of the actual word."""
+    """Sentences on the predicted word, and the probability of the actual word."""
     words = sentences(CONCEPT, "word")
     p, slots = tenths(on.words[0].own), {"word": on.at.word, "token": on.at.token}
     said = [words(f"finding_{on.kind}", answer=on.answer, p=p, **slots)]
@@ -162,7 +162,7 @@ def _finding(on: Prediction) -> str:
 
 
 def _details(on: Prediction) -> tuple[str, ...]:
-    """How the probability is made, the entropy, and what a piece of a word means."""
+    """Sentences on the softmax, the entropy, and the meaning of a piece of a word."""
     words, stream = sentences(CONCEPT, "word"), on.at.stream
     steps = predictions.probability_steps(on.of, on.words[0].id)
     shown = probability(steps.tempered)

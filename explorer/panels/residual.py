@@ -48,7 +48,7 @@ def _expect(name: str, value: object, options: Sequence[object]) -> None:
 
 
 def _norm(selection: StreamSelection) -> str:
-    """What the norms of the recording are called."""
+    """Name of the recording's norms, LayerNorm or RMSNorm."""
     recording = selection.recording
     return recording_norm_name(recording, models.capabilities(recording.model.name).rms)
 
@@ -193,7 +193,7 @@ def updates(
     log: bool = False,
     stream: str = "",
 ) -> Panel:
-    """What each sub-layer does to every token's vector, and one update as before + update = after.
+    """Update of every token's vector by each sub-layer, and one update as before + update = after.
 
     measure: one of MEASURES. sublayer: its site, such as "1.ffn"; the one with the token's largest
     value where "". log: norms on a logarithmic scale. Raises ValueError for what is not there, and
@@ -391,7 +391,7 @@ class StreamNorms:
     weights: residual.Norms
 
     def name(self, *sites: str) -> str:
-        """What the norms at these sites are called, all of them where none is named."""
+        """Name of the norms at these sites, of all of them where none is named."""
         return norm_name(self.weights[site][3] for site in sites or self.weights)
 
 
@@ -519,7 +519,7 @@ def norm_steps(
 
 
 def _changes(selection: StreamSelection, changed: residual.NormChange, norm: str) -> Bars:
-    """How far each token moves under both norms: the changed one, and those that move most."""
+    """Bars of each token's change under both norms: the changed one, and those that move most."""
     words = sentences(CONCEPT, "norm_steps")
     tokens = selection.stream.tokens
     order = [each for each in np.argsort(-changed.batch, kind="stable") if each != changed.token]

@@ -1,4 +1,4 @@
-"""What a panel is about: a head and a query of one attention, or a token of one stream."""
+"""Subject of a panel: a head and a query of one attention, or a token of one stream."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Selection:
 
     @property
     def word(self) -> str:
-        """What the query is called."""
+        """Label of the query."""
         return self.axes.rows[self.query]
 
     @property
@@ -80,8 +80,8 @@ def select(
 
 
 def axes_of(recording: Recording, attention: Attention) -> Axes:
-    """What rows and columns are called; between two texts the last row has the name of the token
-    that the model would produce next."""
+    """Labels of rows and columns; between two texts the last row has the name of the token that the
+    model would produce next."""
     if attention.query == attention.key:
         return axes(recording, attention)
     last = len(recording.stream(attention.query).tokens) - 1
@@ -99,7 +99,7 @@ class StreamSelection:
 
     @property
     def word(self) -> str:
-        """What the token is called."""
+        """Label of the token."""
         return self.stream.tokens[self.token]
 
     @property

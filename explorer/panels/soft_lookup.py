@@ -157,7 +157,7 @@ def _temperature_frame(
 
 @spec.panel
 def heads(run: Run, layer: int = 0, head: int = 0, attention: str = "") -> Panel:
-    """How far every head's soft lookups are from hard ones, with all lookups as a histogram.
+    """Distance of every head's soft lookups from hard ones, with all lookups as a histogram.
 
     Raises ValueError for a model without scores and values, and for a text without a choice.
     """

@@ -55,7 +55,7 @@ class Panel:
     token: str = ""
 
     def encode(self) -> bytes:
-        """What the renderer draws: a header and blocks of numbers."""
+        """Encode the panel for the renderer: a header and blocks of numbers."""
         blocks: dict[str, np.ndarray] = {}
         header = {
             "title": self.title,

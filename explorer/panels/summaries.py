@@ -50,7 +50,7 @@ class Aggregation:
 
     @property
     def title(self) -> str:
-        """What the matrix is."""
+        """Title of the matrix."""
         return sentences(CONCEPT, "aggregated")(self.kind.lower())
 
     @property
@@ -217,7 +217,7 @@ def _finding(made: Aggregation) -> str:
 
 
 def _cautions(made: Aggregation) -> tuple[str, ...]:
-    """What the matrix does not say, with this text's numbers."""
+    """Sentences on the limits of the matrix, with this text's numbers."""
     words = sentences(CONCEPT, "aggregated")
     selection = made.selection
     layers, heads = selection.attention.pattern.shape[:2]
@@ -309,7 +309,7 @@ def _expect_outputs(selection: Selection) -> None:
 def output_norms(
     run: Run, token: int | None = None, measure: str = "Length", attention: str = ""
 ) -> Panel:
-    """What each head wrote at one token, or on average: its norm, or its share of the output.
+    """Output of each head at one token, or on average: its norm, or its share of the output.
 
     measure: "Length" or "Share". Raises ValueError for a model that does not give its values and
     W_O.

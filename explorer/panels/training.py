@@ -163,7 +163,7 @@ def checkpoints(
     pattern: str = "",
     attention: str = "",
 ) -> Panel:
-    """When a head learned its pattern on this text: pattern scores and loss over a model's
+    """Formation of a head's pattern on this text: pattern scores and loss over a model's
     checkpoints, and all heads at one of them.
 
     step: of the checkpoint, the last one where None. layer, head and pattern: the head that formed
@@ -302,7 +302,7 @@ def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curv
 
 
 def headline(one: HabitCourse) -> str:
-    """When this head learned its pattern, in one sentence."""
+    """Sentence on the step at which this head learned its pattern."""
     words = sentences(CONCEPT, "checkpoints")
     slots = {"head": head_name(one.at), "kind": sentences(CONCEPT, "kinds")(one.habit)}
     if isnan(one.scores[-1]):
@@ -358,7 +358,7 @@ def beside_loss(one: HabitCourse, curve: Curve) -> tuple[str, ...]:
 
 
 def what_counts() -> tuple[str, ...]:
-    """What it takes to have a pattern, and to have learned one."""
+    """Sentences on the conditions for a head to have a pattern, and to have learned one."""
     words = sentences(CONCEPT, "shared")
     conditions = words.lines(
         "conditions",

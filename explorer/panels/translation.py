@@ -289,8 +289,8 @@ def hypotheses(run: Run, n_beams: int = 4, beam: int = 1, most: int | None = Non
 
 
 def _tree(run: Run, steps: Sequence[Sequence[Beam]], chosen: int, words: Sentences) -> Graph:
-    """How the beams grew: a row for each step, the best hypothesis at the left. A hypothesis that
-    has ended keeps its node."""
+    """Tree of the beam search: a row for each step, the best hypothesis at the left. A hypothesis
+    that has ended keeps its node."""
     alive = translation.surviving_beams(steps)
     nodes, texts, strengths, places = [words("start")], [""], [1.0], [(0, 0)]
     edges: list[Edge] = []
@@ -362,7 +362,7 @@ def _totals(on: Output) -> dict[str, str]:
 
 
 def _compared(run: Run, on: Output, words: Sentences) -> str:
-    """What a reader typed beside the model's own translation."""
+    """Sentence that compares a reader's typed translation with the model's own."""
     own = _output(replace(run, target=None), True)
     if np.array_equal(own.ids, on.ids):
         return words("equal")
@@ -374,7 +374,7 @@ def _compared(run: Run, on: Output, words: Sentences) -> str:
 
 
 def _details(on: Output, words: Sentences) -> tuple[str, ...]:
-    """How weights, probabilities and the sum come about, with this sentence's numbers."""
+    """Sentences on the weights, the probabilities and their sum, with this sentence's numbers."""
     attention, logprobs = translation.cross_attention(on.recording), on.steps.logprob
     n_layer, n_head, _, n_source = attention.pattern.shape
     n, first = len(logprobs), logprobs[:N_ADDENDS]
