@@ -1,4 +1,4 @@
-"""How the app serves a class: `python -m benchmarks.class --readers 60 --seconds 60`.
+"""Load test of the app serving a class: `python -m benchmarks.class --readers 60 --seconds 60`.
 
 Readers each send a new text of 8 to 20 words every three seconds, timed from the request until the
 server says that the script has finished; at the same time each requests the text's two large

@@ -1,5 +1,4 @@
-"""What one person with a script, and what bad luck, can do to a class: `python -m
-benchmarks.class_attack`.
+"""Stress test of a class under attacks and faults: `python -m benchmarks.class_attack`.
 
 Two processes of the app and a Redis server on this machine. An honest class of 60, half of it at
 each process, is asked a question, and answers. Then, one after the other: one student joins and

@@ -189,7 +189,8 @@ class Student:
             writer.close()
 
     async def arrival(self, at: str) -> float:
-        """When an address arrived; waits for it."""
+        """Wait until an address has arrived; returns the time of that, in seconds of the monotonic
+        clock."""
         while at not in self.arrived:
             self.news.clear()
             await self.news.wait()

@@ -1,4 +1,4 @@
-"""What a recording and a next token cost, as ratios: `python -m benchmarks.forward`.
+"""Costs of a recording and of a next token, as ratios: `python -m benchmarks.forward`.
 
 - The encoder: `record` beside the same forward pass without a tape.
 - The decoder's next token with stored keys and values beside a full pass, and beside the `generate`

@@ -32,8 +32,8 @@ class Head:
 
 @st.cache_resource
 def once() -> None:
-    """What the app does before its first visitor: import the heavy packages, then keep the
-    collector away from them."""
+    """Start up as the app does: import the heavy packages, then exempt them from garbage
+    collection."""
     import torch  # noqa: F401
     import transformers  # noqa: F401
     from plotly.subplots import make_subplots  # noqa: F401

@@ -1,4 +1,4 @@
-"""How far names of heads and headlines can be trusted: `python -m benchmarks.names`.
+"""Reliability of head names and headlines: `python -m benchmarks.names`.
 
 False names: models of the same sizes whose weights learned nothing are given ordinary sentences,
 and texts of one word repeated; every name but "diffuse" and none is false. Stability: on fifty
@@ -151,7 +151,7 @@ def named(recording: Recording) -> list[str]:
 def false_names(
     handle: own_model.OwnModel, kind: str, texts: Sequence[str], n_recordings: int
 ) -> Counter[str]:
-    """How often each name is given to heads of weights that learned nothing."""
+    """Count the names given to the heads of untrained weights, over `n_recordings` recordings."""
     found: Counter[str] = Counter()
     for at in range(n_recordings):
         if at % EACH == 0:
@@ -174,12 +174,12 @@ def stability(handle: own_model.OwnModel, texts: Sequence[str]) -> tuple[float, 
 
 
 def headline(found: Sequence[Finding]) -> Finding | None:
-    """What a page opens on."""
+    """The finding that a page opens on, None where there is none."""
     return next(iter(findings.select_findings(found)), None)
 
 
 def broken(recording: Recording, found: Sequence[Finding]) -> str:
-    """How the headline breaks the rule, "" where it keeps it."""
+    """Describe the rule that the headline breaks, "" where it breaks none."""
     one = headline(found)
     if one is None:
         return ""
@@ -237,7 +237,8 @@ def fills(recording: Recording, one: Finding) -> bool:
 
 
 def headlines(names: Sequence[str], texts: Sequence[str], show: bool) -> None:
-    """How many headlines of each model break the rule; all of them are printed where `show`."""
+    """Count the headlines of each model that break the rule; all of them are printed where
+    `show`."""
     for name in names:
         handle = registry.load(name)
         kinds: Counter[str] = Counter()
@@ -256,7 +257,7 @@ def headlines(names: Sequence[str], texts: Sequence[str], show: bool) -> None:
 
 
 def pronouns(names: Sequence[str], write: bool) -> None:
-    """Which heads of some models attend from a pronoun to its noun; kept where `write`."""
+    """Find the heads of some models that attend from a pronoun to its noun; kept where `write`."""
     made = {}
     for name in names:
         handle = registry.load(name)

@@ -1,4 +1,4 @@
-"""Which function measures which claim, by the claim's id in `explorer/text/claims.toml`."""
+"""Measures of the claims: one function for each claim's id in `explorer/text/claims.toml`."""
 
 from __future__ import annotations
 
@@ -358,8 +358,9 @@ def gradient_without(e: ClaimContext) -> Measurement:
 
 
 def far_words(e: ClaimContext) -> Measurement:
-    """How many times weaker the gradient to the farthest token is than to the nearest one, in the
-    model itself, along a line through the logarithms, from the answers at several tokens."""
+    """Ratio of the gradient norm at the nearest token to that at the farthest one, in the model
+    itself, by a log-linear fit over the distance; the fits from the predictions at several tokens
+    are averaged."""
     stream = output_stream(e.recording)
     text = text_places(stream)
     require_count(len(text), "tokens of text, so that near and far differ", NEAR_AND_FAR)
@@ -534,7 +535,7 @@ def _summed_products(scores: np.ndarray, q: np.ndarray, k: np.ndarray) -> np.nda
 
 
 def heads_apart(e: ClaimContext) -> Measurement:
-    """How much of their weight two heads of a layer place differently, in the mean of all pairs."""
+    """Mean total variation distance between the rows of two heads of a layer, over all pairs."""
     if e.recording.model.n_head < 2:
         raise Untestable("This model has one head a layer, so there are none to compare.")
     rows: list[tuple[str, str]] = []
@@ -561,8 +562,8 @@ def heads_apart(e: ClaimContext) -> Measurement:
 
 
 def reach(e: ClaimContext) -> Measurement:
-    """How many times as far the furthest-looking head looks as the nearest-looking, resting places
-    left out."""
+    """Ratio of the largest mean attention distance of a head to the smallest, attention sinks and
+    special tokens left out."""
     reaches: list[tuple[float, float, str]] = []
     for attention in self_attention(e.recording):
         head_reach, share = head_naming.reach(e.recording, attention)
@@ -619,8 +620,8 @@ def self_attention_share(e: ClaimContext) -> Measurement:
 
 
 def asymmetry(e: ClaimContext) -> Measurement:
-    """How far the scores of the median head are from symmetric, as `soft_lookup.asymmetry`
-    defines it."""
+    """Asymmetry of the attention scores in the median head, as `soft_lookup.asymmetry` defines
+    it."""
     asymmetries, naive = [], 0.0
     attention_with_qkv(e.recording)
     for attention in self_attention(e.recording):
@@ -901,8 +902,8 @@ def _other_targets(source: Stream, target: Stream) -> list[tuple[int, ...]]:
 
 
 def offset(e: ClaimContext) -> Measurement:
-    """How much likelier (nats) a decoder's row holds the token after the one it reads than that one
-    itself, in the mean."""
+    """Logit of the next token minus that of the token just read, in nats, mean of a decoder's
+    rows."""
     _, stream = causal_attention(e.recording)
     ids = stream.ids
     places = subsample(np.flatnonzero(ids[:-1] != ids[1:]), 32)
@@ -951,8 +952,8 @@ MOST_SHUFFLES = 16  # drawn, to find N_TRIALS that move a token
 
 
 def _encoding(e: ClaimContext) -> tuple[np.ndarray, Stream]:
-    """What the model adds for the positions, (position, d_model), and the stream it is added to:
-    the longest one."""
+    """Positional encoding that the model adds, (position, d_model), and the stream it is added to:
+    the longest one. Raises Untestable where none is added and where d_model is odd."""
     stream = max(e.recording.streams, key=lambda each: len(each.tokens))
     if "pos.wrote" not in stream.sites:
         raise Untestable("Nothing is added to this model’s embeddings for the positions.")
@@ -1167,9 +1168,9 @@ def balance(e: ClaimContext) -> Measurement:
 
 @dataclass(frozen=True)
 class _ShuffleEffect:
-    """What shuffles did to a stream: of each, how far the last vectors of the tokens that stand
-    elsewhere are from those of the same tokens in order, as a share of their length, and how many
-    such tokens there are."""
+    """Effect of token shuffles on the last vectors of a stream, one entry for each shuffle. gaps:
+    the mean distance of the tokens that moved from the same tokens in order, as a share of their
+    norm; tokens: the number of tokens that moved."""
 
     gaps: tuple[float, ...]
     tokens: tuple[int, ...]
@@ -1183,8 +1184,8 @@ class _ShuffleEffect:
 
 
 def _shuffle_effect(e: ClaimContext, stream: str, base: str = "") -> _ShuffleEffect:
-    """What several shuffles do where every pass runs under the edits `base`. Raises Untestable
-    where there is no other order, TooShort where fewer shuffles than N_TRIALS move a token."""
+    """Effect of several token shuffles, every pass under the edits `base`. Raises Untestable where
+    there is no other order, TooShort where fewer shuffles than N_TRIALS move a token."""
     first = e.recording.streams[0]
     if len(set(map(int, first.ids[~first.special]))) < 2:
         raise Untestable("All tokens of this text are the same, so there is no other order.")
@@ -1218,8 +1219,8 @@ def _last_state(stream: Stream) -> Stream:
 
 
 def without_positions(e: ClaimContext) -> Measurement:
-    """How far a token's last vector moves when the tokens are shuffled, without positions and
-    without a mask: the most of several shuffles."""
+    """Largest effect of several token shuffles on the last vectors, without positions and mask. It
+    is the distance between a token's vectors in both orders, as a share of their norm."""
     stream = e.recording.streams[0].name
     effect = _shuffle_effect(e, stream, "WithoutPositions" + ",WithoutMask" * (stream == "decoder"))
     unmasked = ", and without the mask," if stream == "decoder" else ""
@@ -1249,8 +1250,8 @@ def _has_no_positions(e: ClaimContext) -> bool:
 
 
 def with_positions(e: ClaimContext) -> Measurement:
-    """How far a token's last vector moves when the tokens are shuffled, the model as it is: the
-    least of several shuffles."""
+    """Smallest effect of several token shuffles on the last vectors, the model as it is: the
+    distance between a token's vectors in both orders, as a share of their norm."""
     if _has_no_positions(e):
         raise Untestable("This model has no positions.")
     effect = _shuffle_effect(e, e.recording.streams[0].name)
@@ -1264,8 +1265,8 @@ def with_positions(e: ClaimContext) -> Measurement:
 
 
 def mask_tells(e: ClaimContext) -> Measurement:
-    """How far a decoder's last vectors move when the tokens are shuffled, without positions but
-    with its mask: the least of several shuffles."""
+    """Smallest effect of several token shuffles on a decoder's last vectors, without positions but
+    with its mask, as a share of their norm."""
     if len(e.recording.streams) > 1:
         raise Untestable(
             "A translator’s target is written word by word, so its order is not shuffled here."
@@ -1282,7 +1283,7 @@ def mask_tells(e: ClaimContext) -> Measurement:
 
 
 def no_blow_up(e: ClaimContext) -> Measurement:
-    """How many times as long the last vectors are without norms as with them."""
+    """Ratio of the length of the last vectors without LayerNorm or RMSNorm to that with it."""
     stream = e.recording.streams[0]
     if not any(site.endswith((".normed", ".read")) for site in stream.sites):
         raise Untestable("This model has no norm.")
@@ -1373,8 +1374,8 @@ def summed_axis(e: ClaimContext) -> Measurement:
 
 
 def convex(e: ClaimContext) -> Measurement:
-    """How far any output leaves the range of the values it is made of, any weight lies below 0, or
-    any row's sum lies off 1."""
+    """Largest violation of convexity: an output outside the range of the values that it is made of,
+    a weight below 0, or a row sum off 1."""
     overshoot, smallest, sum_error = 0.0, np.inf, 0.0
     for attention in attention_with_qkv(e.recording):
         last = (
@@ -1403,8 +1404,8 @@ def convex(e: ClaimContext) -> Measurement:
 
 
 def soft_to_hard(e: ClaimContext) -> Measurement:
-    """How far z is from the value of the best key at a temperature of 0.01, of how far it is as the
-    model runs."""
+    """Distance of z from the value of the best key at a temperature of 0.01, as a share of that at
+    temperature 1, as the model runs."""
     distances: dict[float, list[float]] = {t: [] for t in TEMPERATURES}
     peak = []
     for attention in attention_with_qkv(e.recording):
@@ -1522,8 +1523,7 @@ def head_width(e: ClaimContext) -> Measurement:
 
 
 def saturation(e: ClaimContext) -> Measurement:
-    """How many times larger the softmax's derivative is with the scale than without, in the
-    mean."""
+    """Ratio of the mean softmax derivative with the scale 1/√d_head to that without it."""
     with_scale: list[float] = []
     without_scale: list[float] = []
     for attention in attention_with_qkv(e.recording):

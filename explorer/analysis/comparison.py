@@ -80,8 +80,8 @@ class UnitPattern:
 
 
 def free_rows(a: np.ndarray, b: np.ndarray, rows: Alignment) -> np.ndarray:
-    """Which units (row) count: those whose query had a choice of keys on one side at least, allowed
-    (query, key) each; all where none had."""
+    """Mask (row) of the units that count: those whose query had a choice of keys on one side at
+    least, allowed (query, key) each; all where none had."""
     choice_a, choice_b = a.sum(axis=1) > 1, b.sum(axis=1) > 1
     free = np.array(
         [choice_a[list(unit.a)].any() or choice_b[list(unit.b)].any() for unit in rows.units],
@@ -192,7 +192,7 @@ class RowChange:
 
 
 def largest_row_change(patterns: PatternPair, a: tuple[int, int], b: tuple[int, int]) -> RowChange:
-    """What differs most between a head of A and one of B."""
+    """Row that differs most between a head of A and one of B, and its largest loss and gain."""
     weights_a, weights_b = patterns.heads(a, b)
     row_distance = np.where(patterns.free, row_distances(weights_a, weights_b), -1)
     row = int(row_distance.argmax())
@@ -277,8 +277,8 @@ def most_changed(paired_distances: np.ndarray) -> list[tuple[int, int]]:
 
 
 def all_same(paired_distances: np.ndarray) -> bool:
-    """Whether no head differs from the one in its place. paired_distances: (n_layer, n_head), see
-    `same_place_distances`."""
+    """True where no head differs from the one in its place. paired_distances: (n_layer, n_head),
+    see `same_place_distances`."""
     return not paired_distances.any()
 
 
@@ -472,7 +472,7 @@ class AlignedStates:
 
     @property
     def nbytes(self) -> int:
-        """What it weighs."""
+        """Size of the arrays in bytes."""
         return self.a.nbytes + self.b.nbytes
 
 
@@ -493,7 +493,7 @@ def aligned_states(a: Stream, b: Stream, alignment: Alignment) -> AlignedStates:
 
 
 def depth(n: int) -> np.ndarray:
-    """Where n states stand between the first, 0, and the last, 1."""
+    """Relative depths (n) of n states, evenly spaced from 0 at the first to 1 at the last."""
     return np.linspace(0, 1, n) if n > 1 else np.zeros(n)
 
 
@@ -504,8 +504,8 @@ def norms(vectors: np.ndarray) -> np.ndarray:
 
 
 def final_distance(aligned: AlignedStates, unit: int) -> tuple[float, float]:
-    """How far one unit's last states are apart on the two sides, and their cosine. Both sides are
-    one model's."""
+    """Distance and cosine between one unit's last states on the two sides. Both sides are one
+    model's."""
     vector_a, vector_b = aligned.a[-1, unit], aligned.b[-1, unit]
     length = float(np.linalg.norm(vector_a) * np.linalg.norm(vector_b))
     return float(np.linalg.norm(vector_a - vector_b)), float(

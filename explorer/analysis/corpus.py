@@ -1,5 +1,6 @@
-"""What heads do over many sentences: where their attention goes by distance, how often they show a
-habit, and in which sentence a word looks most plainly at a far one, or at one of the other text.
+"""Attention of heads over many sentences: its distribution by distance, the scores of patterns
+("habits"), and the sentence with the largest weight from a word to a far one, or to one of the
+other text.
 
 Sentences have different words and lengths, so matrices are not laid on each other. What is averaged
 has the same meaning in all of them: within one text the share of a word's attention that goes so
@@ -98,7 +99,7 @@ def widest_column(text: str) -> str:
 
 
 def complete_rows(text: str) -> str:
-    """What is whole of a text that was cut at its end: the rows of a table, else the lines; all of
+    """Complete part of a text that was cut at its end: the rows of a table, else the lines; all of
     it where it is one line."""
     complete, end, _ = text.rpartition("\n")
     if not end or table_of(complete):
@@ -119,13 +120,14 @@ SPECIAL = "special"
 
 
 def _places(names: Sequence[str], behind: str, beyond: str) -> tuple[str, ...]:
-    """Where attention goes, by the place of the key less that of the query."""
+    """Names of the bins of attention, by the position of the key minus that of the query."""
     return (SPECIAL, behind, *(name.replace("-", "−") for name in names), beyond)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is measured of an attention. look: what its largest weight between words is called."""
+    """Measures of an attention, within one text or across two. look: the name of the largest weight
+    between words."""
 
     places: tuple[str, ...]
     habits: tuple[str, ...]
@@ -181,7 +183,7 @@ class Sentence:
 
 
 def measure_recording(recording: Recording) -> dict[str, Sentence | str]:
-    """What the heads of every attention do on a text, by its name; of one that has no words the
+    """Measure the heads of every attention on a text, by its name; one that has no words gets the
     sentence that says so."""
     sentences: dict[str, Sentence | str] = {}
     for attention in recording.attention:
@@ -193,7 +195,7 @@ def measure_recording(recording: Recording) -> dict[str, Sentence | str]:
 
 
 def measure_attention(recording: Recording, attention: Attention) -> Sentence:
-    """What the heads of an attention do on a text. Raises ValueError where it has no words."""
+    """Measure the heads of an attention on a text. Raises ValueError where it has no words."""
     across = attention.query != attention.key
     kind = ACROSS if across else WITHIN
     queries, keys = recording.stream(attention.query), recording.stream(attention.key)
@@ -253,7 +255,8 @@ def _clip_places(offset: np.ndarray, reach: int, special: np.ndarray) -> np.ndar
 
 
 def _shares(rows: np.ndarray, place: np.ndarray, n_places: int) -> np.ndarray:
-    """Where the attention of some rows (layer, head, row, key) goes, (layer, head, place)."""
+    """Share of attention at each place, (layer, head, place), mean of rows (layer, head, row,
+    key)."""
     rows = rows.astype(np.float64)
     totals = [np.where(place == at, rows, 0).sum(axis=(2, 3)) for at in range(n_places)]
     return np.stack(totals, axis=-1) / rows.shape[2]
@@ -299,7 +302,7 @@ def spread(values: np.ndarray) -> Spread:
 
 
 def share_spread(sentences: Sequence[Sentence]) -> Spread:
-    """Where the attention of each head goes over all sentences, (layer, head, place)."""
+    """Spread over the sentences of each head's attention by place, (layer, head, place)."""
     return spread(np.stack([one.shares for one in sentences]))
 
 
@@ -309,7 +312,7 @@ def habit_spread(sentences: Sequence[Sentence], name: str) -> Spread:
 
 
 def head_scores(sentence: Sentence, name: str) -> np.ndarray:
-    """How much each head does something in a sentence, (layer, head), by its kind's measures."""
+    """Score of each head in a sentence, (layer, head), for one of its kind's measures."""
     return sentence.largest if name == sentence.kind.look else sentence.scores[name]
 
 
@@ -330,7 +333,7 @@ def strongest_head(sentences: Sequence[Sentence], name: str) -> tuple[int, int]:
 
 
 def share_columns(sentences: Sequence[Sentence]) -> Columns:
-    """Where attention goes as a table: a row for each head and place."""
+    """Attention by place as a table: a row for each head and place."""
     statistics = share_spread(sentences)
     layer, head, place = (each.ravel() for each in np.indices(statistics.mean.shape))
     return {

@@ -31,7 +31,7 @@ def unit_vectors(array: np.ndarray) -> np.ndarray:
 
 
 def step_lengths(array: np.ndarray) -> np.ndarray:
-    """How far each vector of (site, ..., d_model) lies from the one at the site before, in all
+    """Distance of each vector of (site, ..., d_model) from the one at the site before, in all
     dimensions: (site, ...), 0 at the first."""
     return np.linalg.norm(np.diff(array, axis=0, prepend=array[:1]), axis=-1)
 
@@ -229,8 +229,8 @@ def anchor_similarities(
     context_vectors: Sequence[np.ndarray],
     measure: str,
 ) -> np.ndarray:
-    """How near a word stands to each group by site, one of `MEASURES`: (text, group, site), for
-    "Difference" (text, 1, site).
+    """Similarity of a word to each group of anchors by site, one of `MEASURES`: (text, group,
+    site), for "Difference" (text, 1, site).
 
     paths: for each text the word's vectors (site, d_model); context_vectors: for each text the
     vectors (site, token, d_model) of all its tokens, which count in the mean of "Centred".
@@ -247,7 +247,7 @@ def anchor_similarities(
 
 @dataclass(frozen=True, eq=False)
 class ContextShift:
-    """What two contexts do to one word, at the last site unless it says otherwise.
+    """Effect of two contexts on one word's vector, at the last site unless it says otherwise.
 
     near (text, group): the cosines; lean (text): to the first group minus to the second; gap = lean
     of the first text minus lean of the second; own (site): the cosine between the word in the two
@@ -269,8 +269,8 @@ class ContextShift:
 def context_shift(
     paths: Sequence[np.ndarray], anchors: Anchors, context_vectors: Sequence[np.ndarray]
 ) -> ContextShift:
-    """Whether a word in two texts, paths of (site, d_model), is drawn to different ones of two
-    groups of anchors."""
+    """Test a word's shift between two groups of anchors from one text to another, against other
+    splits of the anchors. paths: of each text the word's vectors (site, d_model)."""
     similarities = anchor_similarities(paths, anchors, context_vectors, "Cosine")[..., -1]
     lean = similarities[:, 0] - similarities[:, 1]
     gap = float(lean[0] - lean[1])
@@ -312,8 +312,8 @@ def _gaps_of_splits(lasts: Sequence[np.ndarray], anchors: Anchors) -> np.ndarray
 
 @dataclass(frozen=True)
 class StreamStructure:
-    """How vectors come about: where LayerNorm stands ("post", "pre" or None), whether there is a
-    residual connection, whether positions are added, and whether a LayerNorm follows that. layers:
+    """Structure of a stream: the place of LayerNorm ("post", "pre" or None), and True where there
+    is a residual connection, where positions are added, and where a LayerNorm follows that. layers:
     the sums of whole layers are all there is, so the first two are not known."""
 
     norm: str | None
@@ -324,7 +324,7 @@ class StreamStructure:
 
 
 def stream_structure(stream: Stream) -> StreamStructure:
-    """How a stream's vectors come about."""
+    """Read the structure of a stream off its sites."""
     sites = stream.sites
     return StreamStructure(
         norm_place(stream),
@@ -336,7 +336,7 @@ def stream_structure(stream: Stream) -> StreamStructure:
 
 
 def shown_tokens(stream: Stream, specials: bool) -> np.ndarray:
-    """Which tokens (their places) are shown: all, or those that are not special; all where nothing
+    """Indices of the tokens that are shown: all, or those that are not special; all where nothing
     else is there."""
     plain = np.flatnonzero(~stream.special)
     return np.arange(len(stream.tokens)) if specials or not len(plain) else plain
@@ -414,7 +414,7 @@ class Scene:
 
     @property
     def nbytes(self) -> int:
-        """What it weighs."""
+        """Size of the arrays in bytes."""
         return sum(group.raw.nbytes + group.vectors.nbytes for group in self.groups)
 
     def point(self, text: int, place: int | None) -> int | None:
@@ -555,8 +555,8 @@ class SiteCurves:
 def curves(
     scene: Scene, anchors: Anchors | None, places: tuple[int, int | None], measure: str
 ) -> SiteCurves:
-    """How near the followed word, at `places` in the texts, comes to the anchors, or to itself in
-    the other text."""
+    """Similarity by site of the followed word, at `places` in the texts, to the anchors, or to
+    itself in the other text."""
     paths = [
         scene.path(at, place, raw=True) for at, place in enumerate(places) if place is not None
     ]

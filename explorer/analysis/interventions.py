@@ -1,4 +1,4 @@
-"""What a switch changed: two runs of one text beside each other, every difference measured, and the
+"""Comparison of two runs of one text, one of them edited: every difference measured, and the
 largest of them said in a sentence.
 
 `before` is the run as the model is and `after` the run under edits; both read the same tokens. A
@@ -75,7 +75,7 @@ def _curve(card: Mapping) -> np.ndarray:
 
 
 def result_columns(models: Sequence[AblationModel]) -> Columns:
-    """What models of one family came to, the full one first: the last loss of each, and those of
+    """Results of the models of one family, the full one first: the last loss of each, and those of
     their scores that are numbers."""
     rows = [
         ("nothing", models[0].full_curve, models[0].full_scores),
@@ -365,8 +365,8 @@ def _kl_to_mean(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def head_distances(before: Attention, after: Attention) -> np.ndarray:
-    """How far each head moved (layer, head): its rows' mean Jensen-Shannon distance. NaN where no
-    row has a choice."""
+    """Change of each head (layer, head): its rows' mean Jensen-Shannon distance. NaN where no row
+    has a choice."""
     rows = rows_with_choice(before, after)
     if not rows.any():
         return np.full(before.pattern.shape[:2], np.nan)
@@ -395,8 +395,8 @@ def most_changed(distance: np.ndarray, most: int = 8) -> tuple[tuple[int, int], 
 
 @dataclass(frozen=True, eq=False)
 class PredictionChange:
-    """What both runs say at one place: probabilities (id) before and after, the likeliest word of
-    each, and KL(before || after) in nats."""
+    """Predictions of both runs at one place: probabilities (id) before and after, the likeliest
+    word of each, and KL(before || after) in nats."""
 
     before: np.ndarray
     after: np.ndarray
@@ -631,7 +631,7 @@ def matrix_columns(
 
 
 def change_columns(changes: Sequence[QuantityChange]) -> Columns:
-    """What was measured as named columns."""
+    """Measured quantities before and after the edit, as named columns."""
     return {
         "measured": [change.name for change in changes],
         "before": [change.before for change in changes],

@@ -47,7 +47,7 @@ def produced_tokens(
 
 @dataclass(frozen=True, eq=False)
 class DecodedSteps:
-    """What a decoder said, step by step, and what else it could have said.
+    """Tokens that a decoder produced, step by step, with their probabilities and the alternatives.
 
     ids (step); logit (step) of that token and log_sum (step), the logarithm of the sum of e^logit
     over the vocabulary, in float64: their difference is logprob (step), in nats. rank (step) from
@@ -64,8 +64,8 @@ class DecodedSteps:
 
 
 def decoded_steps(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> DecodedSteps:
-    """How likely the model held each produced token. logits (row, id) of the decoder's rows, ids
-    (step) with at most as many steps as rows."""
+    """Compute the log-probability and rank of each produced token. logits (row, id) of the
+    decoder's rows, ids (step) with at most as many steps as rows."""
     z = logits[: len(ids)].astype(np.float64)
     steps = np.arange(len(ids))[:, None]
     peak = z.max(axis=1, initial=-np.inf)
@@ -93,14 +93,14 @@ def perplexity(logprobs: Sequence[float] | np.ndarray) -> float:
 
 
 def penalty(beam: Beam) -> float:
-    """What the sum of a hypothesis's log-probabilities is divided by to give its score."""
+    """Length penalty of a hypothesis: its sum of log-probabilities divided by its score."""
     return sum(beam.logprobs) / beam.score if beam.score else 1.0
 
 
 def words(text: str, stream: Stream) -> tuple[int, ...]:
-    """Which word each token of a stream belongs to, counted from 0. A word is what stands between
-    two white spaces of the text; a special token is a word of its own. Where the tokens' places in
-    the text are not known, a token that is marked as going on inside a word does so."""
+    """Index of the word that each token of a stream belongs to, from 0. A word is what stands
+    between two white spaces of the text; a special token is a word of its own. Where the tokens'
+    places in the text are not known, a token that is marked as going on inside a word does so."""
     place, groups = -1, []
     for at, (start, _) in enumerate(stream.spans):
         before = stream.spans[at - 1][1] if at else -1
@@ -118,8 +118,8 @@ def words(text: str, stream: Stream) -> tuple[int, ...]:
 
 
 def produced_words(recording: Recording, ended: bool) -> tuple[int, ...]:
-    """Which word each produced token belongs to, counted from 0, as `words` has it; the end is one
-    of its own."""
+    """Index of the word that each produced token belongs to, from 0, as `words` has it; the end is
+    one of its own."""
     groups = tuple(group - 1 for group in words(recording.target, recording.stream("decoder"))[1:])
     return (*groups, max(groups, default=-1) + 1) if ended else groups
 
@@ -155,7 +155,8 @@ def attention_view(pattern: np.ndarray, name: str) -> np.ndarray:
 
 
 def view_title(name: str, n_layer: int, n_head: int) -> str:
-    """What a view is called on screen."""
+    """Title of a view of attention: "layer.head" a head, "layer" a layer's mean, "" the mean of
+    all."""
     layer, _, head = name.partition(".")
     if head:
         return f"Layer {layer}, head {head}"
