@@ -86,3 +86,16 @@ def test_a_page_is_accessible_and_shows_a_picture_at_once(visitor: Visitor, name
     assert not any(found.values()), found
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert not page.evaluate(HIDDEN_CHOICES)
+
+
+@javascript.needs_node
+def test_the_button_of_a_first_visit_is_read_in_light_and_dark(visitor: Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size(LAPTOP)
+    page.goto(visitor.server)
+    page.wait_for_selector("button:has-text('New here?')")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        at_rest(visitor, dark=scheme == "dark")
+        page.evaluate(axe())
+        assert page.evaluate(AXE, COLOURS) == [], scheme

@@ -135,7 +135,7 @@ export function lines(view, { COLUMN, ROW, hold, look }) {
     const few = places.some((list, axis) => list.length < all[axis].length);
     return [
       few && `The ${PARTNERS} strongest of ${query >= 0 ? n : rows} tokens.`,
-      `Width and darkness: the weight, from ${shown.toFixed(2)} on.`,
+      `A wider and darker line is a larger weight. Weights below ${shown.toFixed(2)} have no line.`,
     ]
       .filter(Boolean)
       .join(" ");

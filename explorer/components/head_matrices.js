@@ -34,12 +34,13 @@ export function headmatrices(
       const spot = left + head * (wide + gap);
       const on = selected[0] === layer && selected[1] === head;
       const draw = () => {
-        pen.rect(spot, line, wide, high, { class: "block", fill: look.paper, stroke: on ? look.primary : look.border, "stroke-width": on ? 3 : 1 }); // prettier-ignore
+        pen.rect(spot, line, wide, high, { class: "block", fill: look.paper, stroke: look.border }); // prettier-ignore
         pen.cells([spot, line, wide, high], rows, columns, (cell) => {
           const value = values[at * rows * columns + cell];
           return Number.isNaN(value) ? undefined : wordAt(look.one, value);
         });
-        const name = names[at] === "no clear pattern" ? "–" : names[at];
+        if (on) pen.rect(spot - 2, line - 2, wide + 4, high + 4, { fill: "none", stroke: look.primary, "stroke-width": 3, rx: 3 }); // prettier-ignore
+        const name = names[at] === "no clear pattern" ? "" : names[at];
         pen.text(spot, line + high + 0.65 * letter, name, { size: 0.75, room: wide, bold: on, fill: on ? look.primary : undefined }); // prettier-ignore
       };
       const said = `Layer ${layer}, head ${head}: ${names[at]}`;

@@ -35,23 +35,31 @@ class GridOptions:
 def show(on: AttentionState) -> None:
     """The grid of all heads."""
     state = st.session_state
-    url_state.one_of("pattern", tuple(patterns(on)))
+    named = patterns(on)
+    url_state.one_of("pattern", tuple(named))
     options = GridOptions(state.grid, state.grid_rows, state.pattern)
     data, note = drawn(on, choices(), options)
     heads.show(data, "heads", on_choice=take_head)
     sentences = templates.sentences("heads", "grid")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sinks"):
-        if note:
-            output.caption(literal(note), "sink", width="content")
+        st.selectbox(
+            sentences("find"),
+            list(named),
+            format_func=lambda name: named.get(name, name),
+            key="pattern",
+            persist_state="session",
+            label_visibility="collapsed",
+            width=220,
+            help=sentences("find"),
+        )
+        about = literal(note) if note else sinks(on.heads)
+        if about:
+            label, kept = ("unhide", "All") if note else ("hide", "Quiet")
             st.button(
-                sentences("unhide"), key="keep sinks", type="tertiary", on_click=keep, args=("All",)
+                sentences(label), key="keep sinks", type="tertiary", on_click=keep, args=(kept,)
             )
-        elif about := sinks(on.heads):
-            output.caption(about, "sink", width="content")
-            st.button(
-                sentences("hide"), key="keep sinks", type="tertiary", on_click=keep, args=("Quiet",)
-            )
-
+    if about:
+        output.caption(about, "sink")
     attention = on.attention
     if len(on.recording.attention) > 1 or not attention.allowed.all():
         who = WHO[attention.name] + WINDOW * windowed(attention.allowed)
@@ -67,7 +75,10 @@ def patterns(on: AttentionState) -> dict[str, str]:
     """The names that heads have on this text with their numbers, "" for all heads."""
     counts = Counter(head.name for head in on.heads)
     names = (name for name in head_naming.meanings(on.recording, on.attention) if counts[name])
-    return {"": f"All {len(on.heads)}"} | {name: f"{name} ({counts[name]})" for name in names}
+    titles = {"previous": "previous token", "next": "next token"}
+    return {"": "Find heads by pattern"} | {
+        name: f"{titles.get(name, name)} ({counts[name]})" for name in names
+    }
 
 
 def drawn(

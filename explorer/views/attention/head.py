@@ -102,14 +102,6 @@ def options(on: AttentionState) -> None:
     pick("Picture of the head", VIEWS, key="view")
     state["incoming shown"] = state.incoming == "1"
     st.toggle("Also show what attends to the word", key="incoming shown", on_change=take_incoming)
-    patterns = grid.patterns(on)
-    st.selectbox(
-        "Heads",
-        list(patterns),
-        format_func=lambda name: patterns.get(name, name),
-        key="pattern",
-        persist_state="session",
-    )
     pick("Heads as", grid.LAYOUTS, key="grid")
     pick("In each head", {"Word": "Selected word", "All": "All rows"}, key="grid_rows")
     pick(
