@@ -34,15 +34,10 @@ def messages(text: str) -> tuple[Message, ...]:
         return ()
     ends = [each.start() for each in starts[1:]] + [len(text)]
     contents = [
-        (match[1].lower(), match.end(), max(match.end(), start_of_next(text, end)))
+        (match[1].lower(), match.end(), max(match.end(), len(text[:end].rstrip())))
         for match, end in zip(starts, ends)
     ]
     return tuple(Message(*each) for each in contents)
-
-
-def start_of_next(text: str, end: int) -> int:
-    """The end of a message's content before `end`, without white space."""
-    return len(text[:end].rstrip())
 
 
 def with_answer(text: str, answer: str) -> str:
