@@ -41,6 +41,17 @@ def go(app: AppTest, page: str) -> AppTest:
     return app.switch_page(str(ROOT / "pages" / f"{place}.py")).run()
 
 
+def open_menu(app: AppTest) -> AppTest:
+    """The app with its menu of models open."""
+    app.session_state["model menu"] = True
+    return app.run()
+
+
+def choose_model(app: AppTest, name: str) -> AppTest:
+    """The app after a reader chose a model in the menu."""
+    return open_menu(app).button(key=f"model {name}").click().run()
+
+
 def clean(app: AppTest) -> AppTest:
     """The app, in which nothing went wrong."""
     assert not app.exception and not app.error, app.exception or app.error

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import tiny
+from app_harness import open_menu
 from streamlit.testing.v1 import AppTest
 from test_header import ROOT, ask, opened, told
 
-from explorer.layout import header
 from explorer.state import models
 from explorer.state.settings import settings
 from models import registry
@@ -36,7 +36,11 @@ def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def listed(app: AppTest) -> list[str]:
-    return list(app.selectbox(key="model").options)
+    return [
+        each.key.removeprefix("model ")
+        for each in open_menu(app).button
+        if each.key.startswith("model ")
+    ]
 
 
 def test_a_folder_is_one_model_however_it_is_written(folder: str) -> None:
@@ -98,7 +102,7 @@ def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
 
 def test_a_public_server_shows_no_field_for_folders(public: None) -> None:
     app = opened("claims")
-    app.selectbox(key="model").set_value(header.ADD).run()
+    open_menu(app).button(key="add model").click().run()
     assert not app.exception and not [each for each in app.text_input if "folder" in each.label]
 
 

@@ -16,7 +16,7 @@ def shown(one: Visitor) -> str:
     """The model on screen, once the page stands."""
     one.page.wait_for_selector("[data-test-script-state=notRunning]")
     one.drawn()
-    return one.page.get_by_label("Model", exact=True).input_value()
+    return one.page.locator(".st-key-model-menu button").inner_text()
 
 
 def asked(one: Visitor) -> int:

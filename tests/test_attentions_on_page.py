@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from app_harness import choose_model
 from conftest import AWKWARD
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
@@ -163,7 +164,7 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     assert (header["layer"], header["head"], header["pin"]) == (*first.at, first.query), (
         "another attention is opened on its own finding"
     )
-    clean(app.selectbox(key="model").set_value("copy").run())
+    clean(choose_model(app, "copy"))
     recording = cache.record("copy", DEFAULT_TEXT)
     name = controls.default_attention(recording)
     first = controls.opening_finding(

@@ -211,11 +211,11 @@ def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> N
     assert clean(app).session_state["other_edits"] == "UniformHead:0:1:cross"
     assert "Layer 0, head 1 differs most" in panels_on(app)[0]["finding"]
     app.pills(key="comparison").set_value("No FFN").run()
-    assert clean(app).selectbox(key="head of B").value is None
+    assert clean(app).selectbox(key="head of B").value == ()
     app.selectbox(key="head of B").set_value((2, 0, "decoder self")).run()
     details = panels_on(clean(app))[0]["details"]
     assert any("does not change its own attention" in line for line in details)
-    app.selectbox(key="head of B").set_value(None).run()
+    app.selectbox(key="head of B").set_value(()).run()
     assert clean(app).pills(key="comparison").value == "No positions"
 
 

@@ -9,10 +9,9 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import pytest
 import tiny
-from app_harness import go, page_at, panels_on
+from app_harness import go, open_menu, page_at, panels_on
 from streamlit.testing.v1 import AppTest
 
-from explorer.layout import header
 from explorer.state import models
 from models.edits import UniformHead, ZeroHead, from_line
 
@@ -50,7 +49,7 @@ def told(app: AppTest) -> str:
 
 def ask(app: AppTest, where: str) -> AppTest:
     """Open the dialog, give it a name, and press the button."""
-    app.selectbox(key="model").set_value(header.ADD).run()
+    open_menu(app).button(key="add model").click().run()
     app.text_input(key="wanted where").set_value(where)
     app.session_state["borrowing"] = (
         True  # in the app the dialog runs again alone; here all of the script does
@@ -75,7 +74,6 @@ def test_what_is_no_model_is_said_in_the_dialog_and_the_page_stays(folders: dict
 def test_a_folder_in_our_classes_follows_every_example(folders: dict[str, str]) -> None:
     app = ask(opened("compare", text=TEXT), folders["bert"])
     assert not app.exception and app.session_state["model"] == f"ours:{folders['bert']}"
-    assert app.selectbox(key="model").value == app.session_state["model"]
     assert {"No positions", "No residual connections", "No FFN"} <= set(
         app.pills(key="comparison").options
     )
@@ -132,8 +130,9 @@ def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(
     page = visitor.page
     page.goto(f"{visitor.server}/compare?{urlencode({'text': TEXT})}")
     page.get_by_text("differs most").first.wait_for()
-    page.get_by_role("combobox", name="Model").focus()
-    page.keyboard.type("Add a model")
+    page.locator(".st-key-model-menu button").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Add a model").focus()
     page.keyboard.press("Enter")
     field = page.get_by_role("dialog").get_by_label("Name or folder")
     field.focus()

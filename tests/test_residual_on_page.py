@@ -9,7 +9,7 @@ import driver
 import numpy as np
 import pytest
 import torch
-from app_harness import clean, page_at, panels_on
+from app_harness import choose_model, clean, page_at, panels_on
 from conftest import AWKWARD, HOSTILE, read_once
 from stream_fixtures import TEXT
 from streamlit.testing.v1 import AppTest
@@ -361,7 +361,7 @@ def test_words_typed_for_the_decoder_are_named_and_can_be_let_go() -> None:
     app.button(key="drop target").click().run()
     assert app.session_state["target"] == "" and "your text" not in told(clean(app))
     app = clean(opened(model="translator", target="Le chat"))
-    app.selectbox(key="model").set_value("reverse").run()
+    choose_model(app, "reverse")
     assert app.session_state["target"] == "" and "your text" not in told(clean(app)), (
         "another model never reads them"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import ROOT, aimed, go
+from app_harness import ROOT, aimed, choose_model, go
 from conftest import AWKWARD, HOSTILE, read_once, typed
 from streamlit.testing.v1 import AppTest
 from tolerances import TOTAL
@@ -228,7 +228,7 @@ def test_the_models_translation_can_be_taken_into_the_field_and_given_back(
 @slow
 def test_another_model_never_reads_what_was_typed() -> None:
     app = opened(target="Le chien")
-    app.selectbox(key="model").set_value("reverse").run()
+    choose_model(app, "reverse")
     assert clean(app).session_state["target"] == "" and "Le" not in output(app)
 
 
@@ -271,14 +271,14 @@ def test_a_model_that_does_not_translate_is_named_and_another_shown() -> None:
     app = opened(model="encoder", layer="2", head="3")
     notes = [each for each in app.caption if "so this page shows **translator**" in each.value]
     assert len(notes) == 1 and notes[0].value.startswith("encoder ") and "copy" in notes[0].help
-    assert app.selectbox(key="model").value == app.session_state["model"] == "translator"
+    assert app.session_state["model"] == "translator"
     assert app.query_params["model"] == "translator" and output(app)
     # Asked for by its name it is told once more; on the next page it is there, with its head.
-    clean(app.selectbox(key="model").set_value("encoder").run())
-    assert app.selectbox(key="model").value == "translator"
+    clean(choose_model(app, "encoder"))
+    assert app.session_state["model"] == "translator"
     app.session_state["layer"], app.session_state["head"] = "2", "3"
     clean(go(app, "weight"))
-    assert app.selectbox(key="model").value == "encoder"
+    assert app.session_state["model"] == "encoder"
     assert not any("this page shows" in each.value for each in app.caption)
 
 

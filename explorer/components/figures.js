@@ -695,18 +695,20 @@ function diagram(pen, { stacks }, { x, y, width }) {
     rows.forEach((row, at) => {
       const used = row.reduce((sum, each) => sum + wide(each), 0) + gap * (row.length - 1);
       const stretch = Math.min(1.5, Math.max(1, (width - gap * (row.length - 1)) / (used - gap * (row.length - 1)))); // prettier-ignore
-      const stream = top + 8.6 * letter;
+      const most = Math.max(...row.flatMap((stage) => stage.blocks.map((/** @type {any} */ block) => rowsOf(block).length))); // prettier-ignore
+      const high = Math.max(4.8, 1.4 * most) * letter;
+      const stream = top + high + 3.8 * letter;
       const end = x + row.reduce((sum, each) => sum + wide(each) * stretch, 0) + gap * (row.length - 1); // prettier-ignore
       pen.line([[x, stream], [end, stream]], look.primary, { "stroke-width": letter / 5 }); // prettier-ignore
       let left = x;
       for (const stage of row) {
         const room = wide(stage) * stretch;
-        pen.rect(left, top, room, 10.2 * letter, { fill: look.ink, "fill-opacity": 0.03, stroke: look.border, rx: 8 }); // prettier-ignore
+        pen.rect(left, top, room, stream - top + 1.6 * letter, { fill: look.ink, "fill-opacity": 0.03, stroke: look.border, rx: 8 }); // prettier-ignore
         pen.text(left + room / 2, top + 0.9 * letter, stage.label, { anchor: "middle", size: 0.9, alpha: 0.8, room }); // prettier-ignore
         let from = left + gap / 2;
         stage.blocks.forEach((/** @type {any} */ block, /** @type {number} */ i) => {
           const share = (slots(stage)[i] / (wide(stage) - gap)) * (room - gap);
-          blockOf(pen, block, from, top + 1.9 * letter, share, stream);
+          blockOf(pen, block, [from, top + 1.9 * letter, share, high], stream);
           from += share;
         });
         left += room + gap;
@@ -721,19 +723,26 @@ function diagram(pen, { stacks }, { x, y, width }) {
   return top - y;
 }
 
-/** The least width of a block. @param {Pen} pen @param {any} block */
-const slot = (pen, { label, about, text }) =>
-  Math.max(4.6 * pen.letter, pen.width(label, { size: 0.95, bold: true }), pen.width(about, { size: 0.8 }), ...text.split("\n").map((/** @type {string} */ line) => pen.width(line, { bold: true }))) + 1.6 * pen.letter; // prettier-ignore
+/** The lines of a block's text: each with its size, and whether it is bold. @param {any} block */
+function rowsOf({ label, about, text }) {
+  const lines = text.split("\n").filter(Boolean);
+  const [size, bold] = lines.length > 1 ? [0.85, false] : [1.1, true];
+  return [[label, 0.95, true], ...(about ? [[about, 0.8, false]] : []), ...lines.map((/** @type {string} */ line) => [line, size, bold])]; // prettier-ignore
+}
 
-/** A block above the stream, with its way in and out. @param {Pen} pen @param {any} block @param {number} left @param {number} top @param {number} room @param {number} stream */
-function blockOf(pen, block, left, top, room, stream) {
+/** The least width of a block. @param {Pen} pen @param {any} block */
+const slot = (pen, block) =>
+  Math.max(3.6 * pen.letter, ...rowsOf(block).map(([text, size, bold]) => pen.width(text, { size, bold }))) + 1.3 * pen.letter; // prettier-ignore
+
+/** A block above the stream, with its way in and out. @param {Pen} pen @param {any} block @param {number[]} box @param {number} stream */
+function blockOf(pen, block, [left, top, room, high], stream) {
   const { letter, look } = pen;
-  const [wide, high] = [room - 0.8 * letter, 4.8 * letter];
+  const wide = room - 0.8 * letter;
   const [x, foot] = [left + 0.4 * letter, top + high];
   const middle = x + wide / 2;
   const colour = wordAt(look.one, 0.75 * block.strength);
   const ink = block.strength ? inkOn(colour) : look.ink;
-  const lines = block.text.split("\n").filter(Boolean);
+  const rows = rowsOf(block);
   const [enter, leave] = [x + 0.25 * wide, x + 0.8 * wide];
   if (block.writes) {
     pen.line([[enter, stream], [enter, foot]], look.ink, { "stroke-opacity": 0.6 }); // prettier-ignore
@@ -751,13 +760,12 @@ function blockOf(pen, block, left, top, room, stream) {
     );
   const draw = () => {
     pen.rect(x, top, wide, high, { class: "block", fill: block.strength ? css(colour) : look.paper, stroke: look.border, rx: 5 }); // prettier-ignore
-    const all = [[block.label, 0.95, true], block.about && [block.about, 0.8, false], ...lines.map((/** @type {string} */ line) => [line, lines.length > 1 ? 0.85 : 1.1, lines.length < 2])].filter(Boolean); // prettier-ignore
-    all.forEach(
+    rows.forEach(
       ([text, size, bold], at) =>
-      pen.text(middle, top + ((at + 0.5) * high) / all.length, text, { anchor: "middle", size, bold, fill: ink, room: wide - 4 }), // prettier-ignore
+      pen.text(middle, top + ((at + 0.5) * high) / rows.length, text, { anchor: "middle", size, bold, fill: ink, room: wide - 4 }), // prettier-ignore
     );
   };
-  const label = [block.label, block.about, ...lines].filter(Boolean).join(" ");
+  const label = rows.map(([text]) => text).join(" ");
   if (block.key) pen.target({ select: [block.key], label }, draw);
   else draw();
 }

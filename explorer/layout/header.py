@@ -58,15 +58,11 @@ def sentence_field(names: list[str]) -> Any:
             len(state.text) <= MAX_LIVE_CHARACTERS and not models.is_borrowed(state.model),
             _take_typed,
         )
-        st.selectbox(
-            "Model",
-            [*names, ADD],
-            key="model",
-            format_func=model_label,
-            on_change=_take_model,
-            label_visibility="collapsed",
-            width=280,
-        )
+        label = model_label(state.model)
+        with st.popover(label, width=280, key="model menu", on_change="rerun") as box:
+            if box.open:
+                with st.container(key="models"):
+                    _model_menu(names)
         with st.popover("Examples", width="content", key="examples", on_change="rerun") as box:
             if box.open:
                 _examples()
@@ -83,25 +79,42 @@ def sentence_field(names: list[str]) -> Any:
         return export_menu.menu()
 
 
-ADD = "+"  # the last entry of the model menu
+def model_label(model: str) -> str:
+    """A model's name and purpose, as Markdown."""
+    title, purpose = literal(models.title(model)), model_descriptions.purpose(model)
+    return f"**{title}** {purpose}" if purpose else f"**{title}**"
 
 
-def _take_model() -> None:
-    """Apply the choice in the model menu; its last entry opens the dialog for a model that is not
-    in it."""
+def _model_menu(names: list[str]) -> None:
+    """A button for each model under the heading of its group, and one for any other model."""
+    for group, heading in model_descriptions.GROUPS.items():
+        members = [name for name in names if model_descriptions.group(name) == group]
+        if members:
+            st.caption(heading)
+        for name in members:
+            st.button(
+                model_label(name),
+                key=f"model {name}",
+                type="tertiary",
+                icon=":material/check:" if name == st.session_state.model else None,
+                on_click=_take_model,
+                args=(name,),
+            )
+    st.button("Add a model …", key="add model", icon=":material/add:", on_click=_add_model)
+
+
+def _take_model(name: str) -> None:
+    """Make a model of the menu the current one."""
     state = st.session_state
-    if state.model == ADD:
-        state.model, state.borrowing = state.last_model, True
-    else:
+    state["model menu"] = False
+    if name != state.model:
+        state.model = name
         url_state.forget_head()
 
 
-def model_label(model: str) -> str:
-    """A model's name and purpose."""
-    if model == ADD:
-        return "Add a model …"
-    purpose = model_descriptions.purpose(model)
-    return f"{models.title(model)} · {purpose}" if purpose else models.title(model)
+def _add_model() -> None:
+    """Open the dialog for a model that is not in the menu."""
+    st.session_state["model menu"], st.session_state.borrowing = False, True
 
 
 def _take_typed() -> None:
@@ -225,16 +238,10 @@ def header() -> Any:
 
 
 def model_options() -> list[str]:
-    """The models of the menu: the pretrained ones on this machine, the paper's three, small ones
-    that learned one thing, those that this visitor opened, and the one on screen."""
-    here = dict.fromkeys((*models.choices(), st.session_state.model))
-    first = [name for name in (*PRETRAINED, *models.PREFERRED) if name in here]
-    opened = models.opened_models()
-    small = [name for name in here if name not in (*first, *opened)]
-    return [*first, *small, *(name for name in here if name in opened and name not in first)]
-
-
-PRETRAINED = (registry.SMOLLM2, registry.MINILM)
+    """The models on this machine, those that this visitor opened, and the one on screen; the one
+    that predicts words best is the first."""
+    names = dict.fromkeys((*models.choices(), st.session_state.model))
+    return sorted(names, key=lambda name: name != registry.SMOLLM2)
 
 
 def ensure_loaded() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from explorer.analysis import residual
 from explorer.analysis.figures import Block, BlockStack, Diagram, Section
-from explorer.analysis.formatting import fixed
+from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
@@ -227,6 +227,6 @@ def _output(recording: Recording, stream: Stream, token: int) -> Iterator[Block]
     yield Block(
         words("here" if fills else "next"),
         words("visible") if fills else "",
-        "\n".join(f"{label} {p[id]:.1%}" for label, id in zip(labels, best)),
+        "\n".join(f"{label} {tenths(p[id])}" for label, id in zip(labels, best)),
         key=f"tab={tab}",
     )

@@ -6,6 +6,7 @@ is `other`.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -272,12 +273,19 @@ def _likeliest(two: TwoRuns, predicted: Sequence[SidePrediction]) -> tuple[tuple
     words = sentences(CONCEPT, "heads")
     return tuple(
         (
-            sentences(CONCEPT, "shared")("quoted", word=word),
+            _named_word(word),
             words("fact", side=two.side(at), task=each.task, p=tenths(p)),
         )
         for at, each in enumerate(predicted)
         for word, p in each.words[:1]
     )
+
+
+def _named_word(word: str) -> str:
+    """A word in quotes; a single punctuation mark with its name, which is easier to see."""
+    quoted = sentences(CONCEPT, "shared")("quoted", word=word)
+    marks = len(word) == 1 and unicodedata.category(word).startswith("P")
+    return f"{quoted} {unicodedata.name(word).lower()}" if marks else quoted
 
 
 def _grid(two: TwoRuns, selected: Head) -> Matrix:

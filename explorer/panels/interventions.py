@@ -362,7 +362,10 @@ def _experiments_finding(rows: Sequence[_Outcome], word: str, p: float) -> str:
     slots = {"word": word, "before": tenths(p), "experiment": least.name}
     if not p - least.p >= NOTICED:
         return words("finding_none", **slots)
-    return words("finding", after=_percent(least.p), **slots)
+    finding = words("finding", after=_percent(least.p), **slots)
+    if abs(p - rows[1].p) < NOTICED:
+        finding += " " + words("finding_head", experiment=rows[1].name)
+    return finding
 
 
 # ---- the effect of edits -------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def show(model: str) -> None:
         ),
         None,
     )
-    with st.popover("", icon=":material/lightbulb:", help="Comparisons in one click"):
+    with st.popover("Suggestions", icon=":material/lightbulb:"):
         st.pills(
             "Examples of comparisons",
             list(made),

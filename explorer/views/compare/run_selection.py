@@ -145,22 +145,26 @@ def _pick_head(
         for head in range(each.pattern.shape[1])
     ]
     alone = edits[0] if len(edits) == 1 and isinstance(edits[0], ABLATED) else None
-    now = (alone.layer, alone.head, alone.attention) if alone is not None else None
-    state["head of B"] = now = now if now in heads else None
+    now: tuple = (alone.layer, alone.head, alone.attention) if alone is not None else ()
+    state["head of B"] = now = now if now in heads else ()
     kinds = [how for how, kind in ABLATIONS.items() if now and isinstance(alone, kind)]
     state["done to it"] = next(iter(kinds), "zero")
     letter = other_letter()
+    default = from_line(url_state.default("other_edits")) if now else edits
+
+    def label(at: tuple) -> str:
+        """The edits of B without a chosen head, or the head that is ablated."""
+        if not at:
+            return f"{letter}: {describe(default)}"
+        return f"{letter}: {comparison.name(at[:2])}{f', {at[2]}' if several else ''} ablated"
+
     field.selectbox(
         f"Ablated head of {letter}",
-        heads,
-        index=None,
+        [(), *heads],
         key="head of B",
-        placeholder=f"{letter}: {describe(edits)}. Or ablate a head …",
         on_change=_take_head_of_b,
         args=(first,),
-        format_func=lambda at: (
-            f"{letter}: {comparison.name(at[:2])}{f', {at[2]}' if several else ''} ablated"
-        ),
+        format_func=label,
         label_visibility="collapsed",
     )
     if now:

@@ -135,6 +135,8 @@ def _choices(a: Run, b: Run, one: Recording, other: Recording) -> ComparedRuns:
     """Read from the address what to compare, with the controls of the View menu."""
     of_a, of_b = _attentions(one, other)
     token = url_state.whole_number("token", len(one.streams[0].tokens))
+    if token is None and one.text == other.text:
+        token = controls.opening_word(one, one.attention[0])
     two = compare_panels.two_runs(a, b, of_a, of_b)
     pair = _pair(two)
     pick("Colours of weights", TONES, "other_tone")
