@@ -27,8 +27,6 @@ def cases() -> dict[str, tuple[bytes, dict]]:
     n = 60
     large = 1 / (1 + np.add.outer(np.arange(n), 3 * np.arange(n)) % 31) ** 2
     allowed = np.tri(6, dtype=bool)
-    signed = np.linspace(-2, 3, 12).reshape(3, 4)
-    signed[1, 2] = np.nan
     wide = np.kron(large[:25, :25], np.ones((4, 4)))
     thumbs, peak, fold = codec.thumbnails(wide[None, None].astype(np.float32))
     return {
@@ -39,15 +37,6 @@ def cases() -> dict[str, tuple[bytes, dict]]:
             {"weight": large.ravel().round(6).tolist()},
         ),
         "runs": (codec.encode({"size": 36}, runs(allowed)), {"cells": allowed.ravel().tolist()}),
-        "numbers": (
-            codec.encode(
-                {},
-                codec.numbers(0, signed, most=100)
-                | codec.numbers(1, signed, most=0)
-                | codec.numbers(2, signed, most=0, fine=0),
-            ),
-            {"values": [None if np.isnan(v) else float(v) for v in signed.ravel()]},
-        ),
         "thumbnails": (
             codec.encode(
                 {"rows": thumbs.shape[2], "columns": thumbs.shape[3], "fold": fold},

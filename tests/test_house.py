@@ -80,7 +80,7 @@ FLOORS = [
         r"explorer/panels/.*",
         {"numpy"},
         r"explorer\.(panels|analysis|text|html_export)\..*|explorer\.components\.codec"
-        r"|explorer\.state\.(cache|models|jobs)|models\.(recording|edits|results)",
+        r"|explorer\.state\.(cache|models|jobs)|models\.(recording|edits|results|example_texts)",
     ),
     (
         r"explorer/(html_export/.*|export\.py)",

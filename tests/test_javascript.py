@@ -37,7 +37,7 @@ ONLY = {
     r"createObjectURL|toDataURL|toBlob|\.download\b|XMLSerializer": {"svg_export", "draw"},
     r"WeakMap|setTriggerValue|style\.own": {"mount"},
     r"chart-(sequential|categorical)|getPropertyValue\(": {"theme", "svg_export"},
-    r"new ImageData|putImageData|devicePixelRatio": {"matrix_canvas", "matrix"},
+    r"new ImageData|putImageData|devicePixelRatio": {"matrix_canvas"},
     r"new Uint32Array\(256|length: 256": {"theme", "matrix_canvas"},
     r"new Event\(": {"bus"},
     r"ResizeObserver": {"mount"},

@@ -21,7 +21,7 @@ from prediction_oracle import full_pass, softmaxed
 from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
 
 import headlight
-from explorer.analysis import head_naming, logit_lens, residual, soft_lookup, summaries
+from explorer.analysis import corpus, head_naming, logit_lens, residual, soft_lookup, summaries
 from explorer.analysis.formatting import fixed, percent, signed, tenths
 from explorer.components import codec
 from explorer.panels import architecture, spec
@@ -348,6 +348,49 @@ def test_outputs_of_heads_are_the_models() -> None:
     np.testing.assert_allclose(norms.values, found.length, rtol=SUMMED)
     (shares,) = every()["summaries.output_norms"](run, token=2, measure="Share").figures
     np.testing.assert_allclose(shares.values.sum(axis=1), 1, atol=SUMMED)
+
+
+# ---- many sentences ------------------------------------------------------------------------------
+
+LINES = ("the dog ran to the cat and the dog", "", "the mat")
+
+
+@pytest.mark.parametrize(
+    ("model", "attention"),
+    [("encoder", ""), ("translator", "decoder self"), ("translator", "cross")],
+)
+def test_scores_over_many_sentences_are_means_of_each(model: str, attention: str) -> None:
+    run, others = Run(model, TEXT), "\n".join(LINES)
+    recordings = [read_once(model).record(text) for text in (TEXT, LINES[0], LINES[2])]
+    at = [each.name for each in recordings[0].attention].index(attention) if attention else 0
+    truth = [corpus.measure_attention(each, each.attention[at]) for each in recordings]
+    pattern = truth[0].kind.measures[1]
+    chosen = {"others": others, "layer": 1, "head": 2, "attention": attention}
+    panel = every()["corpus.patterns"](run, pattern=pattern, **chosen)
+    grid, bars = panel.figures
+    scores = np.array([each.scores[pattern] for each in truth])
+    np.testing.assert_allclose(grid.values, np.nanmean(scores, axis=0), rtol=SUMMED)
+    assert grid.marks == ((1, 2, ""),)
+    assert [row.key for row in bars.rows if row.selected] == [pattern]
+    assert f"{np.nanmean(scores[:, 1, 2]):.2f} ± " in panel.finding
+    ranked = every()["corpus.highest"](run, **chosen)
+    largest = sorted((float(each.largest[1, 2]) for each in truth), reverse=True)
+    assert [row.values[0] for row in ranked.figures[0].rows] == pytest.approx(largest)
+    places, own = every()["corpus.distances"](run, **chosen).figures
+    shares = np.mean([each.shares for each in truth], axis=0)
+    np.testing.assert_allclose(places.values, shares.reshape(-1, len(truth[0].kind.places)))
+    assert [row.values[0] for row in own.rows] == pytest.approx(shares[1, 2].tolist())
+    assert places.keys[places.selected] == "layer=1&head=2"
+
+
+def test_sentences_without_words_are_counted_and_a_pattern_must_exist() -> None:
+    panel = every()["corpus.patterns"](Run("encoder", ""), others=f"{TEXT}\n{LINES[2]}")
+    assert "over 2 sentences" in panel.finding
+    assert any("1 more cannot be read: there are no words in it." in line for line in panel.caption)
+    with pytest.raises(ValueError, match="no words"):
+        every()["corpus.patterns"](Run("encoder", ""), others="")
+    with pytest.raises(ValueError, match="no pattern “x”"):
+        every()["corpus.patterns"](Run("encoder", TEXT), pattern="x")
 
 
 # ---- predictions ---------------------------------------------------------------------------------

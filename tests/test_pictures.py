@@ -52,18 +52,6 @@ def test_quiet_tokens_have_no_column_and_colours_reach_to_the_largest_of_the_oth
     assert (whole[..., 0] > 0).any()
 
 
-def test_numbers_that_travel_in_a_byte_are_within_what_is_said() -> None:
-    values = RNG.normal(size=(40, 50))
-    values[3, 4] = np.nan
-    made = codec.numbers(0, values, most=10, fine=100)
-    assert set(made) == {"high0", "ends0"}
-    low, high = made["ends0"]
-    back = np.where(made["high0"] == 255, np.nan, low + (high - low) * made["high0"] / 254.0)
-    assert np.isnan(back[3, 4]) and np.isnan(back).sum() == 1
-    # Half of a step, and what float32 leaves of the ends.
-    assert np.nanmax(np.abs(back - values)) <= (high - low) / 508 + 1e-5
-
-
 class TestJourneys:
     """In a real browser."""
 

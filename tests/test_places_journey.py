@@ -145,8 +145,9 @@ ABOVE = """() => {
 @pytest.mark.parametrize(
     "tab",
     [
-        *("heads", "weight", "aggregated", "circuits", "diagram", "residual", "embeddings"),
-        *("word", "lens", "translate", "edit", "patching", "compare", "checkpoints", "concepts"),
+        *("heads", "weight", "aggregated", "circuits", "sentences", "diagram", "residual"),
+        *("embeddings", "word", "lens", "translate", "edit", "patching", "compare"),
+        *("checkpoints", "concepts"),
     ],
 )
 def test_few_things_stand_above_the_picture_of_a_tab(visitor: Visitor, tab: str) -> None:

@@ -41,7 +41,7 @@ BESIDE = {
 
 
 # What has its own lines.
-OWN = {"claims": ("claims", {}, 1), "many sentences": ("sentences", {}, 3, "many go")}
+OWN = {"claims": ("claims", {}, 1)}
 
 
 EVERY: dict[str, tuple[Any, ...]] = {**BESIDE, **OWN}

@@ -4,7 +4,6 @@
 /** @typedef {Uint8Array | Float32Array | Uint32Array} Block */
 
 const KINDS = { u1: Uint8Array, f4: Float32Array, u4: Uint32Array };
-const NO_NUMBER = 65535;
 
 /**
  * What `wire.encode` was given.
@@ -95,37 +94,4 @@ export function unfold(blocks, prefix = "") {
     unknown[i] = known ? 0 : ((2 * code + 128) * 128) / 65535 ** 2;
   }
   return { weight, unknown };
-}
-
-/**
- * The second of two matrices of `unfold` less the first. Even where both came with all 16 bits,
- * each of them is right to half a step of its code alone.
- * @param {{ weight: Float32Array, unknown: Float32Array | null }} from
- * @param {{ weight: Float32Array, unknown: Float32Array | null }} to
- */
-export function between(from, to) {
-  const weight = to.weight.map((value, i) => value - from.weight[i]);
-  if (!from.unknown && !to.unknown) return { weight, unknown: null };
-  const unknown = weight.map(
-    (_, i) => 2 / NO_NUMBER + (from.unknown?.[i] || 0) + (to.unknown?.[i] || 0),
-  );
-  return { weight, unknown };
-}
-
-/**
- * Any numbers, as `wire.numbers` packed them: in single precision, or as a code of one or two
- * bytes between two ends, the last code for no number.
- * @param {Record<string, any>} blocks
- * @param {number | string} at the end of the blocks' names
- * @returns {Float32Array}
- */
-export function numbers(blocks, at) {
-  const exact = blocks[`v${at}`];
-  if (exact) return exact;
-  const [high, low, ends] = [blocks[`high${at}`], blocks[`low${at}`], blocks[`ends${at}`]];
-  const none = low ? NO_NUMBER : 255;
-  return Float32Array.from(high, (/** @type {number} */ byte, /** @type {number} */ i) => {
-    const code = low ? byte * 256 + low[i] : byte;
-    return code === none ? NaN : ends[0] + ((ends[1] - ends[0]) * code) / (none - 1);
-  });
 }

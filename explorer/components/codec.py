@@ -117,33 +117,3 @@ def fine(matrix: np.ndarray, spare: int = SPARE) -> dict[str, np.ndarray]:
         "low": (code & 255).astype(np.uint8).ravel()[high.ravel() >= floor],
         "floor": np.array([floor], dtype=np.uint32),
     }
-
-
-def numbers(
-    at: int, values: np.ndarray, most: int, fine: int | None = None
-) -> dict[str, np.ndarray]:
-    """Any numbers, NaN where there is none, under names that end in `at`.
-
-    At most `most` go in single precision, under `v`. More go as a code of 16 bits, in two planes
-    `high` and `low`, and beyond `fine` as one of 8, `high` alone, evenly between the `ends`; the
-    last code stands for no number. A number is then known to within (largest - smallest) / 131,068,
-    or / 508.
-    """
-    if values.size <= most:
-        return {f"v{at}": values.astype(np.float32)}
-    wide = fine is None or values.size <= fine
-    none = 65535 if wide else 255
-    known = np.isfinite(values)
-    low = float(np.min(values, where=known, initial=np.inf))
-    high = float(np.max(values, where=known, initial=-np.inf))
-    if not known.any():
-        low, high = 0.0, 1.0
-    elif low == high:
-        high = low + 1
-    share = (np.nan_to_num(values) - low) / (high - low)
-    code = np.where(known, np.rint(share * (none - 1)), none).astype(np.uint16)
-    ends = {f"ends{at}": np.array([low, high], np.float32)}
-    if not wide:
-        return {f"high{at}": code.astype(np.uint8)} | ends
-    parts = {f"high{at}": (code >> 8).astype(np.uint8), f"low{at}": (code & 255).astype(np.uint8)}
-    return parts | ends

@@ -96,42 +96,6 @@ const VIEWS = {
     };
   },
   heads,
-  "matrices panels"(view) {
-    const { header } = view;
-    const [m, n] = [header.rows.length, header.columns.length];
-    const first = header.panels.findIndex((panel) => panel.drawn);
-    const row = view.held >= 0 ? view.held : Math.floor(most(view.numbers[first]) / n);
-    const column = most(view.numbers[first].subarray(row * n, (row + 1) * n));
-    const value = view.numbers[first][row * n + column];
-    const panels = header.panels.flatMap((panel, at) =>
-      panel.drawn
-        ? grid({
-            title: header.panels.length > 1 ? panel.title : "",
-            rows: header.rows,
-            columns: header.columns,
-            values: matrixOf(view.numbers[at], m, n),
-            low: panel.low < 0 ? 0 : panel.low,
-            high: panel.high,
-            signed: panel.low < 0,
-            marks: [[row, column, num(view.numbers[at][row * n + column], 2)]],
-          })
-        : [],
-    );
-    const pair = `${quoted(header.rows[row])} → ${quoted(header.columns[column])}`;
-    return { says: `${header.title.split(" · ")[0]}: ${pair} ${num(value, 2)}`, panels };
-  },
-  "matrices row"(view) {
-    const { header, numbers: [values] } = view; // prettier-ignore
-    const best = most(values);
-    const rows = header.columns.map((label, at) => ({
-      label,
-      values: [Number.isNaN(values[at]) ? 0 : values[at]],
-      texts: [num(values[at], 2)],
-      on: at === best,
-    }));
-    const says = `${quoted(header.label)} ${header.says} ${quoted(header.columns[best])} ${num(values[best], 2)}`;
-    return { says, panels: [bars({ columns: [""], rows, what: "tokens" })] };
-  },
   bars({ header }) {
     const two = header.rows.some(({ behind }) => behind !== null);
     const { columns } = header;

@@ -49,7 +49,7 @@ export const text = (x, y, content, attributes = {}) =>
 export const upright = (x, y, content, attributes = {}) =>
   text(0, 0, content, { ...attributes, transform: `translate(${x} ${y}) rotate(-90)` });
 
-export const BOLD = { "font-weight": 600 };
+const BOLD = { "font-weight": 600 };
 export const END = { "text-anchor": "end" };
 
 /**

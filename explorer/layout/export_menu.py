@@ -93,7 +93,7 @@ def _heads_choices() -> tuple[tuple[str, str], ...]:
 
 WORDS = {"heads": "all heads"}
 # What the lines of a page make that has no file of its own.
-CODE_RESULTS = {"claims": "every claim’s verdict", "sentences": "these tables"}
+CODE_RESULTS = {"claims": "every claim’s verdict"}
 
 
 @dataclass(frozen=True)
@@ -241,9 +241,6 @@ def lines(out: PageExport, page: str, extra_code: python_snippets.More = ((), ()
         return python_snippets.claims(
             source.model, source.text, current_recording.typed_target(source.model)
         )
-    texts, attention = st.session_state.get("sentences read", ((), ""))
-    if page == "sentences" and texts:
-        return python_snippets.many(source.model, texts, attention, extra_code)
     file = f"{out.view}.html"
     return python_snippets.recipe(out.view, astuple(source), None, out.choices, file, extra_code)
 

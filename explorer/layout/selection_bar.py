@@ -102,6 +102,13 @@ def word(tokens: Sequence[str], default: int) -> int:
     return query
 
 
+def head(size: tuple[int, int], at: tuple[int, int]) -> None:
+    """The bar of a tab that shows a head and no word. Arguments as of `show`."""
+    with st.container(horizontal=True, vertical_alignment="center", key="selection-bar"):
+        _head(size, at)
+        _note(layer_shown=int(at[0]), head_shown=int(at[1]))
+
+
 def _words(words: Words) -> bool:
     """The menus of the words; True where there is one of keys."""
     state = st.session_state

@@ -453,6 +453,21 @@ class Run:
         return next(each for each in self.recording().attention if each.name == name)
 
 
+def measure_run(run: Run, key: Hashable, measure: Callable[[Recording], Any]) -> Any:
+    """What `measure` makes of a run's recording, which is not kept; the message where a model
+    cannot read the text."""
+    loaded = handle(run.model)
+
+    def make() -> Any:
+        text = truncate(run.text)
+        try:
+            return measure(run_in_turn(lambda: loaded.record(text, run.edits, run.target)))
+        except ValueError as error:
+            return str(error)
+
+    return cached_for_recordings(run.model, (key, run.text, run.edits, run.target), make)
+
+
 def run_of(recording: Recording) -> Run:
     """The run of a recording, for callbacks and buttons that outlive a script run."""
     ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None

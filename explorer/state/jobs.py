@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state import cache, models, sessions
-from explorer.state.cache import cache_key
+from explorer.state.cache import Run, cache_key
 from explorer.state.models import handle
 from explorer.state.scheduling import (
     POLL_INTERVAL,
@@ -580,18 +580,14 @@ def patch_sweep(
 def corpus_job(
     model: str, texts: tuple[str, ...], key: Hashable, measure: Callable[[Recording], Any]
 ) -> Job:
-    """Many texts read one by one: `latest` has the result of `read` for each so far, in their
+    """Many texts read one by one: `latest` has the result of `measure` for each so far, in their
     order, or an error message for a text that cannot be read. At its furthest step. The recordings
-    themselves are not kept."""
-    loaded = handle(model)
+    themselves are not kept; the results are, as those of `cache.measure_run`."""
 
     def steps() -> Iterator[tuple[Any, ...]]:
         results: list[Any] = []
         for text in texts:
-            try:
-                results.append(measure(loaded.record(truncate(text))))
-            except ValueError as error:
-                results.append(str(error))
+            results.append(cache.measure_run(Run(model, text), key, measure))
             yield tuple(results)
 
-    return _job(("through", model, loaded.card.fingerprint, texts, key), steps)
+    return _job(("through", model, handle(model).card.fingerprint, texts, key), steps)

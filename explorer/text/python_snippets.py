@@ -89,24 +89,6 @@ def axes_of(across: bool) -> list[str]:
     ]
 
 
-def many(model: str, texts: Sequence[str], attention: str, more: More = ((), ())) -> str:
-    """The lines that read many sentences in one attention, and give the two tables of them all.
-    more: as in `recipe`."""
-    return "\n".join(
-        [
-            *_imports({"corpus", *more[0]}),
-            "",
-            f"model = headlight.load({model!r})",
-            f"texts = {list(texts)!r}",
-            f"read = [corpus.measure_recording(model.record(text))[{attention!r}] for text in "
-            "texts]",
-            "found = [each for each in read if isinstance(each, corpus.Sentence)]",
-            "shares, habits = corpus.share_columns(found), corpus.habit_columns(found)",
-            *more[1],
-        ]
-    )
-
-
 def claims(model: str, text: str, target: str | None) -> str:
     """The lines that test every claim."""
     return "\n".join(

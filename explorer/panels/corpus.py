@@ -1,0 +1,289 @@
+"""The panels on heads over many sentences: scores of their patterns, the sentences with the highest
+ones, and attention by distance.
+
+The run's text is the first sentence; `others` has the further ones, one a line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from explorer.analysis import corpus
+from explorer.analysis.figures import BarRow, Bars, Matrix
+from explorer.analysis.formatting import percent
+from explorer.panels import spec
+from explorer.panels.selection import select
+from explorer.panels.spec import Panel
+from explorer.state import cache
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.example_texts import EXAMPLES
+
+CONCEPT = "corpus"
+KEY = "heads"  # of the measures in the cache
+EXAMPLE_LINES = "\n".join(EXAMPLES.values())
+N_ROWS = 12  # sentences that are listed
+MAX_LETTERS = 60  # of a sentence inside a sentence
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusReading:
+    """Sentences read by one attention, and one of its heads and patterns. unread: why sentences
+    could not be read."""
+
+    attention: str
+    found: tuple[corpus.Sentence, ...]
+    unread: tuple[str, ...]
+    pattern: str
+    layer: int
+    head: int
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """(layer, head)."""
+        return self.layer, self.head
+
+    @property
+    def slots(self) -> dict[str, object]:
+        """What every sentence on a head names."""
+        return {
+            "layer": self.layer,
+            "head": self.head,
+            "pattern": self.pattern,
+            "n": len(self.found),
+        }
+
+    @property
+    def scope(self) -> str:
+        """The name of the kind of attention among the sentences: within a text, or across two."""
+        return "across" if self.found[0].kind is corpus.ACROSS else "within"
+
+    def caption(self, *lines: str) -> tuple[str, ...]:
+        """Lines of a caption, with how many sentences were read and how many were not."""
+        words = sentences(CONCEPT, "shared")
+        read = words("read", n=len(self.found), attention=self.attention)
+        if not self.unread:
+            return read, *lines
+        return read, words("left_out", n=len(self.unread), reason=self.unread[0]), *lines
+
+    def spread(self, pattern: str) -> corpus.Spread:
+        """Scores of a pattern over the sentences, (layer, head)."""
+        return corpus.habit_spread(self.found, pattern)
+
+
+def measured(run: Run) -> dict[str, corpus.Sentence | str] | str:
+    """The measures of one sentence by attention, or why it cannot be read."""
+    return cache.measure_run(run, KEY, corpus.measure_recording)
+
+
+def _read(
+    run: Run, others: str, pattern: str, layer: int | None, head: int | None, attention: str
+) -> CorpusReading:
+    """The sentences, with the head of the highest mean score where none is named."""
+    name = select(run, layer or 0, head or 0, attention=attention).attention.name
+    words = sentences(CONCEPT, "shared")
+    lines = corpus.lines_of(others)[: corpus.MOST_LINES - 1]
+    results = [measured(each) for each in (run, *(replace(run, text=line) for line in lines))]
+    each = [one if isinstance(one, str) else one[name] for one in results]
+    found = tuple(one for one in each if isinstance(one, corpus.Sentence))
+    unread = tuple(one.rstrip(".") for one in each if isinstance(one, str))
+    if not found:
+        raise ValueError(words("unread", reason=unread[0]))
+    patterns = found[0].kind.measures
+    pattern = pattern or patterns[0]
+    if pattern not in patterns:
+        raise ValueError(words("pattern", pattern=pattern, patterns=", ".join(patterns)))
+    if layer is None or head is None:
+        layer, head = corpus.strongest_head(found, pattern)
+    return CorpusReading(name, found, unread, pattern, layer, head)
+
+
+def _with_spread(spread: corpus.Spread, at: tuple[int, ...]) -> str:
+    """A mean with its standard deviation, where there is one."""
+    mean, sd = float(spread.mean[at]), float(spread.sd[at])
+    if not np.isfinite(mean):
+        return "–"
+    if not np.isfinite(sd):
+        return f"{mean:.2f}"
+    return sentences(CONCEPT, "shared")("score", mean=f"{mean:.2f}", sd=f"{sd:.2f}")
+
+
+@spec.panel
+def patterns(
+    run: Run,
+    others: str = EXAMPLE_LINES,
+    pattern: str = "",
+    layer: int | None = None,
+    head: int | None = None,
+    attention: str = "",
+) -> Panel:
+    """Mean score of one pattern in every head, and all patterns of one head.
+
+    others: the sentences after the run's text, one a line. pattern: its name; the largest weight
+    between words where "". layer, head: the head of the highest score where None. Raises ValueError
+    for what is not there, and where no sentence can be read.
+    """
+    read = _read(run, others, pattern, layer, head, attention)
+    words = sentences(CONCEPT, "patterns")
+    spread = read.spread(read.pattern)
+    layers, heads = spread.mean.shape
+    grid = Matrix(
+        title=words("grid", pattern=read.pattern),
+        select=("layer", "head"),
+        rows=tuple(f"L{each}" for each in range(layers)),
+        columns=tuple(f"H{each}" for each in range(heads)),
+        values=spread.mean,
+        high=float(np.nanmax(spread.mean, initial=0)) or 1.0,
+        marks=((*read.at, ""),),
+        wide=True,
+    )
+    finding = "one" if len(read.found) == 1 else "finding"
+    mean = spread.mean[read.at]
+    is_first = np.isfinite(mean) and mean > 0 and mean >= np.nanmax(spread.mean)
+    rank = sentences(CONCEPT, "shared")("rank", n=layers * heads) if is_first else ""
+    look = read.pattern == read.found[0].kind.look
+    meaning = words(f"{read.scope if look else 'score'}_meaning", far=corpus.FAR)
+    return Panel(
+        title=words("title"),
+        finding=words(
+            finding if np.isfinite(mean) else "never",
+            **read.slots,
+            mean=_with_spread(spread, read.at),
+            rank=rank,
+        ),
+        figures=(grid, _scores(read)),
+        table=corpus.habit_columns(read.found),
+        details=words.lines("details"),
+        caption=read.caption(words("caption", pattern=read.pattern, meaning=meaning)),
+        file="-".join(["patterns", *read.attention.split()]),
+    )
+
+
+def _scores(read: CorpusReading) -> Bars:
+    """All patterns of one head."""
+    words = sentences(CONCEPT, "patterns")
+    spreads = {name: read.spread(name) for name in read.found[0].kind.measures}
+    return Bars(
+        title=words("head", **read.slots),
+        note=words("note"),
+        select=("many_by",),
+        columns=("",),
+        rows=tuple(
+            BarRow(
+                name,
+                (float(np.nan_to_num(spread.mean[read.at])),),
+                (_with_spread(spread, read.at),),
+                name == read.pattern,
+                name,
+            )
+            for name, spread in spreads.items()
+        ),
+    )
+
+
+@spec.panel
+def highest(
+    run: Run,
+    others: str = EXAMPLE_LINES,
+    pattern: str = "",
+    layer: int | None = None,
+    head: int | None = None,
+    attention: str = "",
+) -> Panel:
+    """The sentences where a head has the highest scores of a pattern. Arguments and errors as of
+    `patterns`."""
+    read = _read(run, others, pattern, layer, head, attention)
+    words = sentences(CONCEPT, "sentences")
+    ranked = corpus.strongest_sentences(read.found, read.pattern, read.at)
+    finding = words("never", **read.slots)
+    by_weight = read.pattern == read.found[0].kind.look
+    if ranked:
+        best, value = ranked[0]
+        look = best.looks[read.layer][read.head]
+        text = best.text[:MAX_LETTERS] + "…" * (len(best.text) > MAX_LETTERS)
+        named = by_weight and look.weight > 0
+        link = words("link", query=look.query, key=look.key) if named else words("no_link")
+        finding = words("finding", **read.slots, value=f"{value:.2f}", text=text, link=link)
+    return Panel(
+        title=words("title", **read.slots),
+        finding=finding,
+        figures=(
+            Bars(
+                title=words("bars"),
+                columns=(read.pattern,),
+                rows=tuple(
+                    BarRow(one.text, (value,), (_score_text(one, value, read, by_weight),))
+                    for one, value in ranked[:N_ROWS]
+                ),
+            ),
+        ),
+        table=corpus.sentence_columns(read.found, read.pattern, read.at),
+        details=words.lines("details"),
+        caption=read.caption(),
+        file=f"sentences-L{read.layer}H{read.head}-{read.pattern.replace(' ', '-')}",
+    )
+
+
+def _score_text(one: corpus.Sentence, value: float, read: CorpusReading, by_weight: bool) -> str:
+    """A score, with the words of the weight where it is one."""
+    words = sentences(CONCEPT, "sentences")
+    look = one.looks[read.layer][read.head]
+    if not by_weight or not look.weight:
+        return words("value", value=f"{value:.2f}")
+    return words("value_link", value=f"{value:.2f}", query=look.query, key=look.key)
+
+
+@spec.panel
+def distances(
+    run: Run,
+    others: str = EXAMPLE_LINES,
+    layer: int | None = None,
+    head: int | None = None,
+    attention: str = "",
+) -> Panel:
+    """Share of every head's attention by distance from the query, and one head's with its spread.
+    Arguments and errors as of `patterns`."""
+    read = _read(run, others, "", layer, head, attention)
+    words = sentences(CONCEPT, "distances")
+    spread, places = corpus.share_spread(read.found), read.found[0].kind.places
+    heads = list(np.ndindex(spread.mean.shape[:2]))
+    values = spread.mean.reshape(len(heads), len(places))
+    own = spread.mean[read.at]
+    most = int(own.argmax())
+    place = words("special") if most == 0 else words(read.scope, place=places[most])
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **read.slots, share=percent(float(own[most])), place=place),
+        figures=(
+            Matrix(
+                title=words("grid"),
+                select=("address",),
+                rows=tuple(f"L{at[0]} H{at[1]}" for at in heads),
+                columns=places,
+                values=values,
+                high=float(values.max()),
+                selected=heads.index(read.at),
+                keys=tuple(f"layer={at[0]}&head={at[1]}" for at in heads),
+                wide=True,
+            ),
+            Bars(
+                title=words("head", **read.slots),
+                columns=("",),
+                rows=tuple(
+                    BarRow(
+                        name,
+                        (float(own[at]),),
+                        (_with_spread(spread, (*read.at, at)),),
+                        at == most,
+                    )
+                    for at, name in enumerate(places)
+                ),
+            ),
+        ),
+        table=corpus.share_columns(read.found),
+        details=words.lines("details"),
+        caption=read.caption(words(f"{read.scope}_caption", reach=corpus.REACH)),
+        file="-".join(["distances", *read.attention.split()]),
+    )
