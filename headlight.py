@@ -55,7 +55,7 @@ def record(
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported when it is first used: `page`, `notebook`, `claim_jobs`, modules of measures
+    """What is imported when it is first used: `page`, `notebook`, `panels`, modules of measures
     by their names, and modules of sentences by theirs with `_text` behind them."""
     if name == "Run":
         from explorer.state.cache import Run
@@ -75,10 +75,6 @@ def __getattr__(name: str) -> Any:
         from explorer import notebook
 
         return notebook
-    if name == "claim_jobs":
-        from explorer.views.claims import claim_jobs
-
-        return claim_jobs
     stem = name.removesuffix("_text")
     module = f"{(analysis if stem == name else text).__name__}.{stem}"
     try:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from explorer.analysis import evidence
+from explorer.panels.claims import material
 from explorer.state import cache
 from explorer.state.cache import Cache, weight_of
 from explorer.text import claims
-from explorer.views.claims import claim_jobs
 from models import buffer_pool, registry
 from models.model import Model
 from models.recording import Recording
@@ -89,5 +89,5 @@ def test_recordings_of_readers_at_once_stay_within_the_shelf(
     for at in range(4):
         cache.record("encoder", f"{at} {text}")
     for claim in (claims.BY_ID[name] for name in ("alone", "order-matters", "convex")):
-        evidence.evaluate_claim(claim, claim_jobs.material(cache.record("encoder", text), text))
+        evidence.evaluate_claim(claim, material(cache.record("encoder", text), text))
     assert most == 4 < len(made)

@@ -29,9 +29,10 @@ from explorer.analysis.evidence import (
     UNTESTABLE,
     ClaimContext,
 )
-from explorer.state import places
+from explorer.analysis.figures import Bars
+from explorer.panels import claims as claims_panels
+from explorer.state import places, url_state
 from explorer.text import claims
-from explorer.views.claims import listing
 from models import registry
 from models.own_model import OwnModel, handle_of
 from models.readouts import gradients
@@ -280,10 +281,11 @@ def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
             continue
         high = claim.bound == evidence.AT_LEAST
         assert found.bound > found.chance if high else found.bound < found.chance, claim.id
-        beside = claims.beside(claim, found)
-        assert found.by_chance in beside and claim.rule in claims.bound(claim)
-        told = evidence.with_unit(found.bound, claim.unit)
-        assert (f"{claim.bound} {told}" in beside) == (found.bound != claim.tolerance), claim.id
+        _, bars, *_ = claims_panels.verdict_figure(claim, found).figures
+        assert found.by_chance in bars.rows[1].texts
+        assert bars.rows[-1].texts == (
+            f"{claim.bound} {evidence.with_unit(found.bound, claim.unit)}",
+        )
         assert claims.parts(found)[1][1] == found.by_chance
     alone = replace(D(), chance=None)
     assert {evidence.evaluate_claim(claim, alone).verdict for claim in MEASURED_CLAIMS} == {
@@ -360,7 +362,8 @@ def test_what_a_model_does_not_offer_is_said(small_handle: OwnModel) -> None:
 def test_every_note_has_claims_and_every_page_is_there() -> None:
     assert {claim.note for claim in claims.CLAIMS} == set(claims.NOTES)
     for claim in claims.CLAIMS:
-        assert places.tab_of(claim.page, {}) in TABS
+        page, choices = claims.place(claim)
+        assert places.tab_of(page, choices) in TABS and set(choices) <= set(url_state.names())
 
 
 @pytest.mark.slow
@@ -369,18 +372,16 @@ def test_every_equality_of_a_claim_is_true_at_the_digits_printed(model: str) -> 
     """Of all that the page says of it; and no number that is not 0 is written as 0."""
     checked = 0
     for claim in claims.CLAIMS:
-        row = listing.row(claim, evidence.evaluate_claim(claim, real(model)))
-        told = (
-            row.statement,
-            row.why,
-            row.how,
-            row.rule,
-            row.chance,
-            row.holds,
-            row.kind,
-            row.remark,
+        verdict = evidence.evaluate_claim(claim, real(model))
+        figure = claims_panels.verdict_figure(claim, verdict)
+        bars = [each for each in getattr(figure, "figures", ()) if isinstance(each, Bars)]
+        sentences = (
+            *(claim.statement, verdict.why, claim.how, claims.rule(claim), claim.remark),
+            claims.kind_description(claim),
+            *(f"{row.label}: {row.texts[0]}" for each in bars for row in each.rows),
+            *(f"{name}: {value}" for name, value in claims.parts(verdict)),
         )
-        for sentence in (*told, *(f"{name}: {value}" for name, value in row.parts)):
+        for sentence in sentences:
             bad, count = wrong(sentence)
             assert not bad, (claim.id, bad)
             assert not re.search(r"(?<![\d.])0\.0+(?![\d.])", sentence), (claim.id, sentence)

@@ -138,7 +138,7 @@ FLOORS = [
     (
         r"headlight\.py",
         set(),
-        r"explorer\.(analysis|export|notebook|panels|state\.cache|text|views\.claims\.claim_jobs)|models\."
+        r"explorer\.(analysis|export|notebook|panels|state\.cache|text)|models\."
         r"(argument_validation|edits|live_training|model|recording|registry|results)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),

@@ -274,9 +274,8 @@ def test_lines_of_the_export_menu_run_where_it_is_installed(installed: Installed
     needs = (*(path.stem for path in MEASURES), "numpy import stack")
     lines = python_snippets.recipe("heads", recording, None, [], "x.html", (needs, ["print(7)"]))
     assert installed.script(lines) == "7\n" and (installed.folder / "x.html").stat().st_size > 10**5
-    of_claims = python_snippets.claims("induction", "the cat", None).partition("\n\n")[0]
     texts = [f"headlight.{path.stem}_text" for path in SENTENCES]
-    checked = "\n".join([of_claims, "import headlight", *texts])
+    checked = "\n".join(["import headlight", *texts])
     installed.script(checked)
 
 

@@ -15,18 +15,28 @@ import driver
 import numpy as np
 import pytest
 from app_harness import page_at, panels_on
+from claim_fixtures import real
 from conftest import HOSTILE, read_once
 from lens_oracle import lens_of
 from prediction_oracle import full_pass, softmaxed
 from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
 
 import headlight
-from explorer.analysis import corpus, head_naming, logit_lens, residual, soft_lookup, summaries
+from explorer.analysis import (
+    corpus,
+    evidence,
+    head_naming,
+    logit_lens,
+    residual,
+    soft_lookup,
+    summaries,
+)
 from explorer.analysis.formatting import fixed, percent, signed, tenths
 from explorer.components import codec
 from explorer.panels import architecture, spec
 from explorer.panels.spec import Panel
 from explorer.state.cache import Run
+from explorer.text import claims as claims_text
 from explorer.text import templates
 from models import edits
 from models.example_texts import DEFAULT_TEXT
@@ -391,6 +401,38 @@ def test_sentences_without_words_are_counted_and_a_pattern_must_exist() -> None:
         every()["corpus.patterns"](Run("encoder", ""), others="")
     with pytest.raises(ValueError, match="no pattern “x”"):
         every()["corpus.patterns"](Run("encoder", TEXT), pattern="x")
+
+
+# ---- claims --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+@pytest.mark.parametrize("id", ["rows-sum", "heads-differ", "cross-from-encoder", "steps-agree"])
+def test_a_claim_has_its_number_its_control_and_its_bound(model: str, id: str) -> None:
+    run, claim = Run(model, DEFAULT_TEXT), claims_text.BY_ID[id]
+    panel = every()["claims.claim"](run, claim=id)
+    verdict = evidence.evaluate_claim(claim, real(model))
+    assert panel.title == claim.statement and verdict.verdict in panel.table["value"]
+    (figure,) = panel.figures
+    if verdict.value is None:
+        assert verdict.why in panel.finding and verdict.verdict in panel.finding
+        return
+    assert verdict.value_text in panel.finding and claims_text.rule(claim) in panel.finding
+    values = {row.label: row.values[0] for row in figure.figures[1].rows}
+    assert values["this model"] == verdict.value and values["bound"] == verdict.bound
+    assert values.get("permuted weights") == verdict.chance
+
+
+def test_verdicts_are_listed_with_those_that_do_not_hold_first() -> None:
+    run = Run("encoder", DEFAULT_TEXT)
+    panel = every()["claims.verdicts"](run, claims="rows-sum,unit-length,convex")
+    assert panel.table["claim"][0] == "unit-length" and "1 of 3 claims" in panel.finding
+    assert panel.figures[0].keys[0] == ("unit-length",)
+    for name, wrong in (("claims.claim", {"claim": "x"}), ("claims.verdicts", {"claims": "x"})):
+        with pytest.raises(ValueError, match="no claim 'x'"):
+            every()[name](run, **wrong)
+        with pytest.raises(ValueError, match="without edits"):
+            every()[name](replace(run, edits=(edits.ZeroHead(0, 0),)))
 
 
 # ---- predictions ---------------------------------------------------------------------------------

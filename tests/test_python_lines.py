@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from typing import Any
 
 import pytest
 from export_harness import TEXT, Lined, again, heard, lined, opened, places, ran
@@ -40,31 +39,19 @@ BESIDE = {
 }
 
 
-# What has its own lines.
-OWN = {"claims": ("claims", {}, 1)}
-
-
-EVERY: dict[str, tuple[Any, ...]] = {**BESIDE, **OWN}
-
-
 def looked_at(view: str) -> Lined:
-    """One of EVERY."""
-    page, asked, *rest = EVERY[view]
+    """One of BESIDE."""
+    page, asked, *rest = BESIDE[view]
     return lined(page, tuple(asked.items()), *rest)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("view", EVERY)
+@pytest.mark.parametrize("view", BESIDE)
 def test_the_lines_give_every_table_that_the_view_offers(view: str) -> None:
     made = looked_at(view)
-    assert not made.without and len(made.offers) == EVERY[view][2], (made.without, made.gives)
-    if view in OWN:
-        return
-    if view in BESIDE:
-        assert made.heading.endswith(", with its numbers")
-        assert made.files and all(each.endswith(".html") for each in made.files)
-    else:
-        assert made.heading.startswith("**Reproduce in Python**: numbers of")
+    assert not made.without and len(made.offers) == BESIDE[view][2], (made.without, made.gives)
+    assert made.heading.endswith(", with its numbers")
+    assert made.files and all(each.endswith(".html") for each in made.files)
 
 
 @cache
@@ -101,7 +88,7 @@ def test_the_lines_train_the_readers_own_model_again() -> None:
 
 @pytest.mark.slow
 def test_no_table_of_the_app_is_left_out() -> None:
-    every = [*map(looked_at, EVERY), learned()[0]]
+    every = [*map(looked_at, BESIDE), learned()[0]]
     seen = {line for view in every for line in view.lines}
     left = {
         place

@@ -16,14 +16,14 @@ from test_tour import text_in
 from tolerances import PASSED, TOTAL, TWO_DECIMALS
 
 from explorer.analysis import evidence, residual, tour
-from explorer.analysis.evidence import FAILS, HOLDS, MEASURED
+from explorer.analysis.evidence import FAILS, HOLDS
 from explorer.analysis.figures import StepResult, as_plain
 from explorer.analysis.formatting import matches_text, parse_number
 from explorer.analysis.tour import REACH_RATIO, TourContext, followed_pair
+from explorer.panels import claims as claims_panels
 from explorer.state.cache import Run
 from explorer.text import claims, quiz
 from explorer.text import tour as tour_text
-from explorer.views.claims import listing
 from explorer.views.tour.tour_inputs import seen_of
 from models import registry
 from models.edits import HideToken
@@ -325,18 +325,16 @@ def claims_are_true(of: TourContext, model: str, fully: bool) -> None:
         if claim.kind == evidence.CONSTRUCTION:
             expected = FAILS if claim.id in OTHERWISE[model] else HOLDS
             assert found.verdict == expected, (claim.id, found.value_text, found.why)
-        row = listing.row(claim, found)
-        assert row.noun and found.value_text == row.shown
-        assert (found.verdict == HOLDS) == _reached(claim, found, row.rule, row.chance), (
-            claim.id,
-            row,
-        )
+        facts, bars, *_ = claims_panels.verdict_figure(claim, found).figures
+        assert (found.value_text, claim.noun) in facts.facts and claim.noun
+        limit = bars.rows[-1].texts[0]
+        assert (found.verdict == HOLDS) == _reached(claim, found, claim.rule, limit), claim.id
 
 
 def _reached(claim: evidence.Claim, found: evidence.Verdict, rule: str, beside: str) -> bool:
     """Whether a number keeps every bound that stands under it."""
     bounds = re.findall(r"at (?:most|least) ([^,]+)", f"{rule}, {beside}")
-    assert 1 <= len(bounds) <= 2 and (len(bounds) == 1 or claim.kind == MEASURED)
+    assert len(bounds) == 2
     high, value = claim.bound == evidence.AT_LEAST, found.value
     written = [number(each) for each in bounds]
     # At the digits that are written: half of the third.

@@ -182,7 +182,7 @@ PAGES = {
     "/training?model=induction": ".panel[data-token]",
     "/predict?tab=translate&model=translator": ".panel[data-token]",
     "/experiment?tab=compare&model=translator": ".panel[data-token]",
-    "/learn?tab=claims": ".claims[data-token]",
+    "/learn?tab=claims": ".panel[data-token]",
 }
 
 

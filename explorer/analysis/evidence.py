@@ -64,10 +64,10 @@ class Claim:
     note: a name of the sentences' NOTES; kind: one of KINDS; how: the measure, in words; formula:
     that of the number; noun: follows the number and its unit; bound and tolerance: the claim holds
     where the number is `bound` the tolerance; times or more: for a claim measured here, the
-    required distance beyond chance; unit follows the number; page: the page of the app that shows
-    it, by its file's name; remark: where the note is loose or wrong; because: why a claim that is
-    not measured here follows, and when it can fail; needs: TEXT, or MODEL where the text plays no
-    part; slow: it takes passes of its own.
+    required distance beyond chance; unit follows the number; page: the tab of the app that shows
+    it, with its choices as in an address; remark: where the note is loose or wrong; because: why a
+    claim that is not measured here follows, and when it can fail; needs: TEXT, or MODEL where the
+    text plays no part; slow: it takes passes of its own.
 
     Raises ValueError for a kind that does not exist, a claim measured here without a distance
     beyond chance, another without a reason."""
@@ -291,18 +291,6 @@ def with_unit(value: float, unit: str) -> str:
     if unit != "%":
         return number(value) + unit
     return f"{100 * value:.{4 if 0.99 <= value < 1 else 3}g}%"
-
-
-def provenance(recording: Recording) -> tuple[str, ...]:
-    """Provenance lines for a file of verdicts: model, weights, edits, text."""
-    model = recording.model
-    return (
-        f"Headlight · model {model.name} ({model.kind}, {model.n_layer} layers of {model.n_head} "
-        f"heads, {model.n_parameters:,} parameters, weights {model.fingerprint}, {model.weights}) "
-        f"· edits: {', '.join(map(str, recording.edits)) or 'none'}",
-        "Text: " + " ".join(recording.text.split()),
-        *(("Output: " + " ".join(recording.target.split()),) if recording.target else ()),
-    )
 
 
 # What many tests of claims ask first: whether there are rows enough, which tokens are text, what

@@ -4,7 +4,7 @@
 
 import { bus } from "./bus.js";
 import { num, share } from "./number_format.js";
-import { claim, heads, looks } from "./presenter_panels_words.js";
+import { heads, looks } from "./presenter_panels_words.js";
 import { permitted } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -120,5 +120,4 @@ const VIEWS = {
     };
   },
   looks,
-  claims: claim,
 };

@@ -1,5 +1,5 @@
 // @ts-check
-// More views in type for the back row: all heads, claims; and charts, read from what Plotly draws.
+// More views in type for the back row: all heads; and charts, read from what Plotly draws.
 
 import { fixed, num } from "./number_format.js";
 
@@ -51,31 +51,6 @@ export function looks({ header, blocks, n, row }) {
   return {
     says: `${where}: “${header.who}” attends to “${header.tokens[best]}” (${num(list[best], 2)})`,
     panels: [{ kind: "bars", columns: [""], rows, what: "tokens" }],
-  };
-}
-
-/** One claim: its verdict and its number, beside what decides. @param {View} view */
-export function claim(view) {
-  const rows = view.header.groups.flatMap((group) => group.rows);
-  if (!rows.length) return undefined;
-  const at = Math.max(0, rows.findIndex(({ id }) => id === view.open)); // prettier-ignore
-  const { statement, mark, verdict, shown, noun, rule, chance: luck, why } = rows[at];
-  const figures = [
-    [`${mark} ${verdict}`, `claim ${at + 1} of ${rows.length}`],
-    [shown, noun],
-    [rule, ""],
-    luck && [luck, ""],
-  ];
-  const end = why.search(/[.!?] /);
-  return {
-    says: statement,
-    caption: end > 0 ? why.slice(0, end + 1) : why,
-    panels: [{ kind: "figures", figures: figures.filter((each) => each && each[0]) }],
-    walk: (/** @type {number} */ by) => {
-      const next = rows[Math.max(0, Math.min(rows.length - 1, (view.open ? at : -1) + by))];
-      const button = [...view.groups.querySelectorAll(".row")].find(({ dataset }) => dataset.id === next.id); // prettier-ignore
-      if (button?.getAttribute("aria-expanded") === "false") button.click();
-    },
   };
 }
 

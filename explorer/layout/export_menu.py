@@ -92,8 +92,6 @@ def _heads_choices() -> tuple[tuple[str, str], ...]:
 
 
 WORDS = {"heads": "all heads"}
-# What the lines of a page make that has no file of its own.
-CODE_RESULTS = {"claims": "every claim’s verdict"}
 
 
 @dataclass(frozen=True)
@@ -206,8 +204,8 @@ def fill(room: Any, page: str) -> None:
                 _page(replace(out, view="findings", choices=()), page)
         if numbers_code is None:
             numbers_too = ", with its numbers"
-            numbers_too *= bool(extra_code[1]) and page not in CODE_RESULTS
-            st.markdown(f"**Reproduce in Python**: {_code_result(out, page)}{numbers_too}")
+            numbers_too *= bool(extra_code[1])
+            st.markdown(f"**Reproduce in Python**: {_code_result(out)}{numbers_too}")
         else:
             st.markdown(f"**Reproduce in Python**: numbers of {numbers_code[0]}")
         code = (
@@ -237,10 +235,6 @@ def _fill_from_panels(panels: Sequence[Panel], files: Sequence[File], page: str)
 def lines(out: PageExport, page: str, extra_code: python_snippets.More = ((), ())) -> str:
     """The lines of Python for a page. beside: as in `recipe.recipe`."""
     source = out.source
-    if page == "claims":
-        return python_snippets.claims(
-            source.model, source.text, current_recording.typed_target(source.model)
-        )
     file = f"{out.view}.html"
     return python_snippets.recipe(out.view, astuple(source), None, out.choices, file, extra_code)
 
@@ -260,9 +254,9 @@ def _page(out: PageExport, page: str) -> None:
     _button(words[0].upper() + words[1:], file, f"export page {out.view}")
 
 
-def _code_result(out: PageExport, page: str) -> str:
+def _code_result(out: PageExport) -> str:
     """The result of a page's lines of Python."""
-    return CODE_RESULTS.get(page) or WORDS.get(out.view, f"the view “{out.view}”")
+    return WORDS.get(out.view, f"the view “{out.view}”")
 
 
 def _button(label: str, file: File, key: str) -> None:

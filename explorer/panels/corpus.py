@@ -252,7 +252,8 @@ def distances(
     values = spread.mean.reshape(len(heads), len(places))
     own = spread.mean[read.at]
     most = int(own.argmax())
-    place = words("special") if most == 0 else words(read.scope, place=places[most])
+    named = {0: "special", places.index("0"): "itself" if read.scope == "within" else "across"}
+    place = words(named.get(most, read.scope), place=places[most])
     return Panel(
         title=words("title"),
         finding=words("finding", **read.slots, share=percent(float(own[most])), place=place),

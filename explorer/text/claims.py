@@ -6,6 +6,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 from explorer.analysis.claims import MEASURES
 from explorer.analysis.evidence import (
@@ -20,7 +21,6 @@ from explorer.analysis.evidence import (
     VERDICTS,
     Claim,
     Verdict,
-    with_unit,
 )
 
 # A note by its theme: its short name and what it is about.
@@ -35,7 +35,6 @@ NOTES = {
         "a note on heads by reshaping, the scale, LayerNorm, encoder and decoder"
     ),
 }
-# Files of the app's pages where a claim can be seen, and what they are called there.
 MARKS = {HOLDS: "✓", FAILS: "✗", SHORT: "–", UNTESTABLE: "–"}
 # What the kinds mean, for the reader.
 MEANING = {
@@ -63,6 +62,12 @@ IN_TURN = tuple(
 )  # as they are tested: quick ones first
 
 Findings = Mapping[str, Verdict]  # by claim, of those that are tested
+
+
+def place(claim: Claim) -> tuple[str, dict[str, str]]:
+    """The tab where a claim can be seen, and its choices."""
+    page, _, choices = claim.page.partition("?")
+    return page, dict(parse_qsl(choices))
 
 
 def counts(findings: Findings, kind: str) -> dict[str, int]:
@@ -126,23 +131,8 @@ def verdicts(numbers: Mapping[str, int]) -> str:
 
 def rule(claim: Claim) -> str:
     """The condition of a claim in words: "at most 10⁻⁵", and the distance beyond chance."""
-    beyond = f", and {claim.margin} with permuted weights" if claim.kind == MEASURED else ""
+    beyond = f", and {claim.margin} that of permuted weights" if claim.kind == MEASURED else ""
     return claim.rule + beyond
-
-
-def bound(claim: Claim) -> str:
-    """The number's own bound, as a line."""
-    return f"holds if {claim.rule}"
-
-
-def beside(claim: Claim, finding: Verdict | None) -> str:
-    """The same figure with permuted weights, as a line, and the bound that follows from it where it
-    is the stricter one; "" for a claim that has none."""
-    if finding is None or finding.chance is None or finding.bound is None:
-        return ""
-    stricter = finding.bound != claim.tolerance
-    limit = f", so {claim.bound} {with_unit(finding.bound, claim.unit)}" if stricter else ""
-    return f"control (permuted weights): {finding.by_chance}{limit}"
 
 
 def table(findings: Findings) -> dict[str, list]:

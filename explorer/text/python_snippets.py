@@ -87,15 +87,3 @@ def axes_of(across: bool) -> list[str]:
         "following = model.labels([attention.argmax_id(scores)])",
         "axes = attention.axes(recording, of, *following)",
     ]
-
-
-def claims(model: str, text: str, target: str | None) -> str:
-    """The lines that test every claim."""
-    return "\n".join(
-        [
-            "from headlight import claim_jobs, claims_text",
-            "",
-            f"found = claim_jobs.finished({model!r}, {text!r}, {target!r})",
-            "table = claims_text.table(found)",
-        ]
-    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from explorer.analysis.terminology import recording_norm_name
 from explorer.analysis.tour import TourContext
 from explorer.layout import controls
+from explorer.panels.claims import material
 from explorer.state import cache, models
 from explorer.state.cache import Run
-from explorer.views.claims.claim_jobs import material
 
 
 def seen_of(source: Run) -> TourContext:

@@ -1,0 +1,235 @@
+"""The panels on claims of lecture notes: one claim with its test, and the verdicts of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import sleep
+
+import numpy as np
+
+from explorer.analysis.evidence import (
+    FAILS,
+    HOLDS,
+    Claim,
+    ClaimContext,
+    Verdict,
+    evaluate_claim,
+    with_unit,
+)
+from explorer.analysis.figures import BarRow, Bars, Facts, Figure, Stack, TextTable
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from explorer.state import cache, jobs, models
+from explorer.state.cache import Run
+from explorer.text import claims as claims_text
+from explorer.text.templates import sentences
+from models.edits import from_line
+from models.recording import Recording
+
+CONCEPT = "claims"
+DEFAULT = "rows-sum"
+FEW = "rows-sum,convex,heads-differ"
+ALL = "all"
+PAUSE = 0.05  # seconds between two looks of a caller who waits for the end
+PERMUTED = "@permuted"  # behind a model's name: the same with its weights in random order
+NO_NORM = "-no-norm"  # behind a model's name: trained without LayerNorm from the first step on
+
+
+# ---- tests of claims -----------------------------------------------------------------------------
+
+
+def material(recording: Recording, text: str) -> ClaimContext:
+    """Build the context of a test: the recording, and its model through the app's cache."""
+    model, last = recording.model.name, recording.streams[-1]
+    two = len(recording.streams) > 1
+    own_target = tuple(map(int, last.ids[1:])) if two else None
+
+    def again(edits: str, other: str, target: tuple[int, ...] | None) -> Recording:
+        own = own_target if target is None and not other else target
+        edited = from_line(edits)
+        return cache.record_uncached(model, other or text, edited, own if two else None)
+
+    def stepwise(rows: int) -> list[np.ndarray]:
+        def write() -> list[np.ndarray]:
+            writing = models.handle(model).generate(text if two else "")
+            if writing.ids != [int(last.ids[0])]:
+                raise ValueError("a text that begins with one token of its own")
+            scores = [writing.logits]
+            for id in last.ids[1:rows]:
+                writing.add(int(id))
+                scores.append(writing.logits)
+            return scores
+
+        return cache.run_in_turn(write)
+
+    def chance() -> ClaimContext:
+        return material(cache.record(model + PERMUTED, text, target=own_target), text)
+
+    def bare() -> Recording | None:
+        other = model + NO_NORM
+        return cache.record(other, text, target=own_target) if other in models.cards() else None
+
+    return ClaimContext(
+        recording,
+        again,
+        norms=lambda stream: cache.norms(recording, stream),
+        outputs=lambda: cache.outputs(recording),
+        jacobian=lambda stream, token, site: cache.jacobian(recording, stream, token, site),
+        highway=lambda stream, token: cache.stream_gradients(recording, stream, token),
+        lens=lambda stream: cache.lens(recording, stream),
+        logits=lambda stream, token: cache.logits(recording, stream, token),
+        embeddings=lambda: models.embeddings(model),
+        stepwise=stepwise,
+        depth=lambda stream: cache.depth_gradients(recording, stream),
+        chance=chance,
+        bare=bare,
+    )
+
+
+def evaluate(run: Run, claim: Claim) -> Verdict:
+    """The verdict on a claim, made once for everyone; one test at a time on the whole server, which
+    holds no recording of another."""
+    test = lambda: evaluate_claim(claim, material(run.recording(), run.text))
+    key = ("claim", claim.id)
+    return cache.cached_for(run.recording(), key, lambda: jobs.run_exclusively(test))
+
+
+def begin(run: Run) -> jobs.Job:
+    """The tests of all claims, at work or done: `latest` has the verdicts so far by claim, None
+    before the first."""
+
+    def one_by_one() -> Iterator[dict[str, Verdict]]:
+        found: dict[str, Verdict] = {}
+        for claim in claims_text.IN_TURN:
+            found = {**found, claim.id: evaluate(run, claim)}
+            yield found
+
+    tests = jobs.recording_job(run.recording(), "claims", one_by_one)
+    tests.resume()
+    return tests
+
+
+def finish(run: Run) -> dict[str, Verdict]:
+    """The verdicts on all claims, after the last test."""
+    while not (tests := begin(run)).finished:
+        sleep(PAUSE)
+    return tests.latest or {}
+
+
+def _expect_unedited(run: Run) -> None:
+    """Raises ValueError for a run with edits."""
+    if run.edits:
+        raise ValueError(sentences(CONCEPT, "claim")("edited"))
+
+
+def _named(id: str) -> Claim:
+    """The claim of an id. Raises ValueError for another word."""
+    if id not in claims_text.BY_ID:
+        raise ValueError(sentences(CONCEPT, "claim")("unknown", claim=id))
+    return claims_text.BY_ID[id]
+
+
+# ---- one claim -----------------------------------------------------------------------------------
+
+
+@spec.panel
+def claim(run: Run, claim: str = DEFAULT) -> Panel:
+    """A claim of a lecture note on this text and model: its number, its bound, its control.
+
+    claim: its id. Raises ValueError for another, and for a run with edits."""
+    _expect_unedited(run)
+    tested = _named(claim)
+    verdict = evaluate(run, tested)
+    words = sentences(CONCEPT, "claim")
+    rule = claims_text.rule(tested)
+    name = {HOLDS: "holds", FAILS: "fails"}.get(verdict.verdict, "open")
+    parts = claims_text.parts(verdict)
+    table = [(words("verdict"), verdict.verdict), (words("rule"), rule), *parts]
+    remark = (words("remark", remark=tested.remark),) if tested.remark else ()
+    return Panel(
+        title=tested.statement,
+        finding=words(
+            name,
+            value=verdict.value_text,
+            noun=tested.noun,
+            rule=rule,
+            verdict=verdict.verdict,
+            why=verdict.why,
+        ),
+        figures=(verdict_figure(tested, verdict),),
+        table=dict(zip(words.lines("columns"), map(list, zip(*table)))),
+        details=(
+            tested.how,
+            words("formula", formula=tested.formula),
+            claims_text.kind_description(tested),
+            *remark,
+        ),
+        caption=(words("caption", note=claims_text.NOTES[tested.note]),),
+        file=f"claim-{tested.id}",
+    )
+
+
+def verdict_figure(claim: Claim, verdict: Verdict) -> Figure:
+    """The verdict in large type, and the number beside its bound and its control."""
+    words = sentences(CONCEPT, "claim")
+    mark = f"{claims_text.MARKS[verdict.verdict]} {verdict.verdict}"
+    if verdict.value is None or verdict.bound is None:
+        return Facts(facts=((mark, words("verdict")),), note=verdict.why)
+    values = [(words("here"), verdict.value, verdict.value_text)]
+    if verdict.chance is not None:
+        values.append((words("control"), verdict.chance, verdict.by_chance))
+    bound = f"{claim.bound} {with_unit(verdict.bound, claim.unit)}"
+    values.append((words("bound"), verdict.bound, bound))
+    rows = tuple(
+        BarRow(label, (value,), (text,), at == 0) for at, (label, value, text) in enumerate(values)
+    )
+    figures: list[Figure] = [
+        Facts(facts=((mark, words("verdict")), (verdict.value_text, claim.noun))),
+        Bars(columns=("",), rows=rows, note=verdict.why),
+    ]
+    if verdict.rows:
+        header = words.lines("columns")
+        figures.append(TextTable(title=words("parts"), columns=header, rows=verdict.rows))
+    return Stack(figures=tuple(figures), main=1)
+
+
+# ---- several claims ------------------------------------------------------------------------------
+
+
+@spec.panel
+def verdicts(run: Run, claims: str = FEW) -> Panel:
+    """The verdicts of several claims, those that do not hold first. claims: their ids with commas
+    between them, or "all". Raises ValueError for another id, and for a run with edits."""
+    _expect_unedited(run)
+    words = sentences(CONCEPT, "verdicts")
+    if claims == ALL:
+        found = finish(run)
+    else:
+        found = {id: evaluate(run, _named(id)) for id in claims.split(",")}
+    listed = claims_text.ordered(found)
+    each = [found[one.id].verdict for one in listed]
+    fails, holds = each.count(FAILS), each.count(HOLDS)
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding", n=len(each), fails=fails, holds=holds, rest=len(each) - fails - holds
+        ),
+        figures=(
+            TextTable(
+                select=("claim",),
+                columns=words.lines("columns"),
+                rows=tuple(_row(one, found[one.id]) for one in listed),
+                keys=tuple((one.id,) for one in listed),
+            ),
+        ),
+        table=claims_text.table(found),
+        details=words.lines("details"),
+        caption=(words("caption"),),
+        file="claims",
+    )
+
+
+def _row(claim: Claim, verdict: Verdict) -> tuple[str, ...]:
+    """A row of the list of verdicts."""
+    mark = claims_text.MARKS[verdict.verdict]
+    return f"{mark} {claim.statement}", verdict.value_text, verdict.by_chance or "–", claim.rule
