@@ -50,7 +50,7 @@ function build(view) {
   const tip = make("div", { class: "tip", role: "status" });
   const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, line))); // prettier-ignore
   redraw(view, [
-    header.title && make("h2", { dir: "auto" }, header.title),
+    header.title && make("div", "head", make("h2", { dir: "auto" }, header.title), explained(header.terms)),
     finding,
     row,
     more,
@@ -63,6 +63,19 @@ function build(view) {
   view.root.onpointermove = (/** @type {PointerEvent} */ event) => hover(view, event);
   view.root.onpointerleave = () => (tip.textContent = "");
   offer(view, header.title, (look) => sheet(view, look));
+}
+
+/** A mark that opens the meanings of the terms. @param {string[][]} terms */
+function explained(terms) {
+  if (!terms.length) return "";
+  const names = terms.map(([name]) => name).join(", ");
+  const mark = make("summary", { "aria-label": `Terms: ${names}`, title: names }, "?");
+  const list = make("dl", "", ...terms.flatMap(([name, means]) => [make("dt", "", name), make("dd", "", means)])); // prettier-ignore
+  const box = /** @type {HTMLDetailsElement} */ (make("details", "terms", mark, list));
+  const close = () => (box.open = false);
+  mark.addEventListener("blur", close);
+  mark.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close()); // prettier-ignore
+  return box;
 }
 
 /** @param {View} view @param {number} at */

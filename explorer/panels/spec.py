@@ -27,6 +27,7 @@ from explorer.components import codec
 from explorer.html_export import html
 from explorer.html_export.document_spec import DocumentSpec, Line, Part, TextLines, View
 from explorer.state.cache import Run, picture_name
+from explorer.text import glossary
 
 Arguments = ParamSpec("Arguments")
 
@@ -62,6 +63,7 @@ class Panel:
             "finding": self.finding,
             "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": list(self.details),
+            "terms": glossary.terms_in(" ".join((self.finding, self.title, *self.details))),
             "caption": list(self.caption),
             "file": self.file,
             "token": self.token,
