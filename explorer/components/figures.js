@@ -59,7 +59,8 @@ function matrix(pen, figure, { x, y, width, height }) {
   const share = (/** @type {number} */ value) => shareOf(figure, value);
   const widest = (/** @type {string[]} */ list) =>
     Math.min(8 * letter, Math.max(letter, ...list.map((each) => pen.width(each, { size: 0.9 }))));
-  const [down, across] = [widest(rows) + 0.5 * letter, widest(columns) + 0.5 * letter];
+  const side = sides[0] ? pen.width(`${sides[0]} ↓`, { size: 0.8 }) : 0;
+  const [down, across] = [Math.max(side, widest(rows)) + 0.5 * letter, widest(columns) + 0.5 * letter]; // prettier-ignore
   const legend = 1.6 * letter;
   const roomX = (width - down) / n;
   const roomY = height ? Math.max(2, (height - across - legend) / m) : Infinity;
@@ -101,7 +102,8 @@ function matrix(pen, figure, { x, y, width, height }) {
   pen.cells(area, m, n, (cell) =>
     Number.isNaN(values[cell]) ? undefined : wordAt(words, share(values[cell])),
   );
-  if (high1 >= 1.3 * letter && wide >= 2.3 * letter)
+  const longest = pen.width(fixed(high, digits), { size: 0.8 }) + 0.5 * letter;
+  if (high1 >= 1.3 * letter && wide >= Math.max(2.3 * letter, longest))
     for (let cell = 0; cell < m * n; cell++) {
       if (Number.isNaN(values[cell])) continue;
       const fill = inkOn(wordAt(words, share(values[cell])));

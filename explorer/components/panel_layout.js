@@ -11,6 +11,7 @@ import { escaped, FONT, shown, tag } from "./svg_export.js";
 
 const SHARE = [0.6, 0.4]; // of the width, for the main figure and its companion of another kind
 const WORDS = [0.7, 0.3]; // for a matrix of words
+const WIDE = 60; // letters of width from which it takes so much
 const WALK = [0.42, 0.58]; // for frames that are walked through beside a picture
 export const GAP = 2; // letters between figures
 const NARROW = 44; // letters of width below which figures stand one below the other
@@ -34,7 +35,12 @@ const leveled = (levels, { low, high }) =>
 export function widths(width, figures, letter, narrow = NARROW) {
   if (figures.length === 1 || width < narrow * letter) return figures.map(() => width);
   const unlike = figures.length === 2 && figures[0].kind !== figures[1].kind;
-  const two = figures[0].words?.length ? WORDS : figures[1]?.kind === "steps" ? WALK : SHARE;
+  const two =
+    figures[0].words?.length && width > WIDE * letter
+      ? WORDS
+      : figures[1]?.kind === "steps"
+        ? WALK
+        : SHARE;
   const share = unlike ? two : figures.map(() => 1 / figures.length);
   return share.map((part) => Math.floor(part * (width - (figures.length - 1) * GAP * letter)));
 }
@@ -114,8 +120,7 @@ const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figur
 export function slide({ figures: all, look }, room, name, small = least()) {
   const [width, height] = [room.clientWidth, room.clientHeight];
   const beside = Math.max(1, Math.floor(width / (COLUMN * small)));
-  const ends = [...all.slice(0, beside - 1), all[all.length - 1]];
-  const several = all.length <= beside ? all : beside > 1 ? ends : all.slice(0, 1);
+  const several = all.length <= beside ? all : beside > 1 ? chosen(all, beside) : all.slice(0, 1);
   const draw = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
     const pen = new Pen(look, letter, true, Math.min(letter, small));
     return { pen, took: row(pen, list, { x: 0, y: 0, width, height }) };
@@ -136,6 +141,13 @@ export function slide({ figures: all, look }, room, name, small = least()) {
   }
   const svg = draw(list, low).pen.parts.join("");
   room.replaceChildren(shown(svg, { width, height, role: "group", "aria-label": name }));
+}
+
+/** So many of the figures: the last ones where they are of one kind, the sides of a comparison; else the first ones and the last. @param {any[]} all @param {number} most */
+function chosen(all, most) {
+  const last = all.slice(-most);
+  if (last.every(({ kind }) => kind === last[0].kind)) return last;
+  return [...all.slice(0, most - 1), all[all.length - 1]];
 }
 
 /** So many of n places, those nearest to what is to be kept. @param {number} n @param {number[]} keep @param {number} most */

@@ -215,10 +215,27 @@ function presentPanel(view, panel) {
   };
   view.large = steps && { panels: [], walk };
   view.shown = about(view.picture, undefined);
-  view.head.textContent = steps?.frames[steps.current].sentence || header.finding || header.title;
-  view.caption.textContent = header.caption.join(" · ");
+  const finding = steps?.frames[steps.current].sentence || header.finding || header.title;
   view.board.classList.remove("clear");
+  filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
+  filled(view.caption, captions(header.caption), " · ");
   slide(panel, view.plate, header.title);
+}
+
+/** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */
+function filled(element, parts, between) {
+  for (let n = parts.length; n > 0; n--) {
+    element.textContent = parts.slice(0, n).join(between);
+    if (element.scrollHeight <= element.clientHeight + 1) return;
+  }
+}
+
+/** The lines of a caption by what a room needs first: model and edits of each side, the text, the rest. @param {string[]} lines */
+function captions([first, ...rest]) {
+  const plain = (/** @type {string} */ line) => line.replace("Headlight · ", "").replace(/ \([^()]* weights [^()]*\)/, ""); // prettier-ignore
+  const rank = (/** @type {string} */ line) =>
+    /^[AB]: /.test(line) ? 0 : /^Text: /.test(line) ? 1 : 2;
+  return [first, ...rest.sort((a, b) => rank(a) - rank(b))].map(plain);
 }
 
 /**
