@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from app_harness import clean, page_at
-from conftest import on_page
+from app_harness import clean, page_at, panels_on
 from streamlit.testing.v1 import AppTest
-from tolerances import DOUBLE_LONG, PASSED, SUMMED
+from tolerances import DOUBLE_LONG, PASSED
 
-from explorer.components import codec
+from explorer.analysis import predictions
 from explorer.state import models, url_state
 from models import own_model
 from models.results import Sampling, probabilities
@@ -35,14 +34,6 @@ OPENS = Sampling(*(float(url_state.default(name)) for name in ("temperature", "t
 def opened(tab: str = "word", **asked: str) -> AppTest:
     """A tab of Predict, opened at an address."""
     return clean(page_at(tab, **asked))
-
-
-def sent(app: AppTest, name: str, at: int = 0) -> dict:
-    """What the component of that name was sent, the one at that place of the page."""
-    protos = [element.proto for element in on_page(app)]
-    return codec.decode(
-        [proto.bytes for proto in protos if proto.component_name == f"headlight.{name}"][at]
-    )[0]
 
 
 def asked_of(app: AppTest) -> dict[str, str]:
@@ -76,18 +67,33 @@ def prompt_ids(text: str) -> list[int]:
     return list(own_model.frame(models.handle("decoder"), own_model.clean(text))[0].ids)
 
 
+def row_of(app: AppTest) -> dict:
+    """The sentence of the first panel: its tokens, what stands below them, which are marked."""
+    return panels_on(app)[0]["figures"][0]
+
+
+def bars_of(app: AppTest) -> list[dict]:
+    """The rows of the first panel's bars."""
+    return panels_on(app)[0]["figures"][1]["rows"]
+
+
 def check_choices(app: AppTest, ids: list[int], sampling: Sampling = OPENS) -> None:
-    """Both numbers of each bar against a full pass, and their sums."""
-    rows = sent(app, "bars")["rows"]
+    """All numbers of each bar against a full pass, and their sums."""
+    *words, others = bars_of(app)
     z = full_pass("decoder", ids)[-1]
-    p, drawn = softmaxed(z), probabilities(z.astype(np.float32), sampling)
-    words = [row for row in rows if row["tone"] != "rest"]
-    at = [int(row["key"]) for row in words]
-    np.testing.assert_allclose([row["behind"] for row in words], p[at], atol=SUMMED)
-    np.testing.assert_allclose([row["value"] for row in words], drawn[at], atol=PASSED)
-    assert (
-        sum(row["behind"] for row in rows)
-        == pytest.approx(1, abs=DOUBLE_LONG)
-        == sum(row["value"] for row in rows)
-    )
-    assert [row["tone"] == "cut" for row in words] == [drawn[id] == 0 for id in at]
+    expected = [softmaxed(z)]
+    if sampling != Sampling():
+        expected.append(probabilities(z.astype(np.float32), sampling))
+    likely = np.argsort(-z, kind="stable")[: predictions.MOST_ROWS].tolist()
+    if any(row["key"] for row in words):
+        at = [int(row["key"].rpartition(".")[2]) for row in words]
+        assert at[: len(likely)] == likely and others["key"] is None
+    else:
+        at = likely
+    for column, p in enumerate(expected):
+        values = [row["values"][column] for row in words]
+        np.testing.assert_allclose(values, p[at], atol=PASSED)
+        assert sum(values) + others["values"][column] == pytest.approx(1, abs=DOUBLE_LONG)
+    if len(expected) > 1:
+        cut = [row["texts"][1] == "cut" for row in words]
+        assert cut == [expected[1][id] == 0 for id in at]

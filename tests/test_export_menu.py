@@ -26,6 +26,7 @@ OF_PANELS = (
     "concepts",
     "diagram",
     "word",
+    "generate",
     "lens",
     "attribution",
     "positions",
@@ -42,7 +43,6 @@ OF_PANELS = (
 # What of each page is told to be other than at first, and the view that its file then shows.
 SET = {
     "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
-    "generate": ({"model": "decoder"}, "heads"),
 }
 
 

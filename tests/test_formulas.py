@@ -179,6 +179,7 @@ PAGES = {
     "residual": [{"flow": "Writes", "token": "4"}, {"flow": "Writes", "token": "7"}],
     "embeddings": [{}, {"token": "3"}],
     "predictions": [{"hidden": "5"}, {"word": "100", "against": "500"}],
+    "generate": [{"said": ""}, {"temperature": "0.7", "top_k": "50", "top_p": "0.9"}],
     "translation": [{}],
     "summaries": [{}],
     "switches": [{}],

@@ -1,31 +1,32 @@
-"""The Predictions page writes on: greedy or drawn steps, stored keys, the end of a text."""
+"""The tab Generate: greedy or drawn steps, stored keys, the end of a text."""
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
-from conftest import on_page, typed
+from app_harness import panels_on
+from conftest import typed
 from prediction_oracle import (
     OPENS,
     asked_of,
+    bars_of,
     check_choices,
     clean,
     full_pass,
     opened,
     press,
     prompt_ids,
+    row_of,
     said,
-    sent,
     softmaxed,
 )
-from streamlit.testing.v1 import AppTest
-from tolerances import PASSED, SUMMED
+from tolerances import SUMMED
 
-from explorer.components import codec
+from explorer.analysis.formatting import fixed, tenths
+from explorer.panels import generation
 from explorer.state import models
-from explorer.text.markdown_escape import literal
+from explorer.state.cache import Run
+from models.edits import ZeroHead
 from models.results import Sampling
 
 OPEN = "My sister"  # goes on in many ways
@@ -41,20 +42,17 @@ slow = pytest.mark.slow
 def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> None:
     app = opened("generate", text=PROMPT, model="decoder", temperature="0")
     ids = prompt_ids(PROMPT)
-    goes_on = next(each.value for each in app.markdown if "it goes on" in each.value)
+    ahead = panels_on(app)[0]["finding"]
     for n in range(5):
         z = full_pass("decoder", ids)[-1]
         press(app, "write one")
         assert said(app)[-1] == z.argmax()
-        written = [token for token in sent(app, "strip")["tokens"] if token["tone"] == "said"]
-        assert len(written) == n + 1 and written[-1]["under"].endswith("· #1")
-        assert float(
-            re.search(r"probability ([\d.]+)", written[-1]["spoken"]).group(1)
-        ) == pytest.approx(softmaxed(z).max(), abs=PASSED)
+        assert len(row_of(app)["marked"]) == n + 1
+        assert row_of(app)["texts"][-1] == tenths(float(softmaxed(z).max()))
         ids.append(int(z.argmax()))
         check_choices(app, ids, Sampling(0))
     wrote = models.decode("decoder", ids).removeprefix(PROMPT).strip()
-    assert f"**{literal(wrote)}" in goes_on, "what it was said to write"
+    assert f"continues: “{wrote}" in ahead
     press(app, "take back")
     press(app, "take back")
     assert said(app) == ids[-5:-2]
@@ -91,45 +89,60 @@ def test_the_same_seed_writes_the_same_words_and_a_slider_loses_none() -> None:
 @slow
 def test_a_token_chosen_by_hand_is_written_and_reading_goes_on_from_it() -> None:
     app = opened("generate", text=PROMPT, model="decoder", temperature="0")
-    chosen = int(sent(app, "bars")["rows"][4]["key"])
+    chosen = int(bars_of(app)[4]["key"])
     again = opened("generate", **asked_of(app), said=str(chosen))
-    written = [token for token in sent(again, "strip")["tokens"] if token["tone"] == "said"]
-    assert len(written) == 1 and written[0]["under"].endswith("· #5")
+    assert len(row_of(again)["marked"]) == 1 and row_of(again)["texts"][-1].endswith(" #5")
     check_choices(again, [*prompt_ids(PROMPT), chosen], Sampling(0))
     press(again, "write one")
     assert said(again) == [chosen, full_pass("decoder", [*prompt_ids(PROMPT), chosen])[-1].argmax()]
 
 
-@slow
-def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None:
-    app = opened("generate", text=PROMPT, model="decoder", temperature="0", layer="1", head="2")
+def test_the_newest_tokens_weights_and_the_cache_are_those_of_a_full_pass() -> None:
+    ids = prompt_ids(PROMPT)
     for _ in range(3):
-        press(app, "write one")
-    proto = next(
-        element.proto
-        for element in on_page(app)
-        if element.proto.component_name == "headlight.looks"
-    )
-    header, blocks = codec.decode(proto.bytes)
+        ids.append(int(full_pass("decoder", ids)[-1].argmax()))
+    run, generated = Run("decoder", PROMPT), ".".join(map(str, ids[-3:]))
     handle = models.handle("decoder")
-    whole = models.decode("decoder", [*prompt_ids(PROMPT), *said(app)])
-    recording = handle.record(whole)
-    assert recording.streams[0].ids.tolist() == prompt_ids(PROMPT) + said(app), (
-        "this continuation is read as it was written"
-    )
+    recording = handle.record(models.decode("decoder", ids))
+    stream = recording.streams[0]
+    assert stream.ids.tolist() == ids, "this continuation is read as it was written"
     pattern = recording.attention[0].pattern[:, :, -1]
-    shown = blocks["weights"].reshape(-1, pattern.shape[-1])
-    np.testing.assert_allclose(shown[1:], pattern.reshape(-1, pattern.shape[-1]), atol=SUMMED)
-    np.testing.assert_allclose(shown[0], pattern.mean((0, 1)), atol=SUMMED)
-    assert header["chosen"] == "1.2" and header["tones"].count("said") == 3
-    card, n = handle.card, len(recording.streams[0].ids)
-    told = " ".join(each.value for each in app.markdown)
-    assert f"2 × {card.n_head} heads × {n} tokens × {card.d_head} numbers" in told
-    assert f"**{2 * card.n_layer * card.n_head * n * card.d_head * 4:,} bytes**" in told
-    assert (
-        f"would have read all **{n}** again. All 3 steps read 3 tokens instead of "
-        f"{n + n - 1 + n - 2}."
-    ) in told
+    panel = generation.attention(run, generated, layer=1, head=2)
+    columns = [*panel.table.values()][1:]
+    np.testing.assert_allclose(columns[0], pattern.mean((0, 1)), atol=SUMMED)
+    weights = pattern.reshape(-1, pattern.shape[-1])
+    np.testing.assert_allclose(columns[1:], weights, atol=SUMMED)
+    grid, bars = panel.figures
+    words = np.where(stream.special, -1, pattern)
+    np.testing.assert_allclose(grid.values, words.max(-1), atol=SUMMED)
+    assert list(grid.words) == [stream.tokens[at] for at in words.argmax(-1).ravel()]
+    assert grid.marks == ((1, 2, ""),)
+    assert bars.rows[0].values[0] == pytest.approx(pattern[1, 2].max(), abs=SUMMED)
+    special = fixed(float(pattern[1, 2][stream.special].sum()))
+    assert panel.finding.endswith(f"Special tokens get {special}.")
+    card, n = handle.card, len(ids)
+    made = generation.kv_cache(run, generated)
+    facts = [fact for fact, _ in made.figures[0].facts]
+    assert facts[1] == f"{card.n_layer} × 2 × {card.n_head} × {n} × {card.d_head}"
+    assert facts[2] == f"{2 * card.n_layer * card.n_head * n * card.d_head * 4:,}"
+    assert f"would have read {n}. All 3 steps read 3 tokens instead of {3 * n - 3}." in made.finding
+    tokens = generation.tokens(run, generated).table
+    assert tokens["id"] == ids[-3:] and tokens["rank"] == [1, 1, 1]
+
+
+def test_what_cannot_be_generated_is_refused_in_a_sentence() -> None:
+    run = Run("decoder", PROMPT)
+    for make, reason in (
+        (lambda: generation.next_token(run, "99999"), "must be token ids below 6,144"),
+        (lambda: generation.next_token(run, "1.x"), "'1.x'"),
+        (lambda: generation.next_token(run, seed=-1), "seed is -1"),
+        (lambda: generation.attention(run, layer=9), "no layer 9"),
+        (lambda: generation.tokens(Run("encoder", PROMPT)), "encoder continues no text"),
+        (lambda: generation.tokens(Run("decoder", PROMPT, (ZeroHead(0, 0),))), "without edits"),
+        (lambda: generation.kv_cache(Run("decoder", "cat " * 600)), "no room for more"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            make()
 
 
 @slow
@@ -141,7 +154,7 @@ def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
         and app.button(key="write one").disabled
         and app.button(key="write on").disabled
     )
-    assert "the text has ended" in sent(app, "strip")["says"]
+    assert "the model ends the text" in panels_on(app)[0]["finding"]
     press(app, "take back")
     assert not app.button(key="write one").disabled
     text = "the cat " * 254  # and a space
@@ -149,23 +162,12 @@ def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
     app = opened("generate", text=text, model="decoder", temperature="0", said="100")
     assert n == 510
     press(app, "write one")
-    assert (
-        "all that this model reads" in sent(app, "strip")["says"]
-        and app.button(key="write one").disabled
-    )
-    check_choices_without_keys(app, prompt_ids(text) + said(app))
+    assert "all that this model reads" in panels_on(app)[0]["finding"]
+    assert app.button(key="write one").disabled
+    assert not panels_on(app)[0]["figures"][1]["select"]
+    check_choices(app, prompt_ids(text) + said(app), Sampling(0))
     press(app, "take back")
     assert not app.button(key="write one").disabled
-
-
-def check_choices_without_keys(app: AppTest, ids: list[int]) -> None:
-    assert len(ids) == 512
-    rows = sent(app, "bars")["rows"]
-    assert not any(row["key"] for row in rows)
-    p = softmaxed(full_pass("decoder", ids)[-1])
-    np.testing.assert_allclose(
-        [row["behind"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=SUMMED
-    )
 
 
 @slow

@@ -26,7 +26,6 @@ LAYER = {
     "mount",
     "number_format",
     "svg_export",
-    "stepper",
     "theme",
     "tokens",
     "codec",

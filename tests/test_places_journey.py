@@ -146,8 +146,8 @@ ABOVE = """() => {
     "tab",
     [
         *("heads", "weight", "aggregated", "circuits", "sentences", "diagram", "residual"),
-        *("embeddings", "word", "lens", "translate", "edit", "patching", "compare"),
-        *("checkpoints", "concepts"),
+        *("embeddings", "word", "generate", "lens", "translate", "edit", "patching"),
+        *("compare", "checkpoints", "concepts"),
     ],
 )
 def test_few_things_stand_above_the_picture_of_a_tab(visitor: Visitor, tab: str) -> None:

@@ -12,7 +12,6 @@ from tolerances import DOUBLE, PASSED, THREE_DECIMALS
 
 from explorer.analysis import predictions
 from explorer.analysis.formatting import power_of_e
-from explorer.components import bars, codec, token_strip
 from explorer.state import models
 from models.results import Sampling, probabilities
 
@@ -127,18 +126,3 @@ def test_the_word_to_begin_with_is_a_whole_word() -> None:
 
 def test_labels_join_into_running_text() -> None:
     assert predictions.join_pieces(("‧ice", "s", "dev", "‧ice")) == "ice s device"
-
-
-def test_tones_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(ValueError, match="no tone is called 'loud'"):
-        bars.Bar("a", 1.0, (), tone="loud")
-    with pytest.raises(ValueError, match="no tone is called 'loud'"):
-        token_strip.Token("a", tone="loud")
-
-
-def test_signed_bars_have_room_on_both_sides_of_zero() -> None:
-    rows = [bars.Bar("up", 3.0, ("+3",), "a"), bars.Bar("down", -1.5, ("-1.5",), "b")]
-    header, _ = codec.decode(bars.payload(rows, ("logit",), about="", token="t", signed=True))
-    assert (header["low"], header["high"]) == (-1.5, 3.0)
-    header, _ = codec.decode(bars.payload([], ("logit",), about="", token="t", signed=True))
-    assert (header["low"], header["high"]) == (0, 0)

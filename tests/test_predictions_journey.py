@@ -1,4 +1,4 @@
-"""The Predictions page in a real browser."""
+"""The place Predict in a real browser."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from conftest import AWKWARD, read_once
 from driver import MARKS, Visitor
+from playwright.sync_api import Locator, expect
 
 from explorer.state import models
 
@@ -26,14 +27,20 @@ def journey(test: Callable) -> Callable:
     return test
 
 
-# The sentence itself; a neuron has a strip of its own further down.
-STRIP = ":is(.st-key-sentence, .st-key-draft-text) .strip"
+# The sentence of the first panel: a token is a button where it can be selected.
+ROW = ".panel >> nth=0 >> .figure >> nth=0"
+MASKS = """box => [...box.querySelectorAll('g.target')].map(
+  (each) => each.getAttribute('aria-label')).filter((label) => label.startsWith('[MASK] '))
+  .map((label) => label.slice(7))"""
+GENERATED = """box => { const texts = [...box.querySelectorAll('text')].map((each) =>
+  each.firstChild?.textContent.trim() ?? '');
+  return texts.flatMap((text, at) => /^[<>]? ?[\\d.]+%/.test(text) ? [texts[at - 1]] : []) }"""
 
 
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
     visitor.page.goto(f"{visitor.server}/predictions?{urlencode(asked)}")
-    visitor.page.wait_for_selector(":is(.bars, .panel)[data-token]")
+    visitor.page.wait_for_selector(".panel[data-token]")
     at_rest(visitor)
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = visitor.wrong()
@@ -44,20 +51,31 @@ def at_rest(visitor: Visitor) -> None:
     visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
 
 
-def hidden(visitor: Visitor) -> list[str]:
-    return visitor.page.locator(f"{STRIP} .hidden .under").all_inner_texts()
+def masked(visitor: Visitor) -> list[str]:
+    return sorted(visitor.page.locator(ROW).evaluate(MASKS))
 
 
 def written(visitor: Visitor) -> list[str]:
-    return visitor.page.locator(f"{STRIP} .said .label").all_inner_texts()
+    return visitor.page.locator(ROW).evaluate(GENERATED)
 
 
-def wait_until_hidden(visitor: Visitor, words: list[str]) -> None:
-    for word in words:
-        visitor.page.wait_for_selector(f"{STRIP} .hidden .under:text-is('{word}')")
-    visitor.page.locator(f"{STRIP} .hidden").nth(len(words)).wait_for(state="detached")
+def until(visitor: Visitor, read: Callable[[Visitor], list[str]], is_so: Callable) -> list[str]:
+    """What is read of the page once it is so."""
+    for _ in range(200):
+        if is_so(now := read(visitor)):
+            return now
+        visitor.page.wait_for_timeout(50)
+    raise AssertionError(now)
+
+
+def token(visitor: Visitor, word: str) -> Locator:
+    return visitor.page.locator(ROW).get_by_role("button", name=re.compile(rf"\b{word}$"))
+
+
+def press_and_wait(visitor: Visitor, word: str, words: list[str]) -> None:
+    token(visitor, word).click()
+    until(visitor, masked, lambda now: now == sorted(words))
     at_rest(visitor)
-    assert sorted(hidden(visitor)) == sorted(words)
 
 
 def focused(visitor: Visitor, attribute: str) -> str | None:
@@ -78,34 +96,28 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
 ) -> None:
     text, river = "The red fox saw a small bird near the river.", "10"
     page = visited(visitor, text=text, token=river).page
-    assert hidden(visitor) == ["river"], "a page opens with one word hidden"
-    page.locator(f"{STRIP} .token", has_text="fox").click()
-    wait_until_hidden(visitor, ["fox"])
-    page.locator(f"{STRIP} .token", has_text="small").click()
-    wait_until_hidden(visitor, ["fox", "small"])
-    page.locator(f"{STRIP} .token", has_text="fox").click()
-    page.wait_for_selector(f"{STRIP} .says:has-text('“fox”')")
-    assert sorted(hidden(visitor)) == ["fox", "small"], (
-        "the first click on a hidden word looks at it"
-    )
-    page.locator(f"{STRIP} .token", has_text="fox").click()
-    wait_until_hidden(visitor, ["small"])
-    assert "seen by the model" in page.locator(f"{STRIP} .says").inner_text()
-    page.locator(f"{STRIP} .token", has_text="fox").focus()
+    assert masked(visitor) == ["river"], "a page opens with one word masked"
+    press_and_wait(visitor, "fox", ["fox"])
+    press_and_wait(visitor, "small", ["fox", "small"])
+    press_and_wait(visitor, "fox", ["fox", "small"])
+    expect(token(visitor, "fox")).to_have_attribute("aria-pressed", "true")
+    press_and_wait(visitor, "fox", ["small"])
+    finding = page.locator(".panel .finding").first
+    expect(finding).to_contain_text("sees token 3, “fox”")
+    token(visitor, "fox").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
-    wait_until_hidden(visitor, ["small", "bird"])
-    assert focused(visitor, "data-at") == "7", "the focus stays where it was"
+    until(visitor, masked, lambda now: now == ["bird", "small"])
+    at_rest(visitor)
+    assert focused(visitor, "aria-label") == "[MASK] bird", "the focus stays where it was"
     page.wait_for_url("**hidden=6.7**")
     labels = page.locator(".panel").first.inner_text()
     other = visited(
         Visitor(browser, server),
         **dict(pair.split("=") for pair in page.url.split("?")[1].replace("+", " ").split("&")),
     )
-    assert (
-        sorted(hidden(other)) == ["bird", "small"]
-        and other.page.locator(".panel").first.inner_text() == labels
-    )
+    assert masked(other) == ["bird", "small"]
+    assert other.page.locator(".panel").first.inner_text() == labels
     other.leave()
 
 
@@ -113,9 +125,9 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
 def test_step_play_pause_and_back(visitor: Visitor) -> None:
     page = visited(visitor, text=PROMPT, model="decoder", seed="1").page
     press_button(visitor, "Step")
-    page.wait_for_selector(f"{STRIP} .said")
+    until(visitor, written, lambda now: len(now) == 1)
     press_button(visitor, "Play")
-    page.locator(f"{STRIP} .said").nth(2).wait_for()
+    until(visitor, written, lambda now: len(now) >= 4)
     press_button(visitor, "Pause")
     page.get_by_role("button", name="Play").first.wait_for()
     at_rest(visitor)
@@ -123,8 +135,7 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
     page.wait_for_timeout(1500)
     assert written(visitor) == so_far, "after Pause nothing more is written"
     press_button(visitor, "Back")
-    page.locator(f"{STRIP} .said").nth(len(so_far) - 1).wait_for(state="detached")
-    assert written(visitor) == so_far[:-1]
+    until(visitor, written, lambda now: now == so_far[:-1])
     page.wait_for_function(
         "n => (new URL(location).searchParams.get('said') || "
         "'').split('.').filter(Boolean).length === n",
@@ -137,29 +148,22 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
 @journey
 def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) -> None:
     page = visited(visitor, text="My sister", model="decoder", temperature="0.4").page
-    block = page.locator(".bars").first
-
-    def drawn() -> list[str]:
-        return block.locator(".row:not(.heads) .number:last-child").all_inner_texts()
-
-    before, picture = drawn(), block.get_attribute("data-token")
+    bars = page.locator(".panel").first.locator(".figure").nth(1)
+    before = bars.inner_text()
+    assert "temperature 0.4" in before
+    page.get_by_role("button", name="Sampling").click()
     page.get_by_role("slider").first.focus()
     for _ in range(2):
         page.keyboard.press("ArrowLeft")
     page.wait_for_url("**temperature=0.2**")
-    page.wait_for_function(
-        "old => [...document.querySelectorAll('*')].every(e => "
-        "e.shadowRoot?.querySelector('.bars')?.dataset.token !== old)",
-        arg=picture,
-    )
-    assert float(drawn()[0]) > float(before[0])
-    row = block.locator("button.row").nth(2)
-    label = row.locator(".label").inner_text()
-    block.locator("button.row").first.focus()
+    expect(bars).to_contain_text("temperature 0.2")
+    at_rest(visitor)
+    page.keyboard.press("Escape")
+    label = bars.get_by_role("button").nth(2).locator("text").first.text_content().strip()
+    bars.get_by_role("button").first.focus()
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
-    page.wait_for_selector(f"{STRIP} .said")
-    assert written(visitor) == [label]
+    until(visitor, written, lambda now: now == [label.removesuffix(" (next)")])
     at_rest(visitor)
     page.wait_for_url("**said=**")
 
@@ -180,11 +184,18 @@ def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Vis
     assert shown and all(label in labels for label in shown)
     assert page.title() == "Predict · Headlight"
     page.goto(f"{visitor.server}/predict?tab=generate&{asked}")
-    page.wait_for_selector(f"{STRIP} .label")
+    page.locator(ROW).locator("text").first.wait_for()
     at_rest(visitor)
-    assert tuple(page.locator(f"{STRIP} .label").all_inner_texts()) == labels
+    texts = (
+        page.locator(ROW)
+        .locator("text")
+        .evaluate_all(
+            "all => all.map((each) => each.querySelector('title')?.textContent ?? each.textContent)"
+        )
+    )
+    assert tuple(texts) == labels
     press_button(visitor, "Step")
-    page.wait_for_selector(f"{STRIP} .said")
+    until(visitor, written, lambda now: len(now) == 1)
     assert page.title() == "Predict · Headlight"
 
 

@@ -1,16 +1,15 @@
-"""The Predictions page: what fills a gap, and what any reader may ask of it."""
+"""The place Predict: masked words, sampling settings, and any text and address."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 import threading
 
 import numpy as np
 import pytest
 from app_harness import panels_on
-from conftest import AWKWARD, HOSTILE, on_page
+from conftest import AWKWARD, HOSTILE
 from prediction_oracle import (
     WAYS,
     asked_of,
@@ -20,20 +19,17 @@ from prediction_oracle import (
     opened,
     press,
     prompt_ids,
+    row_of,
     said,
-    sent,
-    softmaxed,
 )
-from streamlit.testing.v1 import AppTest
-from tolerances import DOUBLE_LONG, PASSED, SUMMED
+from tolerances import DOUBLE_LONG, PASSED
 
-from explorer.analysis import predictions
-from explorer.analysis.csv import to_csv
-from explorer.components import codec
+from explorer.panels import generation
 from explorer.state import jobs, models
+from explorer.state.cache import Run
+from explorer.views.predictions import generation_controls
 from models import own_model
-from models.recording import VERSION
-from models.results import Sampling, probabilities
+from models.results import Sampling
 
 PROMPT = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
@@ -50,45 +46,33 @@ slow = pytest.mark.slow
 def test_any_text_goes_on(text: str) -> None:
     app = opened("generate", text=text, model="decoder")
     if text == HOSTILE["10,000 characters"]:
-        assert any(
-            "Nothing can be written here: the text has" in told.value and "reads 512" in told.value
-            for told in app.info
-        )
-        rows = sent(app, "bars")["rows"]
-        p = softmaxed(full_pass("decoder", prompt_ids(text))[-1])
-        np.testing.assert_allclose(
-            [row["behind"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=SUMMED
-        )
-        assert not any(row["key"] for row in rows), "what cannot be written cannot be chosen"
+        why = " ".join(told.value for told in app.info)
+        assert "Nothing can be generated: the text has" in why and "reads 512" in why
+        check_choices(app, prompt_ids(text), Sampling())
+        assert panels_on(app)[0]["figures"][1]["select"] == ["word"], "none can be written"
         return
     check_choices(app, prompt_ids(text))
     press(app, "write one")
     check_choices(app, prompt_ids(text) + said(app))
-    assert [token["tone"] for token in sent(app, "strip")["tokens"]].count("said") == 1
+    n = len(row_of(app)["tokens"])
+    assert row_of(app)["marked"] == [n - 1] and row_of(app)["texts"][-1]
 
 
 @slow
-def test_a_click_hides_and_shows_and_several_words_can_be_hidden() -> None:
+def test_a_press_masks_and_unmasks_and_several_words_can_be_masked() -> None:
     text = "The red fox saw a small bird near the river."
     app = opened(text=text, hidden="2.6", token="6")
-    assert [token["label"] for token in sent(app, "strip")["tokens"]][1:8] == [
-        "The",
-        "[MASK]",
-        "fox",
-        "saw",
-        "a",
-        "[MASK]",
-        "bird",
-    ]
+    row = row_of(app)
+    assert row["tokens"][1:8] == ["The", "[MASK]", "fox", "saw", "a", "[MASK]", "bird"]
+    assert (row["texts"][2], row["texts"][6]) == ("red", "small") and row["marked"] == [2, 6]
+    assert row["keys"][0] == "" and row["keys"][1] == "1", "special tokens are not masked"
     caption = lambda: " ".join(panels_on(app)[0]["caption"])
     assert "token 6, “[MASK]”, masked" in caption()
     app.session_state["token"] = "2"
     clean(app.run())
     assert "token 2, “[MASK]”, masked" in caption()
     press(app, "show all")
-    assert asked_of(app)["hidden"] == "none" and all(
-        token["tone"] != "hidden" for token in sent(app, "strip")["tokens"]
-    )
+    assert asked_of(app)["hidden"] == "none" and not row_of(app)["marked"]
     assert "token 2, “red”, seen" in caption()
 
 
@@ -105,12 +89,13 @@ def test_temperature_top_k_and_top_p_reshape_what_is_drawn_from(way: str) -> Non
         app.select_slider(key=key).set_value(f"{value:g}")
     clean(app.run())
     check_choices(app, prompt_ids(PROMPT), sampling)
-    n_kept = (
-        probabilities(full_pass("decoder", prompt_ids(PROMPT))[-1].astype(np.float32), sampling) > 0
-    ).sum()
-    told = next(each.value for each in app.caption if each.value.startswith("Kept: "))
-    assert abs(int(re.search(r"Kept: ([\d,]+)", told).group(1).replace(",", "")) - n_kept) <= 1
-    assert "model 1.0000, drawn from 1.0000" in told
+    columns = panels_on(app)[0]["figures"][1]["columns"]
+    assert len(columns) == (1 if way == "plain" else 2), "a key for two bars"
+    assert way != "all three" or columns[1] == "temperature 0.7, top-k 50, top-p 0.9"
+
+
+def test_all_tokens_stand_at_the_same_end_of_both_sliders() -> None:
+    assert generation_controls.TOP_KS[-1] == "0" and generation_controls.TOP_PS[-1] == "1"
 
 
 @slow
@@ -129,8 +114,7 @@ def test_a_link_opens_the_same_and_one_that_makes_no_sense_still_opens() -> None
         "said": app.session_state["said"],
     }
     again = opened("generate", **asked)
-    for name in ("bars", "strip", "looks"):
-        assert sent(again, name) == sent(app, name)
+    assert panels_on(again) == panels_on(app)
     for wrong in (
         {"said": "1.x.3"},
         {"said": "99999999"},
@@ -140,26 +124,15 @@ def test_a_link_opens_the_same_and_one_that_makes_no_sense_still_opens() -> None
         app = opened("generate", text=PROMPT, model="decoder", **wrong)
         assert not set(app.query_params) - {"text", "model", "tab"}
     for wrong in ({"hidden": "0"}, {"hidden": "999.3"}, {"hidden": "a"}, {"token": "0"}):
-        check_strip_has_one_gap(opened(text=PROMPT, **wrong))
+        assert len(row_of(opened(text=PROMPT, **wrong))["marked"]) == 1
 
 
-def check_strip_has_one_gap(app: AppTest) -> None:
-    assert [token["tone"] for token in sent(app, "strip")["tokens"]].count("hidden") == 1
+@pytest.mark.parametrize(("text", "space"), [("The cat ", True), ("The cat", False)])
+def test_a_space_at_the_end_is_named(text: str, space: bool) -> None:
+    finding = generation.next_token(Run("decoder", text)).finding
+    assert ("ends with a space" in finding) is space
 
 
-@slow
-def test_a_space_at_the_end_is_told() -> None:
-    assert any(
-        "ends with a space" in told.value
-        for told in opened("generate", text="The cat ", model="decoder").caption
-    )
-    assert not any(
-        "ends with a space" in told.value
-        for told in opened("generate", text="The cat", model="decoder").caption
-    )
-
-
-@slow
 @slow
 def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
     draft = jobs.Draft("grammar", "the cat")
@@ -190,30 +163,17 @@ def test_a_small_gpt2_writes_and_says_where_it_ended(gpt2_on_pages: own_model.Ow
     app = opened(
         "generate", model="grammar", text="the cat sat", said=f"20.{gpt2_on_pages.tokenizer.eos}"
     )
-    assert "<|endoftext|>" in said_about(app)
+    assert "With “<|endoftext|>” the model ends the text" in panels_on(app)[0]["finding"]
     assert opened("generate", model="grammar", text="")
-
-
-def said_about(app: AppTest) -> str:
-    """What stands under the text in the making."""
-    return next(
-        codec.decode(each.proto.bytes)[0]["says"]
-        for each in on_page(app)
-        if each.proto.component_name == "headlight.strip"
-    )
 
 
 @slow
 def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
-    of = predictions.distribution(
-        full_pass("decoder", prompt_ids(PROMPT))[-1].astype(np.float32), Sampling(0.8, 5)
-    )
-    table = predictions.columns(of, models.labels("decoder", range(len(of.order))))
-    rows = list(csv.DictReader(io.StringIO(to_csv(table, ("About\nthis", "Text: a")))))
-    assert rows[0]["about"] == f"About this | Text: a | Headlight {VERSION}"
-    assert len(rows) == len(of.order) and [int(row["rank"]) for row in rows] == list(
-        range(1, len(rows) + 1)
-    )
+    panel = generation.next_token(Run("decoder", PROMPT), temperature=0.8, top_k=5)
+    rows = list(csv.DictReader(io.StringIO(panel.csv())))
+    n = full_pass("decoder", prompt_ids(PROMPT)).shape[-1]
+    assert [int(row["rank"]) for row in rows] == list(range(1, n + 1))
+    assert sum(float(row["drawn from"]) > 0 for row in rows) == 5
     assert (
         sum(float(row["probability"]) for row in rows)
         == pytest.approx(1, abs=DOUBLE_LONG)

@@ -30,12 +30,6 @@ BESIDE = {
     ),
     "a head": ("attention", {}, 1),
     "a head in no text": ("attention", {"text": ""}, 1),
-    "a draft": (
-        "generate",
-        {"model": "decoder", "said": "5.9.300", "temperature": "0.7", "top_k": "5"},
-        3,
-    ),
-    "a text without room": ("generate", {"model": "grammar", "text": "The cat. " * 50}, 1),
 }
 
 

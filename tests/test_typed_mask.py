@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from app_harness import page_at, panels_on
+from app_harness import clean, page_at, panels_on
 from conftest import on_page
-from prediction_oracle import clean, sent
 
 from explorer.components import codec
 from models import registry
@@ -104,7 +103,7 @@ def test_what_counts_as_a_typed_mask() -> None:
 
 
 def bars_of(app) -> list[dict]:
-    return [row for row in panels_on(app)[0]["figures"][0]["rows"] if row["key"]]
+    return [row for row in panels_on(app)[0]["figures"][1]["rows"] if row["key"]]
 
 
 def test_predict_shows_what_would_stand_at_each_typed_mask(encoder) -> None:
@@ -115,9 +114,8 @@ def test_predict_shows_what_would_stand_at_each_typed_mask(encoder) -> None:
         logits = encoder.logits(made, "encoder", place)
         best = np.argsort(-logits, kind="stable")[:10].tolist()
         assert [row["label"] for row in bars_of(app)] == encoder.labels(best)
-        tokens = sent(app, "strip")["tokens"]
-        assert [at for at, token in enumerate(tokens) if token["tone"] == "hidden"] == [2, 6]
         (prediction,) = panels_on(app)
+        assert prediction["figures"][0]["marked"] == [2, 6]
         assert any("one of 2 mask tokens" in line for line in prediction["details"])
         assert "actual" not in prediction["finding"]
 

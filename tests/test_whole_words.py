@@ -118,7 +118,7 @@ def test_a_model_in_its_own_code_goes_on_from_what_was_written(tiny_loaded: Call
 def test_predict_lists_the_whole_word_and_says_whose_the_number_is() -> None:
     panel = predictions.word(Run("decoder", NEPAL))
     firsts, _ = after("decoder", NEPAL)
-    row = panel.figures[0].rows[0]
+    row = panel.figures[1].rows[0]
     assert row.label == "Nepali" and row.key == str(firsts[0][0])
     assert row.values[0] == pytest.approx(firsts[0][1], abs=PASSED)
     made = cache.next_words("decoder", NEPAL, firsts)[firsts[0][0]]

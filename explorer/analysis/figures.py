@@ -67,15 +67,15 @@ class Matrix(Figure):
 
 @dataclass(frozen=True, eq=False)
 class BarRow:
-    """A row of bars: its label, and for each column a length and a text. key: what a press sets;
-    outline: a length that is drawn as a dashed frame over the first bar; start: where the first bar
-    begins, in a sum that is drawn step by step."""
+    """A row of bars: its label, and for each column a length and a text. key: what a press sets,
+    None for a row without one; outline: a length that is drawn as a dashed frame over the first
+    bar; start: where the first bar begins, in a sum that is drawn step by step."""
 
     label: str
     values: tuple[float, ...]
     texts: tuple[str, ...]
     selected: bool = False
-    key: str = ""
+    key: str | None = ""
     outline: float | None = None
     start: float = 0.0
 
@@ -110,12 +110,20 @@ class HeadMatrices(Figure):
 
 @dataclass(frozen=True, eq=False)
 class TokenRow(Figure):
-    """A sentence whose tokens are tinted by weights from 0 to 1; NaN: not allowed. selected: the
-    token that the weights belong to, -1 for none."""
+    """A sentence whose tokens are tinted by weights from 0 to 1, by none where these are empty;
+    NaN: not allowed. selected: the token that the weights belong to, -1 for none.
+
+    texts: below each token, where there are any. marked: the tokens in a frame. keys: what a press
+    on each sets, its number where left out, nothing where "". Before other figures it stands above
+    them, as wide as all of them.
+    """
 
     tokens: tuple[str, ...] = ()
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
     selected: int = -1
+    texts: tuple[str, ...] = ()
+    marked: tuple[int, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

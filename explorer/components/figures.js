@@ -254,7 +254,7 @@ function bars(
       pen.text(x + names - 0.6 * letter, middle, row.label, { anchor: "end", room: names - 0.6 * letter + 1, bold: row.selected }); // prettier-ignore
       columns.forEach((_, at) => bar(row, at, which, middle));
     };
-    if (select.length)
+    if (select.length && row.key !== null)
       pen.target({ select: [row.key], label: `${row.label} ${row.texts.join(" ")}`, pressed: row.selected }, draw); // prettier-ignore
     else draw();
   });
@@ -288,28 +288,38 @@ function bars(
 }
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
-function tokenrow(pen, { tokens, weights, selected, select }, { x, y, width }) {
+function tokenrow(pen, figure, { x, y, width }) {
+  const { tokens, weights = [], selected, select, texts = [], marked = [], keys = [] } = figure;
   const { letter, look } = pen;
   const size = 1.2;
-  const [pitch, gap] = [2.1 * letter, 0.25 * letter];
+  const [high, gap] = [1.85 * letter, 0.25 * letter];
+  const pitch = high + gap + (texts.some(Boolean) ? 1.2 * letter : 0);
   let [left, line] = [x, y];
   tokens.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
-    const wide = Math.min(width, pen.width(token, { size }) + 0.6 * letter);
+    const text = texts[at] ?? "";
+    const [bold, framed] = [at === selected, marked.includes(at)];
+    const least = Math.max(pen.width(token, { size, bold }), pen.width(text, { size: 0.8 }));
+    const wide = Math.min(width, least + 0.6 * letter);
     if (left > x && left + wide > x + width) [left, line] = [x, line + pitch];
-    const word = Number.isNaN(weights[at]) ? undefined : wordAt(look.one, weights[at]);
-    const place = left;
+    const weight = weights[at] ?? NaN;
+    const word = Number.isNaN(weight) ? undefined : wordAt(look.one, weight);
+    const [place, top] = [left, line];
     const draw = () => {
-      pen.rect(place, line, wide, pitch - gap, {
-        fill: word === undefined ? "transparent" : css(word),
-        stroke: at === selected ? look.ink : "none",
-        "stroke-width": 2,
+      pen.rect(place, top, wide, high, {
+        class: bold ? "row selected" : "row",
+        fill: framed ? look.primary : word === undefined ? "transparent" : css(word),
+        "fill-opacity": framed ? 0.14 : undefined,
+        stroke: bold ? look.ink : framed ? look.primary : "none",
+        "stroke-width": bold ? 2 : 1,
         rx: 4,
       });
-      pen.text(place + wide / 2, line + (pitch - gap) / 2, token, { size, anchor: "middle", room: wide, bold: at === selected, fill: word === undefined ? undefined : inkOn(word) }); // prettier-ignore
+      pen.text(place + wide / 2, top + high / 2, token, { size, anchor: "middle", room: wide, bold, fill: word === undefined ? undefined : inkOn(word) }); // prettier-ignore
+      if (text) pen.text(place + wide / 2, top + high + 0.6 * letter, text, { size: 0.8, anchor: "middle", alpha: 0.75 }); // prettier-ignore
     };
-    const told = Number.isNaN(weights[at]) ? "not allowed" : fixed(weights[at], 2);
-    if (select.length)
-      pen.target({ select: [`${at}`], label: `${token}: ${told}`, pressed: at === selected }, draw); // prettier-ignore
+    const key = keys[at] ?? `${at}`;
+    const told = Number.isNaN(weight) ? "not allowed" : fixed(weight, 2);
+    const label = weights.length ? `${token}: ${told}` : [token, text].filter(Boolean).join(" ");
+    if (select.length && key) pen.target({ select: [key], label, pressed: bold }, draw);
     else draw();
     left += wide + gap;
   });

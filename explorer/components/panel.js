@@ -17,6 +17,7 @@ const TYPE = 0.9; // of the page's letters
 const PAUSE = 250; // milliseconds after the last step of a slider, before the address has it
 const PLAY = 700; // milliseconds a frame
 const MOVE = 300; // of these, that points move
+const LINES = 14; // letters of height from which on a sentence scrolls
 const FEW = 12; // frames that are walked through by buttons too, which stand above them
 
 export default mount("panel", style, (view) => {
@@ -94,12 +95,24 @@ function paint(view, at) {
   const name = view.figures[at].title || view.header.title;
   box.replaceChildren(shown(pen.parts.join(""), { ...group, "aria-label": name }));
   if (pen.pane) scrolled(view, at, pen.pane, height);
+  if (view.figures[at].kind === "tokenrow") rolled(box, took > LINES * size);
   const targets = [...box.querySelectorAll("g.target")];
   rove(targets, {
     held: targets.findIndex((each) => each.getAttribute("aria-pressed") === "true"),
   });
   if (focus !== null)
     /** @type {any} */ (box.querySelectorAll("[tabindex]")[focus])?.focus({ preventScroll: true });
+}
+
+/** A long sentence in a frame that scrolls, its selected token in sight. @param {HTMLElement} box @param {boolean} isLong */
+function rolled(box, isLong) {
+  box.classList.toggle("rolled", isLong);
+  const selected = box.querySelector(".selected");
+  if (isLong && !box.querySelector("g.target")) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
+  if (!isLong || !selected) return;
+  const [frame, one] = [box, selected].map((each) => each.getBoundingClientRect());
+  box.scrollTop += one.top + one.height / 2 - frame.top - frame.height / 2;
 }
 
 /** A figure in a frame that scrolls, scrolled as it was, its marked cell in sight. @param {View} view @param {number} at @param {import("./pane.js").Pane} pane @param {number} most */

@@ -31,8 +31,12 @@ const LEVELS = 254; // of a large array, as explorer/analysis/figures.py sends i
 const leveled = (levels, { low, high }) =>
   Float32Array.from(levels, (each) => (each > LEVELS ? NaN : low + (each * (high - low)) / LEVELS));
 
+/** Whether the first figure is a sentence that stands above the others. @param {any[]} figures */
+const isHeaded = (figures) => figures.length > 1 && figures[0].kind === "tokenrow";
+
 /** How wide each figure may be. @param {number} width @param {any[]} figures @param {number} letter @param {number} [narrow] */
 export function widths(width, figures, letter, narrow = NARROW) {
+  if (isHeaded(figures)) return [width, ...widths(width, figures.slice(1), letter, narrow)];
   if (figures.length === 1 || width < narrow * letter) return figures.map(() => width);
   const unlike = figures.length === 2 && figures[0].kind !== figures[1].kind;
   const two =
@@ -46,12 +50,17 @@ export function widths(width, figures, letter, narrow = NARROW) {
 }
 
 /**
- * Figures side by side. Returns the height of the tallest.
+ * Figures side by side, below a sentence where one is the first. Returns the height.
  * @param {Pen} pen
  * @param {any[]} figures
  * @param {import("./figures.js").Box} box
  */
 function row(pen, figures, { x, y, width, height }) {
+  if (isHeaded(figures)) {
+    const head = figure(pen, figures[0], { x, y, width }) + pen.letter;
+    const left = height && height - head;
+    return head + row(pen, figures.slice(1), { x, y: y + head, width, height: left });
+  }
   const wide = widths(width, figures, pen.letter, 0);
   let [left, tallest] = [x, 0];
   figures.forEach((one, at) => {
@@ -117,8 +126,10 @@ const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figur
  * @param {string} name what the figures are called
  * @param {number} [small] pixels of the smallest type: for the back row
  */
-export function slide({ figures: all, look }, room, name, small = least()) {
+export function slide({ figures: every, look }, room, name, small = least()) {
   const [width, height] = [room.clientWidth, room.clientHeight];
+  const head = isHeaded(every) ? every.slice(0, 1) : [];
+  const all = every.slice(head.length);
   const beside = Math.max(1, Math.floor(width / (COLUMN * small)));
   const several = all.length <= beside ? all : beside > 1 ? chosen(all, beside) : all.slice(0, 1);
   const draw = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
@@ -130,7 +141,8 @@ export function slide({ figures: all, look }, room, name, small = least()) {
   const rows = (/** @type {any[]} */ list) =>
     MOST.find((each) => fits(list.map((one) => cut(one, each)), small)); // prettier-ignore
   // What does not fit beside others in the smallest type stands alone.
-  const figures = rows(several) ? several : several.slice(0, 1);
+  const choices = [[...head, ...several], several, several.slice(0, 1)];
+  const figures = choices.find(rows) ?? choices[2];
   const most = rows(figures);
   const list = figures.map((one) => cut(one, most ?? MOST[MOST.length - 1]));
   let [low, high] = most ? [small, 1.6 * small] : [12, small];
@@ -242,6 +254,21 @@ const CUTS = {
       rows: kept.map((at) => figure.rows[at]),
       keys: kept.map((at) => figure.keys[at]),
       selected: kept.indexOf(figure.selected),
+    };
+  },
+  tokenrow(figure, most) {
+    const { tokens, weights, texts, marked, keys, selected } = figure;
+    const kept = around(tokens.length, [selected, ...marked], 2 * most);
+    const of = (/** @type {any} */ list) => (list?.length ? kept.map((at) => list[at]) : []);
+    return {
+      ...figure,
+      note: kept.length < tokens.length ? `${kept.length} of ${tokens.length} tokens` : figure.note,
+      tokens: of(tokens),
+      weights: Float32Array.from(of(weights)),
+      texts: of(texts),
+      keys: of(keys),
+      marked: marked.map((at) => kept.indexOf(at)).filter((at) => at >= 0),
+      selected: kept.indexOf(selected),
     };
   },
   strips(figure, most) {

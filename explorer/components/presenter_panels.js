@@ -3,8 +3,8 @@
 // that is not here is shown as it is, set in larger type.
 
 import { bus } from "./bus.js";
-import { num, share } from "./number_format.js";
-import { heads, looks } from "./presenter_panels_words.js";
+import { share } from "./number_format.js";
+import { heads } from "./presenter_panels_words.js";
 import { permitted } from "./codec.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -68,7 +68,6 @@ const matrixOf = (flat, rows, columns, may = null) =>
   );
 
 const grid = (/** @type {any} */ more) => ({ kind: "grid", marks: [], high: 1, ...more });
-const bars = (/** @type {any} */ more) => ({ kind: "bars", ...more });
 
 /** @type {Record<string, (view: View) => Large | undefined>} */
 const VIEWS = {
@@ -96,28 +95,4 @@ const VIEWS = {
     };
   },
   heads,
-  bars({ header }) {
-    const two = header.rows.some(({ behind }) => behind !== null);
-    const { columns } = header;
-    const rows = header.rows.map((row) => ({
-      label: row.label,
-      values: (two ? [row.behind ?? 0, row.value] : [row.value]).map(
-        (value) => Math.min(value, header.high), // one that stands for many is torn off
-      ),
-      texts: two ? row.numbers.slice(-2) : row.numbers.slice(-1),
-      on: Boolean(header.chosen) && row.key === header.chosen,
-    }));
-    if (!rows.length) return undefined;
-    const chosen = header.chosen && rows.find(({ on }) => on);
-    const named = chosen || rows[0];
-    if (!chosen) named.on = true;
-    const heads = columns.slice(two ? -2 : -1);
-    const said = heads.map((name, at) => `${name} ${named.texts[at]}`).join(", ");
-    const piece = header.rows[rows.indexOf(named)].mark.match(/first piece “.*”/)?.[0];
-    return {
-      says: `${quoted(named.label)}: ${said}${piece ? `, of its ${piece}` : ""}`,
-      panels: [bars({ columns: heads, rows, shared: two, what: "rows" })],
-    };
-  },
-  looks,
 };

@@ -36,24 +36,6 @@ export function heads({ header, blocks, keys, permitted: may, root }) {
   };
 }
 
-/** What one token looks at in the head that is chosen. @param {View} view */
-export function looks({ header, blocks, n, row }) {
-  const list = blocks.weights.subarray(row * n, (row + 1) * n);
-  const best = list.indexOf(Math.max(...list));
-  const rows = header.tokens.map((label, at) => ({
-    label,
-    values: [list[at]],
-    texts: [num(list[at], 2)],
-    on: at === best,
-  }));
-  const [layer, head] = header.names[row].split(".");
-  const where = header.names[row] ? `Layer ${layer}, head ${head}` : "Mean of all heads";
-  return {
-    says: `${where}: “${header.who}” attends to “${header.tokens[best]}” (${num(list[best], 2)})`,
-    panels: [{ kind: "bars", columns: [""], rows, what: "tokens" }],
-  };
-}
-
 // ---- charts --------------------------------------------------------------------------------------
 
 const CHARTS = { heatmap: heat, scatter: lines, scattergl: lines, scatter3d: flat, bar: columns };

@@ -4,7 +4,7 @@
 
 /** @typedef {HTMLElement} Picture */
 
-const FRAMES = ".sentence, .way, .presenter, .follow, .strip"; // views that are no picture by themselves
+const FRAMES = ".sentence, .way, .presenter, .follow"; // views that are no picture by themselves
 const CONTROLS = ".board [aria-pressed]"; // heads to be switched
 
 /** The pictures of a page from top to bottom: our own views, charts, and tables of numbers. @returns {Picture[]} */

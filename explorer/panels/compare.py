@@ -669,12 +669,8 @@ def _probabilities(
 ) -> dict[str, float]:
     """The probability of each word of a side's vocabulary that is among `labels`."""
     assert found.p is not None
-    n = len(found.p)
-    vocabulary = cache.cached_for_model(
-        recording, ("vocabulary",), lambda model: model.labels(range(n))
-    )
     wanted, taken = set(labels), dict(found.words)
-    for word, p in zip(vocabulary, found.p):
+    for word, p in zip(cache.vocabulary(recording), found.p):
         if word in wanted and word not in taken:
             taken[word] = float(p)
     return {word: p for word, p in taken.items() if word in wanted}

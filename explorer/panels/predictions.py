@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from explorer.analysis import logit_lens, predictions
-from explorer.analysis.figures import BarRow, Bars, Facts
+from explorer.analysis.figures import BarRow, Bars, Facts, TokenRow
 from explorer.analysis.formatting import enough_digits, fixed, probability, softmax_texts, tenths
 from explorer.analysis.predictions import Distribution, Word
 from explorer.panels import spec
@@ -14,6 +16,7 @@ from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.recording import Stream
 from models.results import WholeWord
 
 CONCEPT = "predictions"
@@ -23,11 +26,12 @@ KINDS = ("next", "masked", "typed", "seen")
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """Prediction at a token, as one of KINDS: the next word, the one that is masked, the one at a
-    typed mask token, or the one that the model sees there. words: the most likely ones, and the
-    actual word, whose id is None where there is none. whole: the words of several pieces that
-    tokens begin."""
+    typed mask token, or the one that the model sees there. plain: the stream without masked words.
+    words: the most likely ones, and the actual word, whose id is None where there is none. whole:
+    the words of several pieces that tokens begin."""
 
     at: StreamSelection
+    plain: Stream
     kind: str
     of: Distribution
     words: tuple[Word, ...]
@@ -47,7 +51,8 @@ class Prediction:
 
 @spec.panel
 def word(run: Run, token: int | None = None, word: int | None = None) -> Panel:
-    """The most likely words at a token, the actual one among them, and how sure the model is.
+    """The most likely words at a token of the sentence, the actual one among them, and how sure the
+    model is.
 
     token: the first one that is predicted where None. word: the id of the selected word. Raises
     ValueError for what is not there and for a model that predicts no words.
@@ -59,7 +64,7 @@ def word(run: Run, token: int | None = None, word: int | None = None) -> Panel:
     return Panel(
         title=words("next_title" if is_next else "masked_title"),
         finding=_finding(on),
-        figures=(_bars(on, word), _facts(on)),
+        figures=(_sentence(on), _bars(on, word), _facts(on)),
         table=_every_word(on),
         details=_details(on),
         caption=(words(name, word=on.at.word, token=on.at.token, kind=words(on.kind)),),
@@ -70,8 +75,8 @@ def word(run: Run, token: int | None = None, word: int | None = None) -> Panel:
 def _prediction(run: Run, token: int | None) -> Prediction:
     at = predicted(run, token)
     model, token = at.recording.model.name, at.token
-    plain = cache.record(run.model, run.text, (), run.target)
-    ids = logit_lens.read_stream(plain).ids
+    plain = logit_lens.read_stream(cache.record(run.model, run.text, (), run.target))
+    ids = plain.ids
     following = ids[token + 1] if token + 1 < len(ids) else None
     kind, actual = "next", following
     if not logit_lens.predicts_next(at.recording):
@@ -87,7 +92,25 @@ def _prediction(run: Run, token: int | None) -> Prediction:
         whole = cache.predicted_words(at.recording, [(each.id, each.own) for each in first])
     labels = models.labels(model, [each.id for each in found])
     names = {each.id: label for each, label in zip(found, labels)}
-    return Prediction(at, kind, of, found, names, None if actual is None else int(actual), whole)
+    return Prediction(
+        at, plain, kind, of, found, names, None if actual is None else int(actual), whole
+    )
+
+
+def _sentence(on: Prediction) -> TokenRow:
+    """The sentence with its masked words; a press on a token selects it."""
+    stream, is_masked = on.at.stream, on.at.stream.ids != on.plain.ids
+    fills = on.kind != "next"
+    mask = models.capabilities(on.at.recording.model.name).mask
+    typed = predictions.typed_masks(on.plain, mask) if fills else ()
+    return TokenRow(
+        select=("token",),
+        tokens=stream.tokens,
+        selected=on.at.token,
+        texts=tuple(word if gone else "" for word, gone in zip(on.plain.tokens, is_masked)),
+        marked=(*np.flatnonzero(is_masked).tolist(), *typed),
+        keys=tuple("" if fills and end else f"{at}" for at, end in enumerate(stream.special)),
+    )
 
 
 def _bars(on: Prediction, selected: int | None) -> Bars:
@@ -105,7 +128,9 @@ def _bars(on: Prediction, selected: int | None) -> Bars:
     ]
     rest = predictions.remaining_words(on.of, on.words)
     if rest.n:
-        rows.append(BarRow(words("others", n=f"{rest.n:,}"), (rest.own,), (tenths(rest.own),)))
+        rows.append(
+            BarRow(words("others", n=f"{rest.n:,}"), (rest.own,), (tenths(rest.own),), key=None)
+        )
     return Bars(
         title=words("next_bars" if on.kind == "next" else "masked_bars"),
         select=("word",),
@@ -193,9 +218,5 @@ def _details(on: Prediction) -> tuple[str, ...]:
 
 def _every_word(on: Prediction) -> spec.Columns:
     """The whole vocabulary, the most likely word first."""
-    n = len(on.of.order)
-    labels = cache.cached_for_model(
-        on.at.recording, ("vocabulary",), lambda model: model.labels(range(n))
-    )
-    columns = predictions.columns(on.of, labels)
+    columns = predictions.columns(on.of, cache.vocabulary(on.at.recording))
     return {name: values for name, values in columns.items() if name != "drawn from"}

@@ -355,6 +355,12 @@ def cached_for_model(
     )
 
 
+def vocabulary(recording: Recording) -> list[str]:
+    """Labels of all tokens of a recording's model, by their ids."""
+    n = recording.model.n_vocab
+    return cached_for_model(recording, ("vocabulary",), lambda model: model.labels(range(n)))
+
+
 def picture_name(recording: Recording, *key: Hashable) -> str:
     """A short name for a picture: equal causes, equal name. Whoever waits for a picture in the
     browser waits for this name."""

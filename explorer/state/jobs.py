@@ -39,6 +39,26 @@ from models.training_plan import MAX_SECONDS, Progress, TrainingPlan
 Draw = Callable[[np.ndarray, int], int]
 
 
+@dataclass(frozen=True, eq=False)
+class GeneratedText:
+    """A prompt and the tokens that were generated after it.
+
+    ids (token) with those of the prompt, `n_prompt` of them; tokens: the generated ones; logits
+    (id) of the next one; attention (layer, head, key) of the newest one; stored: the bytes of all
+    keys and values, their heads and the width of one, (0, 0, 0) without a cache. ended: the last
+    token ends the text; full: the model reads no further token.
+    """
+
+    ids: tuple[int, ...]
+    n_prompt: int
+    tokens: tuple[WrittenToken, ...]
+    logits: np.ndarray
+    attention: np.ndarray
+    stored: tuple[int, int, int]
+    ended: bool
+    full: bool
+
+
 class Draft:
     """A reader's text that is being generated: the prompt, the tokens after it, and the scores for
     the next one.
@@ -98,10 +118,40 @@ class Draft:
                 return len(ids) - common - 1
             return 0
 
+    @property
+    def generated_text(self) -> GeneratedText:
+        """The text as it is now."""
+        stored = self.writing.stored
+        return GeneratedText(
+            tuple(self.writing.ids),
+            self.n_prompt,
+            tuple(self.tokens),
+            self.writing.logits,
+            self.writing.rows["attn"],
+            (stored.nbytes, stored.n_head, stored.d_head) if stored.nbytes else (0, 0, 0),
+            self.ended,
+            self.full,
+        )
+
     def _add(self, token: int) -> None:
         self.tokens.append(score_token(self.writing.logits, token))
         with turn():
             self.writing.add(token)
+
+
+def generated_text(
+    model: str, text: str, ids: tuple[int, ...] = (), draft: Draft | None = None
+) -> GeneratedText:
+    """A prompt continued by these token ids, from the cache; draft: this text where it was
+    generated already. Raises ValueError where the prompt leaves no room."""
+
+    def make() -> GeneratedText:
+        made = draft or Draft(model, text)
+        while made.step_towards(ids):
+            pass
+        return made.generated_text
+
+    return cache.get(("generated", model, handle(model).card.fingerprint, text, ids), make)
 
 
 def continuation(

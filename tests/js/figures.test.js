@@ -154,7 +154,10 @@ test("what a slide keeps is around what it speaks of, and figures share the widt
   assert.deepEqual(spread(61, [30], 6), [0, 15, 30, 45, 60]);
   assert.deepEqual(spread(3, [0], 5), [0, 1, 2]);
   assert.deepEqual(widths(300, [{ kind: "bars" }, { kind: "bars" }], 14), [300, 300]);
+  const below = widths(1000, [{ kind: "tokenrow" }, { kind: "graph" }, { kind: "bars" }], 14);
+  assert.equal(below[0], 1000, "a sentence stands above the others");
   const [main, beside] = widths(1000, [{ kind: "graph" }, { kind: "bars" }], 14);
+  assert.deepEqual(below.slice(1), [main, beside]);
   assert.ok(main > beside && main + beside < 1000);
 });
 

@@ -1,20 +1,23 @@
-"""A text in the making: what is drawn next, and the buttons that write it and take it back."""
+"""A text that is being generated: the sampling settings, and the buttons that write tokens and take
+them back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import predictions
 from explorer.layout import current_recording
+from explorer.panels import generation
 from explorer.state import cache, jobs, models, url_state
 from models import chat
 from models.results import Sampling
 
 TEMPERATURES = tuple(f"{tenth / 10:g}" for tenth in range(21))
-TOP_KS = ("0", "1", "2", "3", "5", "10", "20", "50", "100", "200", "500")
+TOP_KS = ("1", "2", "3", "5", "10", "20", "50", "100", "200", "500", "0")  # 0 is all, as in top-p 1
 TOP_PS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99", "1")
 SEEDS = 100_000
 MANY = 12  # tokens to be read again one by one, from which on a bar shows how far it has come
@@ -75,11 +78,8 @@ def sampling_menu(bar: DeltaGenerator, changed: Callable[[], None] | None = None
 
 def sampling_text(sampling: Sampling, seed: int) -> str:
     """The settings in few words."""
-    if sampling.temperature == 0:
-        return "greedy"
-    cuts = [f"top-k {sampling.top_k}"] if sampling.top_k else []
-    cuts += [f"top-p {sampling.top_p:g}"] if sampling.top_p < 1 else []
-    return ", ".join([f"temperature {sampling.temperature:g}", *cuts, f"seed {seed}"])
+    settings = generation.settings_text(sampling) or "temperature 1"
+    return settings if sampling.temperature == 0 else f"{settings}, seed {seed}"
 
 
 def _take_seed(changed: Callable[[], None] | None) -> None:
@@ -90,97 +90,98 @@ def _take_seed(changed: Callable[[], None] | None) -> None:
 
 
 def catch_up(draft: jobs.Draft, n_vocab: int) -> None:
-    """Read what was said until the draft is that, with a bar where it takes a while. Any choice
-    ends it; it goes on from where it was."""
+    """Read the tokens of the address until the draft has them, with a bar where it takes a while.
+    Any choice interrupts it; it continues from where it was."""
     said = url_state.whole_numbers("said", n_vocab)
     todo = left = draft.step_towards(said)
     bar = st.empty()
     while left:
         if todo > MANY:
-            bar.progress(1 - left / todo, f"Reading what was written, token by token: {left} left")
+            bar.progress(1 - left / todo, f"Reading the generated tokens: {left} left")
         left = draft.step_towards(said)
     bar.empty()
-    say(word.id for word in draft.tokens)
+    write(word.id for word in draft.tokens)
 
 
-def say(ids: Iterable[int]) -> None:
-    """These tokens are what was written."""
+def write(ids: Iterable[int]) -> None:
+    """Put these tokens into the address as the generated ones."""
     st.session_state.said = ".".join(map(str, ids))
 
 
 def buttons(model: str, text: str, draft: jobs.Draft) -> None:
-    """Step, play, back."""
-    state, over, fresh = st.session_state, draft.ended or draft.full, not draft.tokens
-    name, icon = ("Pause", "pause") if state.playing else ("Play", "play_arrow")
-    going_on = "Write token after token, until you stop it."
-    every = (
+    """Buttons that write tokens and take them back, and the menu of the sampling settings."""
+    playing, over, fresh = st.session_state.playing, draft.ended or draft.full, not draft.tokens
+    name, icon = ("Pause", "pause") if playing else ("Play", "play_arrow")
+    every: tuple[tuple[str, str, str, bool, Callable[[str, str], Any], str], ...] = (
         ("Step", "write one", "skip_next", over, step, "Write one token."),
-        (name, "write on", icon, over, play, going_on),
+        (name, "write on", icon, over, play, "Write token after token, until you press Pause."),
         ("Back", "take back", "undo", fresh, back, "Take the last token back."),
-        ("Start over", "write anew", "restart_alt", fresh, start_over, "Take everything back."),
+        ("Start over", "write anew", "restart_alt", fresh, start_over, "Take every token back."),
         (
             "Add to my text",
             "adopt",
             "playlist_add",
             fresh,
             adopt,
-            "What was written becomes part of your text, so that every page shows it.",
+            "The generated tokens become part of your text, so that every tab shows them.",
         ),
     )
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        for label, key, sign, off, does, says in every:
+    bar = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    with bar:
+        for label, key, sign, off, act, about in every:
             st.button(
                 label,
                 key=key,
                 icon=f":material/{sign}:",
                 disabled=off,
-                on_click=does,
+                on_click=act,
                 args=(model, text),
-                help=says,
+                help=about,
             )
-    if state.pop("adopted", False):
-        st.rerun()
+    sampling_menu(bar)
 
 
-def step(model: str, text: str) -> None:
-    """Write the token that is drawn next."""
+def step(model: str, text: str) -> bool:
+    """Write the token that is drawn next; False where the text is over."""
     draft = jobs.draft(model, text)
-    said = url_state.whole_numbers("said", cache.record(model, text).model.n_vocab)
-    if draft.step_towards(said) or draft.ended or draft.full:
-        return  # the page is still reading what was said before
+    ids = url_state.whole_numbers("said", cache.record(model, text).model.n_vocab)
+    if draft.step_towards(ids):
+        return True  # the page is still reading the tokens before
+    if draft.ended or draft.full:
+        return False
     sampling, seed = settings()
     of = predictions.distribution(draft.writing.logits, sampling)
     drawn = predictions.draw(of, seed, len(draft.writing.ids))
-    say([*(word.id for word in draft.tokens), drawn.id])
-
-
-def tick(model: str, text: str) -> None:
-    """The browser asks for the next token: only one that it does not have yet is written."""
-    asked = int(st.session_state["draft text"]["tick"])
-    if st.session_state.playing and asked == len(jobs.draft(model, text).writing.ids):
-        step(model, text)
+    write([*(word.id for word in draft.tokens), drawn.id])
+    return True
 
 
 def play(model: str, text: str) -> None:
-    """Write by itself, or stop."""
-    st.session_state.playing = not st.session_state.playing
+    """Write on, or pause: the whole page runs again, with or without a clock."""
+    st.session_state.play = not st.session_state.playing
+    st.session_state["run whole page"] = True
+
+
+def stop() -> None:
+    """Pause where the model writes on."""
+    if st.session_state.playing:
+        st.session_state["run whole page"] = True
 
 
 def back(model: str, text: str) -> None:
     """Take the last token back."""
-    st.session_state.playing = False
-    say([word.id for word in jobs.draft(model, text).tokens][:-1])
+    stop()
+    write([word.id for word in jobs.draft(model, text).tokens][:-1])
 
 
 def start_over(model: str, text: str) -> None:
-    """Take all that was written back."""
-    st.session_state.playing = False
+    """Take every generated token back."""
+    stop()
     st.session_state.said = ""
 
 
 def adopt(model: str, text: str) -> None:
-    """Make what was written a part of the text. The page has to run as a whole then: `buttons` sees
-    to it."""
+    """Make the generated tokens a part of the text, of a chat the assistant's message."""
     draft = jobs.draft(model, text)
     ids, n_prompt = draft.writing.ids, draft.n_prompt
     if chat.n_messages(cache.record(model, text)):
@@ -189,11 +190,4 @@ def adopt(model: str, text: str) -> None:
         whole, prompt = models.decode(model, ids), models.decode(model, ids[:n_prompt])
         continued = text + whole[len(prompt) :] if whole.startswith(prompt) else whole
     current_recording.take_text(continued)
-    st.session_state.playing, st.session_state.adopted = False, True
-
-
-def choose(model: str, text: str) -> None:
-    """Write the token of the bar that was clicked."""
-    draft = jobs.draft(model, text)
-    if not (draft.ended or draft.full):
-        say([*(word.id for word in draft.tokens), int(st.session_state.choices["row"])])
+    st.session_state["run whole page"] = True

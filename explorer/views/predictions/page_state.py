@@ -1,20 +1,15 @@
-"""Parts that the tabs of Predict share: labels, links, a prediction, the whole vocabulary as a
-table."""
+"""Parts that the tabs of Predict share: a link to a tab, and the prediction at a token."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import predictions
-from explorer.analysis.caption import caption
-from explorer.analysis.csv import Columns
-from explorer.layout import export_menu, navigation, output
-from explorer.layout.output import with_table
+from explorer.layout import navigation, output
 from explorer.panels import predictions as predictions_panels
-from explorer.state import models, url_state
+from explorer.state import url_state
 from explorer.state.cache import Run
 from models.edits import HideToken
 from models.recording import Recording
@@ -22,38 +17,9 @@ from models.recording import Recording
 NOTHING = "none"  # masked, as the address says it: no word. Where it says nothing, one is
 
 
-def labels_of(recording: Recording, words: Iterable) -> list[str]:
-    """Labels of the words that have these ids."""
-    return models.labels(recording.model.name, [word.id for word in words])
-
-
 def fills(recording: Recording) -> bool:
     """True for a model that fills gaps, False for one that writes."""
     return recording.model.kind == "encoder"
-
-
-def whole_vocabulary(
-    recording: Recording, of: predictions.Distribution, about: Sequence[str], file: str, scores: str
-) -> None:
-    """The whole distribution as a table, made when it is opened, and as a file. scores: what gives
-    them in lines of Python."""
-    name, n = recording.model.name, recording.model.n_vocab
-    export_menu.offer_more_code(
-        ("predictions", "Sampling"),
-        f"says = predictions.distribution({scores}, {of.sampling})",
-        f"words = predictions.columns(says, model.labels(range({n})))",
-    )
-    with_table(
-        partial(_columns, name, n, of),
-        caption(recording, *about),
-        f"headlight-{name}-{file}",
-        f"All {n:,} tokens as a table",
-        form="%.6f",
-    )
-
-
-def _columns(model: str, n: int, of: predictions.Distribution) -> Columns:
-    return predictions.columns(of, models.labels(model, range(n)))
 
 
 def way_to(page: str, label: str, recording: Recording, **choices: object) -> None:
@@ -74,11 +40,12 @@ def _take(choices: dict[str, str]) -> None:
         st.session_state[name] = value
 
 
-def show_prediction(run: Run, token: int) -> None:
+def show_prediction(run: Run, token: int, on_select: Callable[[], None] | None = None) -> None:
     """The prediction at a token, and the way to how its logit is made."""
     recording = run.recording()
     word = url_state.whole_number("word", recording.model.n_vocab)
-    if output.show_panel(partial(predictions_panels.word, run, token, word), "prediction") is None:
+    make = partial(predictions_panels.word, run, token, word)
+    if output.show_panel(make, "prediction", on_select or forget_word) is None:
         return
     chosen: dict[str, object] = {"token": token, "word": st.session_state.word}
     if fills(recording):
@@ -87,8 +54,10 @@ def show_prediction(run: Run, token: int) -> None:
     way_to("attribution", "Contributions to this logit", recording, **chosen)
 
 
-def nothing() -> None:
-    """For a picture that is only looked at."""
+def forget_word() -> None:
+    """Another token has other words."""
+    if "token" in (st.session_state.prediction.get("select") or {}):
+        st.session_state.word = ""
 
 
 def keep_hidden(hidden: tuple[int, ...]) -> None:

@@ -11,15 +11,9 @@ from explorer.panels.logit_lens import MEASURES
 from explorer.state import event_log, models, url_state
 from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
-from explorer.text.predictions import mask_is_text
-from explorer.views.predictions import (
-    generation,
-    logit_attribution,
-    logit_lens,
-    masked_lm,
-    next_token,
-)
-from explorer.views.predictions.page_state import fills, way_to
+from explorer.text.templates import sentences
+from explorer.views.predictions import generation, logit_attribution, logit_lens, masked_lm
+from explorer.views.predictions.page_state import fills, show_prediction, way_to
 from models.edits import HideToken
 from models.recording import Recording
 
@@ -52,8 +46,9 @@ def show_word(source: Run) -> None:
     recording = source.recording()
     model, text = source.model, source.text
     if (typed := predictions.first_mask(text)) and not models.capabilities(model).mask:
-        writes = recording.model.kind == "decoder"
-        st.info(mask_is_text(models.title(model), typed, writes=writes))
+        name = "typed_mask_next" if recording.model.kind == "decoder" else "typed_mask"
+        slots = {"model": literal(models.title(model)), "mask": literal(typed)}
+        st.info(sentences("predictions", "word")(name, **slots))
     if can_hide(recording):
         masked_lm.show(source)
     elif fills(recording):
@@ -62,7 +57,9 @@ def show_word(source: Run) -> None:
             "masked words. Logit lens and Attribution show what happens inside it."
         )
     else:
-        next_token.show(source, recording)
+        n = len(recording.streams[-1].tokens)
+        token = url_state.whole_number("token", n)
+        show_prediction(source, n - 1 if token is None else token)
     url_state.write()
 
 
@@ -70,13 +67,6 @@ def generate() -> None:
     """The tab Generate."""
     source = recorded()
     recording = source.recording()
-    st.session_state.playing = False
-    st.subheader(
-        "What comes next?",
-        anchor=False,
-        help="A decoder reads the text from left to right and gives every token of its vocabulary "
-        "a probability to be the next one.",
-    )
     if recording.model.kind == "decoder":
         generation.show(source.model, source.text)
     elif fills(recording):

@@ -1,0 +1,447 @@
+"""The panels on a text that a model continues: its next token, the attention of its newest one, the
+probabilities of the generated ones, and the KV cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import truediv
+from typing import Any
+
+import numpy as np
+
+from explorer.analysis import predictions
+from explorer.analysis.figures import BarRow, Bars, Facts, Matrix, TokenRow
+from explorer.analysis.formatting import (
+    enough_digits,
+    fixed,
+    plural,
+    power,
+    probability,
+    softmax_texts,
+    tenths,
+)
+from explorer.analysis.predictions import Distribution, Draw, Word
+from explorer.panels import spec
+from explorer.panels.selection import model_name
+from explorer.panels.spec import Panel
+from explorer.state import cache, jobs, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.recording import Recording
+from models.results import Sampling, WholeWord, WrittenToken
+
+CONCEPT = "generation"
+AHEAD = 12  # tokens generated ahead, to show how the text would continue
+N_KEYS = 5  # tokens that are listed by their weights
+
+
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """A prompt's recording and its continuation, the labels of the generated tokens beside it."""
+
+    recording: Recording
+    text: jobs.GeneratedText
+    labels: tuple[str, ...]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Labels of the prompt and of the generated tokens."""
+        return (*self.recording.streams[0].tokens, *self.labels)
+
+    @property
+    def special(self) -> np.ndarray:
+        """Which tokens are special (token), none of them where all are."""
+        end = self.text.ended
+        generated = [False] * (len(self.labels) - end) + [True] * end
+        special = np.array([*self.recording.streams[0].special, *generated], dtype=bool)
+        return special & ~special.all()
+
+    @property
+    def is_over(self) -> bool:
+        """True where no further token can be generated."""
+        return self.text.ended or self.text.full
+
+
+def _continuation(run: Run, ids: str) -> Continuation:
+    """A run's text with the tokens `ids` after it, "12.7" for two. Raises ValueError for a model
+    that does not continue texts, edits, ids that it does not have, and a text without room."""
+    recording, words = run.recording(), sentences(CONCEPT, "shared")
+    if recording.model.kind != "decoder":
+        raise ValueError(words("not_a_decoder", model=model_name(recording)))
+    if run.edits:
+        raise ValueError(words("no_edits"))
+    n = recording.model.n_vocab
+    numbers = [int(each) if each.isdecimal() else n for each in ids.split(".") if ids]
+    if max(numbers, default=0) >= n:
+        raise ValueError(words("ids", ids=ids, n=f"{n:,}"))
+    try:
+        text = jobs.generated_text(run.model, run.text, tuple(numbers))
+    except ValueError as reason:
+        raise ValueError(words("no_room", why=reason)) from None
+    labels = models.labels(run.model, [each.id for each in text.tokens])
+    return Continuation(recording, text, tuple(labels))
+
+
+# ---- the next token ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class NextToken:
+    """The distribution of the next token: the listed tokens with their labels, those that begin
+    a `whole` word, and the token that is drawn with the seed, None where the text is over."""
+
+    on: Continuation
+    of: Distribution
+    seed: int
+    drawn: Draw | None
+    listed: tuple[Word, ...]
+    labels: dict[int, str]
+    whole: dict[int, WholeWord]
+
+    @property
+    def settings(self) -> str:
+        """The sampling settings, "" for none."""
+        return settings_text(self.of.sampling)
+
+    def label(self, id: int) -> str:
+        """A token, or the whole word that it begins."""
+        return self.whole[id].word if id in self.whole else self.labels[id]
+
+
+@spec.panel
+def next_token(
+    run: Run,
+    continuation: str = "",
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+) -> Panel:
+    """The text so far with the probabilities of its generated tokens, and the most likely next
+    tokens, without and with sampling settings.
+
+    continuation: ids of the generated tokens with dots between them. top_k: 0 for all tokens.
+    Raises ValueError for what is not there, a text without room and a model that does not
+    continue texts.
+    """
+    words = sentences(CONCEPT, "next_token")
+    if seed < 0:
+        raise ValueError(sentences(CONCEPT, "shared")("seed", seed=seed))
+    found = _next_token(run, continuation, Sampling(temperature, top_k, top_p), seed)
+    n = plural(len(found.on.tokens), "token")
+    return Panel(
+        title=words("title"),
+        finding=_finding(run, found),
+        figures=(_text(found.on), _bars(found)),
+        table=_every_token(found),
+        details=_details(found),
+        caption=(words("caption", n=n, settings=found.settings or words("one")),),
+        file=f"after-{len(found.on.tokens)}-tokens",
+    )
+
+
+def settings_text(sampling: Sampling) -> str:
+    """Sampling settings in a few words, "" for none."""
+    words = sentences(CONCEPT, "next_token")
+    if sampling.temperature == 0:
+        return words("greedy")
+    plain = Sampling()
+    names = ("temperature", "top_k", "top_p")
+    values = {name: getattr(sampling, name) for name in names}
+    changed = {name: each for name, each in values.items() if each != getattr(plain, name)}
+    return ", ".join(words(name, value=each) for name, each in changed.items())
+
+
+def _next_token(run: Run, ids: str, sampling: Sampling, seed: int) -> NextToken:
+    on = _continuation(run, ids)
+    of = predictions.distribution(on.text.logits, sampling)
+    drawn = None if on.is_over else predictions.draw(of, seed, len(on.text.ids))
+    listed = predictions.top_words(of, [drawn.id] if drawn else ())
+    labels = models.labels(run.model, [each.id for each in listed])
+    then = tuple(each.id for each in on.text.tokens)
+    likely = [] if on.is_over else [(each.id, each.own) for each in listed]
+    whole = cache.next_words(run.model, run.text, likely, then)
+    names = {each.id: label for each, label in zip(listed, labels)}
+    return NextToken(on, of, seed, drawn, listed, names, whole)
+
+
+def _finding(run: Run, found: NextToken) -> str:
+    """Sentences on the newest token, how the text continues, and what comes next."""
+    words, on = sentences(CONCEPT, "next_token"), found.on
+    lines = []
+    if on.text.ended:
+        n = plural(len(on.labels), "generated token")
+        return words("finding_ended", token=on.labels[-1], n=n)
+    if on.labels:
+        newest = on.text.tokens[-1]
+        slots = {"token": on.labels[-1], "p": tenths(newest.own), "rank": f"{newest.rank + 1:,}"}
+        lines.append(words("finding_newest", **slots))
+    elif not on.is_over:
+        ahead = _ahead(run, found)
+        lines.append(words("finding_ahead" if ahead else "finding_nothing", text=ahead))
+    if on.text.full:
+        return " ".join((*lines, words("finding_full", n=plural(len(on.tokens), "token"))))
+    first = found.listed[0]
+    lines.append(words("finding_next", answer=found.label(first.id), p=tenths(first.own)))
+    if on.tokens[-1] == "␣" and not on.labels:
+        lines.append(words("space"))
+    return " ".join(lines)
+
+
+def _ahead(run: Run, found: NextToken) -> str:
+    """The continuation of the text under these settings, its first tokens."""
+    sampling, prompt = found.of.sampling, found.on.text.ids
+
+    def drawn(logits: np.ndarray, place: int) -> int:
+        return predictions.draw(predictions.distribution(logits, sampling), found.seed, place).id
+
+    ids = jobs.continuation(run.model, run.text, AHEAD, (sampling, found.seed), drawn)
+    before, whole = (models.decode(run.model, each) for each in (prompt, (*prompt, *ids)))
+    new = " ".join(whole.removeprefix(before).split())
+    return f"{new} …" if new and len(ids) == AHEAD else new
+
+
+def _text(on: Continuation) -> TokenRow:
+    """The text, the generated tokens with their probabilities."""
+    n = on.text.n_prompt
+    return TokenRow(
+        tokens=on.tokens,
+        selected=len(on.tokens) - 1,
+        texts=("",) * n + tuple(map(_with_rank, on.text.tokens)),
+        marked=tuple(range(n, len(on.tokens))),
+    )
+
+
+def _with_rank(token: WrittenToken) -> str:
+    """The probability of a generated token, and its rank where another was more likely."""
+    return tenths(token.own) + (f" #{token.rank + 1:,}" if token.rank else "")
+
+
+def _bars(found: NextToken) -> Bars:
+    """The tokens by their probability, without and with the settings, and all others together."""
+    words, said = sentences(CONCEPT, "next_token"), [each.id for each in found.on.text.tokens]
+    settings = found.settings
+    rows = []
+    for each in found.listed:
+        is_next = found.drawn is not None and each.id == found.drawn.id
+        label, p = found.label(each.id), tenths(each.own)
+        if each.rank >= predictions.MOST_ROWS:
+            p = words("p_rank", p=p, rank=f"{each.rank + 1:,}")
+        drawn = tenths(each.drawn) if each.kept else words("cut")
+        rows.append(
+            BarRow(
+                words("drawn", word=label) if is_next else label,
+                (each.own, each.drawn) if settings else (each.own,),
+                (p, drawn) if settings else (p,),
+                selected=is_next,
+                key=".".join(map(str, (*said, each.id))),
+            )
+        )
+    rest = predictions.remaining_words(found.of, found.listed)
+    if rest.n:
+        values = (rest.own, rest.drawn) if settings else (rest.own,)
+        texts = tuple(map(tenths, values))
+        rows.append(BarRow(words("others", n=f"{rest.n:,}"), values, texts, key=None))
+    return Bars(
+        title=words("bars"),
+        select=("said",) if found.drawn else (),
+        columns=(words("own"), settings) if settings else (words("probability"),),
+        rows=tuple(rows),
+        shared=True,
+    )
+
+
+def _details(found: NextToken) -> tuple[str, ...]:
+    """Sentences on the softmax, the settings, the draw, and the entropy."""
+    words, of, drawn = sentences(CONCEPT, "next_token"), found.of, found.drawn
+    entropy = predictions.entropy(of.own)
+    bits = fixed(predictions.bits(entropy))
+    (nats,) = enough_digits(bits, predictions.bits, entropy)
+    perplexity = f"{predictions.perplexity(entropy):,.1f}"
+    lines = [*_arithmetic(found, drawn.id if drawn else found.listed[0].id)]
+    if drawn and drawn.number is not None:
+        slots: dict[str, Any] = {"seed": found.seed, "place": len(found.on.tokens)}
+        for name in ("number", "start", "end"):
+            slots[name] = f"{getattr(drawn, name):.4f}"
+        lines.append(words("random", word=found.labels[drawn.id], **slots))
+    lines.append(words("entropy", nats=nats, bits=bits, perplexity=perplexity))
+    for each in found.whole.values():
+        first, *rest = each.pieces
+        slots = {"word": each.word, "first": first, "p": tenths(each.own)}
+        lines.append(words("whole_word", **slots, rest=", ".join(rest), most="at most " * each.cut))
+    return (*lines, *words.lines("details"))
+
+
+def _arithmetic(found: NextToken, id: int) -> list[str]:
+    """Sentences on how the probability of a token is made."""
+    words, of = sentences(CONCEPT, "next_token"), found.of
+    n, word = f"{len(of.order):,}", found.labels[id]
+    if of.sampling.temperature == 0:
+        return [words("greedy_made")]
+    steps = predictions.probability_steps(of, id)
+    p = probability(steps.tempered)
+    z, part, total = softmax_texts(steps.divided, steps.log_total, p)
+    lines = [
+        words("made", n=n, t=of.sampling.temperature),
+        words("softmax", word=word, z=z, part=part, total=total, p=p),
+    ]
+    if steps.n_kept < len(of.order) and steps.drawn:
+        p = probability(steps.drawn)
+        part, total = enough_digits(p, truediv, steps.tempered, steps.held, least=4, write=power)
+        slots = {"n_kept": f"{steps.n_kept:,}", "n": n, "total": total, "part": part, "p": p}
+        lines.append(words("truncation", word=word, **slots))
+    return lines
+
+
+def _every_token(found: NextToken) -> spec.Columns:
+    """The whole vocabulary, the most likely token first."""
+    return predictions.columns(found.of, cache.vocabulary(found.on.recording))
+
+
+# ---- the newest token ----------------------------------------------------------------------------
+
+
+@spec.panel
+def attention(
+    run: Run, continuation: str = "", layer: int | None = None, head: int | None = None
+) -> Panel:
+    """The attention of the newest token: the token that each head attends to most, and the largest
+    weights of one head, of the mean where layer or head is None.
+
+    continuation and ValueError as for `next_token`; ValueError also for a head that is not there.
+    """
+    on = _continuation(run, continuation)
+    words, rows = sentences(CONCEPT, "attention"), on.text.attention
+    for name, value, n in (("layer", layer, rows.shape[0]), ("head", head, rows.shape[1])):
+        if value is not None and not 0 <= value < n:
+            raise ValueError(f"There is no {name} {value}; the last is {n - 1}.")
+    is_head = layer is not None and head is not None
+    weights = rows[layer, head] if is_head else rows.mean(axis=(0, 1), dtype=np.float64)
+    special = on.special
+    key = int(np.where(special, -1, weights).argmax())
+    slots = {"layer": layer, "head": head}
+    return Panel(
+        title=words("title"),
+        finding=words(
+            "finding_words" if special.any() else "finding",
+            token=on.tokens[-1],
+            key=on.tokens[key],
+            where=words("one" if is_head else "mean", **slots),
+            place=key,
+            weight=fixed(float(weights[key])),
+            special=fixed(float(weights[special].sum())),
+        ),
+        figures=(
+            _grid(on, (layer or 0, head or 0) if is_head else None),
+            _keys(on, weights, words("head_bars" if is_head else "mean_bars", **slots)),
+        ),
+        table=predictions.attention_columns(rows, on.tokens),
+        details=words.lines("details"),
+        caption=(words("caption", token=len(on.tokens) - 1, word=on.tokens[-1]),),
+        file="newest-attention",
+    )
+
+
+def _grid(on: Continuation, selected: tuple[int, int] | None) -> Matrix:
+    """The token that each head attends to most, special tokens aside, by its weight."""
+    words, special = sentences(CONCEPT, "attention"), on.special
+    rows = np.where(special, -1.0, on.text.attention)
+    return Matrix(
+        title=words("grid_words" if special.any() else "grid"),
+        select=("layer", "head"),
+        rows=tuple(map(str, range(rows.shape[0]))),
+        columns=tuple(map(str, range(rows.shape[1]))),
+        values=rows.max(axis=2),
+        marks=((*selected, ""),) if selected else (),
+        sides=(words("layer"), words("head")),
+        words=tuple(on.tokens[key] for key in rows.argmax(axis=2).ravel().tolist()),
+        bold=np.zeros(rows.shape[:2]),
+    )
+
+
+def _keys(on: Continuation, weights: np.ndarray, title: str) -> Bars:
+    """The tokens with the largest weights."""
+    listed = np.argsort(-weights, kind="stable")[:N_KEYS].tolist()
+    values = [float(weights[key]) for key in listed]
+    return Bars(
+        title=title,
+        columns=(sentences(CONCEPT, "attention")("weight"),),
+        rows=tuple(
+            BarRow(f"{key} {on.tokens[key]}", (value,), (fixed(value),))
+            for key, value in zip(listed, values)
+        ),
+        high=1.0,
+    )
+
+
+# ---- the whole continuation ----------------------------------------------------------------------
+
+
+@spec.panel
+def tokens(run: Run, continuation: str = "") -> Panel:
+    """The probability and the rank of each generated token; arguments as for `next_token`."""
+    on = _continuation(run, continuation)
+    words, all_tokens = sentences(CONCEPT, "tokens"), on.text.tokens
+    finding = words("nothing")
+    if all_tokens:
+        at = min(range(len(all_tokens)), key=lambda each: all_tokens[each].own)
+        finding = words(
+            "finding",
+            n=plural(len(all_tokens), "generated token"),
+            most_likely=sum(each.rank == 0 for each in all_tokens),
+            token=on.labels[at],
+            p=tenths(all_tokens[at].own),
+            rank=f"{all_tokens[at].rank + 1:,}",
+        )
+    rows = tuple(
+        BarRow(
+            label,
+            (each.own,),
+            (words("rank", p=tenths(each.own), rank=f"{each.rank + 1:,}"),),
+        )
+        for label, each in zip(on.labels, all_tokens)
+    )
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=(Bars(columns=(words("probability"),), rows=rows, high=1.0),),
+        table=predictions.written_token_columns(all_tokens, on.labels),
+        caption=(words("caption"),),
+        file="generated-tokens",
+    )
+
+
+@spec.panel
+def kv_cache(run: Run, continuation: str = "") -> Panel:
+    """The keys and values that are stored from step to step, and the tokens that they save;
+    arguments as for `next_token`."""
+    on = _continuation(run, continuation)
+    words, model = sentences(CONCEPT, "kv_cache"), on.recording.model
+    size, n_head, d_head = on.text.stored
+    n, steps, n_layer = len(on.text.ids), len(on.text.tokens), len(on.text.attention)
+    again = sum(range(on.text.n_prompt + 1, n + 1))
+    finding = words("finding_none")
+    facts = [(words("of", n=n, most=model.n_positions), words("tokens"))]
+    if size:
+        facts.append((f"{n_layer} × 2 × {n_head} × {n} × {d_head}", words("numbers")))
+        facts.append((f"{size:,}", words("bytes")))
+        finding = words("finding_start", n=plural(n, "token"), again=n + 1)
+    if size and steps:
+        finding = words("finding_steps", n=n)
+    if size and steps > 1:
+        finding = f"{finding} {words('finding_sum', steps=steps, again=f'{again:,}')}"
+    details = words.lines("details")
+    if n_head and n_head < model.n_head:
+        keys = plural(n_head, "head of keys", "heads of keys")
+        details = (*details, words("shared", heads=model.n_head, keys=keys))
+    return Panel(
+        title=words("title"),
+        finding=finding,
+        figures=(Facts(facts=tuple(facts)),),
+        table={
+            "quantity": list(words.lines("quantities")),
+            "value": [n, model.n_positions, n_layer, n_head, d_head, size],
+        },
+        details=details,
+        file="kv-cache",
+    )
