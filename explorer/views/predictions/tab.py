@@ -69,13 +69,15 @@ def generate() -> None:
     recording = source.recording()
     if recording.model.kind == "decoder":
         generation.show(source.model, source.text)
-    elif fills(recording):
-        st.info(
-            f"{models.markdown_name(source.model)} fills in masked words and writes no text. "
-            "Choose a model that predicts the next word, such as **decoder** or **smollm2**."
-        )
     else:
-        writes_elsewhere(recording)
+        st.subheader("Generated text", anchor=False)
+        if fills(recording):
+            st.info(
+                f"{models.markdown_name(source.model)} fills in masked words and writes no text. "
+                "Choose a model that predicts the next word, such as **decoder** or **smollm2**."
+            )
+        else:
+            writes_elsewhere(recording)
     url_state.write()
 
 
