@@ -230,7 +230,6 @@ PAGES = {
     "translation": {"model": "translator"},
     "switches": {"edits": "ZeroHead:0:0:self"},
     "compare": {},
-    "claims": {},
 }  # fmt: skip  (a page a word)
 
 

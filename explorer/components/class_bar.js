@@ -18,6 +18,7 @@ import {
   takesPart,
   wander,
 } from "./class_client.js";
+import { answered } from "./class_slide.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 
@@ -129,10 +130,10 @@ function leading(view) {
 }
 
 /** The question, where there is one. @param {View} view @param {any} lesson */
-function panel(view, { asked, open, number, mine, tally, key, over }) {
+function panel(view, { asked, open, number, mine, tally: counted, here, key, over }) {
   if (!asked || over) return undefined;
+  const tally = open ? undefined : counted; // after the vote: it would lead those who have not answered
   const most = Math.max(1, ...(tally || []));
-  const total = (tally || []).reduce((a, b) => a + b, 0);
   const answer = (choice) =>
     send("answer", { number, choice }).then(
       () => said(view, choice, ""),
@@ -169,7 +170,7 @@ function panel(view, { asked, open, number, mine, tally, key, over }) {
   });
   const foot = key
     ? [
-        make("span", "state", `${total} answered`),
+        make("span", "state", answered({ tally: counted, here })),
         open && press("reveal", "Reveal", () => send("reveal"), "main"),
         !open && asked.to && press("see", "See it", () => go(asked.to), "main"),
         press("away", "Take it away", () => send("ask", { question: null })),

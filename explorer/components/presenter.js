@@ -3,6 +3,8 @@
 // walk the findings and the heads, or from picture to picture; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
+import { send } from "./class_part.js";
+import { questionSlide } from "./class_slide.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { slide } from "./panel_layout.js";
@@ -121,6 +123,8 @@ function later(view) {
 /** True where the page shows something else than when it was last looked at. @param {View} view */
 function changed(view) {
   const { picture, plate } = view;
+  const asked = question(view);
+  if (asked || view.asked) return JSON.stringify(asked) !== view.asked;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
   return view.shown !== about(picture, inLarge(picture));
 }
@@ -173,8 +177,33 @@ function current() {
   return own || list.sort((a, b) => seen(b) - seen(a))[0];
 }
 
+/** The question of the class that this window leads, as a slide. @param {View} view */
+const question = (view) => {
+  const { lesson } = bus.now;
+  return questionSlide(lesson, view.answer === lesson?.number);
+};
+
+/** The next step of a question (or the one before): the vote ends, the answer is marked, the question is
+ * taken away. @param {View} view @param {number} by */
+function questionStep(view, by) {
+  const { open, number } = bus.now.lesson;
+  if (by < 0) view.answer = undefined;
+  else if (open) send("reveal").catch(() => {});
+  else if (view.answer !== number) view.answer = number;
+  else send("ask", { question: null }).catch(() => {});
+  present(view);
+}
+
 /** Put the picture, its headline and its caption on the screen. @param {View} view */
 function present(view) {
+  const asked = question(view);
+  view.asked = asked && JSON.stringify(asked);
+  if (asked) {
+    free();
+    [view.head.textContent, view.caption.textContent] = [asked.says, asked.caption];
+    view.board.classList.remove("clear");
+    return slide({ look: view.look, figures: asked.figures }, view.plate, asked.says);
+  }
   const list = pictures();
   if (!view.picture?.isConnected || !list.includes(view.picture))
     view.picture = list[clamp(view.at, 0, list.length - 1)];
@@ -284,6 +313,10 @@ function enlarged(picture, [width, height], top, wide, high) {
 function walks(view, key) {
   const by = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[key];
   const up = { ArrowDown: 1, ArrowUp: -1 }[key];
+  if (question(view)) {
+    if (by) questionStep(view, by);
+    return Boolean(by || up);
+  }
   if (is(view.picture, ".tour")) return false;
   if (by && finding(by)) return true;
   if (up && head(up)) return true;

@@ -167,3 +167,23 @@ test("a long word is cut with an ellipsis, a short one is not", () => {
   const cut = pen.cut("internationalisation".repeat(4), 80);
   assert.ok(cut.endsWith("…") && pen.width(cut) <= 80);
 });
+
+test("the tally of a class is on its slide after the vote, and the answer after the tally", async () => {
+  const { answered, questionSlide } = await of("class_slide");
+  const asked = { text: "Which?", choices: ["<a>", "b"], right: 1, says: "It is b." };
+  const lesson = { key: "k", asked, open: true, tally: [3, 1], here: 6, number: 1 };
+  assert.equal(answered(lesson), "4 of 6 have answered");
+  const open = questionSlide(lesson, true);
+  assert.equal(open.figures[0].kind, "texttable");
+  assert.ok(!JSON.stringify(open.figures).includes("3") && open.caption.includes("4 of 6"));
+  const closed = { ...lesson, open: false };
+  const [tally, answer] = [false, true].map((marked) => questionSlide(closed, marked));
+  assert.deepEqual(
+    tally.figures[0].rows.map(({ values }) => values[0]),
+    [3, 1],
+  );
+  assert.ok(!JSON.stringify(tally).includes("✓") && answer.figures[0].rows[1].selected);
+  assert.ok(drawn("bars", answer.figures[0]).includes("&lt;a&gt;"));
+  assert.equal(questionSlide({ ...lesson, key: undefined }, false), undefined);
+  assert.equal(questionSlide({ ...lesson, over: true }, false), undefined);
+});

@@ -1,0 +1,44 @@
+// @ts-check
+// The question of a class in type for the back row, one step after another: the question, the tally
+// after the vote, the answer.
+
+const LETTERS = "ABCDEF";
+
+/** @param {number[] | undefined} tally */
+const sum = (tally) => (tally || []).reduce((a, b) => a + b, 0);
+
+/**
+ * How many of those who are here have answered. @param {{ tally?: number[], here?: number }} lesson
+ */
+export const answered = ({ tally, here }) =>
+  `${sum(tally)} of ${Math.max(here ?? 0, sum(tally))} have answered`;
+
+/**
+ * The step that a class's question is at, as a slide; undefined where its teacher asks none.
+ * @param {any} lesson
+ * @param {boolean} withAnswer whether the right answer is marked
+ * @returns {{ says: string, caption: string, figures: any[] } | undefined}
+ */
+export function questionSlide(lesson, withAnswer) {
+  const { key, over, asked, open, tally } = lesson || {};
+  if (!key || over || !asked) return undefined;
+  const plain = { title: "", note: "", select: [], keys: [], selected: -1 };
+  const words = asked.choices.map((each, at) => `${LETTERS[at]}  ${each}`);
+  if (open) {
+    const rows = words.map((each) => [each]);
+    const list = { ...plain, kind: "texttable", columns: [""], rows };
+    return { says: asked.text, caption: answered(lesson), figures: [list] };
+  }
+  const rows = words.map((label, at) => ({
+    label,
+    values: [tally?.[at] ?? 0],
+    texts: [`${tally?.[at] ?? 0}${withAnswer && at === asked.right ? " ✓" : ""}`],
+    selected: withAnswer && at === asked.right,
+    key: "",
+    outline: null,
+    start: 0,
+  }));
+  const bars = { ...plain, kind: "bars", columns: [""], rows, high: null, shared: false, mark: null, header: "" }; // prettier-ignore
+  const caption = withAnswer ? asked.says || "" : `${sum(tally)} answers`;
+  return { says: asked.text, caption, figures: [bars] };
+}
