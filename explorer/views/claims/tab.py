@@ -45,6 +45,13 @@ def explore(run: Run) -> None:
     keep for every visitor."""
     url_state.one_of("claim_verdict", tuple(SHOW))
     url_state.one_of("claim_note", NOTES)
+    st.subheader(
+        "Textbook claims on this text and model",
+        anchor=False,
+        help=" ".join(
+            f"**{kind.capitalize()}**: {claims_text.MEANING[kind]}" for kind in evidence.KINDS
+        ),
+    )
     bar = st.container(horizontal=True, vertical_alignment="bottom")
     labels = {name: label for name, (label, _) in SHOW.items()}
     pick("Show", labels, "claim_verdict", bare=True, container=bar)
@@ -62,6 +69,8 @@ def _draw(run: Run, was_ready: bool) -> None:
     _, verdict = SHOW[st.session_state.claim_verdict]
     groups = claims_text.groups(found, "" if note == NOTES[0] else note, verdict)
     listed = [claim for *_, own in groups for claim in own]
+    if not ready:  # until then the list stays in one order
+        listed = [claim for claim in claims_text.CLAIMS if claim in listed]
     state, ids = st.session_state, [claim.id for claim in listed]
     if state.claim not in ("", *claims_text.BY_ID):
         state.claim = ""
