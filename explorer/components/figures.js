@@ -293,14 +293,14 @@ function tokenrow(pen, figure, { x, y, width }) {
   const { letter, look } = pen;
   const size = 1.2;
   const [high, gap] = [1.85 * letter, 0.25 * letter];
-  const pitch = high + gap + (texts.some(Boolean) ? 1.2 * letter : 0);
-  let [left, line] = [x, y];
+  let [left, line, pitch] = [x, y, high + gap];
   tokens.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
     const text = texts[at] ?? "";
     const [bold, framed] = [at === selected, marked.includes(at)];
     const least = Math.max(pen.width(token, { size, bold }), pen.width(text, { size: 0.8 }));
     const wide = Math.min(width, least + 0.6 * letter);
-    if (left > x && left + wide > x + width) [left, line] = [x, line + pitch];
+    if (left > x && left + wide > x + width) [left, line, pitch] = [x, line + pitch, high + gap];
+    if (text) pitch = high + gap + 1.2 * letter;
     const weight = weights[at] ?? NaN;
     const word = Number.isNaN(weight) ? undefined : wordAt(look.one, weight);
     const [place, top] = [left, line];
