@@ -163,6 +163,46 @@ def test_a_german_article_stands_before_a_noun_phrase(text, articles, pronouns) 
     assert {kinds[at] for at in articles} <= {word_classes.FILLER}
 
 
+# In French, Spanish and Italian one word is an article before a noun and a pronoun before a verb.
+# Each with its articles, and with words that are surely pronouns, by their places.
+ROMANCE = [
+    ("Le garçon ferme la porte .", {0, 3}, set()),
+    ("Les oiseaux y chantent .", {0}, set()),
+    ("Marie les a retrouvées .", set(), {1}),
+    ("Il la lit chaque soir , mais elle ne le sait pas .", set(), {0, 1, 7, 9}),
+    ("Voit - il le chat dans la rue ?", {3, 6}, {2}),
+    ("Prends - la .", set(), {2}),
+    ("Los perros y los gatos duermen en la casa .", {0, 3, 7}, set()),
+    ("Ella las compró en el mercado .", {4}, {0, 1}),
+    ("Compró ella la casa de los niños .", {2, 5}, {1}),
+    ("María se la dio y no se las ha pedido .", set(), {1, 2, 6, 7}),
+    ("Lo bueno es barato .", {0}, set()),
+    ("Gli studenti leggono il libro .", {0, 3}, set()),
+    ("Gli ho dato il libro con le mele .", {3, 6}, {0}),
+    ("Le case con la porta .", {0, 3}, set()),
+    ("Le donne con la valigia e un gatto .", {0, 3}, set()),
+    ("Io la vedo e lei lo ha comprato .", set(), {1, 4, 5}),
+]
+
+
+@pytest.mark.parametrize(("text", "articles", "pronouns"), ROMANCE)
+def test_a_romance_article_is_no_pronoun(text, articles, pronouns) -> None:
+    labels = text.split()
+    kinds = word_classes.classes(labels)
+    assert {at for at, kind in enumerate(kinds) if kind == word_classes.PRONOUN} == pronouns
+    assert {kinds[at] for at in articles} <= {word_classes.FILLER}
+    # What follows an object pronoun is a verb and no noun.
+    nouns = word_classes.nouns(labels)
+    objects = {at for at in pronouns if labels[at].casefold() in "le la les lo las gli".split()}
+    assert not any(nouns[at + 1] for at in objects)
+
+
+def test_a_headline_reads_no_article_as_a_pronoun() -> None:
+    text = "Le case rosse con la grande porta .".split()
+    seen = planted(("Le", "porta", 0.9), ("rosse", "grande", 0.6), text=text)
+    assert linked(seen)[0] == ("rosse", "grande")
+
+
 def test_a_german_noun_is_written_with_a_capital() -> None:
     text = "Der Hund schläft , weil der Mond ihre Nacht erhellt .".split()
     nouns = {word for word, noun in zip(text, word_classes.nouns(text)) if noun}

@@ -16,7 +16,7 @@ import numpy as np
 from explorer.analysis import head_naming, logit_lens, residual, word_classes, words
 from explorer.analysis.attention import axes
 from explorer.analysis.head_naming import MIN_LIFT
-from explorer.analysis.word_classes import is_word
+from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups
 from models import chat, token_relations
 from models.recording import Attention, Recording, Stream
@@ -91,7 +91,6 @@ LEAST_LIFT = 0.25
 MIN_FIT = 2.6
 FIT_TOKENS = 64
 MOST = 24  # links of an attention
-HYPHENS = frozenset("-\u2010\u2011")
 # The order of links: from a pronoun to a noun, between words of content, other links of pronouns
 # and of words of which nothing is known, and those with a filler.
 PRONOUN_TO_NOUN, BETWEEN_CONTENT, UNSURE, FILLER = range(4)

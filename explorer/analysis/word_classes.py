@@ -1,7 +1,8 @@
 """Content words, function words and nouns of a text, by word lists for a few languages.
 
-A text is classified by the list with most of its words, the first of equals; a text without words
-of any list, by the first list. A word in another script than the lists' is not classified."""
+A text is classified by the list with most of its words; of several with as many by the first, and a
+word is a pronoun there only where it is one in all of them. A text without words of any list is
+classified by the first list. A word in another script than the lists' is not classified."""
 
 from __future__ import annotations
 
@@ -19,6 +20,9 @@ NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels 
 MASK = re.compile(r"\[[A-Z]+\]|<[^>]*>")  # a token that a reader types to be predicted
 UNKNOWN_TO_A_TOKENIZER = frozenset({"[unk]", "<unk>"})
 FIRST = "en"  # the language of a text of which no list knows a word
+BESIDE_CLITICS = frozenset({"subjects", "before_verbs", "auxiliaries"})  # lists within others
+CLAUSE_ENDS = frozenset(".,;:!?")
+HYPHENS = frozenset("-\u2010\u2011")
 NO_NOUN = ("ed", "ing", "ly")  # endings of what follows a noun more often than it is one
 # Classes of words. A filler is a function word that stands for nothing, or no word at all.
 CONTENT, PRONOUN, UNSURE, FILLER = range(4)
@@ -29,7 +33,9 @@ class Language:
     """The function words of a language: those that stand for something said elsewhere, those that
     begin a noun phrase, and all of them. articles: before a noun phrase they are articles, else
     pronouns. possessives: before a noun phrase they are pronouns, else verbs. modifiers: what may
-    stand in a noun phrase before its adjectives. capitals: nouns are written with one."""
+    stand in a noun phrase before its adjectives. clitics: articles, and pronouns after a word of
+    subjects or before_verbs, before one of auxiliaries, and at the end of a clause. capitals: nouns
+    are written with one."""
 
     pronouns: frozenset[str]
     determiners: frozenset[str]
@@ -37,6 +43,10 @@ class Language:
     articles: frozenset[str] = frozenset()
     possessives: frozenset[str] = frozenset()
     modifiers: frozenset[str] = frozenset()
+    clitics: frozenset[str] = frozenset()
+    subjects: frozenset[str] = frozenset()
+    before_verbs: frozenset[str] = frozenset()
+    auxiliaries: frozenset[str] = frozenset()
     capitals: bool = False
 
 
@@ -48,7 +58,7 @@ def languages() -> Mapping[str, Language]:
     for code, lists in lists_by_code.items():
         capitals = lists.pop("capitals", False)
         word_sets = {name: frozenset(words.split()) for name, words in lists.items()}
-        every = frozenset().union(*word_sets.values())
+        every = frozenset().union(*(word_sets[name] for name in word_sets.keys() - BESIDE_CLITICS))
         del word_sets["others"]
         languages_by_code[code] = Language(**word_sets, all=every, capitals=capitals)
     return languages_by_code
@@ -64,9 +74,14 @@ def is_word(label: str) -> bool:
     return any(kind in "LN" or (kind == "S" and letter > "\u2190") for kind, letter in categories)
 
 
-@lru_cache(maxsize=1000)
 def language_of(labels: tuple[str, ...]) -> str:
     """The code of the language whose list knows most of the words; "" where none knows any."""
+    return likely_languages(labels)[0]
+
+
+@lru_cache(maxsize=1000)
+def likely_languages(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """The codes of the languages whose lists know most of the words; "" where none knows any."""
     words = [label.casefold().replace("\u2019", "'") for label in labels]
     # of "qu'il" both halves; single letters (John's) are of no language
     parts = [
@@ -75,21 +90,44 @@ def language_of(labels: tuple[str, ...]) -> str:
     known_counts = {
         code: sum(word in one.all for word in parts) for code, one in languages().items()
     }
-    best = max(known_counts, key=lambda code: known_counts[code])
-    return best if known_counts[best] else ""
+    most = max(known_counts.values())
+    return tuple(code for code, count in known_counts.items() if count == most) if most else ("",)
 
 
 def classes(labels: Sequence[str]) -> tuple[int, ...]:
     """The class of each word of a text: CONTENT, PRONOUN, UNSURE or FILLER."""
     labels = tuple(labels)
-    code = language_of(labels)
+    first, *others = (_classes_in(labels, code) for code in likely_languages(labels))
+    return tuple(
+        FILLER if kind == PRONOUN and any(other[at] != PRONOUN for other in others) else kind
+        for at, kind in enumerate(first)
+    )
+
+
+def _classes_in(labels: tuple[str, ...], code: str) -> list[int]:
+    """The class of each word of a text of one language."""
     language = languages()[code or FIRST]
     kinds = [_class_of(label, code) for label in labels]
     for at, word in enumerate(map(str.casefold, labels)):
         if word in language.articles or word in language.possessives:
             is_before_noun = _begins_noun_phrase(labels, kinds, at + 1, language)
             kinds[at] = PRONOUN if is_before_noun == (word in language.possessives) else FILLER
-    return tuple(kinds)
+        elif word in language.clitics:
+            kinds[at] = PRONOUN if _is_object(labels, kinds, at, language) else FILLER
+    return kinds
+
+
+def _is_object(labels: Sequence[str], kinds: Sequence[int], at: int, language: Language) -> bool:
+    """True where a clitic is surely an object pronoun and no article: after its verb's subject
+    (*il le voit*, but not *voit-il le chat*) or another clitic, before an auxiliary verb (*les a
+    vus*), or at the end of a clause (*prends-la.*)."""
+    before, after = (
+        labels[place].casefold() if 0 <= place < len(labels) else "" for place in (at - 1, at + 1)
+    )
+    if before in language.subjects:
+        return at < 2 or (kinds[at - 2] != CONTENT and labels[at - 2] not in HYPHENS)
+    is_last = at > 0 and (not after or after in CLAUSE_ENDS)
+    return is_last or before in language.before_verbs or after in language.auxiliaries
 
 
 def _begins_noun_phrase(
@@ -125,7 +163,10 @@ def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
             kind == CONTENT
             and (
                 label[:1].isupper()
-                or preceding[0] in language.determiners
+                or (
+                    preceding[0] in language.determiners
+                    and not (preceding[0] in language.clitics and kinds[at - 1] == PRONOUN)
+                )
                 or (
                     preceding[1] in language.determiners
                     and kinds[at - 1] == CONTENT
