@@ -13,6 +13,7 @@ from torch import Tensor
 
 from models.attention import KVCache
 from models.cancellation import checkpoint
+from models.copying import Copier
 from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last_edit
 from models.layers import Patch
 from models.recording import Card
@@ -112,9 +113,14 @@ def max_answer_length(n_source: int, n_positions: int) -> int:
 
 @torch.inference_mode()
 def greedy(
-    model: EncoderDecoder, tokenizer: Tokenizer, memory: Tensor, edits: tuple[Edit, ...] = ()
+    model: EncoderDecoder,
+    tokenizer: Tokenizer,
+    memory: Tensor,
+    edits: tuple[Edit, ...] = (),
+    copier: Copier | None = None,
 ) -> list[int]:
-    """The likeliest token each time, up to [EOS] (not among them). memory (1, key, d_model)."""
+    """The likeliest token each time, up to [EOS] (not among them). memory (1, key, d_model).
+    copier: what of the source is copied."""
     # What such an edit does to a token depends on those after it or on its place: nothing that was
     # stored would stay true.
     stored = (
@@ -132,15 +138,30 @@ def greedy(
     ):
         checkpoint()
         ids = [token] if stored is not None else [bos, *output_ids]
-        token = int(
-            model.logits(
-                model.decode(torch.tensor([ids]), memory, edits=edits, stored=stored)[0, -1]
-            ).argmax()
-        )
+        reads = CrossAttention(model)
+        x = model.decode(torch.tensor([ids]), memory, tape=reads, edits=edits, stored=stored)
+        logits = model.logits(x[0, -1])
+        if copier is not None:
+            copier, logits = copier.constrain(logits, reads.weights[0])
+        token = int(logits.argmax())
         if token == eos:
             break
         output_ids.append(token)
+        copier = copier and copier.after(token)
     return output_ids
+
+
+class CrossAttention:
+    """A tape that keeps the cross-attention of the middle layer, the mean of its heads: `weights`
+    (row, key) of the newest token."""
+
+    def __init__(self, model: Transformer) -> None:
+        self._site = f"{model.config.n_layer // 2}.cross.pattern"
+        self.weights = torch.zeros(1, 0)
+
+    def __call__(self, name: str, tensor: Tensor) -> None:
+        if name == self._site:
+            self.weights = tensor[:, :, -1].mean(dim=1)
 
 
 def score(logprobs: tuple[float, ...]) -> float:
@@ -161,18 +182,29 @@ def beams(
     strategy: int | SeededSampling,
     max_length: int,
     memory: Tensor | None = None,
+    copier: Copier | None = None,
 ) -> Iterator[tuple[Beam, ...]]:
-    """Beam search from the tokens `ids`, as `search` yields it, with `how` many beams, or one
-    hypothesis that is drawn. memory (1, key, d_model) for an encoder-decoder."""
-    stored = KVCache()
+    """Beam search from the tokens `ids`, as `search` yields it, with `strategy` many beams, or one
+    hypothesis that is drawn. memory (1, key, d_model) for an encoder-decoder; copier: what of its
+    source is copied."""
+    stored, copiers = KVCache(), [copier] if copier else []
+    started = False
 
     def next_logprobs(new_ids: Tensor, rows: Tensor | None) -> Tensor:
-        nonlocal stored
+        nonlocal stored, copiers, started
         if rows is not None:
             stored = stored.rows(rows)
+            copiers = [copiers[row] for row in rows.tolist()] if copiers else []
+        if started:
+            copiers = [each.after(int(ids[-1])) for each, ids in zip(copiers, new_ids)]
+        started = True
         expanded_memory = memory if memory is None else memory.expand(len(new_ids), -1, -1)
-        x = decode(model, new_ids, expanded_memory, stored=stored)
-        return model.logits(x[:, -1]).double().log_softmax(dim=-1)
+        reads = CrossAttention(model)
+        x = decode(model, new_ids, expanded_memory, tape=reads, stored=stored)
+        logprobs = model.logits(x[:, -1]).double().log_softmax(dim=-1)
+        for row, each in enumerate(copiers):
+            copiers[row], logprobs[row] = each.constrain(logprobs[row], reads.weights[row])
+        return logprobs
 
     return search(next_logprobs, torch.tensor([ids]), eos, strategy, max_length)
 

@@ -20,11 +20,12 @@ from safetensors import safe_open
 from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 
-from models import generation, quantization, shipped_models
+from models import copying, generation, quantization, shipped_models
 from models.activation_cache import ActivationStore, Recorder
 from models.attention import MultiHeadAttention, input_major, self_attention_mask
 from models.chat_template import ChatTemplate
 from models.config import Config
+from models.copying import Copier
 from models.edit_ops import fitting_edits, mask_tokens, score_divisor, shuffle_tokens
 from models.edit_validation import check, check_length
 from models.edits import Edit, PatchHead, PatchSite
@@ -33,6 +34,7 @@ from models.model import Model
 from models.recording import Attention, Card, NotFinite, Recording
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
 from models.transformer import Decoder, Encoder, EncoderDecoder, FeedForward, Transformer
+from models.unknown_words import known_words, unknown_words
 
 # How weights lie in memory while a model is read: the numbers stay what they are, and a pass is
 # faster.
@@ -216,7 +218,9 @@ def _record_two(
     assert isinstance(model, EncoderDecoder)  # record has looked
     memory = model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=encoder_edits)
     _finite(memory_tape, "encoder ")
-    tokens, target, target_dropped = _target(handle, memory, decoder_edits, target)
+    tokens, target, target_dropped = _target(
+        handle, memory, decoder_edits, target, copier_of(handle, text, source)
+    )
     check_length(edits, m := len(tokens.ids), handle.card)
     tape = Recorder(config, m, n)
     model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=decoder_edits)
@@ -254,7 +258,11 @@ def _record_two(
 
 
 def _target(
-    handle: OwnModel, memory: Tensor, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+    handle: OwnModel,
+    memory: Tensor,
+    edits: tuple[Edit, ...],
+    target: str | tuple[int, ...] | None,
+    copier: Copier | None,
 ) -> tuple[Tokens, str, int]:
     """The decoder's input as tokens and as text, and the number of its tokens that did not fit."""
     if isinstance(target, str):
@@ -264,7 +272,7 @@ def _target(
     ids = (
         list(target)
         if target is not None
-        else generation.greedy(handle.model, handle.tokenizer, memory, edits)
+        else generation.greedy(handle.model, handle.tokenizer, memory, edits, copier)
     )
     text = handle.tokenizer.text(ids)
     tokens, dropped = frame_target(handle, text)
@@ -315,7 +323,9 @@ def activations(
         return {"encoder": source_store.tensors}
     target_ids = [
         handle.tokenizer.ends[0],
-        *generation.greedy(handle.model, handle.tokenizer, memory, edits),
+        *generation.greedy(
+            handle.model, handle.tokenizer, memory, edits, copier_of(handle, clean(text), tokens)
+        ),
     ]
     handle.model.decode(torch.tensor([target_ids]), memory, tape=target_store, edits=edits)
     return {"encoder": source_store.tensors, "decoder": target_store.tensors}
@@ -395,6 +405,12 @@ def frame(handle: OwnModel, text: str) -> tuple[Tokens, int]:
 def frame_target(handle: OwnModel, text: str) -> tuple[Tokens, int]:
     """A target as the decoder reads it, [BOS] text, and how many tokens were dropped."""
     return handle.tokenizer.tokens(text, handle.card.n_positions, (BOS,), ())
+
+
+def copier_of(handle: OwnModel, text: str, source: Tokens) -> Copier | None:
+    """What a translator copies from a source, None for nothing."""
+    words = unknown_words(text, source, known_words(handle.card.name))
+    return copying.copier(handle.tokenizer, words)
 
 
 @torch.inference_mode()

@@ -89,4 +89,5 @@ def beams(
     bos, eos = handle.tokenizer.ends
     max_length = generation.max_answer_length(len(tokens.ids), handle.card.n_positions)
     memory = own_model.memory_of(handle, tokens)
-    return generation.beams(handle.model, [bos], eos, strategy, max_length, memory)
+    copier = own_model.copier_of(handle, own_model.clean(text), tokens)
+    return generation.beams(handle.model, [bos], eos, strategy, max_length, memory, copier)

@@ -111,7 +111,7 @@ FLOORS = [
         r"explorer/state/.*",
         {"streamlit", "numpy"},
         r"explorer\.(state|text)\..*|models\.(registry|model|recording|edits|example_texts|results|"
-        r"capabilities|cancellation|live_training|training_plan|buffer_pool|whole_words)",
+        r"capabilities|cancellation|live_training|training_plan|buffer_pool|unknown_words|whole_words)",
     ),
     (
         r"explorer/layout/.*",

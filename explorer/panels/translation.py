@@ -129,9 +129,20 @@ def alignment(
             weights, on.tokens, reads, on.steps, first_choices, on.source
         ),
         details=(*words.lines("details"), words("limits")),
-        caption=(words("caption", view=title.lower()), words("typed" if on.is_typed else "own")),
+        caption=(
+            words("caption", view=title.lower()),
+            words("typed" if on.is_typed else "own"),
+            *_copied(on, words),
+        ),
         file=f"cross-{view or 'mean'}",
     )
+
+
+def _copied(on: Output, words: Sentences) -> tuple[str, ...]:
+    """Sentence on the words that the model copied from the source, () where there are none."""
+    copied = () if on.is_typed else models.copied_words(on.recording)
+    name = "copied_one" if len(copied) == 1 else "copied_many"
+    return (words(name, words="”, “".join(copied)),) if copied else ()
 
 
 def _whole(on: Output, weights: np.ndarray, form: str, words: Sentences) -> Links | Matrix:
@@ -283,7 +294,10 @@ def hypotheses(run: Run, n_beams: int = 4, beam: int = 1, most: int | None = Non
         ),
         figures=(table, _tree(run, steps, beam - 1, words)),
         table=translation.beam_table(steps, texts),
-        caption=(words("caption", n=n_beams),),
+        caption=(
+            words("caption", n=n_beams),
+            *([words("copied")] if models.copied_words(run.recording()) else []),
+        ),
         file="beams",
     )
 

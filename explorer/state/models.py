@@ -21,7 +21,7 @@ from explorer.state import event_log, garbage_collection
 from explorer.state.scheduling import HEAVY_PARAMETERS, heavy_models
 from explorer.state.settings import settings
 from explorer.text import capability_messages
-from models import buffer_pool, live_training, registry
+from models import buffer_pool, live_training, registry, unknown_words
 from models.capabilities import Capabilities
 from models.edits import NORMS
 from models.recording import Recording
@@ -519,6 +519,11 @@ def embeddings(model: str) -> np.ndarray:
     """Every word's embedding as a model's stream begins with it, (id, d_model). Large, and so not
     kept."""
     return handle(model).embeddings()
+
+
+def copied_words(recording: Recording) -> tuple[str, ...]:
+    """The words of a source that its translation has copied as they stand."""
+    return unknown_words.copied_words(recording)
 
 
 def decode(model: str, ids: Iterable[int]) -> str:

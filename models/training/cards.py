@@ -148,7 +148,8 @@ ABOUT = {
             "somewhere.",
             "“You” may become tu or vous, and a speaker a man or a woman: the English does "
             "not say, and the model does not ask.",
-            "Words it has hardly met are spelled after their sound, or left out.",
+            "Numbers and names that it has not learned are copied as they stand; other words that "
+            "it has hardly met are spelled after their sound, or left out.",
         ],
     },
     "induction": {

@@ -1,0 +1,171 @@
+"""Numbers and names that the translator has not learned are copied: each once and as it stands, in
+the greedy translation and in a beam search; all other sentences are translated as without it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from conftest import read_once
+from ordinary_sentences import SENTENCES
+from tolerances import SUMMED
+
+from explorer.panels import translation
+from explorer.state.cache import Run
+from models import generation, own_model, unknown_words
+from models.results import Sampling, SeededSampling
+
+# With the words that are copied marked.
+UNKNOWN = (
+    "I have <47> apples.",
+    "He lives in <Zanzibar>.",
+    "Mr. <Kowalczyk> came in <2019>.",
+    "The train leaves at <8:45>.",
+    "She was born in <1987>.",
+    "It costs <365> dollars.",
+    "<Zanzibar> is an island.",
+    "Call me at <555-2368>.",
+    "I met <Xavier> in <Ouagadougou>.",
+    "The town has <48213> inhabitants.",
+    "My sister lives in <Reykjavik>.",
+    "Have you ever been to <Kathmandu>?",
+    "Mrs. <Okonkwo> is our new teacher.",
+    "<Dimitrios> bought a new car.",
+    "I work for <Vodafone>.",
+    "They moved to <Saskatchewan> last year.",
+    "The meeting is on the <26> of May.",
+    "I read a book about <Tutankhamun>.",
+    "Our flight is number <7714>.",
+    "<Priyanka> and Tom are friends.",
+    "The war ended in <1648>.",
+    "He gave the letter to <Krzysztof>.",
+    "We visited <Machu> <Picchu> in <2014>.",
+    "You can see <Kilimanjaro> from here.",
+    "My grandfather is <94> years old.",
+    "The book has <612> pages.",
+    "In <1789> there was a revolution.",
+    "Our neighbor is called <Gottfried>.",
+    "I was born on the <27> of October <1993>.",
+    "He paid <2,350> euros for his car.",
+    "My phone number is <0178-4432>.",
+    "I saw <Beatrice> and <Leopold> at the party.",
+    "The king of <Lesotho> is very old.",
+    "He has been the boss of <Lufthansa> for <11> years.",
+    "Let us meet in front of <Carrefour> at <6:35>.",
+    "We flew from <Nairobi> to <Bogota>.",
+    "Her name is <Guadalupe>.",
+    "I love the music of <Shostakovich>.",
+    "<Svetlana> did not come to school today.",
+    "They are from <Uzbekistan>.",
+)
+
+
+@pytest.fixture(scope="module")
+def handle() -> own_model.OwnModel:
+    return read_once("translator")
+
+
+def unknown(handle: own_model.OwnModel, text: str) -> list[str]:
+    source, _ = own_model.frame(handle, text)
+    known = unknown_words.known_words(handle.card.name)
+    return [one.word for one in unknown_words.unknown_words(text, source, known)]
+
+
+def times(word: str, text: str) -> int:
+    """How often a word stands in a text, not as a part of another."""
+    return len(re.findall(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", text))
+
+
+def test_a_word_is_learned_from_texts_by_what_it_is() -> None:
+    texts = ["The dog saw Anna.", "Anna has 20 cats.", "Bunnies hop.", *["It is 8:45."] * 5]
+    known = unknown_words.training_words([*texts, "He met Bob on the 20."])
+    assert set("the dog saw anna has cats bunnies hop it is 8:45 he met on".split()) == set(known)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_beams", [0, 4])
+def test_an_unknown_word_stands_once_and_as_it_is_in_the_output(
+    n_beams: int, handle: own_model.OwnModel
+) -> None:
+    words, kept = 0, []
+    for marked in UNKNOWN:
+        text, names = re.sub("[<>]", "", marked), re.findall("<(.*?)>", marked)
+        assert unknown(handle, text) == names
+        if n_beams:
+            *_, last = handle.beams(text, n_beams)
+            output = handle.tokenizer.text(last[0].ids)
+        else:
+            output = handle.record(text).target
+        words += len(names)
+        kept += [name for name in names if times(name, output) == 1]
+    assert len(UNKNOWN) == 40 and len(kept) >= 0.9 * words, set(kept)
+
+
+def test_other_sentences_are_translated_as_without_copying(handle: own_model.OwnModel) -> None:
+    texts = [text for text in SENTENCES if text.isascii() and not unknown(handle, text)]
+    assert len(texts) > 30
+    for text in texts[::3]:
+        source, _ = own_model.frame(handle, text)
+        memory = own_model.memory_of(handle, source)
+        plain = generation.greedy(handle.model, handle.tokenizer, memory)
+        assert list(handle.record(text).streams[1].ids[1:]) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Russia and Brazil are far away.",
+        "Flabby arms embarrassed the stubborn bachelor.",
+        "I am 3 years old, and she is 20.",
+        "ON MONDAY I LOVE PIZZA.",
+        "It is the 13th of April, a Thursday.",
+        "We only meet on Tuesdays at 2:30.",
+        "Don't go!",
+        "",
+    ],
+)
+def test_words_that_were_learned_are_not_copied(text: str, handle: own_model.OwnModel) -> None:
+    assert not unknown(handle, text)
+
+
+def test_a_model_without_a_list_of_words_copies_nothing() -> None:
+    assert unknown_words.known_words("reverse") is None
+    handle = read_once("reverse")
+    source, _ = own_model.frame(handle, "Zanzibar 1789")
+    assert own_model.copier_of(handle, "Zanzibar 1789", source) is None
+
+
+def test_a_copied_word_is_set_apart_and_follows_an_apostrophe(
+    handle: own_model.OwnModel,
+) -> None:
+    assert " $312 " in handle.record("Tom bet $312 on the game.").target.replace("312", "$312")
+    assert "d'Uzbekistan" in handle.record("They are from Uzbekistan.").target
+
+
+def test_a_drawn_translation_copies_too_and_keeps_other_probabilities(
+    handle: own_model.OwnModel,
+) -> None:
+    text = "He lives in Zanzibar."
+    *_, (drawn,) = handle.beams(text, SeededSampling(Sampling(temperature=0.5), 1))
+    assert times("Zanzibar", handle.tokenizer.text(drawn.ids)) == 1
+    memory = own_model.memory_of(handle, own_model.frame(handle, text)[0])
+    ids = torch.tensor([[handle.tokenizer.bos, *drawn.ids[:-1]]])
+    with torch.inference_mode():
+        own = handle.model.logits(handle.model.decode(ids, memory)[0]).double().log_softmax(-1)
+    own_logprobs = own[range(len(drawn.ids)), list(drawn.ids)].numpy()
+    copied = np.array(drawn.logprobs) == 0
+    assert copied.sum() >= 4, "its pieces count as probability 1"
+    assert np.allclose(np.array(drawn.logprobs)[~copied], own_logprobs[~copied], atol=SUMMED)
+
+
+def test_the_panels_say_which_words_were_copied() -> None:
+    run = Run("translator", "I met Xavier in Ouagadougou.")
+    said = translation.alignment(run).caption
+    assert "“Xavier”, “Ouagadougou” are copied from the source" in " ".join(said)
+    assert "probability 1" in " ".join(translation.hypotheses(run, 2).caption)
+    typed = Run("translator", run.text, target="J'ai rencontré Xavier.")
+    plain = Run("translator", "The cat sat on the mat.")
+    for other in (typed, plain):
+        assert "copied" not in " ".join(translation.alignment(other).caption)
