@@ -100,6 +100,21 @@ def test_a_class_without_a_line_lapses_and_its_key_brings_it_back_under_its_code
     play(test)
 
 
+def test_a_class_that_nobody_entered_lapses(play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "LAPSE", 0.6)
+    monkeypatch.setattr(store, "STALE", 0.3)
+
+    async def test(classes: ClassService) -> None:
+        made = await classes.start("stranger")
+        for _ in range(100):
+            if await living(classes, made) == [False]:
+                break
+            await asyncio.sleep(0.05)
+        assert await living(classes, made) == [False]
+
+    play(test)
+
+
 def test_a_script_that_joins_and_answers_a_thousand_times_is_nobody(
     play, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -189,3 +189,27 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
         float(rows[-2][-2]) == pytest.approx(taken.logit, abs=PASSED)
         and len(rows) == len(taken.parts) + 3
     )
+
+
+@journey
+def test_a_shorter_text_is_drawn_without_the_cell_of_the_longer_one(visitor: Visitor) -> None:
+    n = len(cache.record("decoder", SIXTY).streams[0].tokens)
+    visited(visitor, text=SIXTY, token=f"{n - 1}")
+    page = visitor.page
+    page.locator(".panel .cells").first.focus()
+    page.keyboard.press("ArrowUp")
+    field = page.locator(".sentence textarea")
+    for text in ("The old dog slept.", "Hi"):
+        field.fill(text)
+        field.press("Enter")
+        n = len(cache.record("decoder", text).streams[0].tokens)
+        page.wait_for_function(
+            """n => [...document.querySelectorAll("*")].some((each) => {
+              const cells = each.shadowRoot?.querySelector(".panel .cells");
+              return cells && JSON.parse(cells.dataset.cells)[1] === n; })""",
+            arg=n,
+        )
+        at_rest(visitor)
+        page.locator(".panel .cells").first.focus()
+        page.keyboard.press("ArrowUp")
+        assert tip(visitor) and not visitor.wrong(), visitor.errors

@@ -4,13 +4,15 @@ family, and MiniLM on real sentences."""
 from __future__ import annotations
 
 import copy
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from tiny_hf_models import bert, uneven
 from tolerances import DOUBLE_LONG, PARITY
 
-from models import registry
+from models import registry, shipped_models
 from models.own_model import OwnModel
 from models.pretrained import weight_conversion
 from models.pretrained.weight_conversion import MODERN_CONVERSIONS
@@ -260,3 +262,23 @@ def test_minilm_in_our_classes_is_minilm() -> None:
         30522,
         384,
     )
+
+
+def test_minilm_of_other_files_than_the_tested_ones_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shipped_models.packaged()
+    if folder is None:
+        pytest.skip("its package is not installed")
+    for name in shipped_models.SHA256:
+        (tmp_path / name).symlink_to(folder / name)
+    monkeypatch.setattr(shipped_models, "packaged", lambda: tmp_path)
+    assert registry.load(registry.MINILM).card.name == registry.MINILM
+    for name in shipped_models.SHA256:
+        (tmp_path / name).unlink()
+        shutil.copy(folder / name, tmp_path / name)
+        with open(tmp_path / name, "ab") as file:
+            file.write(b" ")
+        with pytest.raises(ValueError, match=f"{name} of .* is not the one that was tested"):
+            registry.load(registry.MINILM)
+        shutil.copy(folder / name, tmp_path / name)

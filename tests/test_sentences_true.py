@@ -209,6 +209,7 @@ def sphere(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     (dials,) = shown.figures
     cut = f"{len(dials.dials)} of {len(own)} rotations"
     assert (cut in dials.note) == (len(dials.dials) < len(own))
+    assert len(dials.dials) == len(own) or len(own) > 9, "all nine of a translator are shown"
     assert [one.text for one in dials.dials if one.selected] == [shown.number]
 
 
@@ -252,6 +253,7 @@ def since(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     by_name = {row.label: row.values[0] for row in shown.figures[0].rows}
     assert shown.value == by_name[slots["most"]] == max(by_name.values())
     assert by_name[slots["least"]] == min(by_name.values()) and shown.variant == ""
+    assert "after training" in shown.figures[0].title, "harm to a trained model is no progress"
 
 
 def pizza(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
