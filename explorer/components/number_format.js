@@ -26,10 +26,6 @@ export function exact(value, digits = 4) {
 /** An end of a scale. @param {number} value @param {number} [figures] */
 export const short = (value, figures = 3) => signs(`${Number(value.toPrecision(figures))}`);
 
-/** For a cell, where there is room for few figures. @param {number} value */
-export const brief = (value) =>
-  Math.abs(value) < 100 ? fixed(value, Math.abs(value) < 10 ? 2 : 1) : signs(value.toPrecision(3));
-
 /** Two figures, and neither 0 nor 1 for what is not. @param {number} value */
 export const share = (value) =>
   value > 0 && value < 0.005 ? "<.01" : value < 1 && value >= 0.995 ? ">.99" : value.toFixed(2);
@@ -44,9 +40,6 @@ export const tenths = (value) =>
     : value >= 99.95 && value < 100
       ? "> 99.9%"
       : `${value.toFixed(1)}%`;
-
-/** A probability in few figures. @param {number} p */
-export const odds = (p) => (p >= 0.01 ? p.toFixed(2) : p >= 0.001 ? p.toFixed(3) : "<.001");
 
 /** A probability in four decimals, a very small one as a power of ten. @param {number} p */
 export const chance = (p) =>

@@ -274,16 +274,6 @@ def take_head(layer: int | str, head: int | str) -> None:
     st.session_state.layer, st.session_state.head = str(layer), str(head)
 
 
-def take_named(component: str, field: str = "head") -> Callable[[], None]:
-    """A callback that selects the head in a component's event, "layer.head"."""
-
-    def take() -> None:
-        layer, _, head = str(st.session_state[component].get(field) or "").partition(".")
-        take_head(layer, head)
-
-    return take
-
-
 def axes_of(recording: Recording, attention: Attention) -> Axes:
     """The titles of rows and columns. Between two texts they need the token that the model would
     produce after the target."""
