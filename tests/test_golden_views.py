@@ -1,6 +1,7 @@
-"""Ten views as they were when somebody last looked at them: a change that moves or recolours much of
-a view is seen here. `HEADLIGHT_WRITE_VIEWS=1 python -m pytest tests/test_golden_views.py` writes them
-anew; look at them before they are committed."""
+"""Ten views compared with pictures of them: a change that moves or recolours much of a view fails.
+
+`HEADLIGHT_WRITE_VIEWS=1 python -m pytest tests/test_golden_views.py` writes the pictures anew. Look
+at them before they are committed."""
 
 from __future__ import annotations
 
