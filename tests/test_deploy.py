@@ -336,6 +336,13 @@ def test_the_proxy_bounds_what_one_client_asks_and_lets_a_school_in(
         assert client.get("/static/nothing.js").status_code == 404
 
 
+def test_the_proxy_bounds_the_open_lines_of_one_client_beyond_a_class() -> None:
+    said = (DEPLOY / "nginx.conf").read_text("utf-8")
+    (bound,) = re.findall(r"^    limit_conn headlight_connections (\d+);", said, re.MULTILINE)
+    assert 2 * 60 < int(bound) <= 2000, "two lines of each of a class, and no end without a bound"
+    assert "limit_conn_zone $headlight_client zone=headlight_connections" in said
+
+
 def test_the_proxy_counts_an_ipv6_network_as_one_client() -> None:
     said = (DEPLOY / "nginx.conf").read_text("utf-8")
     (pattern,) = re.findall(r'"~(\^\(\?<net>.*?)"', said)
