@@ -212,4 +212,5 @@ def test_a_shorter_text_is_drawn_without_the_cell_of_the_longer_one(visitor: Vis
         at_rest(visitor)
         page.locator(".panel .cells").first.focus()
         page.keyboard.press("ArrowUp")
-        assert tip(visitor) and not visitor.wrong(), visitor.errors
+        assert tip(visitor) and "undefined" not in tip(visitor)
+        assert not visitor.wrong(), visitor.errors
