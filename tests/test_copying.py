@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from app_harness import page_at
 from conftest import read_once
 from ordinary_sentences import SENTENCES
 from tolerances import SUMMED
@@ -169,3 +170,10 @@ def test_the_panels_say_which_words_were_copied() -> None:
     plain = Run("translator", "The cat sat on the mat.")
     for other in (typed, plain):
         assert "copied" not in " ".join(translation.alignment(other).caption)
+
+
+def test_the_page_says_which_words_were_copied() -> None:
+    app = page_at("translation", model="translator", text="He lives in Zanzibar.")
+    assert not app.exception
+    said = [each.value for each in app.caption if "copied" in each.value]
+    assert said == ["“Zanzibar” is copied from the source, since the model has not learned it."]

@@ -132,17 +132,18 @@ def alignment(
         caption=(
             words("caption", view=title.lower()),
             words("typed" if on.is_typed else "own"),
-            *_copied(on, words),
+            *filter(None, [copied(run)]),
         ),
         file=f"cross-{view or 'mean'}",
     )
 
 
-def _copied(on: Output, words: Sentences) -> tuple[str, ...]:
-    """Sentence on the words that the model copied from the source, () where there are none."""
-    copied = () if on.is_typed else models.copied_words(on.recording)
-    name = "copied_one" if len(copied) == 1 else "copied_many"
-    return (words(name, words="”, “".join(copied)),) if copied else ()
+def copied(run: Run) -> str:
+    """Sentence on the words that the model copied from the source; "" where there are none."""
+    words = sentences(CONCEPT, "alignment")
+    unknown = () if isinstance(run.target, str) else models.copied_words(run.recording())
+    name = "copied_one" if len(unknown) == 1 else "copied_many"
+    return words(name, words="”, “".join(unknown)) if unknown else ""
 
 
 def _whole(on: Output, weights: np.ndarray, form: str, words: Sentences) -> Links | Matrix:

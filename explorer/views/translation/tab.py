@@ -45,6 +45,8 @@ def explore(model: str, text: str) -> None:
     step = url_state.whole_number("step", n + 1) or newest
     make = partial(translation_panels.alignment, run, step, view, form, ended)
     output.show_panel(make, "alignment")
+    if copied := translation_panels.copied(run):
+        st.caption(copied)
     if typed is None and len(beams) > 1:
         most = None if found.finished else len(found.steps)
         source = Run(model, text)
