@@ -61,13 +61,13 @@ CLOCK = """({script, event}) => new Promise(resolve => {
 HOVER = """([x, y]) => {
   const roots = [...document.querySelectorAll('*')].map(e => e.shadowRoot).filter(Boolean);
   const grid = roots.find(r => r.querySelector('.cell'));
-  const area = roots.find(r => r.querySelector('.area')).querySelector('.area');
+  const area = roots.map(r => r.querySelector('.cells')).find(Boolean);
   const box = area.getBoundingClientRect();
   const moves = (over, read, place) => {
     const times = [];
     for (let i = 0; i < 200; i++) {
       const [clientX, clientY] = place(i), from = performance.now();
-      over.dispatchEvent(new MouseEvent('mousemove', { clientX, clientY }));
+      over.dispatchEvent(new PointerEvent('pointermove', { clientX, clientY, bubbles: true }));
       read.getBoundingClientRect();
       times.push(performance.now() - from);
     }
@@ -75,7 +75,7 @@ HOVER = """([x, y]) => {
     return [times[100], times[190]];
   };
   return [
-    ...moves(grid.querySelectorAll('.cell')[9], grid.querySelector('.status'),
+    ...moves(grid.querySelectorAll('.cell')[9], grid.querySelector('.finding'),
              i => [x + i % 20, y + i % 17]),
     ...moves(area, area, i => [box.left + 5 + i, box.top + 5 + i % 100]),
   ];
@@ -92,8 +92,8 @@ TEXT_CLOCK = """() => new Promise((resolve) => {
       if (found) return found;
     }
   };
-  const painted = () => [deep('canvas[data-painted]')?.dataset.painted,
-    deep('.head[data-token]')?.dataset.token];
+  const painted = () => ['heads', 'head'].map((name) =>
+    deep(`[data-panel="attention.${name}"]`)?.dataset.token);
   const sentences = () => [document.querySelector('.st-key-findings h1')?.innerText,
     deep('.way ol')?.innerHTML];
   const before = [painted(), sentences()];
@@ -160,7 +160,8 @@ class Bench:
 EMPTY = (
     "document.querySelector('[data-testid=stCaptionContainer]')?.innerText.startsWith('done CASE')"
 )
-PAINTED = "deep('canvas[data-painted=\"CASE\"]')"
+GRID, HEAD = (f'[data-panel="attention.{name}"][data-token]' for name in ("heads", "head"))
+PAINTED = 'deep(\'[data-panel="attention.heads"][data-token="CASE"]\')'
 PLOTTED = (
     "document.querySelector('.gtitle')?.textContent === 'CASE' && "
     "document.querySelectorAll('.heatmaplayer image').length >= 48"
@@ -216,7 +217,7 @@ def opened(bench: Bench, shape: str, allowed: int, empty: list[tuple[float, int,
         cell = bench.page.locator(".cell").nth(place)
         rows.append(
             bench.timed(
-                f"deep('.head[data-token=\"{case} {head}\"]')", "click", lambda: cell.click()
+                f"deep('{HEAD}')?.dataset.token === '{case} {head}'", "click", lambda: cell.click()
             )
         )
     n = int(shape.split("x")[2])
@@ -261,7 +262,7 @@ def first_visit(browser) -> None:
             page.goto(address, wait_until="commit")
             page.wait_for_selector("text=Headlight", timeout=60_000)
             text = time.perf_counter() - start
-            page.wait_for_selector("canvas[data-painted]", timeout=60_000)
+            page.wait_for_selector(GRID, timeout=60_000)
             grid = time.perf_counter() - start
             time.sleep(1)
             print(
@@ -290,7 +291,7 @@ def texts(app: Bench, empty: Bench, address: str) -> None:
         page.goto(
             f"{address}/?model={model}&view=Matrix&text={quote(random_text(random.Random(0), 9))}"
         )
-        page.wait_for_selector(".head[data-token]", timeout=120_000)
+        page.wait_for_selector(HEAD, timeout=120_000)
         app.settle()
     field = page.locator(".sentence textarea")
     for words, allowed in LENGTHS.items():

@@ -8,26 +8,14 @@ from a cache.
 from __future__ import annotations
 
 import gc
-from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
-from explorer.components import heads as heads_components
-from explorer.components.figure_caption import Picture
-from explorer.components.head import HeadAppearance, HeadMatrix, PinnedCell, payload, show
-
-
-@dataclass(frozen=True)
-class Head:
-    layer: int
-    head: int
-    name: str = "previous"
-    score: float = 0.5
-    chance: float = 0.1
-    entropy: float = 0.5
-    distance: float = 2.0
-    sink: float = 0.1
+from explorer.analysis.figures import Figure, HeadMatrices, LinkedWeights
+from explorer.components import codec, panel
+from explorer.panels.spec import Panel
+from explorer.text import templates
 
 
 @st.cache_resource
@@ -68,41 +56,70 @@ def subplots(pattern: np.ndarray, title: str):
     return figure
 
 
+def encoded(name: str, token: str, figure: Figure) -> bytes:
+    """A panel of one figure, as the tab Heads sends it."""
+    return Panel("", "random", (figure,), name=name, token=token).encode(bare=True)
+
+
+def grid_of(pattern: np.ndarray, tokens: tuple[str, ...]) -> HeadMatrices:
+    """All heads of random attention."""
+    cells, peak, fold = codec.thumbnails(pattern)
+    n = peak.size
+    return HeadMatrices(
+        select=("layer", "head"),
+        follows="head",
+        weights={"cells": cells, "peak": peak, "most": pattern.max(axis=-1)},
+        shape=cells.shape,
+        fold=fold,
+        names=("previous",) * n,
+        strengths=(0.4,) * n,
+        scores=(".50",) * n,
+        back=(False,) * n,
+        tokens=tokens,
+        keys=tokens,
+        scale="head",
+        says=SAYS["small"],
+    )
+
+
+def head_of(pattern: np.ndarray, at: tuple[int, int], tokens: tuple[str, ...]) -> LinkedWeights:
+    """One head of it."""
+    return LinkedWeights(
+        at=at,
+        rows=tokens,
+        columns=tokens,
+        weights=codec.fine(pattern[at]),
+        views=("matrix",),
+        special=((), (False,) * len(tokens)),
+        sizes=pattern.shape[2:],
+        says=SAYS["weights"] | {"every": ""},
+    )
+
+
 def take_head() -> None:
-    st.session_state.opened = st.session_state.grid.get("head")
+    chosen = st.session_state.grid.get("select") or {}
+    st.session_state.opened = ".".join(chosen.values())
 
 
+SAYS = templates.all_of("heads")
 once()
 case = st.text_input("case", key="case")
 kind, _, rest = case.partition(" ")
 if kind in ("grid", "plotly", "make"):
     shape = tuple(map(int, rest.split(" ")[0].split("x")))
     pattern = matrices(shape)
-    tokens = [f"w{at}" for at in range(shape[2])]
+    tokens = tuple(f"w{at}" for at in range(shape[2]))
     if kind == "grid":
         if (
             st.session_state.get("drawn") != case
         ):  # the app, too, keeps this payload for as long as text and scale stay
-            heads = [Head(layer, head) for layer in range(shape[0]) for head in range(shape[1])]
-            allowed = np.ones((shape[2], shape[2]), bool)
-            grid = heads_components.HeadGrid(
-                pattern, allowed, heads, tokens, tokens, "head", False, case
-            )
-            st.session_state.payload = heads_components.payload(grid)
+            st.session_state.payload = encoded("attention.heads", case, grid_of(pattern, tokens))
             st.session_state.drawn, st.session_state.opened = case, None
-        heads_components.show(st.session_state.payload, "grid", on_choice=take_head)
+        panel.show(st.session_state.payload, "grid", take_head)
         if opened := st.session_state.get("opened"):
             layer, _, head = map(str, opened.partition("."))
-            allowed, special = np.ones((shape[2], shape[2]), bool), [False] * shape[2]
-            at = int(layer), int(head)
-            data = payload(
-                HeadMatrix(pattern[at], allowed, tokens, tokens, special),
-                at,
-                PinnedCell(),
-                HeadAppearance(),
-                Picture("", (), "", f"{case} {opened}"),
-            )
-            show(data, "one", on_choice=lambda: None)
+            figure = head_of(pattern, (int(layer), int(head)), tokens)
+            panel.show(encoded("attention.head", f"{case} {opened}", figure), "one", lambda: None)
     elif kind == "plotly":
         st.plotly_chart(subplots(pattern, case), key="plotly")
 st.caption(f"done {case} {st.session_state.get('opened', '')}")

@@ -10,33 +10,25 @@ needs no network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from explorer.html_export import (
-    heads,
-)
-from explorer.html_export.document_spec import DocumentSpec
-from explorer.html_export.html import document
-from explorer.html_export.request import ExportRequest
-from explorer.panels import spec
+from explorer.panels import attention, spec
 from explorer.state import cache
-from models import registry
+from models import edits, registry
+from models.example_texts import DEFAULT_TEXT
 from models.recording import Recording
 
 if TYPE_CHECKING:
     from models.model import Model
 
-VIEWS: dict[str, Callable[..., DocumentSpec]] = {
-    "heads": heads.heads,
-    "findings": heads.findings,
-}
-# The choices that a view takes, by the names that they have in the address of its page.
+# Views of several panels, with the choices that each takes, by their names in the address.
 CHOICES = {
     "heads": ("attention", "layer", "head", "token", "view"),
-    "findings": ("attention", "layer", "head", "token", "view"),
+    "findings": (),
 }
-DRAWN = heads.AS  # how a head is drawn: the choice `view`
+VIEWS = tuple(CHOICES)
+DEFAULT_MODEL = "encoder"
 
 
 def page(
@@ -65,7 +57,25 @@ def page(
         return _panel_page(recording, loaded, view, told, link, other)
     if other is not None:
         raise ValueError(f"the view {view} is of one recording")
-    return document(VIEWS[view](ExportRequest(recording, loaded, told, target)), link)
+    run = cache.adopt(recording, loaded)
+    panels = attention.opened(run, **told) if view == "heads" else (attention.found(run),)
+    return spec.document(panels, link, _address(recording, panels[-1].choices, target))
+
+
+def _address(
+    recording: Recording, choices: Mapping[str, object], target: str | None
+) -> dict[str, str]:
+    """The query of the address that shows the same in Headlight."""
+    wanted = {name: str(value) for name, value in choices.items() if name in CHOICES["heads"]}
+    if recording.text != DEFAULT_TEXT:
+        wanted["text"] = recording.text
+    if recording.model.name != DEFAULT_MODEL:
+        wanted["model"] = recording.model.name
+    if recording.edits:
+        wanted["edits"] = edits.to_line(recording.edits)
+    if target is not None:
+        wanted["target"] = target
+    return {name: value for name, value in wanted.items() if value}
 
 
 def takes_two(view: str) -> bool:

@@ -11,7 +11,8 @@ from explorer.analysis import predictions
 from explorer.analysis.quiz import Question, questions
 from explorer.components import classroom, quiz
 from explorer.components.quiz import Item
-from explorer.layout import controls, current_recording
+from explorer.layout import current_recording
+from explorer.panels import attention as attention_panels
 from explorer.state import cache, models, places, url_state
 from explorer.text.quiz import ask, choice, measured, says
 from explorer.text.quiz_print import sheet
@@ -65,9 +66,14 @@ def made(recording: Recording) -> tuple[Question, ...]:
 def _make(recording: Recording) -> tuple[Question, ...]:
     stream = recording.streams[-1].name
     two = len(recording.streams) > 1
-    after = controls.next_token_label(recording, recording.attention[-1].query) if two else ""
+    after = (
+        attention_panels.next_token_label(recording, recording.attention[-1].query) if two else ""
+    )
     return questions(
-        recording, controls.recording_findings(recording), after, likeliest(recording, stream)
+        recording,
+        attention_panels.recording_findings(recording),
+        after,
+        likeliest(recording, stream),
     )
 
 

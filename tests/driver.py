@@ -115,6 +115,22 @@ def is_looking(message) -> bool:
 USUAL = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce"}
 PATIENCE = 60_000  # milliseconds until what is waited for counts as missing: machines are busy
 
+GRID, HEAD = (f"[data-panel='attention.{name}']" for name in ("heads", "head"))
+HELD = f"{HEAD} .token[aria-pressed=true]"
+CELLS = f"{HEAD} .cells"  # of the matrix
+IMAGE = f"{HEAD} image >> nth=1"  # of its cells, after that of the scale
+HELD_AT = "one => JSON.parse(one.dataset.select)[0]"
+PIXELS = """async (cells) => {
+  const image = new Image(); image.src = cells.getAttribute("href"); await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width, image.height];
+  const pen = canvas.getContext("2d"); pen.drawImage(image, 0, 0);
+  return [...pen.getImageData(0, 0, image.width, image.height).data]; }"""
+DRAWN_ANEW = """([grid, head, ...before]) => {
+  const names = [grid, head].map((panel) => [...document.querySelectorAll('*')].map((each) =>
+    each.shadowRoot?.querySelector(panel + '[data-token]')?.dataset.token).find(Boolean));
+  return names.every((name, at) => name !== undefined && name !== before[at]); }"""
+
 
 class Visitor:
     """One browser page, and what went wrong on it.
@@ -195,8 +211,8 @@ class Visitor:
     def drawn(self) -> Visitor:
         """Wait until grid and head are painted, by the page itself and not ahead of it, and no run
         is on its way. A run that the server has not begun yet is not waited for."""
-        self.page.wait_for_selector("canvas[data-painted]")
-        self.page.wait_for_selector(".head[data-token]")
+        self.page.wait_for_selector(f"{GRID}[data-token]")
+        self.page.wait_for_selector(f"{HEAD}[data-token]")
         self.page.wait_for_selector("html:not([data-headlight-ahead])", state="attached")
         self.page.wait_for_selector("[data-test-script-state=notRunning]")
         return self
@@ -206,25 +222,11 @@ class Visitor:
         self.page.wait_for_function(script, arg=argument, polling=50)
 
     def paste(self, text: str) -> Visitor:
-        before, head = (
-            self.picture(),
-            self.page.locator(".head[data-token]").get_attribute("data-token"),
-        )
+        before = [self.drawing(each) for each in (GRID, HEAD)]
         area = self.page.locator("textarea").first
         area.fill(text)
         area.press("Control+Enter")
-        self.page.wait_for_function(
-            "before => { const g = document.querySelectorAll('*'); for (const e of g) { const "
-            "c = e.shadowRoot?.querySelector('canvas[data-painted]'); if (c && "
-            "c.dataset.painted !== before) return true; } return false; }",
-            arg=before,
-        )
-        self.until(
-            "head => [...document.querySelectorAll('*')].some(e => { const h = "
-            "e.shadowRoot?.querySelector('.head[data-token]'); return h && h.dataset.token "
-            "!== head; })",
-            head,
-        )
+        self.until(DRAWN_ANEW, [GRID, HEAD, *before])
         return self.drawn()
 
     def export(self, name: str | re.Pattern[str]) -> Path:
@@ -256,11 +258,32 @@ class Visitor:
             self.page.get_by_role("button", name="View", exact=True).click()
         option.first.click()
 
-    def picture(self) -> str:
-        return self.page.locator("canvas[data-painted]").get_attribute("data-painted")
+    def drawing(self, panel: str) -> str | None:
+        """The name of what a panel shows."""
+        return self.page.locator(f"{panel}[data-token]").first.get_attribute("data-token")
+
+    def picture(self) -> str | None:
+        """The name of what the grid of heads shows."""
+        return self.drawing(GRID)
+
+    def pixels(self, image: str) -> list[int]:
+        """Red, green, blue and alpha of each cell of a picture of cells."""
+        return self.page.locator(image).first.evaluate(PIXELS)
+
+    def weight(self) -> str:
+        """The weight of the cell that is pointed at."""
+        return self.page.locator(f"{HEAD} .finding strong").inner_text()
+
+    def said(self) -> str:
+        """The sentence above the head's picture."""
+        return self.page.locator(f"{HEAD} .finding").inner_text()
 
     def title(self) -> str:
         return self.page.locator(".st-key-finding p").last.inner_text()
 
     def tokens(self) -> list[str]:
-        return self.page.locator(".token").all_inner_texts()
+        """The words above the head's picture, of two texts those of both."""
+        texts = self.page.locator(f"{HEAD} .token").evaluate_all(
+            "all => all.map(one => one.querySelector('text').firstChild.data)"
+        )
+        return [text.removesuffix(" ") for text in texts]

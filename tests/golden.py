@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from explorer.components import codec
-from explorer.components.head import runs
 
 GOLDEN_FILES = Path(__file__).parent / "js" / "golden"
 
@@ -36,7 +35,10 @@ def cases() -> dict[str, tuple[bytes, dict]]:
             codec.encode({}, codec.fine(large, spare=600)),
             {"weight": large.ravel().round(6).tolist()},
         ),
-        "runs": (codec.encode({"size": 36}, runs(allowed)), {"cells": allowed.ravel().tolist()}),
+        "runs": (
+            codec.encode({"size": 36}, codec.runs(allowed)),
+            {"cells": allowed.ravel().tolist()},
+        ),
         "thumbnails": (
             codec.encode(
                 {"rows": thumbs.shape[2], "columns": thumbs.shape[3], "fold": fold},

@@ -121,7 +121,7 @@ def test_another_text_is_a_stop_on_the_way_back(visitor: driver.Visitor) -> None
     page.wait_for_url("**text=Plants**")
     page.go_back()
     page.wait_for_url("**text=Ram**")
-    page.wait_for_selector(".head .token:text-is('Ram')")
+    page.wait_for_selector(f"{driver.HEAD} .token:has-text('Ram')")
     assert page.locator("textarea").first.input_value() == "Ram pushed Hari"
 
 

@@ -12,8 +12,8 @@ from tolerances import DOUBLE, STORED, SUMMED
 
 from explorer.analysis import anatomy as analysis
 from explorer.analysis.formatting import parse_number
-from explorer.layout import controls
 from explorer.panels import anatomy
+from explorer.panels import attention as attention_panels
 from explorer.panels.spec import Panel
 from explorer.state.cache import Run
 from models.edits import UniformHead, WithoutScale, ZeroHead, to_line
@@ -161,7 +161,9 @@ def test_any_text_is_opened(text: str) -> None:
 def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: str) -> None:
     app = opened_page(model=model, attention=attention, text=TEXT)
     recording = read_once(model).record(TEXT)
-    seen = [one for one in controls.recording_findings(recording) if one.page == "attention"]
+    seen = [
+        one for one in attention_panels.recording_findings(recording) if one.page == "attention"
+    ]
     if attention:
         seen = [one for one in seen if one.attention == attention]
     cell = cell_of(app)

@@ -14,7 +14,7 @@ from tolerances import STORED, SUMMED
 
 from explorer.analysis import attention, head_naming
 from explorer.analysis.csv import to_csv
-from explorer.components.head import runs
+from explorer.components.codec import runs
 from models import token_relations
 from models.recording import Attention, Card, Recording, Stream
 

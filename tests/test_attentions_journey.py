@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import read_once
-from driver import MARKS, Visitor
-from tolerances import FOUR_DECIMALS, PIXEL
+from driver import CELLS, GRID, HEAD, IMAGE, MARKS, Visitor
+from tolerances import FOUR_DECIMALS
 
 from models.example_texts import DEFAULT_TEXT
 
@@ -28,25 +28,21 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     picture = visitor.picture()
     page.get_by_text("Cross-attention", exact=True).click()
     page.wait_for_url("**attention=cross**")
-    visitor.until(
-        "before => [...document.querySelectorAll('*')].some(e => { const c = "
-        "e.shadowRoot?.querySelector('canvas[data-painted]'); return c && c.dataset.painted "
-        "!== before; })",
-        picture,
-    )
+    page.wait_for_selector(f"{GRID}[data-token]:not([data-token='{picture}'])")
     visitor.drawn()
     recording = read_once("translator").record(DEFAULT_TEXT)
     cross = recording.attention[2]
-    target, source = page.locator(".tokens.rows .token"), page.locator(".tokens.columns .token")
-    assert tuple(source.all_inner_texts()) == recording.stream("encoder").tokens
-    assert tuple(target.all_inner_texts()[:-1]) == recording.stream("decoder").tokens[1:]
+    targets, sources = (recording.stream(name).tokens for name in ("decoder", "encoder"))
+    assert tuple(visitor.tokens()[len(targets) :]) == sources
+    assert tuple(visitor.tokens()[: len(targets) - 1]) == targets[1:]
+    token = page.locator(f"{HEAD} .token")
     thumb = page.locator(".cell .thumb").first.bounding_box()
     # A thumbnail of some 60 pixels a side has whole ones.
     assert thumb["width"] / thumb["height"] == pytest.approx(
         cross.allowed.shape[1] / cross.allowed.shape[0], rel=0.05
     ), "a rectangle is drawn as one"
 
-    source.nth(2).click()
+    token.nth(len(targets) + 2).click()
     page.wait_for_url("**source=2**")
     visitor.drawn()
     page.mouse.move(5, 5)
@@ -61,34 +57,25 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     weights = cross.pattern[layer, head][:, 2]
 
     def held(one) -> tuple[str, list[bool]]:
-        says = one.page.locator(".head .says").inner_text()
-        box, area = (
-            one.page.locator("i.column.pinned").bounding_box(),
-            one.page.locator("canvas.cells").bounding_box(),
+        pressed = one.page.locator(f"{HEAD} .token").evaluate_all(
+            "all => all.map(each => each.getAttribute('aria-pressed') === 'true')"
         )
-        assert box["height"] == pytest.approx(area["height"], abs=PIXEL), "the whole column is held"
-        # A pixel of a column some twenty wide.
-        assert (box["x"] - area["x"]) / box["width"] == pytest.approx(2, abs=0.1)
-        assert one.page.locator("i.row.pinned").is_hidden()
-        return says, [
-            each.get_attribute("aria-pressed") == "true"
-            for each in one.page.locator(".tokens.columns .token").all()
-        ]
+        return one.said(), pressed
 
     says, pressed = held(visitor)
     assert (
         says.startswith(f"{recording.stream('encoder').tokens[2]} is attended to by → ")
         and f"{weights.max():.2f}" in says
     )
-    assert pressed == [at == 2 for at in range(len(pressed))]
+    assert pressed == [at == len(targets) + 2 for at in range(len(pressed))]
     page.reload()
     visitor.drawn()
     page.mouse.move(5, 5)
     assert held(visitor) == (says, pressed)
-    target.nth(1).click()
+    token.nth(1).click()
     page.wait_for_url("**token=1**")
     visitor.drawn()
-    assert "source=" not in page.url and page.locator("i.column.pinned").is_hidden()
+    assert "source=" not in page.url
     page.keyboard.press("Escape")
     page.wait_for_url(lambda url: "token=" not in url)
 
@@ -99,28 +86,25 @@ def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -
     page = visitor.page
     recording = read_once("decoder").record(DEFAULT_TEXT)
     n = len(recording.streams[0].tokens)
-    page.locator(".head .foot").scroll_into_view_if_needed()
-    box = page.locator("canvas.cells").bounding_box()
+    page.locator(CELLS).scroll_into_view_if_needed()
+    box = page.locator(CELLS).bounding_box()
     for query, key in ((2, 5), (5, 2)):
         page.mouse.move(
             box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n
         )
-        said = page.locator(".says strong").inner_text()
+        said = visitor.weight()
         if key > query:
             assert said == "not allowed: a later token"
         else:
             assert float(said) == pytest.approx(
                 float(recording.attention[0].pattern[1, 2, query, key]), abs=FOUR_DECIMALS
             )
-    alpha = page.locator("canvas.cells").evaluate(
-        "e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data].filter((_, "
-        "i) => i % 4 === 3)"
-    )
-    np.testing.assert_array_equal(np.array(alpha).reshape(n, n) > 0, recording.attention[0].allowed)
+    alpha = np.array(visitor.pixels(IMAGE)).reshape(n, n, 4)[..., 3]
+    np.testing.assert_array_equal(alpha > 0, recording.attention[0].allowed)
     thumb = page.locator(".cell .thumb").nth(8)
     box = thumb.bounding_box()
     thumb.hover(position={"x": 5.5 * box["width"] / n, "y": 2.5 * box["height"] / n})
-    assert page.locator(".heads .status").inner_text().endswith("not allowed: a later token")
+    assert page.locator(f"{GRID} .finding").inner_text().endswith("not allowed: a later token")
 
 
 @marked
@@ -131,18 +115,18 @@ def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> N
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     cross = read_once("translator").record(DEFAULT_TEXT).attention[2]
     queries, keys = cross.allowed.shape
-    phone.page.locator(".head summary").tap()
-    phone.page.locator(".scroll").focus()
+    phone.page.get_by_role("button", name="Show matrix").tap()
+    phone.page.locator(CELLS).focus()
     phone.page.keyboard.press("ArrowRight")
     for key, times in (("ArrowDown", queries + 3), ("ArrowRight", keys + 3)):
         for _ in range(times):
             phone.page.keyboard.press(key)
-    assert float(phone.page.locator(".says strong").inner_text()) == pytest.approx(
+    assert float(phone.weight()) == pytest.approx(
         float(cross.pattern[1, 2, -1, -1]), abs=FOUR_DECIMALS
     )
     phone.page.keyboard.press("Enter")
     phone.page.wait_for_url(f"**token={queries - 1}**")
-    phone.page.locator(".tokens.columns .token").first.focus()
+    phone.page.locator(f"{HEAD} .token").nth(queries).focus()
     for key in ("ArrowRight", "ArrowRight", "Enter"):
         phone.page.keyboard.press(key)
     phone.page.wait_for_url("**source=2**")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import choose_model
+from app_harness import choose_model, panels_on
 from conftest import AWKWARD
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
 
-from explorer.layout import controls
+from explorer.panels import attention as attention_panels
 from explorer.state import cache, models
 from explorer.text.markdown_escape import literal
 from models.example_texts import DEFAULT_TEXT
@@ -26,13 +26,14 @@ def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> Non
     """What grid and head were sent is this attention, cell by cell."""
     header, blocks = sent(app, "heads")
     queries, keys = attention.allowed.shape
-    assert (len(header["tokens"]), len(header["keys"] or header["tokens"])) == (queries, keys)
-    cells = blocks["cells"].reshape(*attention.pattern.shape[:2], header["rows"], header["columns"])
+    assert (len(header["tokens"]), len(header["keys"])) == (queries, keys)
+    rows, columns = header["shape"][2:]
+    cells = blocks["cells"].reshape(header["shape"])
     peak, fold = blocks["peak"].reshape(attention.pattern.shape[:2]), header["fold"]
     for row, column in {
         (0, 0),
-        (header["rows"] - 1, header["columns"] - 1),
-        (header["rows"] // 2, header["columns"] // 3),
+        (rows - 1, columns - 1),
+        (rows // 2, columns // 3),
     }:
         block = attention.pattern[
             :, :, row * fold : (row + 1) * fold, column * fold : (column + 1) * fold
@@ -41,22 +42,21 @@ def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> Non
             np.abs(peak * (cells[:, :, row, column] / 255) ** 2 - block) <= 0.004 * peak + 1e-7
         ).all()
     one, fine = sent(app, "head")
-    weights = attention.pattern[one["layer"], one["head"]]
+    weights = attention.pattern[tuple(one["at"])]
     values, unknown = arrived(fine, weights.shape)
     assert (np.abs(values - weights) <= unknown + 1e-4).all()
     np.testing.assert_array_equal(unfolded(fine, weights.shape), attention.allowed)
     np.testing.assert_array_equal(unfolded(blocks, weights.shape), attention.allowed)
-    assert tuple(one["keys"]) == recording.stream(attention.key).tokens
+    assert tuple(one["columns"]) == recording.stream(attention.key).tokens
     if attention.query == attention.key:
         assert (
-            one["said"] is None
-            and tuple(one["queries"]) == recording.stream(attention.query).tokens
+            one["texts"] is None and tuple(one["rows"]) == recording.stream(attention.query).tokens
         )
     else:
-        assert tuple(one["queries"][:-1]) == tuple(
+        assert tuple(one["rows"][:-1]) == tuple(
             f"→ {token}" for token in recording.stream("decoder").tokens[1:]
         )
-        assert len(one["said"]) == len(one["queries"]) == queries
+        assert len(one["texts"]) == len(one["rows"]) == queries
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_the_table_of_triangle_and_rectangle(text: str) -> None:
         recording = cache.record(model, text)
         attention = next(each for each in recording.attention if each.name == name)
         one, _ = sent(app, "head")
-        weights = attention.pattern[one["layer"], one["head"]]
+        weights = attention.pattern[tuple(one["at"])]
         np.testing.assert_array_equal(
             app.dataframe[0].value.iloc[:, 1:].to_numpy(dtype=np.float32), weights
         )
@@ -93,7 +93,7 @@ def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
     recording = cache.record("translator", WORDS)
     logits = cache.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
     assert (
-        sent(app, "head")[0]["queries"][-1]
+        sent(app, "head")[0]["rows"][-1]
         == "→ " + models.handle("translator").labels([logits.argmax()])[0]
     )
     assert any("Rows are named after the token they produce" in told.value for told in app.caption)
@@ -127,7 +127,7 @@ def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom
 def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() -> None:
     app = clean(opened(model="translator", attention="cross", source="2"))
     header, _ = sent(app, "head")
-    assert (header["pin"], header["column"]) == (-1, 2)
+    assert header["held"] == [-1, 2]
     asked = {
         name: values[0] if isinstance(values, list) else values
         for name, values in app.query_params.items()
@@ -136,7 +136,7 @@ def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() 
     row = sent(clean(opened(model="translator", attention="cross", token="1", source="2")), "head")[
         0
     ]
-    assert (row["pin"], row["column"]) == (1, -1), "one thing is held, the row"
+    assert row["held"] == [1, -1], "one thing is held, the row"
     nothing_there = (
         {"model": "translator", "source": "2"},
         {"attention": "cross"},
@@ -158,21 +158,21 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
     clean(app.segmented_control(key="attention").set_value("decoder self").run())
     recording = cache.record("translator", DEFAULT_TEXT)
-    first = controls.opening_finding(recording, recording.attention[1])
+    first = attention_panels.opening_finding(recording, recording.attention[1])
     header = sent(app, "head")[0]
     assert "source" not in app.query_params
-    assert (header["layer"], header["head"], header["pin"]) == (*first.at, first.query), (
+    assert (*header["at"], header["held"][0]) == (*first.at, first.query), (
         "another attention is opened on its own finding"
     )
     clean(choose_model(app, "copy"))
     recording = cache.record("copy", DEFAULT_TEXT)
-    name = controls.default_attention(recording)
-    first = controls.opening_finding(
+    name = attention_panels.default_attention(recording)
+    first = attention_panels.opening_finding(
         recording, next(one for one in recording.attention if one.name == name)
     )
     header = sent(app, "head")[0]
     assert app.query_params.get("attention", "") == name != "decoder self"
-    assert (header["layer"], header["head"]) == first.at
+    assert tuple(header["at"]) == first.at
 
 
 @pytest.mark.slow
@@ -201,14 +201,16 @@ def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
     )
     header, _ = sent(app, "head")
     typed = cache.record("translator", WORDS, target="Un chat <b> rouge.")
-    assert tuple(header["queries"][:-1]) == tuple(
+    assert tuple(header["rows"][:-1]) == tuple(
         f"→ {token}" for token in typed.stream("decoder").tokens[1:]
     )
-    assert any("as typed" in line and "Un chat <b> rouge." in line for line in header["caption"])
+    captions = next(each["caption"] for each in panels_on(app) if each["panel"].endswith("head"))
+    assert any("Un chat <b> rouge." in line for line in captions)
+    assert any("typed target" in line for line in captions)
     clean(app.button(key="drop target").click().run())
     own = cache.record("translator", WORDS)
     header, _ = sent(app, "head")
-    assert tuple(header["queries"][:-1]) == tuple(
+    assert tuple(header["rows"][:-1]) == tuple(
         f"→ {token}" for token in own.stream("decoder").tokens[1:]
     )
     assert "target" not in app.query_params

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from driver import MARKS, Visitor
+from driver import HELD, MARKS, Visitor
 
 pytestmark = MARKS
 TEXT, OTHER = "Ram pushed Hari because he was angry.", "The cat sat on the old mat."
@@ -99,7 +99,7 @@ def test_another_tab_of_the_teacher_goes_on_with_the_class_where_it_is(
     assert at(tab)[0] == "/" and at(tab)[1]["text"] == TEXT, "the class stays where it is"
     tab.wait_for_selector("[data-test-script-state=notRunning]")
     assert at(student.page)[1]["text"] == TEXT
-    tab.locator(".heads .cell").nth(5).click()
+    tab.locator(".cell").nth(5).click()
     student.page.wait_for_url("**head=5**")
 
 
@@ -111,7 +111,7 @@ def test_a_word_that_the_teacher_lets_go_is_let_go_on_students_screens(
     join(student, start(teacher))
     teacher.page.get_by_role("link", name="Attention").first.click()
     # The page opens on the word that its strongest finding is about.
-    pressed = ".head .token[aria-pressed=true]"
+    pressed = HELD
     student.page.wait_for_selector(pressed)
     teacher.page.wait_for_selector(pressed)
     teacher.page.wait_for_selector("[data-test-script-state=notRunning]")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from driver import MARKS, Visitor
+from driver import HEAD, MARKS, Visitor
 
 pytestmark = MARKS
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
@@ -90,43 +90,38 @@ def join(students: list[Visitor], code: str) -> None:
         assert set(kept) == {"code", "student"}, "nothing else of a student"
 
 
-SHOWS = """at => [...document.querySelectorAll("*")].some((each) =>
-  each.shadowRoot?.querySelector(".head")?.dataset.head === at)"""
-
-
 def shows_at_once(teacher: Visitor, student: Visitor) -> None:
     """Another head and another word are on a student's picture while the server says nothing."""
     student.page.evaluate("() => { WebSocket.prototype.send = () => {}; }")
-    teacher.page.locator(".heads .cell").nth(5).click()
-    student.until(SHOWS, "0.5")
-    teacher.page.locator(".head .token").nth(3).click()
-    student.page.wait_for_selector(".head .token[aria-pressed=true]:has-text('sat')")
-    assert "Layer 0, head 5, off the small picture" in student.page.locator(".head").inner_text()
+    teacher.page.locator(".cell").nth(5).click()
+    student.page.wait_for_selector(f"{HEAD} .finding:has-text('Layer 0, head 5')")
+    teacher.page.locator(f"{HEAD} .token").nth(3).click()
+    student.page.wait_for_selector(f"{HEAD} .token[aria-pressed=true]:has-text('sat')")
+    assert "Layer 0, head 5, from the small picture" in student.said()
     assert student.page.locator(".st-key-finding p:has-text('Layer 0, head 5')").count() == 0
     # Another page too: the teacher's own picture, drawn by the views themselves.
     teacher.page.get_by_role("tab", name="One weight").click()
     board = student.page.locator(".shown")
-    board.locator(".panel svg").first.wait_for()
-    assert (
-        "on its way" in board.inner_text() and "sat" in board.locator(".panel").first.text_content()
-    )
+    board.locator("[data-panel^='anatomy'] svg").first.wait_for()
+    text = board.locator("[data-panel^='anatomy']").first.text_content()
+    assert "on its way" in board.inner_text() and "sat" in text
     teacher.page.get_by_role("tab", name="Heads").click()
-    board.locator(".heads .cell").nth(31).wait_for()
-    assert board.locator(".panel").count() == 0
+    board.locator(".cell").nth(31).wait_for()
+    assert board.locator("[data-panel^='anatomy']").count() == 0
     student.page.reload()
     student.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 5')")
     student.drawn()
     student.page.wait_for_selector(".shown", state="detached")
-    assert "off the small picture" not in student.page.locator(".head").inner_text()
+    assert "from the small picture" not in student.said()
 
 
 def wanders(teacher: Visitor, student: Visitor) -> None:
     """A student who does something looks around alone, hears of no move, and comes back with one
     press."""
-    student.page.locator(".head .token").nth(2).click()
+    student.page.locator(f"{HEAD} .token").nth(2).click()
     student.page.wait_for_selector(".follow .line:has-text('by yourself')")
     at = student.page.url
-    teacher.page.locator(".head .token").nth(4).click()
+    teacher.page.locator(f"{HEAD} .token").nth(4).click()
     wanted = "4"
     teacher.page.wait_for_url(f"**token={wanted}**")
     student.page.wait_for_function("at => headlight.lesson.at.includes(at)", arg=f"token={wanted}")

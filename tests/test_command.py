@@ -157,22 +157,16 @@ def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> Non
     assert f"127.0.0.1, port {port} (Address already in use); choose another" in said
 
 
-def test_every_choice_of_a_view_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `export.CHOICES` names is what the views read, no more and no less."""
-    read: dict[str, set[str]] = {view: set() for view in export.VIEWS}
-
-    class Watched(dict):
-        def get(self, name: str, default: object = None) -> object:
-            read[view].add(name)
-            return super().get(name, default)
-
-    settled = export.chosen
-    monkeypatch.setattr(export, "chosen", lambda *given: (given[0], Watched(settled(*given)[1])))
-    for view in export.VIEWS:
-        model = registry.load("encoder")
-        recording = model.record("The cat sat.")
-        export.page(recording, view, model=model)
-    assert read == {view: set(names) for view, names in export.CHOICES.items()}
+def test_every_choice_of_a_view_changes_its_file() -> None:
+    """What `export.CHOICES` names is what the views read."""
+    model = registry.load("translator")
+    recording = model.record("The cat sat.")
+    plain = export.page(recording, model=model)
+    words = {"attention": "cross", "layer": "0", "head": "1", "token": "2", "view": "Matrix"}
+    assert words.keys() == set(export.CHOICES["heads"])
+    for name in ("attention", "token", "view"):
+        assert export.page(recording, model=model, **{name: words[name]}) != plain, name
+    assert export.page(recording, model=model, layer=0, head=1) != plain
 
 
 def test_its_version_stands_in_all_that_it_writes(

@@ -37,15 +37,17 @@ def encoder() -> OwnModel:
 
 
 def test_the_code_of_a_file_is_whole_and_asks_for_no_other_file() -> None:
-    made = import_map(["heads"])["imports"]
-    assert {"headlight/standalone_host.js", "headlight/heads.js", "headlight/codec.js"} <= set(made)
+    made = import_map(["claims"])["imports"]
+    assert {"headlight/standalone_host.js", "headlight/claims.js", "headlight/codec.js"} <= set(
+        made
+    )
     assert "headlight/panel.js" not in made, "what is not needed is left out"
     for name, address in made.items():
         code = b64decode(address.partition(",")[2]).decode()
         assert not re.search(r'from\s*"\.|import\s*"\.', code), name
         for needed in re.findall(r'^(?:import|export|\}).*?"(headlight/[^"]+)"', code, re.M):
             assert needed in made, f"{name} needs {needed}"
-    for component in ("panel", "heads"):
+    for component in ("panel", "claims"):
         assert f"headlight/{component}.js" in import_map([component])["imports"]
     with pytest.raises(ValueError, match="no component 'nothing'"):
         import_map(["nothing"])
@@ -75,7 +77,7 @@ def test_a_file_says_what_it_is(encoder: OwnModel) -> None:
     assert "<a " not in export.page(recording, model=encoder, link="javascript:alert(1)")
     with pytest.raises(ValueError, match="no view is called 'nothing'"):
         export.page(recording, "nothing", model=encoder)
-    with pytest.raises(ValueError, match="layer is '9'"):
+    with pytest.raises(ValueError, match="There is no layer 9"):
         export.page(recording, model=encoder, layer=9)
 
 

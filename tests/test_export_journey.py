@@ -13,7 +13,9 @@ from test_export import HOSTILE
 from tolerances import STORED
 
 from explorer import export, notebook
+from explorer.analysis import findings
 from explorer.panels.anatomy import weight_text
+from explorer.text import findings as findings_text
 from models.edits import ZeroHead
 from models.own_model import OwnModel
 
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 pytestmark = driver.MARKS
-SUM = """e => e.getContext("2d").getImageData(0, 0, e.width, e.height).data
-  .reduce((sum, each, at) => at % 4 < 3 ? sum + each : sum, 0)"""
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
@@ -54,35 +54,34 @@ def is_right(told: str, truth: float, digits: int = 4) -> None:
 
 def test_heads_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]) -> None:
     recording = encoder.record(HOSTILE)
-    page = alone(export.page(recording, model=encoder, layer=1, head=5)).page
-    page.wait_for_selector("canvas[data-painted]")
-    assert page.locator("h2").inner_text() == "Layer 1, head 5"
-    page.locator("[data-part=heads] .cell").nth(8 * 3 + 2).click()  # layer 3, head 2
-    assert page.locator("h2").inner_text() == "Layer 3, head 2"
-    page.get_by_role("button", name="Matrix", exact=True).click()
+    page = alone(export.page(recording, model=encoder, layer=1, head=5, view="Matrix")).page
+    grid, head = (page.locator(each) for each in (driver.GRID, driver.HEAD))
+    grid.locator(".cell").nth(31).wait_for()
+    assert head.locator("h2").inner_text().startswith("Layer 1, head 5")
+    grid.locator(".cell").nth(8 * 3 + 2).click()  # layer 3, head 2
+    assert head.locator("h2").inner_text() == "Layer 3, head 2"
     at = next(i for i, token in enumerate(recording.streams[0].tokens) if token == "tired")
-    page.locator("[data-part=head] .token").nth(at).click()
+    head.locator(".token").nth(at).click()
     row = recording.attention[0].pattern[3, 2, at]
     best = recording.streams[0].tokens[int(row.argmax())]
-    told = page.locator("[data-part=head] .says").inner_text()
-    assert told.startswith("tired attends to ") and best in told and f"{row.max():.2f}" in told
+    said = head.locator(".finding").inner_text()
+    assert "tired attends to " in said and best in said
     # A cell that is pointed at says its weight.
-    canvas = page.locator("[data-part=head] canvas.cells")
-    pattern = recording.attention[0].pattern[3, 2]
+    cells, pattern = head.locator(".cells"), recording.attention[0].pattern[3, 2]
     for cell in ((at, int(row.argmax())), (2, 5)):
-        point_at(canvas, cell, pattern.shape)
-        line = page.locator("[data-part=head] .says")
+        point_at(cells, cell, pattern.shape)
+        line = head.locator(".finding")
         asks, asked = (recording.streams[0].tokens[place] for place in cell)
         assert asks in line.inner_text() and asked in line.inner_text()
         is_right(line.locator("strong").inner_text(), pattern[cell])
-    # Another head keeps the word that is held.
-    page.locator("[data-part=heads] .cell").nth(0).click()
-    assert page.locator("h2").inner_text() == "Layer 0, head 0"
-    assert page.locator("[data-part=head] .says").inner_text().startswith("tired attends to ")
+    # Another head keeps the word that is selected.
+    grid.locator(".cell").nth(0).click()
+    assert head.locator("h2").inner_text() == "Layer 0, head 0"
+    assert "tired attends to " in head.locator(".finding").inner_text()
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.locator("#colours").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
-    assert page.locator("[data-part=head] canvas").count()
+    assert head.locator("image").count()
 
 
 def test_a_file_is_dark_where_the_reader_s_system_is(
@@ -95,8 +94,8 @@ def test_a_file_is_dark_where_the_reader_s_system_is(
     def painted() -> tuple[int, ...]:
         """How light the page is, the grid of heads, and the head's matrix: sums of their pixels."""
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        canvases = ["[data-part=heads] canvas", "[data-part=head] canvas.cells"]
-        sums = [page.locator(one).first.evaluate(SUM) for one in canvases]
+        images = [f"{driver.GRID} .cell image", driver.IMAGE]
+        sums = [sum(page.locator(one).first.evaluate(driver.PIXELS)) for one in images]
         return sum(map(int, re.findall(r"\d+", ground)[:3])), *sums
 
     dark, button = painted(), page.locator("#colours")
@@ -120,12 +119,10 @@ def test_every_other_view_in_a_file(
     recording = encoder.record(HOSTILE)
 
     page = alone(export.page(recording, "findings", model=encoder)).page
-    for step in page.locator(".step").all():
-        step.click()
-        assert step.get_attribute("aria-pressed") == "true"
-        where = page.locator("h2").last.inner_text()
-        if step.inner_text().startswith("Layer"):
-            assert step.inner_text().startswith(where), "a finding opens its own head"
+    best = findings.findings(recording)[0]
+    assert findings_text.headline(best, str) in page.locator(".panel").text_content().replace(
+        "“", ""
+    ).replace("”", "")
 
     short = encoder.record("</script> <b>it was tired")
     page = alone(export.page(short, "anatomy.weight", model=encoder, layer=1, head=5)).page
@@ -159,5 +156,5 @@ def test_every_other_view_in_a_file(
     frame = notebook.heads(recording, layer=0, head=3)._repr_html_()
     page = alone(f"<!doctype html><main data-drawn>notebook</main>{frame}").page
     inside = page.frame_locator("iframe")
-    inside.locator("[data-part=heads] .cell").nth(1).click()
-    assert inside.locator("h2").inner_text() == "Layer 0, head 1"
+    inside.locator(".cell").nth(1).click()
+    assert inside.locator("h2").last.inner_text() == "Layer 0, head 1"

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 # Tabs of panels have files of their own, see test_panels.py.
 OF_PANELS = (
+    "heads",
     "weight",
     "aggregated",
     "circuits",
@@ -41,9 +42,7 @@ OF_PANELS = (
     "claims",
 )
 # What of each page is told to be other than at first, and the view that its file then shows.
-SET = {
-    "heads": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
-}
+SET = {}
 
 
 def opened(page: str, **asked: str) -> AppTest:
@@ -79,19 +78,6 @@ def test_what_the_menu_gives_makes_the_picture_again(
     assert any(label.lower().startswith(("all heads", "the ", view)) for label in labels), labels
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("drawn", ["Matrix", "Both", "Table"])
-def test_a_head_leaves_as_it_is_drawn_where_a_file_can(
-    drawn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = opened("attention", layer="1", head="5", view=drawn)
-    (code,) = (each.value for each in app.code if "import" in each.value)
-    assert ("view=" in code) is (drawn in ("Matrix", "Both"))
-    monkeypatch.chdir(tmp_path)
-    exec(compile(code, "attention", "exec"), {})
-    assert "layer=1&amp;head=5" in (tmp_path / "heads.html").read_text("utf-8")
-
-
 def test_whatever_was_typed_is_a_string_in_the_lines() -> None:
     hostile = "'''\"\"\"\\\n\u2028'); import os #"
     source = ("encoder", hostile, hostile, hostile)
@@ -107,21 +93,15 @@ def test_whatever_was_typed_is_a_string_in_the_lines() -> None:
 @pytest.mark.slow
 def test_the_menu_in_the_browser(visitor: driver.Visitor, tmp_path: Path) -> None:
     page = visitor.open("?layer=1&head=5").page
-    page.get_by_role("button", name="Export").click()
-    heads = page.get_by_role("button", name="All heads", exact=True)
-    heads.wait_for()
-    page.wait_for_selector("[data-test-script-state=notRunning]")
-    with page.expect_download() as waited:
-        heads.click()
-    file = tmp_path / "file.html"
-    waited.value.save_as(file)
+    file = visitor.export("One HTML file")
     alone = visitor.context.new_page()
     alone.goto(file.as_uri())
     alone.wait_for_selector("main[data-drawn]")
-    assert alone.locator("h2").inner_text() == "Layer 1, head 5"
-    assert alone.get_by_role("link").get_attribute("href").startswith(f"{visitor.server}/?layer=1")
+    assert alone.locator("h2").last.inner_text().startswith("Layer 1, head 5")
+    assert "layer=1&head=5" in alone.get_by_role("link").get_attribute("href")
     alone.close()
-    assert visitor.export("Matrix as SVG").name == "headlight-encoder-L1H5.svg"
+    picture = visitor.export(re.compile("^Layer 1, head 5.* as SVG$"))
+    assert picture.name == "headlight-encoder-L1H5.svg"
 
     page.goto(f"{visitor.server}/compare?other_pair=1.3&other_swap=1")
     page.get_by_text("A, L1 H3: no positions").first.wait_for()

@@ -4,7 +4,7 @@ leads to its head and word, and any text gives a headline or none."""
 from __future__ import annotations
 
 from conftest import read_once
-from driver import MARKS, Visitor
+from driver import CELLS, HEAD, HELD, HELD_AT, MARKS, Visitor
 
 from explorer.analysis import findings
 from explorer.text.findings import statement
@@ -21,11 +21,11 @@ def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visit
     visitor.open()
     page, best = visitor.page, found(DEFAULT_TEXT)[0]
     assert page.locator("h1").inner_text() == statement(best, str)
-    held = page.locator(".head .token[aria-pressed=true]")
-    assert held.get_attribute("data-at") == str(best.query)
+    held = page.locator(HELD)
+    assert held.evaluate(HELD_AT) == str(best.query)
     chosen = page.locator(".cell[aria-pressed=true]").get_attribute("aria-label")
     assert chosen.startswith(f"Layer {best.layer}, head {best.head}")
-    assert "animal 0.72" in page.locator(".head .says").inner_text()
+    assert "animal 0.72" in visitor.said()
     # Each thumbnail is called by the head's own largest weight of that row, and its key.
     pattern = read_once("encoder").record(DEFAULT_TEXT).attention[0].pattern[:, :, best.query]
     cells = page.locator(".cell").evaluate_all("all => all.map(one => one.ariaLabel)")
@@ -33,7 +33,7 @@ def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visit
     assert all(map(str.endswith, cells, largest))
     # A picture stands above the fold of a small screen.
     page.set_viewport_size({"width": 1280, "height": 720})
-    assert page.locator(".grid .cell").first.bounding_box()["y"] < 600
+    assert page.locator(".cell").first.bounding_box()["y"] < 600
 
 
 def test_the_next_finding_leads_to_its_head_and_word(visitor: Visitor) -> None:
@@ -46,28 +46,29 @@ def test_the_next_finding_leads_to_its_head_and_word(visitor: Visitor) -> None:
     page.wait_for_selector(f".st-key-finding p:has-text('{head}')")
     page.wait_for_url(f"**token={second.query}**")
     visitor.drawn()
-    held = page.locator(".head .token[aria-pressed=true]")
-    assert held.get_attribute("data-at") == str(second.query)
+    held = page.locator(HELD)
+    assert held.evaluate(HELD_AT) == str(second.query)
 
 
 def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
     visitor.open()
     page = visitor.page
     page.get_by_role("button", name="Change tired to wide").click()
-    page.wait_for_selector(".head .token:text-is('wide')")
+    page.wait_for_selector(f"{HEAD} .token:has-text('wide')")
     visitor.drawn()
     assert "wide" in visitor.tokens() and "tired" not in visitor.tokens()
-    assert page.locator(".head .token[aria-pressed=true]").inner_text() == "it"
+    assert page.locator(HELD).get_attribute("aria-label") == "it"
 
 
 def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visitor) -> None:
     visitor.open("?view=Both")
     page = visitor.page
-    page.wait_for_selector(".both .plane .cells")
+    page.wait_for_selector(CELLS)
     # What is pointed at in the lines is marked in the matrix.
-    page.locator(".both .lines .queries span").nth(2).hover()
-    assert page.locator(".both .plane .down .on").all_inner_texts() == ["animal", "it"]
-    assert page.locator(".head .says").inner_text().startswith("animal attends to")
+    before = page.locator(f"{HEAD} svg rect").count()
+    page.locator(f"{HEAD} .target:not(.button)").nth(2).hover()
+    assert page.locator(f"{HEAD} svg rect").count() == before + 1
+    assert visitor.said().startswith("animal attends to")
     # The Tour is offered until the reader has a text of their own.
     assert page.get_by_role("button", name="New here? Tour, 3 min").is_visible()
     visitor.paste("The boy who lost his dog said that he was sad.")
@@ -77,10 +78,10 @@ def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visi
 def test_let_go_the_word_stays_let_go(visitor: Visitor) -> None:
     visitor.open()
     page = visitor.page
-    page.locator(".head .token[aria-pressed=true]").click()
+    page.locator(HELD).click()
     page.wait_for_url("**layer=**")
     visitor.drawn()
-    assert page.locator(".head .token[aria-pressed=true]").count() == 0
+    assert page.locator(HELD).count() == 0
 
 
 def test_any_text_opens_on_something(visitor: Visitor) -> None:
@@ -109,7 +110,7 @@ def test_quiet_sinks_leave_every_picture_and_say_how_much_is_hidden(visitor: Vis
     page = visitor.page
     assert "[CLS]" not in visitor.tokens()
     assert page.get_by_text("of the attention of all heads goes there").count() == 1
-    assert "hidden" in page.locator(".head .says").inner_text()
+    assert "hidden" in visitor.said()
 
 
 def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(browser, server: str) -> None:
@@ -121,7 +122,7 @@ def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(browser, server: 
     phone.drawn()
     places = [
         phone.page.locator(what).first.bounding_box()["y"]
-        for what in (".st-key-finding h1", ".head .tokens", ".grid .cell")
+        for what in (".st-key-finding h1", f"{HEAD} .token", ".cell")
     ]
     assert places == sorted(places) and places[-1] - places[0] < 600, "all on one screen"
     # The places stand at the foot of the window.

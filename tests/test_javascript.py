@@ -19,7 +19,6 @@ COMPONENTS = Path(bundle.__file__).parent
 MODULES = sorted(COMPONENTS.glob("*.js"))
 LAYER = {
     "axis",
-    "cell_tooltip",
     "bus",
     "matrix_canvas",
     "keys",
@@ -96,8 +95,8 @@ def test_the_layer_knows_no_view() -> None:
 
 def test_a_folder_of_modules_is_named_by_what_is_in_it() -> None:
     assert all(path == f"{bundle.folder()}/{path.partition('/')[2]}" for path in bundle.files())
-    assert b"export default mount" in bundle.files()[f"{bundle.folder()}/heads.js"]
-    assert f"{bundle.folder()}/heads.js" in bundle.loader("heads")
+    assert b"export default mount" in bundle.files()[f"{bundle.folder()}/panel.js"]
+    assert f"{bundle.folder()}/panel.js" in bundle.loader("panel")
     with pytest.raises(ValueError, match="no component 'nothing'"):
         bundle.loader("nothing")
     whole = sum(len(gzip.compress(content)) for content in bundle.modules().values())

@@ -23,14 +23,14 @@ IS_A_TAB = {
 # The link, the tab it opens, and a picture that is then on screen: the name of a component, "chart"
 # for one of Plotly, or "" where it has none before something is pressed.
 LINKS = [
-    ("/", "heads", "head"),
-    ("/?layer=2&head=3", "heads", "head"),
-    (f"/?text={OWN}&layer=1&head=5&token=7", "heads", "head"),
-    ("/?view=Matrix&scale=Global&tone=Log&att_unit=Words&att_keep=No+specials", "heads", "head"),
-    ("/?model=translator&attention=cross&source=2", "heads", "head"),
-    ("/?model=decoder&text=The+cat+sat+on+the+mat.&token=3&view=Table", "heads", "head"),
-    ("/?att_word=none", "heads", "heads"),
-    ("/attention?layer=0&head=4", "heads", "head"),
+    ("/", "heads", "panel"),
+    ("/?layer=2&head=3", "heads", "panel"),
+    (f"/?text={OWN}&layer=1&head=5&token=7", "heads", "panel"),
+    ("/?view=Matrix&scale=Global&tone=Log&att_unit=Words&att_keep=No+specials", "heads", "panel"),
+    ("/?model=translator&attention=cross&source=2", "heads", "panel"),
+    ("/?model=decoder&text=The+cat+sat+on+the+mat.&token=3&view=Table", "heads", "panel"),
+    ("/?att_word=none", "heads", "panel"),
+    ("/attention?layer=0&head=4", "heads", "panel"),
     ("/anatomy", "weight", "panel"),
     ("/anatomy?layer=1&head=5&token=9&anatomy_cell=9.2", "weight", "panel"),
     (f"/anatomy?text={OWN}&layer=0&head=1&token=3", "weight", "panel"),

@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 from tolerances import PASSED
 
 from explorer.components import codec
-from explorer.layout import controls, current_recording
+from explorer.layout import current_recording
+from explorer.panels import attention as attention_panels
 from explorer.server import middleware
 from explorer.state import cache
 from explorer.text.markdown_escape import literal
@@ -30,12 +31,17 @@ def opened(**asked: str) -> AppTest:
     return app.run()
 
 
+def bytes_of(app: AppTest, panel: str) -> bytes:
+    """What a panel of the page was sent."""
+    parts = [each.proto.bytes for each in on_page(app)]
+    return next(each for each in parts if codec.decode(each)[0].get("panel") == panel)
+
+
 def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """What the component of that name was sent."""
-    protos = [element.proto for element in on_page(app)]
-    return codec.decode(
-        next(proto.bytes for proto in protos if proto.component_name == f"headlight.{name}")
-    )
+    """The first figure of the panel `attention.NAME`, and the weights that came with it."""
+    header, blocks = codec.decode(bytes_of(app, f"attention.{name}"))
+    figure = header["figures"][0]
+    return figure, {name: blocks[each["block"]] for name, each in figure["weights"].items()}
 
 
 def test_it_opens_on_a_sentence_already_drawn() -> None:
@@ -56,7 +62,7 @@ def test_it_opens_on_a_sentence_already_drawn() -> None:
         "too",
         "tired",
     ]
-    assert blocks["peak"].size == card.n_layer * card.n_head == len(header["heads"])
+    assert blocks["peak"].size == card.n_layer * card.n_head == len(header["names"])
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -66,8 +72,8 @@ def test_any_text_is_drawn(text: str) -> None:
     recording = read_once("encoder").record(text)
     assert tuple(header["tokens"]) == recording.streams[0].tokens
     one, fine = sent(app, "head")
-    shown, unknown = arrived(fine, (len(one["queries"]), len(one["keys"])))
-    weights = recording.attention[0].pattern[one["layer"], one["head"]]
+    shown, unknown = arrived(fine, (len(one["rows"]), len(one["columns"])))
+    weights = recording.attention[0].pattern[tuple(one["at"])]
     assert (np.abs(shown - weights) <= unknown + 1e-4).all()
 
 
@@ -121,7 +127,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
     }
     again = clean(opened(**asked))
     assert sent(again, "head")[0] == sent(app, "head")[0]
-    assert sent(again, "heads")[0]["token"] == sent(app, "heads")[0]["token"]
+    assert sent(again, "heads")[0] == sent(app, "heads")[0]
 
 
 @pytest.mark.parametrize(
@@ -136,8 +142,10 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
-    first = controls.recording_findings(cache.record("encoder", DEFAULT_TEXT))[0]
-    assert header["view"] == "lines" and header["pin"] == first.query, "it opens as without them"
+    first = attention_panels.recording_findings(cache.record("encoder", DEFAULT_TEXT))[0]
+    assert header["views"] == ["links"] and header["held"][0] == first.query, (
+        "it opens as without them"
+    )
     assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"
     if "model" in asked:
         assert "no \\*such\\* one" in app.warning[0].value
@@ -145,13 +153,12 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 
 def test_choosing_a_head_changes_the_head_and_none_of_the_grid() -> None:
     app = clean(opened())
-    grid = next(e.proto.bytes for e in on_page(app) if e.proto.component_name == "headlight.heads")
+    grid = bytes_of(app, "attention.heads")
     app.session_state["layer"], app.session_state["head"] = "2", "5"
     clean(app.run())
-    again = next(e.proto.bytes for e in on_page(app) if e.proto.component_name == "headlight.heads")
-    assert grid == again
+    assert grid == bytes_of(app, "attention.heads")
     header, blocks = sent(app, "head")
-    assert (header["layer"], header["head"]) == (2, 5)
+    assert header["at"] == [2, 5]
     expected = read_once("encoder").record(DEFAULT_TEXT).attention[0].pattern[2, 5]
     np.testing.assert_array_equal(blocks["exact"].reshape(expected.shape), expected)
 
@@ -173,12 +180,13 @@ def test_presets_fill_the_bar() -> None:
 
 
 def test_captions_say_model_text_and_scale() -> None:
-    header, _ = sent(opened(text="Plants eat herbivores", scale="Global", tone="Log"), "head")
+    app = opened(text="Plants eat herbivores", scale="Global", tone="Log")
+    header, _ = codec.decode(bytes_of(app, "attention.head"))
     told = " ".join(header["caption"])
     assert (
         "model encoder" in told
         and "Plants eat herbivores" in told
-        and "Colour: log, 0 to 1" in told
+        and "colour: log, 0 to 1" in told
         and "edits: none" in told
     )
 

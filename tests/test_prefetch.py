@@ -35,10 +35,9 @@ def said(**more: object) -> dict[str, object]:
 
 
 def drawn_on_page(**asked: str) -> dict[str, bytes]:
-    page = page_at("attention", **asked)
-    parts = [each.proto for each in page.get("bidi_component")]
-    found = {each.component_name.rpartition(".")[2]: each.bytes for each in parts}
-    return {name: found[name] for name in ("heads", "head")}
+    parts = [each.proto for each in page_at("attention", **asked).get("bidi_component")]
+    found = {codec.decode(each.bytes)[0].get("panel"): each.bytes for each in parts if each.bytes}
+    return {name: found[name] for name in ("attention.heads", "attention.head")}
 
 
 @pytest.mark.slow
@@ -66,8 +65,8 @@ def test_the_address_answers_with_them(ask: TestClient) -> None:
     answer = ask.post(prefetch.PATH, json=said())
     assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
     _, blocks = codec.decode(answer.content)
-    header, _ = codec.decode(blocks["heads"].tobytes())
-    assert "cat" in header["tokens"]
+    header, _ = codec.decode(blocks["attention.heads"].tobytes())
+    assert "cat" in header["figures"][0]["tokens"]
     assert {name: block.tobytes() for name, block in blocks.items()} == pictures(
         "encoder", TEXT, {}
     )

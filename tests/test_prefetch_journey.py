@@ -13,7 +13,8 @@ FIRST, SECOND = "The red fox saw a small bird.", "My old teacher gave the quiet 
 SHOWN = """() => {
   const deep = (selector) => [...document.querySelectorAll('*')].map((e) => e.shadowRoot)
     .filter(Boolean).map((root) => root.querySelector(selector)).find(Boolean);
-  return [deep('canvas[data-painted]').dataset.painted, deep('.head[data-token]').dataset.token,
+  return [deep("[data-panel='attention.heads']").dataset.token,
+    deep("[data-panel='attention.head']").dataset.token,
     document.querySelector('.st-key-findings h1').innerText];
 }"""
 

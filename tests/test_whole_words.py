@@ -11,9 +11,7 @@ from tolerances import PASSED
 
 from explorer.analysis import tour
 from explorer.analysis.formatting import tenths
-from explorer.html_export.findings import found_in
-from explorer.html_export.request import ExportRequest
-from explorer.layout import controls
+from explorer.panels import attention as attention_panels
 from explorer.panels import logit_lens, predictions
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -150,8 +148,7 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
     word, piece = word_of(model, text, id), models.labels(model, [id])[0]
     assert word != piece and word.startswith(piece)
     recording = cache.record(model, text)
-    asked = ExportRequest(recording, handle)
-    for found in (controls.recording_findings(recording), found_in(asked)):
+    for found in (attention_panels.recording_findings(recording),):
         answers = [one for one in found if one.page in ("lens", "attribution")]
         assert answers
         for one in answers:

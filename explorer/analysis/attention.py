@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import head_naming, words
-from explorer.analysis.caption import model_line, read_text
 from explorer.analysis.csv import Columns
 from explorer.analysis.formatting import percent
 from explorer.analysis.head_naming import Head, sinks
@@ -458,7 +457,7 @@ def head_view(
         next(iter(view.cells([selected] if selected else [])), None),
         tuple(view.cells([(pair.query, pair.key) for pair in head.evidence])),
         f"Layer {head.layer}, head {head.head}: {head.name}",
-        caption(recording, attention, view, choices, target),
+        caption(attention, view, choices, target),
         file_name(recording, attention, head, view, choices),
     )
 
@@ -604,26 +603,23 @@ def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
 
 
 def caption(
-    recording: Recording,
     attention: Attention,
     view: MatrixView,
     choices: DisplayOptions,
     target: str | tuple[int, ...] | None,
 ) -> tuple[str, ...]:
-    """The caption of a figure that stands alone, in lines."""
+    """Lines of a figure that stands alone: the attention, the scale of colours, and the rules of
+    rows, columns and mask."""
     lines = [
-        model_line(recording, f"{attention.name}-attention"),
-        f"Colour: {choices.tone.lower()}, {SCALE_LABELS[choices.scale].lower()}",
+        f"{attention.name}-attention · colour: {choices.tone.lower()}, "
+        f"{SCALE_LABELS[choices.scale].lower()}",
         *notes(view, choices),
     ]
     if view.axes.said is not None:
         lines.append(row_rule(target))
     if not attention.allowed.all():
         lines.append(mask_rule(attention.allowed))
-    if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
-        target_kind = "the model’s own" if target is None else "as typed"
-        lines.append(f"Target ({target_kind}): {read_text(recording, target=True)}")
-    return (*lines, f"Text: {read_text(recording)}")
+    return tuple(lines)
 
 
 def mask_rule(allowed: np.ndarray) -> str:
@@ -646,17 +642,16 @@ def file_name(
     view: MatrixView,
     choices: DisplayOptions,
 ) -> str:
-    """The name of a file of the head, without its ending; it includes the choices."""
+    """The name of a file of the head behind that of its model; it includes the choices."""
     attention_part = attention.name.split() if len(recording.attention) > 1 else ()
     word_part = ("words",) if choices.unit == "Words" else ()
     filter_part = () if view.hidden is None else (choices.token_filter.lower().replace(" ", "-"),)
     renormalised_part = ("renormalised",) if view.renormalised else ()
     parts = (
-        recording.model.name,
         *attention_part,
         f"L{head.layer}H{head.head}",
         *word_part,
         *filter_part,
         *renormalised_part,
     )
-    return "-".join(("headlight", *parts))
+    return "-".join(parts)

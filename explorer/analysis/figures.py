@@ -7,7 +7,7 @@ named in `select`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -98,14 +98,36 @@ class Bars(Figure):
 
 @dataclass(frozen=True, eq=False)
 class HeadMatrices(Figure):
-    """The weights of all heads of an attention, values (layer, head, query, key), NaN where not
-    allowed, on one scale from 0 to 1. shape: of the values. names: of each head, layer by layer.
-    selected: a (layer, head)."""
+    """The weights of all heads of an attention as small pictures.
 
-    values: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0, 0)))
+    weights: arrays by name, as `explorer/components/codec.py` packs them: the `cells` and the
+    `peak` of each head, the `runs` of allowed cells, and where no cells are folded the largest
+    weight of each row (`most`) and column (`most_in`). shape: (layers, heads, rows, columns) of the
+    cells; fold: how many tokens each way a cell stands for. names, strengths, back: of each head,
+    layer by layer, its pattern, how clear that is, and whether it stands back; scores: the number
+    that its name rests on. tokens and keys: what rows and columns are called. by_word: while a
+    word is selected each head shows its row alone. only: the name of the heads shown, "" for all.
+    quiet: columns that are left out.
+    selected: a (layer, head). scale and log: as in LinkedWeights. says: sentences with slots.
+    `follows` is "head" where the selection of the page's head is the figure's.
+    """
+
+    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
     shape: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     selected: tuple[int, int] = (-1, -1)
+    fold: int = 1
+    strengths: tuple[float, ...] = ()
+    scores: tuple[str, ...] = ()
+    back: tuple[bool, ...] = ()
+    tokens: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    by_word: bool = False
+    only: str = ""
+    quiet: tuple[int, ...] = ()
+    scale: str = "global"
+    log: bool = False
+    says: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +165,39 @@ class Links(Figure):
     mark: tuple[int, str] | None = None
     flat: bool = False
     texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedWeights(Figure):
+    """Weights of one head in linked pictures: the sentence tinted by them, links, and a matrix.
+
+    at: (layer, head). weights: arrays by name, as `explorer/components/codec.py` packs them: the
+    weight of each (row, column), the `runs` of allowed cells, the selected `row` and `column`
+    exactly, and `hidden`, the share of each row on columns that are left out. views: of "links" and
+    "matrix". held: the selected row and column, -1 for none; cell: the one that is opened. texts:
+    of two texts, what each row is called in its sentence. special: of columns, and of rows in
+    `texts`. places: the numbers of rows and columns, None for 0, 1, 2 ...; sizes: how many there
+    are in all, None where rows are words. scale: "global", "head" or "row", the weight at its top;
+    log: three powers of ten below that. incoming: True where links to the selected word are drawn
+    too. says: sentences with slots for rows, columns and cells.
+    """
+
+    at: tuple[int, int] = (0, 0)
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    sides: tuple[str, str] = ("query", "key")
+    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+    views: tuple[str, ...] = ("links",)
+    held: tuple[int, int] = (-1, -1)
+    cell: tuple[int, int] | None = None
+    texts: tuple[str, ...] | None = None
+    special: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
+    places: tuple[tuple[int, ...] | None, tuple[int, ...] | None] = (None, None)
+    sizes: tuple[int, int] | None = None
+    scale: str = "global"
+    log: bool = False
+    incoming: bool = False
+    says: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,9 +472,12 @@ class StepResult:
 
 def as_plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
     """A figure as JSON, its arrays in blocks: {"block": name}. Arrays of more than MAX_EXACT
-    numbers are in LEVELS levels from "low" to "high"; one level more is NaN."""
+    numbers with fractions are in LEVELS levels from "low" to "high"; one level more is NaN."""
     if isinstance(value, np.ndarray):
         name = str(len(blocks))
+        if value.dtype.kind == "u":
+            blocks[name] = value
+            return {"block": name}
         if value.size <= MAX_EXACT:
             blocks[name] = value.astype(np.float32)
             return {"block": name}
@@ -432,6 +490,8 @@ def as_plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
         return plain | ({"kind": value.kind} if isinstance(value, Figure) else {})
     if isinstance(value, (tuple, list)):
         return [as_plain(each, blocks) for each in value]
+    if isinstance(value, Mapping):
+        return {name: as_plain(each, blocks) for name, each in value.items()}
     if isinstance(value, np.generic):
         return value.item()
     return value

@@ -117,3 +117,14 @@ def fine(matrix: np.ndarray, spare: int = SPARE) -> dict[str, np.ndarray]:
         "low": (code & 255).astype(np.uint8).ravel()[high.ravel() >= floor],
         "floor": np.array([floor], dtype=np.uint32),
     }
+
+
+def runs(allowed: np.ndarray) -> dict[str, np.ndarray]:
+    """Run-length encode the allowed cells, (query, key) bool, as a block: under `runs` the lengths
+    of the stretches of equal cells in reading order, the first of them allowed (0 where the first
+    cell is not). No block where every cell is allowed."""
+    if allowed.all():
+        return {}
+    cells = np.concatenate(([True], allowed.ravel(), [not allowed.flat[-1]]))
+    turns = np.flatnonzero(cells[1:] != cells[:-1])
+    return {"runs": np.diff(turns, prepend=0).astype(np.uint32)}

@@ -77,6 +77,11 @@ export class Pen {
     return made;
   }
 
+  /** What is drawn, as one part of the picture: it alone is drawn anew where it changes. @param {() => void} draw */
+  group(draw) {
+    this.put("g", {}, this.apart(draw));
+  }
+
   /** @param {string} name @param {Record<string, any>} attributes @param {string} [inside] */
   put(name, attributes, inside = "") {
     this.parts.push(tag(name, attributes, inside));
@@ -180,15 +185,16 @@ export class Pen {
    * @param {number} rows
    * @param {number} columns
    * @param {(cell: number) => number | undefined} word the colour of the cell at row x columns + column
+   * @param {any} [cache] keeps the picture of the cells, which are the same each time
    */
-  cells([x, y, width, height], rows, columns, word) {
+  cells([x, y, width, height], rows, columns, word, cache = {}) {
     if (!rows || !columns || width <= 0 || height <= 0) return;
     if (this.screen) {
       this.put("image", {
         ...{ x: at(x), y: at(y), width: at(width), height: at(height) },
         preserveAspectRatio: "none",
         style: "image-rendering:pixelated",
-        href: raster(rows, columns, word).toDataURL(),
+        href: (cache[this.look.key] ||= raster(rows, columns, word).toDataURL()),
       });
       return;
     }
@@ -220,18 +226,17 @@ export class Pen {
   }
 
   /**
-   * A part that can be pressed; in a file it is drawn and no more.
-   * @param {{ select: any[], label: string, pressed?: boolean }} what
+   * A part that can be pressed; in a file it is drawn and no more. name: a class. double: it stands
+   * for another part, which has the keys and the label.
+   * @param {{ select: any[], label: string, pressed?: boolean, name?: string, double?: boolean }} what
    * @param {() => void} draw
    */
-  target({ select, label, pressed }, draw) {
+  target({ select, label, pressed, name = "", double }, draw) {
     if (!this.screen) return draw();
+    const button = { role: "button", tabindex: -1, "aria-label": label, "aria-pressed": `${Boolean(pressed)}` }; // prettier-ignore
     const attributes = {
-      class: "target",
-      role: "button",
-      tabindex: -1,
-      "aria-label": label,
-      "aria-pressed": `${Boolean(pressed)}`,
+      class: double ? "target" : `target button ${name}`.trim(),
+      ...(double ? { "aria-hidden": "true" } : button),
       "data-select": JSON.stringify(select),
       "data-names": JSON.stringify(this.select),
     };

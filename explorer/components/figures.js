@@ -5,14 +5,16 @@
 import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
 import { fixed, num } from "./number_format.js";
+import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
+import { linkedweights } from "./linked_weights.js";
 import { plane } from "./plane.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {{ x: number, y: number, width: number, height?: number }} Box */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
-const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram, plane, headmatrices }; // prettier-ignore
+const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram, plane, headmatrices, linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure) }; // prettier-ignore
 
 /**
  * A figure below its title, its note below it. Returns the height.
@@ -36,181 +38,6 @@ export function figure(pen, figure, { x, y, width, height }) {
     top += 1.25 * letter;
   }
   return top - y;
-}
-
-/** Whether text at these places has room beside each other: keep every so many. @param {number} step @param {number} size */
-const every = (step, size) => Math.max(1, Math.ceil(size / step));
-
-/** How far along its colours a value of a matrix stands, 0 to 1. @param {any} figure @param {number} value */
-function shareOf({ low, high, signed, log }, value) {
-  if (signed) return (value / (high || 1) + 1) / 2;
-  if (log) return Math.log(Math.max(value, low) / low) / Math.log(high / low || 2);
-  return (value - low) / (high - low || 1);
-}
-
-/** @param {Pen} pen @param {any} figure @param {Box} box */
-function matrix(pen, figure, { x, y, width, height }) {
-  if (figure.words?.length) return wordmatrix(pen, figure, { x, y, width, height });
-  const { rows, columns, values, low, high, signed, marks, sides, missing, digits, unit } = figure;
-  const { selected = -1, wide: stretched } = figure;
-  const { letter, look } = pen;
-  const [m, n] = [rows.length, columns.length];
-  const words = signed ? look.two : look.one;
-  const share = (/** @type {number} */ value) => shareOf(figure, value);
-  const widest = (/** @type {string[]} */ list) =>
-    Math.min(8 * letter, Math.max(letter, ...list.map((each) => pen.width(each, { size: 0.9 }))));
-  const side = sides[0] ? pen.width(`${sides[0]} ↓`, { size: 0.8 }) : 0;
-  const [down, across] = [Math.max(side, widest(rows)) + 0.5 * letter, widest(columns) + 0.5 * letter]; // prettier-ignore
-  const legend = 1.6 * letter;
-  const roomX = (width - down) / n;
-  const roomY = height ? Math.max(2, (height - across - legend) / m) : Infinity;
-  const most = stretched ? 6 * letter : Math.min(3.2 * letter, Math.max(roomY, 0.4 * letter) * (n < m / 3 ? 4 : 1)); // prettier-ignore
-  const wide = Math.min(roomX, most);
-  const high1 = Math.min(roomY, stretched ? Infinity : wide, 2.6 * letter);
-  const [left, top] = [x + down, y + legend + across];
-  const area = [left, top, n * wide, m * high1];
-  const ends = [signed ? -high : low, high].map((value) => `${num(value, 2)}${unit || ""}`);
-  pen.scale(Math.max(left + area[2], left + 9 * letter), y + 0.5 * letter, words, ends[0], ends[1]);
-  if (sides[0]) pen.text(x, y + legend + across - 0.9 * letter, `${sides[0]} ↓`, { size: 0.8, alpha: 0.75, room: down }); // prettier-ignore
-  if (sides[1]) pen.text(x, y + 0.5 * letter, `${sides[1]} →`, { size: 0.8, alpha: 0.75 });
-  const marked = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
-  if (selected >= 0) marked[0].add(selected);
-  const [skipX, skipY] = [every(wide, 0.95 * letter), every(high1, 0.95 * letter)];
-  const named = (
-    /** @type {Set<number>} */ set,
-    /** @type {number} */ at,
-    /** @type {number} */ skip,
-  ) =>
-    // prettier-ignore
-    set.has(at) || (at % skip === 0 && ![...set].some((one) => Math.abs(one - at) < skip));
-  columns.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
-    if (!named(marked[1], at, skipX)) return;
-    const bold = marked[1].has(at);
-    pen.text(left + (at + 0.5) * wide, top - 0.35 * letter, label, { size: 0.9, turn: -90, room: across, bold }); // prettier-ignore
-  });
-  rows.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
-    if (!named(marked[0], at, skipY)) return;
-    const bold = marked[0].has(at);
-    pen.text(left - 0.35 * letter, top + (at + 0.5) * high1, label, { size: 0.9, anchor: "end", room: down, bold }); // prettier-ignore
-  });
-  const id = `hatch-${Math.round(left)}-${Math.round(top)}`;
-  if (missing) hatch(pen, id);
-  pen.rect(area[0], area[1], area[2], area[3], {
-    fill: missing ? `url(#${id})` : "none",
-    stroke: look.border,
-  });
-  pen.cells(area, m, n, (cell) =>
-    Number.isNaN(values[cell]) ? undefined : wordAt(words, share(values[cell])),
-  );
-  const longest = pen.width(fixed(high, digits), { size: 0.8 }) + 0.5 * letter;
-  if (high1 >= 1.3 * letter && wide >= Math.max(2.3 * letter, longest))
-    for (let cell = 0; cell < m * n; cell++) {
-      if (Number.isNaN(values[cell])) continue;
-      const fill = inkOn(wordAt(words, share(values[cell])));
-      pen.text(left + ((cell % n) + 0.5) * wide, top + (Math.floor(cell / n) + 0.5) * high1, fixed(values[cell], digits), { size: 0.8, anchor: "middle", fill }); // prettier-ignore
-    }
-  if (selected >= 0)
-    pen.rect(left, top + selected * high1, area[2], high1, { fill: "none", stroke: look.ink, "stroke-width": 1.5 }); // prettier-ignore
-  for (const [row, column, text] of marks) {
-    const place = [left + column * wide, top + row * high1];
-    pen.rect(place[0], place[1], wide, high1, { fill: "none", stroke: look.paper, "stroke-width": Math.max(4, letter / 3) }); // prettier-ignore
-    pen.rect(place[0], place[1], wide, high1, {
-      fill: "none",
-      stroke: look.primary,
-      "stroke-width": Math.max(2, letter / 6),
-    });
-    if (text) pen.text(place[0] + wide / 2, place[1] + high1 / 2, text, { size: 0.85, bold: true, anchor: "middle", halo: true }); // prettier-ignore
-  }
-  if (pen.screen) readable(pen, figure, area);
-  return legend + across + area[3] + 0.5 * letter;
-}
-
-const LEAST = 3.8; // letters of a cell with a word in it, where it can scroll
-const MOST = 8;
-
-/** A matrix with a word in each cell. Where it may scroll, names and cells are left to a pane. @param {Pen} pen @param {any} figure @param {Box} box */
-function wordmatrix(pen, figure, { x, y, width, height }) {
-  const { rows, columns, values, low, high, words, bold, marks, sides, unit } = figure;
-  const { letter, look } = pen;
-  const [m, n] = [rows.length, columns.length];
-  const widest = Math.max(...rows.map((/** @type {string} */ row) => pen.width(row, { size: 0.9, bold: true }))); // prettier-ignore
-  const down = Math.min(9 * letter, 0.35 * width, widest + 0.7 * letter);
-  const [legend, across] = [1.6 * letter, 1.7 * letter];
-  const room = (width - down - 2) / n;
-  const wide = Math.max(pen.scrolls ? LEAST * letter : 0, Math.min(room, MOST * letter));
-  const fits = pen.scrolls ? Infinity : ((height ?? Infinity) - legend - across) / m;
-  const tall = Math.max(0.4 * letter, Math.min(1.65 * letter, fits));
-  const end = (/** @type {number} */ value) => `${num(value, 5)}${unit}`;
-  pen.scale(x + Math.min(width, down + Math.max(n * wide, 9 * letter)), y + 0.5 * letter, look.one, end(low), end(high)); // prettier-ignore
-  pen.text(x, y + 0.5 * letter, sides.filter(Boolean).join(" ↓, ") + (sides[1] ? " →" : ""), { size: 0.8, alpha: 0.75 }); // prettier-ignore
-  const [left, top] = [x + down, y + legend + across];
-  const [atRow, atColumn] = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
-  const [skipX, skipY] = [every(wide, 1.4 * letter), every(tall, 0.9 * letter)];
-  const heads = () =>
-    columns.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
-      if (at % skipX && !atColumn.has(at)) return;
-      pen.text(left + (at + 0.5) * wide, top - 0.85 * letter, label, { size: 0.85, anchor: "middle", room: wide * skipX - 4, bold: atColumn.has(at) }); // prettier-ignore
-    });
-  const names = () =>
-    rows.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
-      if (at % skipY && !atRow.has(at)) return;
-      pen.text(left - 0.5 * letter, top + (at + 0.5) * tall, label, { size: 0.9, anchor: "end", room: down - 0.5 * letter, bold: atRow.has(at) }); // prettier-ignore
-    });
-  const area = [left, top, n * wide, m * tall];
-  const colour = (/** @type {number} */ cell) =>
-    Number.isNaN(values[cell]) ? undefined : wordAt(look.one, shareOf(figure, values[cell]));
-  const back = () => pen.cells(area, m, n, colour);
-  const isLegible = wide >= 2 * letter && tall >= letter;
-  const cells = (/** @type {number} */ from, /** @type {number} */ to) => {
-    for (let row = 0; row < m && isLegible; row++)
-      for (let column = from; column <= to; column++) {
-        const cell = row * n + column;
-        const shade = colour(cell);
-        const fill = shade === undefined ? undefined : inkOn(shade);
-        if (words[cell]) pen.text(left + (column + 0.5) * wide, top + (row + 0.5) * tall, words[cell], { size: 0.85, anchor: "middle", room: wide - 4, bold: bold[cell] > 0, fill }); // prettier-ignore
-      }
-  };
-  const front = () => {
-    const thick = Math.max(2, letter / 6);
-    for (const [row, column] of marks)
-      for (const [stroke, size] of [[look.paper, 2.4 * thick], [look.primary, thick]]) // prettier-ignore
-        pen.rect(left + column * wide + 1, top + row * tall + 1, wide - 2, tall - 2, { fill: "none", stroke, "stroke-width": size }); // prettier-ignore
-    if (pen.screen) readable(pen, figure, area);
-  };
-  if (pen.scrolls) {
-    pen.pane = {
-      box: [left, top, down, across, ...area.slice(2)],
-      ...{ wide, tall, mark: marks[0], rows: pen.apart(names), columns: pen.apart(heads) },
-      back: pen.apart(back),
-      front: pen.apart(front),
-      cells: (from, to) => pen.apart(() => cells(from, to)),
-    };
-    return legend;
-  }
-  [heads, names, back, () => cells(0, n - 1), front].forEach((draw) => draw());
-  return legend + across + area[3] + 0.5 * letter;
-}
-
-/** What of a matrix is pressed, and read with the arrow keys. @param {Pen} pen @param {any} figure @param {number[]} area */
-function readable(pen, { rows, columns, marks, select }, area) {
-  const first = marks[0] || [0, 0];
-  pen.rect(area[0], area[1], area[2], area[3], {
-    class: "cells",
-    fill: "transparent",
-    tabindex: 0,
-    role: "application",
-    "aria-roledescription": "matrix",
-    "aria-label": `${rows.length} by ${columns.length} matrix; arrow keys read its cells`,
-    "data-cells": JSON.stringify([rows.length, columns.length, first[0], first[1]]),
-    "data-select": JSON.stringify(select),
-  });
-}
-
-/** @param {Pen} pen @param {string} id */
-function hatch(pen, id) {
-  const size = { width: 6, height: 6, patternUnits: "userSpaceOnUse" };
-  const path = `<path d="M0 0V6" stroke="${pen.look.ink}" stroke-opacity="0.25"/>`;
-  pen.put("pattern", { id, ...size, patternTransform: "rotate(45)" }, path);
 }
 
 /** Bars with as many columns as have room. @param {Pen} pen @param {any} figure @param {Box} box */
@@ -290,9 +117,10 @@ function bars(
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function tokenrow(pen, figure, { x, y, width }) {
   const { tokens, weights = [], selected, select, texts = [], marked = [], keys = [] } = figure;
+  const { tints = weights, missing, special, small } = figure;
   const { letter, look } = pen;
-  const size = 1.2;
-  const [high, gap] = [1.85 * letter, 0.25 * letter];
+  const size = small ? 0.95 : 1.2;
+  const [high, gap] = [1.54 * size * letter, 0.25 * letter];
   let [left, line, pitch] = [x, y, high + gap];
   tokens.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
     const text = texts[at] ?? "";
@@ -302,7 +130,9 @@ function tokenrow(pen, figure, { x, y, width }) {
     if (left > x && left + wide > x + width) [left, line, pitch] = [x, line + pitch, high + gap];
     if (text) pitch = high + gap + 1.2 * letter;
     const weight = weights[at] ?? NaN;
-    const word = Number.isNaN(weight) ? undefined : wordAt(look.one, weight);
+    const tint = tints[at] ?? NaN;
+    const word = Number.isNaN(tint) ? undefined : wordAt(look.one, tint);
+    const pale = missing?.[at] ? 0.4 : special?.[at] && word === undefined ? 0.75 : undefined;
     const [place, top] = [left, line];
     const draw = () => {
       pen.rect(place, top, wide, high, {
@@ -313,13 +143,14 @@ function tokenrow(pen, figure, { x, y, width }) {
         "stroke-width": bold ? 2 : 1,
         rx: 4,
       });
-      pen.text(place + wide / 2, top + high / 2, token, { size, anchor: "middle", room: wide, bold, fill: word === undefined ? undefined : inkOn(word) }); // prettier-ignore
+      pen.text(place + wide / 2, top + high / 2, token, { size, anchor: "middle", room: wide, bold, fill: word === undefined ? undefined : inkOn(word), alpha: pale }); // prettier-ignore
       if (text) pen.text(place + wide / 2, top + high + 0.6 * letter, text, { size: 0.8, anchor: "middle", alpha: 0.75 }); // prettier-ignore
     };
     const key = keys[at] ?? `${at}`;
     const told = Number.isNaN(weight) ? "not allowed" : fixed(weight, 2);
     const label = weights.length ? `${token}: ${told}` : [token, text].filter(Boolean).join(" ");
-    if (select.length && key) pen.target({ select: [key], label, pressed: bold }, draw);
+    if (select.length && key)
+      pen.target({ select: [key], label, pressed: bold, name: "token" }, draw); // prettier-ignore
     else draw();
     left += wide + gap;
   });
@@ -329,15 +160,18 @@ function tokenrow(pen, figure, { x, y, width }) {
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function links(pen, figure, { x, y, width, height }) {
   if (figure.flat) return lines(pen, figure, { x, y, width });
-  const { left, right, sides, weights, selected, mark, select } = figure;
+  const { left, right, sides, weights, selected, mark, select, own, column = -1 } = figure;
+  const { keys = left.keys(), keys_right = [], select_right, faintest = 0.02 } = figure;
   const { letter, look } = pen;
+  const [queries, others] = [[...keys], [...keys_right]];
   const most = Math.max(left.length, right.length);
   const head = 1.6 * letter;
   const pitch = Math.max(1.1 * letter, Math.min(1.9 * letter, height ? (height - head) / most : Infinity)); // prettier-ignore
-  const room = (/** @type {string[]} */ list) => Math.min(0.34 * width, Math.max(...list.map((each) => pen.width(each, { bold: true })))); // prettier-ignore
+  const room = (/** @type {string[]} */ list, title = "") => Math.min(0.34 * width, Math.max(pen.width(title, { size: 0.85 }), ...list.map((each) => pen.width(each, { bold: true })))); // prettier-ignore
   const number = mark ? pen.width(mark[1], { bold: true }) + 0.6 * letter : 0;
-  const [a, b] = [x + room(left) + 0.5 * letter, x + width - room(right) - number - 0.5 * letter];
-  const middle = (/** @type {number} */ at) => y + head + (at + 0.5) * pitch;
+  const [a, b] = [x + room(left, sides[0]) + 0.5 * letter, x + width - room(right, sides[1]) - number - 0.5 * letter]; // prettier-ignore
+  const along = (/** @type {any[]} */ list) => (/** @type {number} */ at) => y + head + (at + 0.5 + (most - list.length) / 2) * pitch; // prettier-ignore
+  const [middle, beside] = [along(left), along(right)];
   pen.text(a - 0.5 * letter, y + 0.5 * letter, sides[0], {
     size: 0.85,
     anchor: "end",
@@ -346,14 +180,17 @@ function links(pen, figure, { x, y, width, height }) {
   pen.text(b + 0.5 * letter, y + 0.5 * letter, sides[1], { size: 0.85, alpha: 0.75 });
   const n = right.length;
   const order = [...left.keys()].sort((p, q) => +(p === selected) - +(q === selected));
+  const one = Math.max(selected, column) >= 0;
   for (const q of order)
     for (let k = 0; k < n; k++) {
       const weight = weights[q * n + k];
-      if (!(weight >= 0.02)) continue;
-      const own = q === selected;
-      pen.link([a, middle(q)], [b, middle(k)], own ? look.primary : look.ink, {
-        "stroke-width": (1 + weight * letter * (own ? 0.5 : 0.25)).toFixed(1),
-        "stroke-opacity": (own ? Math.min(1, 0.35 + weight) : 0.06 + 0.25 * weight).toFixed(2),
+      const [out, into] = [q === selected, k === column && q !== selected];
+      if (!(weight >= faintest) || (own && one && !out && !into)) continue;
+      const bold = out || (own && into);
+      const colour = own && into ? look.categorical[1] : bold || own ? look.primary : look.ink;
+      pen.link([a, middle(q)], [b, beside(k)], colour, {
+        "stroke-width": (1 + weight * letter * (bold ? 0.5 : 0.25)).toFixed(1),
+        "stroke-opacity": (bold ? Math.min(1, 0.35 + weight) : (own ? 0.12 : 0.06) + (own ? 0.7 : 0.25) * weight).toFixed(2), // prettier-ignore
       });
     }
   left.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
@@ -362,13 +199,20 @@ function links(pen, figure, { x, y, width, height }) {
       pen.text(a - 0.5 * letter, middle(at), token, { anchor: "end", room: a - x, bold: at === selected, fill: at === selected ? look.primary : undefined }); // prettier-ignore
     };
     if (select.length)
-      pen.target({ select: [`${at}`], label: `query ${token}`, pressed: at === selected }, draw); // prettier-ignore
+      pen.target({ select: [`${queries[at]}`], label: `query ${token}`, pressed: at === selected, double: own, name: "query" }, draw); // prettier-ignore
     else draw();
   });
+  if (select_right) pen.select = select_right;
   right.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
-    const on = mark && mark[0] === at;
-    pen.text(b + 0.5 * letter, middle(at), token, { room: room(right) + 1, bold: on, fill: on ? look.primary : undefined }); // prettier-ignore
-    if (on) pen.text(x + width, middle(at), mark[1], { anchor: "end", bold: true, fill: look.primary }); // prettier-ignore
+    const on = (mark && mark[0] === at) || at === column;
+    const fill = at === column ? look.categorical[1] : on ? look.primary : undefined;
+    const draw = () => {
+      if (pen.screen && select_right) pen.rect(b, beside(at) - pitch / 2, x + width - b, pitch, { class: "row", fill: "transparent" }); // prettier-ignore
+      pen.text(b + 0.5 * letter, beside(at), token, { room: room(right) + 1, bold: on, fill });
+      if (mark && mark[0] === at) pen.text(x + width, beside(at), mark[1], { anchor: "end", bold: true, fill: look.primary }); // prettier-ignore
+    };
+    if (select_right) pen.target({ select: [`${others[at]}`], label: token, double: true }, draw);
+    else draw();
   });
   return head + most * pitch;
 }

@@ -1,53 +1,239 @@
 // @ts-check
-// All heads of an attention as small matrices, layers below each other.
+// All heads of an attention as small pictures, layers below each other; while a word is selected each
+// shows that word's row alone.
 
-import { num } from "./number_format.js";
-import { wordAt } from "./theme.js";
+import { bus } from "./bus.js";
+import { looksAhead, permitted } from "./codec.js";
+import { ends, folded } from "./matrix_canvas.js";
+import { notAllowed, num } from "./number_format.js";
+import { shade, wordAt } from "./theme.js";
+import { calm, named, strongest } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
 
+const UNNAMED = ["no clear pattern", "text too short"];
+const MANY = 96; // heads from which on those that rest on sinks are folded
+const SHOWN = 45; // of the others, the strongest first
+
+/** Unpack what came, once. @param {any} figure */
+function unpack(figure) {
+  if (figure.images) return figure;
+  const [, , rows, columns] = figure.shape;
+  const { tokens, keys, weights } = figure;
+  const size = tokens.length ? tokens.length * keys.length : rows * columns;
+  figure.images = {};
+  figure.may = permitted(weights.runs, size);
+  figure.ahead = looksAhead(figure.may, keys.length || columns);
+  return figure;
+}
+
+/** The head on screen. @param {any} figure @returns {number[]} */
+const chosen = ({ follows, selected }) => (follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected); // prettier-ignore
+
+/** The word that is selected, [axis, place], where the figure has it. @param {any} figure */
+export function wordOf({ follows, tokens, keys }) {
+  const { word } = bus.now;
+  if (follows !== "head" || !word || word.rows !== tokens.length || word.columns !== keys.length) return null; // prettier-ignore
+  return word.at >= 0 ? [word.axis, word.at] : null;
+}
+
+/** @param {any} figure */
+const strip = (figure) => (figure.by_word ? wordOf(figure) : null);
+
+// A byte b stands for peak x (b / 255)², as codec.thumbnails says.
+const weightAt = ({ weights, shape }, at, cell) => weights.peak[at] * (weights.cells[at * shape[2] * shape[3] + cell] / 255) ** 2; // prettier-ignore
+
+/** The weights of the selected word in a head, folded as the cells are. @param {any} figure @param {number[]} word */
+function rowOf(figure, [axis, place], at) {
+  const [, , rows, columns] = figure.shape;
+  const held = Math.floor(place / figure.fold);
+  return axis
+    ? Array.from({ length: rows }, (_, r) => weightAt(figure, at, r * columns + held))
+    : Array.from({ length: columns }, (_, c) => weightAt(figure, at, held * columns + c));
+}
+
+/** The largest of these, exact where it came. @param {any} figure @param {number[]} word */
+function largest({ weights, shape }, [axis, place], at, list, best) {
+  const exact = axis ? weights.most_in : weights.most;
+  return exact ? exact[at * (axis ? shape[3] : shape[2]) + place] : list[best];
+}
+
+/** The tokens behind one cell. @param {any} figure */
+function behind({ fold }, list, k) {
+  const [first, last] = [k * fold, Math.min(k * fold + fold, list.length) - 1];
+  return first === last ? list[first] : `${list[first]} … ${list[last]}`;
+}
+
+/** The words that a row's weights are of. @param {any} figure @param {number[]} word */
+const others = ({ tokens, keys }, [axis]) => (axis ? tokens : keys);
+
+/** A sentence with its slots filled. @param {string} template @param {Record<string, any>} slots */
+const filled = (template, slots) => template.replace(/\{(\w+)\}/g, (_, name) => slots[name]);
+
+/** A head in words: its name, and what the selected word attends to most. @param {any} figure */
+export function spoken(figure, at) {
+  const [, heads] = figure.shape;
+  const name = `Layer ${Math.floor(at / heads)}, head ${at % heads}: ${figure.names[at]} ${figure.scores[at] ?? ""}`.trim(); // prettier-ignore
+  const word = strip(figure);
+  if (!word) return name;
+  const list = rowOf(figure, word, at);
+  const [best] = strongest(list, 1);
+  const value = largest(figure, word, at, list, best).toFixed(2).replace("0.", ".");
+  return `${name}. most: ${behind(figure, others(figure, word), best)} ${value}`;
+}
+
+/** The weight under the pointer, as nodes and texts. @param {any} figure @param {number} at the head @param {number[]} share of its picture, down and right */
+export function pointed(figure, at, [down, right]) {
+  unpack(figure);
+  const [, heads, rows, columns] = figure.shape;
+  const { fold, says, tokens, keys, quiet, may, ahead } = figure;
+  const word = strip(figure);
+  const place = (/** @type {number} */ share, /** @type {number} */ n) => Math.min(n - 1, Math.floor(share * n)); // prettier-ignore
+  const held = word ? Math.floor(word[1] / fold) : -1;
+  const cell = !word ? [place(down, rows), place(right, columns)] : word[0] ? [place(right, rows), held] : [held, place(right, columns)]; // prettier-ignore
+  const [r, c] = cell;
+  const free = !may || Array.from({ length: fold * fold }, (_, i) => [r * fold + Math.floor(i / fold), c * fold + (i % fold)]).some(([q, k]) => k < keys.length && may[q * keys.length + k]); // prettier-ignore
+  const most = fold > 1 ? "largest about " : "";
+  const weight = quiet.includes(c) && fold === 1 ? "hidden" : free ? most + weightAt(figure, at, r * columns + c).toFixed(3) : notAllowed(r, c, ahead); // prettier-ignore
+  const slots = { layer: Math.floor(at / heads), head: at % heads, weight };
+  const words = { row: named(behind(figure, tokens, r)), column: named(behind(figure, keys, c)) };
+  return says.cell.split(/(\{\w+\})/).flatMap((part) => words[part.slice(1, -1)] ?? slots[part.slice(1, -1)] ?? part); // prettier-ignore
+}
+
+/** A head's weights as they are here, (query, key), each at most half a level off; undefined where cells are folded or tokens left out. @param {any} figure */
+export function coarse(figure, layer, head) {
+  const [layers, heads, rows, columns] = figure.shape;
+  if (layer >= layers || head >= heads || figure.fold > 1 || figure.quiet.length) return undefined;
+  const at = layer * heads + head;
+  const bytes = figure.weights.cells.subarray(at * rows * columns, (at + 1) * rows * columns);
+  const level = (/** @type {number} */ byte) => figure.weights.peak[at] * (byte / 255) ** 2;
+  return {
+    rows,
+    weight: Float32Array.from(bytes, level),
+    unknown: Float32Array.from(bytes, (byte) => level(byte + 0.5) - level(byte)),
+  };
+}
+
+/** The heads that are drawn, null for all in their layers: those of one pattern, and of a model of many
+ * heads those that do not rest on sinks, by the weight that the selected word gives another token. The
+ * head on screen is always among them. @param {any} figure */
+function someOf(figure) {
+  const { names, only, strengths, follows, all: whole, shape, fold } = figure;
+  const all = [...names.keys()];
+  if (only) return all.filter((at) => names[at] === only);
+  if (follows !== "head" || all.length < MANY || whole) return null;
+  const word = strip(figure);
+  const strength = (/** @type {number} */ at) => {
+    if (!word) return strengths[at];
+    const own = Math.floor(word[1] / fold);
+    return Math.max(...rowOf(figure, word, at).filter((_, cell) => cell > 0 && cell !== own));
+  };
+  const awake = all.filter((at) => names[at] !== "sink");
+  const by = new Map(awake.map((at) => [at, strength(at)]));
+  awake.sort((a, b) => (by.get(b) || 0) - (by.get(a) || 0));
+  const [layer, head] = chosen(figure);
+  const open = layer * shape[1] + head;
+  return [...new Set([...(open >= 0 ? [open] : []), ...awake])].slice(0, SHOWN);
+}
+
+/** How many heads there are, and what their colours mean. @param {any} figure @param {any} which */
+function heading(figure, which) {
+  const { says, names, only, tokens, keys } = figure;
+  const n = names.length;
+  const many = only
+    ? filled(says.some, { n: which.length, heads: n, pattern: only })
+    : which
+      ? says.strongest
+      : filled(says.all, { heads: n });
+  const word = strip(figure);
+  if (!word) return many;
+  return many + filled(word[0] ? says.into : says.word, { word: calm((word[0] ? keys : tokens)[word[1]]) }); // prettier-ignore
+}
+
 /** @param {Pen} pen @param {any} figure @param {Box} box */
-export function headmatrices(
-  pen,
-  { values, shape, names, selected, select },
-  { x, y, width, height = Infinity },
-) {
+export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
+  unpack(figure);
   const { letter, look } = pen;
-  const [layers, heads, rows, columns] = shape;
-  const [down, across] = [2.4 * letter, 1.5 * letter];
-  const [gap, label] = [0.5 * letter, 1.4 * letter];
-  const legend = 1.6 * letter;
+  const { names, select, says, scale, log, back = [] } = figure;
+  const [layers, heads, rows, columns] = figure.shape;
+  const which = someOf(figure);
+  const word = strip(figure);
+  const [down, across] = which ? [0, 0] : [2.2 * letter, 1.5 * letter];
+  const [gap, label] = [(heads > 8 ? 0.3 : 0.5) * letter, 1.5 * letter];
+  const lead = which ? 1.1 * letter : 0;
+  const lines = which ? Math.ceil(which.length / heads) : layers;
+  const legend = 2 * letter;
   const room = (width - down) / heads - gap;
-  const most = (height - legend - across) / layers - label;
+  const most = (height - legend - across) / lines - label - lead;
   const wide = Math.max(1.2 * letter, Math.min(room, 9 * letter, Math.max(most, 3.2 * letter)));
-  const high = (wide * Math.min(rows, columns)) / columns;
+  const high = wide * Math.max(0.5, Math.min(2, rows / columns));
   const [left, top] = [x + down, y + legend + across];
-  pen.scale(left + heads * (wide + gap) - gap, y + 0.5 * letter, look.one, num(0, 2), num(1, 2));
-  for (let head = 0; head < heads; head++)
+  const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
+  const right = x + Math.min(width, Math.max(down + heads * (wide + gap) - gap, 12 * letter));
+  pen.scale(right, y + 0.7 * letter, look.one, low, full);
+  if (says?.all) pen.text(x, y + 0.7 * letter, heading(figure, which), { room: right - x - 9 * letter - pen.width(full, { size: 0.8 }), bold: true }); // prettier-ignore
+  for (let head = 0; head < heads && !which; head++)
     pen.text(left + head * (wide + gap) + wide / 2, top - 0.7 * letter, `H${head}`, { size: 0.8, anchor: "middle", alpha: 0.75 }); // prettier-ignore
-  for (let layer = 0; layer < layers; layer++) {
-    const line = top + layer * (high + label);
-    pen.text(x, line + high / 2, `L${layer}`, { size: 0.8, alpha: 0.75 });
-    for (let head = 0; head < heads; head++) {
-      const at = layer * heads + head;
-      const spot = left + head * (wide + gap);
-      const on = selected[0] === layer && selected[1] === head;
-      const draw = () => {
-        pen.rect(spot, line, wide, high, { class: "block", fill: look.paper, stroke: look.border }); // prettier-ignore
-        pen.cells([spot, line, wide, high], rows, columns, (cell) => {
-          const value = values[at * rows * columns + cell];
-          return Number.isNaN(value) ? undefined : wordAt(look.one, value);
-        });
-        if (on) pen.rect(spot - 2, line - 2, wide + 4, high + 4, { fill: "none", stroke: look.primary, "stroke-width": 3, rx: 3 }); // prettier-ignore
-        const name = names[at] === "no clear pattern" ? "" : names[at];
-        pen.text(spot, line + high + 0.65 * letter, name, { size: 0.75, room: wide, bold: on, fill: on ? look.primary : undefined }); // prettier-ignore
-      };
-      const said = `Layer ${layer}, head ${head}: ${names[at]}`;
-      if (select.length)
-        pen.target({ select: [`${layer}`, `${head}`], label: said, pressed: on }, draw); // prettier-ignore
-      else draw();
-    }
+  for (let layer = 0; layer < layers && !which; layer++)
+    pen.text(x, top + layer * (high + label) + high / 2, `L${layer}`, { size: 0.8, alpha: 0.75 });
+  const [openLayer, openHead] = chosen(figure);
+  const fold = word ? 1 : Math.max(1, Math.ceil(Math.max(columns, rows) / wide));
+  (which || [...names.keys()]).forEach((at, place) => {
+    const [layer, head] = [Math.floor(at / heads), at % heads];
+    const line = top + Math.floor(place / heads) * (high + label + lead) + lead;
+    const spot = left + (place % heads) * (wide + gap);
+    const on = openLayer === layer && openHead === head;
+    const draw = () => {
+      if (which) pen.text(spot, line - 0.55 * letter, `L${layer} H${head}`, { size: 0.75, room: wide + gap, alpha: 0.75 }); // prettier-ignore
+      pen.rect(spot, line, wide, high, { class: "block thumb", fill: look.paper, stroke: look.border }); // prettier-ignore
+      const under = () => cellsOf(pen, figure, at, word, fold, [spot, line, wide, high]);
+      if (back[at]) pen.put("g", { opacity: 0.18 }, pen.apart(under));
+      else under();
+      if (on) pen.rect(spot - 2, line - 2, wide + 4, high + 4, { fill: "none", stroke: look.primary, "stroke-width": 3, rx: 3 }); // prettier-ignore
+      pen.text(spot, line + high + 0.7 * letter, captionOf(figure, at, word), { size: 0.8, room: wide + gap / 2, bold: on || Boolean(word), fill: on ? look.primary : undefined, alpha: back[at] ? 0.6 : undefined }); // prettier-ignore
+    };
+    const part = { select: [`${layer}`, `${head}`], label: spoken(figure, at), pressed: on, name: "cell" }; // prettier-ignore
+    if (select.length) pen.target(part, draw);
+    else draw();
+  });
+  let foot = top + lines * (high + label + lead);
+  const line = (/** @type {string} */ text, style = {}) => {
+    pen.text(x, foot + 0.6 * letter, text, { size: 0.85, room: width, ...style });
+    foot += 1.4 * letter;
+  };
+  if (says?.all && !figure.only && names.length >= MANY) {
+    const sinks = names.filter((/** @type {string} */ name) => name === "sink").length;
+    const told = figure.all ? says.fewer : filled(says.more, { heads: names.length, sinks });
+    pen.select = ["all"];
+    pen.target({ select: ["all"], label: told, name: "more" }, () => line(told, { fill: look.primary, bold: true })); // prettier-ignore
   }
-  return legend + across + layers * (high + label);
+  if (figure.quiet?.length) line(says.faint, { alpha: 0.75 });
+  if (says?.all && figure.fold * fold > 1) line(filled(says.folded, { fold: figure.fold * fold }), { alpha: 0.75 }); // prettier-ignore
+  return foot - y;
+}
+
+/** The cells of one head, as many to a pixel as have to share it. @param {Pen} pen @param {any} figure @param {number[]} box */
+function cellsOf(pen, figure, at, word, fold, box) {
+  const { weights, shape, scale, log, may, fold: before } = figure;
+  const [, , rows, columns] = shape;
+  const peak = weights.peak[at];
+  const all = weights.cells.subarray(at * rows * columns, (at + 1) * rows * columns);
+  const list = word && rowOf(figure, word, at);
+  const levels = list ? Uint8Array.from(list, (weight) => Math.round(255 * Math.sqrt(weight / (peak || 1)))) : folded(all, rows, columns, fold); // prettier-ignore
+  const across = list ? list.length : Math.ceil(columns / fold);
+  const full = (/** @type {number} */ cell) => {
+    if (scale !== "row") return scale === "head" ? peak : 1;
+    const from = cell - (cell % across);
+    return peak * (levels.subarray(from, from + across).reduce((a, b) => Math.max(a, b), 0) / 255) ** 2; // prettier-ignore
+  };
+  const cache = (figure.images[`${at} ${word} ${fold}`] ||= {});
+  const free = (/** @type {number} */ cell) => word || before * fold > 1 || !may || may[cell];
+  pen.cells(box, levels.length / across, across, (cell) => (free(cell) ? wordAt(pen.look.one, shade(peak * (levels[cell] / 255) ** 2, full(cell), log)) : undefined), cache); // prettier-ignore
+}
+
+/** Below a head: the token that gets most of the selected word, or the head's name. @param {any} figure */
+function captionOf(figure, at, word) {
+  if (word) return behind(figure, others(figure, word), strongest(rowOf(figure, word, at), 1)[0]);
+  return UNNAMED.includes(figure.names[at]) ? (figure.follows ? "–" : "") : figure.names[at];
 }

@@ -50,26 +50,6 @@ export function put(element, attributes) {
   return element;
 }
 
-/** Children of a long row that are put in at once where `gradually` does it. */
-export const AT_ONCE = 128;
-const LATER = 300; // milliseconds
-
-/**
- * Put many children into an element: the first, which are in sight, now and the others when these are
- * painted. `now`: all that are there from the start.
- * @template {HTMLElement} Kind
- * @param {Kind} element
- * @param {HTMLElement[]} children
- * @param {HTMLElement[]} [now]
- * @returns {Kind}
- */
-export function gradually(element, children, now = children.slice(0, AT_ONCE)) {
-  element.append(...now);
-  if (now.length < children.length)
-    setTimeout(() => element.append(...children.slice(AT_ONCE)), LATER);
-  return element;
-}
-
 /** @type {WeakMap<Element, View>} */
 const views = new WeakMap();
 
@@ -95,7 +75,7 @@ export function mount(name, style, draw) {
     view.name = name;
     view.root = parentElement.querySelector(`.${name}`);
     views.set(view.root, view);
-    if (!aside) latest.set(name, view);
+    view.aside = aside;
     view.send = setTriggerValue;
     view.keep = setStateValue;
     view.show = (/** @type {Uint8Array} */ bytes) => show(view, bytes, draw);
@@ -119,6 +99,7 @@ function show(view, data, draw) {
   view.before = view.header;
   view.fresh = view.data !== data;
   if (view.fresh) Object.assign(view, { data, ...decode(data) });
+  if (!view.aside) latest.set((view.called = view.header.panel || view.name), view);
   const look = onScreen(view.root);
   view.same = view.before?.token === view.header.token && view.look?.key === look.key;
   view.look = look;
@@ -126,11 +107,11 @@ function show(view, data, draw) {
   if (view.header.token !== undefined) view.root.dataset.token = view.header.token;
 }
 
-/** @type {Map<string, View>} the view of each name that was drawn last */
+/** @type {Map<string, View>} the view of each name that was drawn last; of panels the panel's name */
 const latest = new Map();
 
 /**
- * Draw the view of a name from bytes that Streamlit will bring, unless they are there already.
+ * Draw the view of a name, or of a panel, from bytes that Streamlit will bring, unless they are there already.
  * @param {string} name
  * @param {Uint8Array} data
  */
@@ -208,7 +189,7 @@ export function until(view, name, end) {
 function ended(view) {
   for (const end of Object.values(view.ends)) end();
   view.ends = {};
-  if (latest.get(view.name) === view) latest.delete(view.name);
+  if (latest.get(view.called) === view) latest.delete(view.called);
   setSooner(view);
 }
 

@@ -48,21 +48,3 @@ export function whole(text, size) {
   const value = /^\d{1,5}$/.test(text || "") ? Number(text) : -1;
   return value < size ? value : -1;
 }
-
-/**
- * A head's weights as the grid has them, (query, key), each at most half a level off; undefined where
- * cells are folded or tokens are left out.
- * @param {View} view @param {number} layer @param {number} head
- */
-export function coarseOf({ header, blocks, keys }, layer, head) {
-  const at = header.heads.findIndex((one) => one.layer === layer && one.head === head);
-  if (at < 0 || header.fold > 1 || header.quiet.length) return undefined;
-  const size = header.tokens.length * keys.length;
-  const bytes = blocks.cells.subarray(at * size, (at + 1) * size);
-  const level = (/** @type {number} */ byte) => blocks.peak[at] * (byte / 255) ** 2;
-  return {
-    rows: header.tokens.length,
-    weight: Float32Array.from(bytes, level),
-    unknown: Float32Array.from(bytes, (byte) => level(byte + 0.5) - level(byte)),
-  };
-}

@@ -8,8 +8,9 @@ import { shown } from "./svg_export.js";
 /**
  * What a pen leaves to a pane, as SVG. box: left, top, the width of the names of rows, the height of
  * those of columns, the width and height of all cells. wide, tall: of a cell. mark: [row, column].
+ * front: what lies over the cells; over: what over that, and is never drawn anew.
  * @typedef {{ box: number[], wide: number, tall: number, mark?: any[], rows: string, columns: string,
- *   back: string, front: string, cells: (from: number, to: number) => string }} Pane
+ *   back: string, front: string, over?: string, cells: (from: number, to: number) => string }} Pane
  */
 
 const SPARE = 4; // columns drawn on either side of those in sight
@@ -19,12 +20,17 @@ const SPARE = 4; // columns drawn on either side of those in sight
  * @param {Pane} pane
  * @param {number} most
  */
-export function frame({ box, wide, rows, columns, back, front, cells }, most) {
+export function frame({ box, wide, rows, columns, back, front, over = "", cells }, most) {
   const [left, top, names, heads, width, height] = box;
   /** @param {string} name @param {string} inside @param {number[]} view */
   const part = (name, inside, [x, y, w, h]) =>
     shown(inside, { class: name, width: w, height: h, viewBox: `${x} ${y} ${w} ${h}` });
-  const body = part("body", `${back}<g></g>${front}`, [left, top, width, height]);
+  const body = part("body", `${back}<g class="words"></g><g class="front">${front}</g>${over}`, [
+    left,
+    top,
+    width,
+    height,
+  ]);
   const outer = make("div", { class: "pane", style: { maxHeight: `${most}px` } });
   outer.append(
     part("corner", "", [left - names, top - heads, names, heads]),
@@ -32,7 +38,7 @@ export function frame({ box, wide, rows, columns, back, front, cells }, most) {
     part("names", rows, [left - names, top, names, height]),
     body,
   );
-  const words = /** @type {Element} */ (body.querySelector("g"));
+  const words = /** @type {Element} */ (body.querySelector("g.words"));
   const last = Math.round(width / wide) - 1;
   let [from, to] = [0, -1];
   const fill = () => {

@@ -4,9 +4,23 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
-import { arrow, rove, stepped } from "./keys.js";
-import { fitted, letter, make, mount, redraw } from "./mount.js";
+import { bus } from "./bus.js";
+import { coarse, pointed as weightIn, spoken, wordOf as wordShown } from "./head_matrices.js";
+import { arrow, plainKey, stepped } from "./keys.js";
+import {
+  COLUMN,
+  hold,
+  isAcross,
+  moved,
+  opened,
+  ROW,
+  said,
+  unpack,
+  value,
+} from "./linked_weights.js";
+import { fitted, hear, letter, make, mount, redraw } from "./mount.js";
 import { fixed, tenths } from "./number_format.js";
+import { ahead, whole } from "./optimistic_updates.js";
 import { bring, frame } from "./pane.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
@@ -18,6 +32,9 @@ const PAUSE = 250; // milliseconds after the last step of a slider, before the a
 const PLAY = 700; // milliseconds a frame
 const MOVE = 300; // of these, that points move
 const LINES = 14; // letters of height from which on a sentence scrolls
+const [LINKED, HEADS] = ["linkedweights", "headmatrices"];
+const MANY = 40; // rows of linked pictures from which on these scroll in a frame
+const NARROW = 640; // pixels of a window below which linked pictures are folded under the sentence
 const FEW = 12; // frames that are walked through by buttons too, which stand above them
 
 export default mount("panel", style, (view) => {
@@ -29,6 +46,13 @@ export default mount("panel", style, (view) => {
   view.alike = now;
   view.figures = resolved(figures, view.blocks);
   build(view);
+  const [linked, grid] = [LINKED, HEADS].map((kind) => view.figures.find((/** @type {any} */ each) => each.kind === kind)); // prettier-ignore
+  if (grid?.follows === "head") followed(view, grid);
+  if (!linked) return;
+  view.finding.replaceChildren(...said(unpack(linked)));
+  bus.tell({ layer: linked.at[0], head: linked.at[1] });
+  tellWord(view, linked);
+  ahead(view, (asked) => go(view, linked, asked));
 });
 
 /** A panel without what tells its frames apart: equal for two frames of one slider. @param {any} header */
@@ -39,10 +63,15 @@ const alike = (header) =>
 function build(view) {
   const { header, figures } = view;
   const finding = make("p", { class: "finding", dir: "auto", role: "status" }, header.finding);
+  view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
-  view.boxes = figures.map(() => make("div", "figure"));
+  view.cursors = view.boxes?.map((/** @type {Element} */ box) => box.querySelector("[data-cells]")?.getAttribute("data-cells")) || []; // prettier-ignore
+  const tall = (/** @type {any} */ each) => each.kind === LINKED && each.rows.length > MANY && !each.views.includes("matrix"); // prettier-ignore
+  view.boxes = figures.map((each) => make("div", tall(each) ? "figure tall" : "figure"));
+  view.drawn = [];
+  view.root.dataset.panel = header.panel;
   const columns = figures.map((each, at) => {
-    const walk = each.frames && slider(view, at, finding);
+    const walk = each.frames ? slider(view, at, finding) : each.kind === LINKED && fold(view, at);
     const parts = [view.boxes[at], walk];
     return make("div", "column", ...(isWalked(each) ? parts.reverse() : parts));
   });
@@ -51,7 +80,7 @@ function build(view) {
   const tip = make("div", { class: "tip", role: "status" });
   const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, line))); // prettier-ignore
   redraw(view, [
-    header.title && make("div", "head", make("h2", { dir: "auto" }, header.title), explained(header.terms)),
+    header.title && !header.bare && make("div", "head", make("h2", { dir: "auto" }, header.title), explained(header.terms)),
     finding,
     row,
     more,
@@ -62,7 +91,9 @@ function build(view) {
   view.root.onclick = (/** @type {MouseEvent} */ event) => press(view, /** @type {Element} */ (event.target), event); // prettier-ignore
   view.root.onkeydown = (/** @type {KeyboardEvent} */ event) => key(view, event);
   view.root.onpointermove = (/** @type {PointerEvent} */ event) => hover(view, event);
-  view.root.onpointerleave = () => (tip.textContent = "");
+  view.root.onpointerleave = () => away(view);
+  /** @type {any} */ (view.root).onfocusin = (/** @type {FocusEvent} */ event) => focus(view, /** @type {Element} */ (event.target)); // prettier-ignore
+  /** @type {any} */ (view.root).onfocusout = () => away(view);
   offer(view, header.title, (look) => sheet(view, look));
 }
 
@@ -88,20 +119,40 @@ function paint(view, at) {
   const pen = new Pen(view.look, size, true);
   pen.scrolls = true;
   const took = figure(pen, view.figures[at], { x: 0, y: 0, width, height });
-  const focus = focusOf(box) ?? view.focus[at] ?? null;
+  const held = focusOf(box) ?? view.focus[at] ?? null;
   view.focus[at] = null;
   box.parentElement.style.width = `${width}px`;
-  const group = { width, height: Math.ceil(took) + 2, role: "group" };
-  const name = view.figures[at].title || view.header.title;
-  box.replaceChildren(shown(pen.parts.join(""), { ...group, "aria-label": name }));
-  if (pen.pane) scrolled(view, at, pen.pane, height);
+  if (!patched(view, at, pen, took) && pen.pane) scrolled(view, at, pen.pane, height);
   if (view.figures[at].kind === "tokenrow") rolled(box, took > LINES * size);
-  const targets = [...box.querySelectorAll("g.target")];
-  rove(targets, {
-    held: targets.findIndex((each) => each.getAttribute("aria-pressed") === "true"),
-  });
-  if (focus !== null)
-    /** @type {any} */ (box.querySelectorAll("[tabindex]")[focus])?.focus({ preventScroll: true });
+  const cells = box.querySelector("[data-cells]");
+  const [before] = view.cursors.splice(at, 1, undefined);
+  if (cells && before && sizes(before) === sizes(cells.getAttribute("data-cells"))) cells.setAttribute("data-cells", before); // prettier-ignore
+  const targets = [...box.querySelectorAll("g.button")];
+  const stop = targets.findIndex((each) => each.getAttribute("aria-pressed") === "true");
+  targets.forEach((each, i) => each.setAttribute("tabindex", i === Math.max(0, stop) ? "0" : "-1"));
+  const kept = held !== null && /** @type {any} */ (box.querySelectorAll("[tabindex]")[held]);
+  if (kept && focusOf(box) !== held) kept.focus({ preventScroll: true });
+}
+
+/** @param {string | null} cells */
+const sizes = (cells) => JSON.stringify(JSON.parse(cells || "[]").slice(0, 2));
+
+/** Put what a pen drew on the page. True where the picture had the same size, of which only what is different is put there. @param {View} view @param {number} at @param {Pen} pen @param {number} took */
+function patched(view, at, { parts, pane }, took) {
+  const box = view.boxes[at];
+  const size = { width: parseInt(box.parentElement.style.width), height: Math.ceil(took) + 2 };
+  const fixed = JSON.stringify([size, parts.length, pane && { ...pane, front: "" }]);
+  const drawn = view.drawn[at];
+  view.drawn[at] = { parts, fixed };
+  if (drawn?.fixed === fixed) {
+    const old = [...box.firstChild.childNodes];
+    parts.forEach((part, i) => part === drawn.parts[i] || old[i].replaceWith(...shown(part, {}).childNodes)); // prettier-ignore
+    if (pane) box.querySelector("g.front").replaceChildren(...shown(pane.front, {}).childNodes);
+    return true;
+  }
+  const name = view.figures[at].title || view.header.title;
+  box.replaceChildren(shown(parts.join(""), { ...size, role: "group", "aria-label": name }));
+  return false;
 }
 
 /** A long sentence in a frame that scrolls, its selected token in sight. @param {HTMLElement} box @param {boolean} isLong */
@@ -122,7 +173,9 @@ function scrolled(view, at, pane, most) {
   view.panes = { ...view.panes, [at]: { outer, pane } };
   const before = view.scrolled || [0, 0];
   [outer.scrollLeft, outer.scrollTop] = before;
-  if (pane.mark) bring(outer, pane, pane.mark);
+  const mark = JSON.stringify(pane.mark);
+  if (pane.mark && mark !== view.mark) bring(outer, pane, pane.mark);
+  view.mark = mark;
   fill();
   outer.addEventListener("scroll", () => {
     view.scrolled = [outer.scrollLeft, outer.scrollTop];
@@ -155,7 +208,12 @@ function press(view, target, event) {
   if (cells && event) return choose(view, cells, cellUnder(cells, event));
   const part = target.closest("[data-select]");
   if (!part) return;
+  const linked = linkedAt(view, part);
+  if (linked) return select(view, linked, hold(linked, ...wordOf(part)));
   const [values, names] = ["data-select", "data-names"].map((each) => JSON.parse(part.getAttribute(each) || "[]")); // prettier-ignore
+  const grid = kindAt(view, part, HEADS);
+  if (grid?.follows && names[0] === "all") return more(view, grid);
+  if (grid?.follows) open(values);
   const steps = view.figures.find((/** @type {any} */ each) => each.whole && each.choice === names[0]); // prettier-ignore
   if (steps) steps.go(Number(values[0]));
   else send(view, names, values);
@@ -180,6 +238,7 @@ function cellUnder(cells, event) {
 /** @param {View} view @param {Element} cells @param {number[]} cell */
 function choose(view, cells, [row, column]) {
   const matrix = owner(view, cells);
+  if (matrix.kind === LINKED) return select(view, matrix, opened(matrix, [row, column]));
   if (matrix.go) return matrix.go(row);
   const keys = [matrix.keys?.[row] ?? `${row}`, matrix.column_keys?.[column] ?? `${column}`];
   send(view, matrix.select, keys);
@@ -199,31 +258,217 @@ function key(view, event) {
     target.setAttribute("data-cells", JSON.stringify([m, n, ...cell]));
     const at = view.boxes.findIndex((/** @type {Element} */ box) => box.contains(target));
     if (view.panes?.[at]) bring(view.panes[at].outer, view.panes[at].pane, cell);
-    tell(view, target, cell);
+    if (target.isConnected) tell(view, target, cell);
   } else if (enter && target.matches("g.target")) {
     event.preventDefault();
     press(view, target);
-  }
+  } else if (target.matches("g.button")) walk(view, target, event);
+}
+
+/** The keys that go from one button of a figure to another; Escape lets a word go. @param {View} view @param {Element} target @param {KeyboardEvent} event */
+function walk(view, target, event) {
+  const linked = linkedAt(view, target);
+  const [axis] = [ROW, COLUMN].filter((each) => linked?.held[each] >= 0);
+  if (event.key === "Escape" && axis !== undefined && plainKey(event))
+    return select(view, linked, hold(linked, axis, linked.held[axis]));
+  const box = view.boxes.find((/** @type {Element} */ each) => each.contains(target));
+  const list = /** @type {any[]} */ ([...box.querySelectorAll("g.button")]);
+  const [down, right] = arrow(event) || [NaN, NaN];
+  const ends = { Home: 0, End: list.length - 1 };
+  const by = down * (kindAt(view, target, HEADS)?.shape[1] || 1) + right;
+  const to = plainKey(event) ? (ends[event.key] ?? list.indexOf(target) + by) : NaN;
+  if (!list[to]) return;
+  event.preventDefault();
+  list.forEach((each, at) => each.setAttribute("tabindex", at === to ? "0" : "-1"));
+  list[to].focus();
 }
 
 /** @param {View} view @param {PointerEvent} event */
 function hover(view, event) {
-  const cells = /** @type {Element} */ (event.target).closest("[data-cells]");
-  if (cells) tell(view, cells, cellUnder(cells, event));
-  else view.tip.textContent = "";
+  const target = /** @type {Element} */ (event.target);
+  const cells = target.closest("[data-cells]");
+  if (cells) return tell(view, cells, cellUnder(cells, event));
+  view.tip.textContent = "";
+  const part = target.closest("[data-select]");
+  if (!part) return away(view);
+  const linked = event.pointerType !== "touch" && linkedAt(view, part);
+  const grid = kindAt(view, part, HEADS);
+  if (linked) look(view, linked, pointed(part));
+  else if (grid?.follows) hint(view, grid, part, event);
+  else away(view);
+}
+
+// ---- all heads -----------------------------------------------------------------------------------
+
+/** The figure of a kind around an element, undefined for another. @param {View} view @param {Element} target @param {string} kind */
+function kindAt(view, target, kind) {
+  const one = view.figures[view.boxes.findIndex((/** @type {Element} */ box) => box.contains(target))]; // prettier-ignore
+  return one?.kind === kind ? one : undefined;
+}
+
+/** Follow the head and the word on screen. @param {View} view @param {any} grid */
+function followed(view, grid) {
+  const at = view.figures.indexOf(grid);
+  const now = () => JSON.stringify([wordShown(grid), bus.now.layer, bus.now.head]);
+  let drawn = now();
+  bus.tell({ coarse: (/** @type {number} */ layer, /** @type {number} */ head) => coarse(grid, layer, head) }); // prettier-ignore
+  hear(view, () => {
+    if (drawn === now()) return;
+    drawn = now();
+    paint(view, at);
+  });
+}
+
+/** A head was chosen: its picture shows it at once. @param {string[]} head */
+function open([layer, head]) {
+  const { word } = bus.now;
+  const token = word?.axis === ROW && word.at >= 0 ? { token: `${word.at}` } : {};
+  bus.tell({ layer: Number(layer), head: Number(head), ahead: { layer, head, att_word: "none", ...token } }); // prettier-ignore
+}
+
+/** All heads of a large model, or the strongest. @param {View} view @param {any} grid */
+function more(view, grid) {
+  grid.all = !grid.all;
+  paint(view, view.figures.indexOf(grid));
+}
+
+/** Say the head, and the weight under the pointer. @param {View} view @param {any} grid @param {Element} part @param {PointerEvent} [event] */
+function hint(view, grid, part, event) {
+  const [layer, head] = JSON.parse(part.getAttribute("data-select") || "[]").map(Number);
+  const at = layer * grid.shape[1] + head;
+  const thumb = part.querySelector(".thumb")?.getBoundingClientRect();
+  if (!thumb) return;
+  const share = event ? [(event.clientY - thumb.top) / thumb.height, (event.clientX - thumb.left) / thumb.width] : [-1]; // prettier-ignore
+  const inside = share.every((each) => each >= 0 && each < 1);
+  view.finding.replaceChildren(...(inside ? weightIn(grid, at, share) : [spoken(grid, at)]));
+}
+
+// ---- linked weights ------------------------------------------------------------------------------
+
+/** @param {View} view @param {Element} target */
+const linkedAt = (view, target) => kindAt(view, target, LINKED);
+
+/** The axis and the place of a word. @param {Element} part @returns {[number, number]} */
+function wordOf(part) {
+  const [[at], [name]] = ["data-select", "data-names"].map((each) => JSON.parse(part.getAttribute(each) || "[]")); // prettier-ignore
+  return [name === "column" ? COLUMN : ROW, Number(at)];
+}
+
+/** A word as what is pointed at. @param {Element} part */
+function pointed(part) {
+  const [axis, at] = wordOf(part);
+  return axis === ROW ? [at, -1] : [-1, at];
+}
+
+/** @param {View} view @param {any} linked @param {number[] | null} over */
+function look(view, linked, over) {
+  if (`${linked.over}` === `${over}`) return;
+  linked.over = over;
+  drawn(view, linked);
+}
+
+/** @param {View} view @param {any} linked */
+function drawn(view, linked) {
+  view.finding.replaceChildren(...said(linked));
+  paint(view, view.figures.indexOf(linked));
+}
+
+/** Nothing is pointed at. @param {View} view */
+function away(view) {
+  view.tip.textContent = "";
+  for (const each of view.figures) {
+    if (each.kind === LINKED && each.over) look(view, each, null);
+    if (each.kind === HEADS && each.follows) view.finding.textContent = view.header.finding;
+  }
+}
+
+/** A word with the focus of the keyboard is as one under the pointer. @param {View} view @param {Element} target */
+function focus(view, target) {
+  const linked = target.matches("g.button:focus-visible") && linkedAt(view, target);
+  if (linked) look(view, linked, pointed(target));
+  const grid = target.matches("g.cell:focus-visible") && kindAt(view, target, HEADS);
+  if (grid && grid.follows) hint(view, grid, target);
+}
+
+/** Show a selection at once, and say it. @param {View} view @param {any} linked @param {Record<string, number>} what */
+function select(view, linked, what) {
+  linked.over = null;
+  drawn(view, linked);
+  changed(view, linked);
+  view.send("select", what);
+}
+
+/** The page's own picture is another one now: whatever comes is drawn anew. @param {View} view @param {any} linked */
+function changed(view, linked) {
+  const finding = view.finding.textContent || "";
+  view.header = { ...view.header, token: "", finding };
+  tellWord(view, linked);
+}
+
+/** The selected word, for the grid of all heads. @param {View} view @param {any} linked */
+function tellWord(view, linked) {
+  const { held, places, sizes: all, rows, columns } = linked;
+  const axis = held[ROW] >= 0 ? ROW : COLUMN;
+  const at = held[axis] < 0 ? -1 : (places[axis]?.[held[axis]] ?? held[axis]);
+  const [m, n] = all || [rows.length, columns.length];
+  const word = { axis, at, rows: m, columns: n };
+  if (JSON.stringify(word) !== JSON.stringify(bus.now.word)) bus.tell({ word });
+}
+
+/** Go to the head and the word of an address, from what is here of them. @param {View} view @param {any} linked @param {Record<string, string>} asked */
+function go(view, linked, asked) {
+  const [layer, head] = [whole(asked.layer, 1e3), whole(asked.head, 1e3)];
+  unpack(linked);
+  if (isAcross(linked) || linked.places.some(Boolean)) return; // tokens are other ones than the address's
+  const token = whole(asked.token, linked.n);
+  const isOther = layer >= 0 && head >= 0 && `${linked.at}` !== `${[layer, head]}`;
+  if (isOther) {
+    const made = bus.now.coarse?.(layer, head);
+    if (made?.rows !== linked.rows.length || made.weight.length !== linked.weight.length) return;
+    moved(linked, layer, head, made);
+    view.header.title = `Layer ${layer}, head ${head}`;
+    const title = view.root.querySelector("h2");
+    if (title) title.textContent = view.header.title;
+  } else if (token === linked.held[ROW]) return;
+  else if (token < 0 && asked.att_word !== "none") return; // which word is selected, the page says
+  Object.assign(linked, { held: [token, token], cell: null, over: null });
+  drawn(view, linked);
+  changed(view, linked);
+  if (isOther) bus.tell({ layer, head });
+}
+
+/** On a phone the sentence is the picture: the others are opened below it. @param {View} view @param {number} at */
+function fold(view, at) {
+  const one = view.figures[at];
+  if (innerWidth >= NARROW || !one.views.length) return undefined;
+  one.folded = !view.unfolded;
+  const label = () => `${one.folded ? "Show" : "Hide"} ${one.views.join(" and ")}`;
+  const onclick = () => {
+    one.folded = view.unfolded;
+    view.unfolded = !view.unfolded;
+    button.textContent = label();
+    paint(view, at);
+  };
+  const button = make("button", { class: "small fold", data: { focus: `fold ${at}` }, onclick }, label()); // prettier-ignore
+  return button;
 }
 
 /** Say a cell of a matrix beside it. @param {View} view @param {Element} cells @param {number[]} cell */
 function tell(view, cells, [row, column]) {
-  const { rows, columns, values, words, sides, missing, digits, unit } = owner(view, cells);
-  const value = values[row * columns.length + column];
-  const word = words?.[row * columns.length + column];
+  const whole = owner(view, cells);
+  const { rows, columns, values, words, sides, missing, digits, unit } = whole;
   const named = (/** @type {number} */ side, /** @type {string} */ label) => `${sides[side]} ${label}`.trim(); // prettier-ignore
-  const exact = unit === "%" ? tenths(value) : fixed(value, digits + (word ? 0 : 1)) + (unit || "");
-  const number = Number.isNaN(value) ? missing || "–" : exact;
+  const number = (/** @type {string} */ word) => {
+    if (whole.kind === LINKED) return value(whole, row, column);
+    const each = values[row * columns.length + column];
+    if (Number.isNaN(each)) return word ? "" : missing || "–";
+    return unit === "%" ? tenths(each) : fixed(each, digits + (word ? 0 : 1)) + (unit || "");
+  };
+  const word = words?.[row * columns.length + column];
   view.tip.textContent = words?.length
-    ? `${rows[row]}, “${columns[column]}”: ${word ? `“${word}” ` : ""}${word && Number.isNaN(value) ? "" : number}`
-    : `${named(0, rows[row])} → ${named(1, columns[column])}: ${number}`;
+    ? `${rows[row]}, “${columns[column]}”: ${word ? `“${word}” ` : ""}${number(word)}`
+    : `${named(0, rows[row])} → ${named(1, columns[column])}: ${number("")}`;
+  if (whole.kind === LINKED) look(view, whole, [row, column]);
   const box = cells.getBoundingClientRect();
   const root = view.root.getBoundingClientRect();
   const [left, wide] = [box.left - root.left + (column / columns.length) * box.width, box.width / columns.length]; // prettier-ignore

@@ -4,6 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
+import { picture } from "./linked_weights.js";
 import { escaped, FONT, shown, tag } from "./svg_export.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -20,6 +21,7 @@ const NARROW = 44; // letters of width below which figures stand one below the o
 export function resolved(value, blocks) {
   if (Array.isArray(value)) return value.map((each) => resolved(each, blocks));
   if (value === null || typeof value !== "object") return value;
+  if (ArrayBuffer.isView(value)) return value;
   if (value.block !== undefined && value.low === undefined) return blocks[value.block];
   if (value.block !== undefined) return leveled(blocks[value.block], value);
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolved(one, blocks)])); // prettier-ignore
@@ -194,7 +196,7 @@ const picked = (values, n, rows, columns) =>
 
 /** @type {Record<string, (figure: any, most: number) => any>} */
 const CUTS = {
-  matrix(figure, most) {
+  matrix({ cache, tints, over, ...figure }, most) {
     const { rows, columns, values, marks, words, bold, keys, column_keys, selected = -1 } = figure;
     const pick = words?.length ? spread : around;
     const down = pick(rows.length, [selected, ...marks.map(([at]) => at)].filter((at) => at >= 0), most); // prettier-ignore
@@ -311,6 +313,7 @@ const CUTS = {
     const kept = around(figure.dials.length, chosen, most);
     return { ...figure, dials: kept.map((at) => figure.dials[at]) };
   },
+  linkedweights: (figure, most) => cut(picture(figure), most),
   stack(figure, most) {
     const kept = most < FEW ? [figure.figures[figure.main]] : figure.figures;
     return { ...figure, figures: kept.map((/** @type {any} */ one) => cut(one, most)) };

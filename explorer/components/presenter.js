@@ -8,7 +8,7 @@ import { questionSlide } from "./class_slide.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { slide } from "./panel_layout.js";
-import { asFigure, large } from "./presenter_panels.js";
+import { asFigure } from "./presenter_panels.js";
 import { charted } from "./presenter_panels_words.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
 import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
@@ -21,6 +21,7 @@ import style from "./presenter.css.js";
 const ON = "data-headlight-presenter"; // "on" or "blank", on the document
 const PICKED = "data-headlight-picture"; // on the picture that is shown
 const LETTERS = [44, 38, 33, 29, 26, 23, 20, 18, 16, 14, 12, 10, 8]; // sizes of the page's type in pixels, tried in turn
+const HEADS = "[data-panel='attention.heads']";
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
 const page = document.documentElement;
@@ -147,8 +148,7 @@ const about = (picture, shown) =>
 /** A picture's own view in large type, undefined where it has none. @param {Picture} picture */
 function inLarge(picture) {
   const view = viewOf(rootOf(picture));
-  if (view?.name === "panel") return undefined;
-  if (view) return large(view);
+  if (view) return undefined;
   const chart = picture?.querySelector(".js-plotly-plot");
   return chart ? charted(chart) : undefined;
 }
@@ -169,7 +169,7 @@ function current() {
   const list = pictures();
   const own =
     list.find((each) => each.contains(document.activeElement)) ||
-    list.find((each) => is(each, ".head"));
+    list.find((each) => is(each, "[data-panel='attention.head']"));
   const seen = (/** @type {Picture} */ each) => {
     const { top, bottom, width } = each.getBoundingClientRect();
     return Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0)) * width;
@@ -352,11 +352,13 @@ function finding(by) {
 function head(by) {
   for (const each of pictures()) {
     const buttons = /** @type {HTMLElement[]} */ ([
-      ...(is(each, ".heads") ? rootOf(each)?.querySelectorAll("button.cell") || [] : []),
+      ...(is(each, HEADS) ? rootOf(each)?.querySelectorAll(".cell") || [] : []),
     ]);
     const at = buttons.findIndex((one) => one.getAttribute("aria-pressed") === "true");
     if (buttons.length) {
-      buttons[clamp(at + by, 0, buttons.length - 1)].click();
+      buttons[clamp(at + by, 0, buttons.length - 1)].dispatchEvent(
+        new MouseEvent("click", { bubbles: true }),
+      );
       return true;
     }
   }

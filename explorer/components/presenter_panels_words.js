@@ -1,42 +1,9 @@
 // @ts-check
-// More views in type for the back row: all heads; and charts, read from what Plotly draws.
+// Charts in type for the back row, read from what Plotly draws.
 
-import { fixed, num } from "./number_format.js";
+import { num } from "./number_format.js";
 
 /** @typedef {import("./mount.js").View} View */
-
-/** The head that is pressed, or else the clearest, from its thumbnail. @param {View} view */
-export function heads({ header, blocks, keys, permitted: may, root }) {
-  const cells = [...root.querySelectorAll(".cell")];
-  const pressed = cells.findIndex((cell) => cell.getAttribute("aria-pressed") === "true");
-  const score = (/** @type {any} */ one) => one.score ?? 0;
-  const best = header.heads.reduce((a, b) => (score(b) > score(a) ? b : a));
-  const at = pressed >= 0 ? pressed : header.heads.indexOf(best);
-  const { layer, head, name } = header.heads[at];
-  const { rows, columns, fold } = header;
-  const weights = Array.from(
-    blocks.cells.subarray(at * rows * columns, (at + 1) * rows * columns),
-    (byte) => blocks.peak[at] * (byte / 255) ** 2,
-  );
-  const most = weights.indexOf(Math.max(...weights));
-  const [row, column] = [Math.floor(most / columns), most % columns];
-  const named = (/** @type {string[]} */ list, /** @type {number} */ size) =>
-    Array.from({ length: size }, (_, i) => list[i * fold]);
-  const [down, right] = [named(header.tokens, rows), named(keys, columns)];
-  const free = (/** @type {number} */ cell) => !may || fold > 1 || may[cell];
-  const values = down.map((_, r) =>
-    right.map((__, c) => (free(r * columns + c) ? weights[r * columns + c] : null)),
-  );
-  const kind = ["no clear pattern", "text too short"].includes(name) ? "" : `, ${name}`;
-  const looks = `“${down[row]}” attends to “${right[column]}” (${fixed(weights[most], 2)})`;
-  const marks = [[row, column, ""]];
-  return {
-    says: `Layer ${layer}, head ${head}${kind}: ${looks}`,
-    panels: [{ kind: "grid", rows: down, columns: right, values, high: blocks.peak[at], marks }],
-  };
-}
-
-// ---- charts --------------------------------------------------------------------------------------
 
 const CHARTS = { heatmap: heat, scatter: lines, scattergl: lines, scatter3d: flat, bar: columns };
 

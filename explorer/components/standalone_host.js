@@ -1,62 +1,33 @@
 // @ts-check
 // A file that stands alone: the views that Streamlit would mount, from what lies in the file itself.
-// A choice in one of them sets names of a small state, and what depends on these is drawn again.
 
 import { called, make } from "./mount.js";
 import { files, offered } from "./svg_export.js";
 import { decode, encode } from "./codec.js";
 
 /**
- * A piece of the file. A view has a header and blocks for each value of the names in `by`; the
- * names in `sets` stand in its header as they stand in the state.
- * @typedef {{ kind: "view" | "words" | "choice", column: number, by: string[],
- *   component: string, place: string, sets: string[], data: Record<string, [any, any]>,
- *   lines: Record<string, [string, string][]>,
- *   label: string, listed: boolean, options: [string, string, Record<string, any>][] }} Part
- * @typedef {{ parts: Part[], state: Record<string, any>, blocks: Record<string, any>,
- *   tell: (news: Record<string, any>) => void }} File
+ * A piece of the file: a view with its header and the places of its blocks, or lines of text.
+ * @typedef {{ kind: "view" | "words", column: number, component: string, data: [any, Record<string, string>],
+ *   lines: [string, string][] }} Part
  */
 
-// What a choice in a view means for the state.
-/** @type {Record<string, Record<string, (value: any, header: any) => Record<string, any>>>} */
-const MEANS = {
-  heads: { head: (head) => ({ head }) },
-  head: {
-    token: ([row, column, key], { said }) => ({
-      pin: row,
-      column: said ? column : row,
-      cell: key < 0 ? null : [row, key],
-    }),
-  },
-};
-
-const KINDS = { view, words, choice };
+const KINDS = { view, words };
 
 /** Draw the file that the page holds. */
 export async function open() {
   const main = /** @type {HTMLElement} */ (document.querySelector("main"));
   const { header, blocks } = decode(await unpacked());
-  /** @type {File} */
-  const file = { ...header, blocks, tell };
   const shown = await Promise.all(
-    file.parts.map(async (part) => {
+    header.parts.map(async (/** @type {Part} */ part) => {
       const box = make("section", {
         class: part.kind,
         data: { part: part.component || part.kind },
       });
       main.children[part.column].append(box);
-      return { part, show: await KINDS[part.kind](file, part, box) };
+      return await KINDS[part.kind](part, box, blocks);
     }),
   );
-  function tell(news) {
-    const changed = Object.keys(news).filter(
-      (name) => JSON.stringify(news[name]) !== JSON.stringify(file.state[name]),
-    );
-    Object.assign(file.state, news);
-    const on = (/** @type {string[]} */ names) => names.some((name) => changed.includes(name));
-    for (const { part, show } of shown) if (on(part.by) || on(part.sets)) show();
-  }
-  const draw = () => shown.forEach(({ show }) => show());
+  const draw = () => shown.forEach((show) => show());
   colours(draw);
   draw();
   main.after(pictures());
@@ -95,77 +66,20 @@ function colours(draw) {
   named();
 }
 
-/** @param {File} file @param {Part} part */
-const keyOf = ({ state }, { by }) => by.map((name) => state[name]).join(" ");
-
-/** @param {File} file @param {Part} part @param {HTMLElement} box */
-async function view(file, part, box) {
-  const { default: draw } = await import(`headlight/${part.component}.js`);
+/** @param {Part} part @param {HTMLElement} box @param {Record<string, any>} blocks */
+async function view({ component, data: [header, places] }, box, blocks) {
+  const { default: draw } = await import(`headlight/${component}.js`);
   const tree = box.attachShadow({ mode: "open" });
-  tree.append(make("div", part.place));
-  /** @type {string} */
-  let last;
-  /** @type {Uint8Array} */
-  let data;
-  return () => {
-    const found = part.data[keyOf(file, part)];
-    box.hidden = !found;
-    if (!found) return;
-    const [before, places] = found;
-    const set = Object.fromEntries(part.sets.map((name) => [name, file.state[name]]));
-    const header = { ...before, ...set };
-    const now = JSON.stringify(header);
-    if (now !== last) {
-      const named = Object.entries(places).map(([name, place]) => [name, file.blocks[place]]);
-      // Other choices are another picture.
-      if (part.sets.length) header.token = [header.token, ...Object.values(set)].join(" ");
-      data = encode(header, Object.fromEntries(named));
-    }
-    last = now;
-    draw(
-      called(data, tree, (name, value) => {
-        const news = MEANS[part.component]?.[name]?.(value, header);
-        if (news) file.tell(news);
-      }),
-    );
-  };
+  tree.append(make("div", component));
+  const named = Object.entries(places).map(([name, place]) => [name, blocks[place]]);
+  const data = encode(header, Object.fromEntries(named));
+  return () => draw(called(data, tree, () => {}));
 }
 
-/** @param {File} file @param {Part} part @param {HTMLElement} box */
-function words(file, part, box) {
-  return () => {
-    const lines = part.lines[keyOf(file, part)] || part.lines[""] || [];
+/** @param {Part} part @param {HTMLElement} box */
+function words({ lines }, box) {
+  return () =>
     box.replaceChildren(
       ...lines.map(([tag, text]) => make(/** @type {"p"} */ (tag), { dir: "auto" }, text)),
-    );
-  };
-}
-
-/** @param {File} file @param {Part} part @param {HTMLElement} box */
-function choice(file, part, box) {
-  const chosen = (/** @type {Record<string, any>} */ news) =>
-    Object.entries(news).every(
-      ([name, value]) => JSON.stringify(file.state[name]) === JSON.stringify(value),
-    );
-  const buttons = part.options.map(([label, more, news]) =>
-    make(
-      "button",
-      { class: part.listed ? "step" : "", onclick: () => file.tell(news) },
-      make("span", { dir: "auto" }, label),
-      more && make("small", { dir: "auto" }, more),
-    ),
-  );
-  const names = [...new Set(part.options.flatMap(([, , news]) => Object.keys(news)))];
-  box.append(
-    make(
-      "div",
-      { class: part.listed ? "steps" : "options", role: "group", "aria-label": part.label },
-      ...buttons,
-    ),
-  );
-  part.by = names;
-  return () =>
-    buttons.forEach((button, at) =>
-      button.setAttribute("aria-pressed", `${chosen(part.options[at][2])}`),
     );
 }

@@ -74,9 +74,9 @@ def _shown(text: str) -> str:
 def _back(sheet: DocumentSpec, link: str) -> str:
     """The way back to Headlight: a link where its address is known, else what is to be put behind
     that address."""
-    where = "/" + sheet.path + ("?" + urlencode(sheet.query) if sheet.query else "")
+    where = "/" + ("?" + urlencode(sheet.query) if sheet.query else "")
     if urlsplit(link).scheme in ("http", "https"):
-        address = escape(link.rstrip("/") + where)
+        address = escape(link.rstrip("/") + where if sheet.query else link)
         return f'<p><a href="{address}" rel="noopener noreferrer">Open it in Headlight</a></p>'
     return f"<p>In Headlight: <code>{escape(where)}</code></p>"
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import streamlit as st
 
 from explorer import export
 from explorer.components import image_export
 from explorer.layout import current_recording
+from explorer.panels import attention
 from explorer.panels.spec import Panel, document, python
 from explorer.state import cache, models, places, url_state
 from explorer.state.cache import Run
@@ -85,7 +86,7 @@ def base_address(page: str) -> str:
 
 def _heads_choices() -> tuple[tuple[str, str], ...]:
     parameters = url_state.link_parameters()
-    if parameters.get("view") not in export.DRAWN:  # a table, or another library's picture
+    if parameters.get("view") not in attention.VIEWS:  # a table
         parameters.pop("view", None)
     names = export.CHOICES["heads"]
     return tuple((name, parameters[name]) for name in names if parameters.get(name))
@@ -200,8 +201,6 @@ def fill(room: Any, page: str) -> None:
         st.markdown("**One HTML file**, interactive and offline")
         with st.container(horizontal=True, gap="small"):
             _page(out, page)
-            if page == "heads":
-                _page(replace(out, view="findings", choices=()), page)
         if numbers_code is None:
             numbers_too = ", with its numbers"
             numbers_too *= bool(extra_code[1])
@@ -225,7 +224,8 @@ def _fill_from_panels(panels: Sequence[Panel], files: Sequence[File], page: str)
         for at, file in enumerate(files):
             _button(literal(file.label), file, f"export {at}")
         name = f"{panels[0].file}.html"
-        link = f"{base_address(page)}{page}?{urlencode(url_state.link_parameters())}"
+        asked = places.address(page, url_state.link_parameters())
+        link = base_address(page).rstrip("/") + asked
         html = File("One HTML file", name, "text/html", partial(document, tuple(panels), link))
         _button(html.label, html, "export panels")
     st.markdown("**Reproduce in Python**")

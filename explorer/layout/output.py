@@ -99,10 +99,11 @@ def with_table(
     file: str,
     label: str = ALL_NUMBERS,
     form: str = "%.4g",
+    opened: bool = False,
 ) -> None:
     """A table that can be opened, built when it is; its file is in the Export menu. `about` begins
-    with the content of the table."""
-    with st.expander(label, key=f"table {file}", on_change="rerun") as box:
+    with the content of the table. opened: it is open at first."""
+    with st.expander(label, key=f"table {file}", expanded=opened, on_change="rerun") as box:
         if box.open:
             data_table(_evaluated(columns), about[0] if about else label, form)
     title = "" if label == ALL_NUMBERS else re.sub(r",? ?[Aa]s a table$", "", label)

@@ -13,6 +13,7 @@ from explorer.analysis import soft_lookup
 from explorer.analysis.attention import numbered
 from explorer.layout import controls
 from explorer.layout.controls import Subject
+from explorer.panels import attention as attention_panels
 from explorer.state import url_state
 
 EVERY_WORD = -1  # as a query: no word is selected
@@ -166,7 +167,7 @@ def choose(on: Subject, divided: bool = False) -> tuple[int, int, int]:
     if layer is None or head is None:
         layer = head = None
     if layer is None and query is None and not divided:
-        first = controls.opening_finding(on.recording, on.attention)
+        first = attention_panels.opening_finding(on.recording, on.attention)
         if first is not None and first.query >= 0:
             layer, head, query = *first.at, first.query
     if layer is None or head is None or query is None:

@@ -30,6 +30,7 @@ from explorer.state.cache import Run, picture_name
 from explorer.text import glossary
 
 Arguments = ParamSpec("Arguments")
+BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Panel:
     side, the main one first. table: the numbers in long form, named columns. details: further
     sentences. caption: lines that say model, text and edits. file: a name without ending. call: the
     Python expression that makes the panel of `run`. choices: its arguments. token: a name that
-    equal panels share.
+    equal panels share. name: of its function, such as "attention.head".
     """
 
     title: str
@@ -54,16 +55,22 @@ class Panel:
     run: Run | None = None
     choices: Mapping[str, Any] = field(default_factory=dict)
     token: str = ""
+    name: str = ""
 
-    def encode(self) -> bytes:
-        """Encode the panel for the renderer: a header and blocks of numbers."""
+    def encode(self, bare: bool = False) -> bytes:
+        """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
+        and details on the page, which says them elsewhere."""
         blocks: dict[str, np.ndarray] = {}
         header = {
+            "panel": self.name,
             "title": self.title,
+            "bare": bare,
             "finding": self.finding,
             "figures": [as_plain(figure, blocks) for figure in self.figures],
-            "details": list(self.details),
-            "terms": glossary.terms_in(" ".join((self.finding, self.title, *self.details))),
+            "details": [] if bare else list(self.details),
+            "terms": []
+            if bare
+            else glossary.terms_in(" ".join((self.finding, self.title, *self.details))),
             "caption": list(self.caption),
             "file": self.file,
             "token": self.token,
@@ -91,17 +98,23 @@ class Panel:
         return to_csv(self.table, (self.title, *self.caption))
 
 
-def document(panels: Sequence[Panel], link: str = "") -> str:
-    """Panels one below the other as an HTML document that asks for nothing from elsewhere; `link`:
-    the address that shows the same. Raises ValueError for no panel."""
+def document(
+    panels: Sequence[Panel], link: str = "", query: Mapping[str, str] | None = None
+) -> str:
+    """Panels as an HTML document that asks for nothing from elsewhere: one below the other, or of
+    all heads and one of them side by side. `link`: the address of a Headlight, and `query` what
+    shows the same there. Raises ValueError for no panel."""
     if not panels:
         raise ValueError("A document needs a panel.")
     captions: list[Line] = [("p", line) for panel in panels[1:] for line in panel.caption]
-    parts: list[Part] = [View("panel", {"": panel.encode()}, column=2) for panel in panels]
+    beside = [panel.name for panel in panels] == BESIDE
+    columns = (0, 1) if beside else (2,) * len(panels)
+    parts: list[Part] = [
+        View("panel", panel.encode(), column=at) for panel, at in zip(panels, columns)
+    ]
     if captions:
-        parts.append(TextLines({"": captions}, column=2))
-    spec = DocumentSpec(panels[0].title, panels[0].caption, parts, {}, f"{panels[0].file}.html")
-    return html.document(spec, link)
+        parts.append(TextLines(captions, column=2))
+    return html.document(DocumentSpec(panels[0].title, panels[0].caption, parts, query or {}), link)
 
 
 def python(panels: Sequence[Panel]) -> str:
@@ -173,28 +186,30 @@ def panel(
     token."""
     signature = inspect.signature(function)
     module = function.__module__.rpartition(".")[2]
+    name = f"{module}.{function.__name__}"
 
     @wraps(function)
     def complete(*arguments: Arguments.args, **choices: Arguments.kwargs) -> Panel:
         bound = signature.bind(*arguments, **choices)
         run: Run = bound.arguments["run"]
         given = {
-            name: value
-            for name, value in bound.arguments.items()
-            if name != "run" and value != signature.parameters[name].default
+            each: value
+            for each, value in bound.arguments.items()
+            if each != "run" and value != signature.parameters[each].default
         }
         made = function(*arguments, **choices)
         recording = run.recording()
-        words = ", ".join(["run", *(f"{name}={_argument(value)}" for name, value in given.items())])
+        words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in given.items())])
         return replace(
             made,
             caption=caption(recording, *made.caption),
             file="-".join(("headlight", recording.model.name, made.file or function.__name__)),
-            call=f"panels.{module}.{function.__name__}({words})",
+            call=f"panels.{name}({words})",
             run=run,
             choices=given,
             token=picture_name(recording, module, function.__name__, *sorted(given.items())),
+            name=name,
         )
 
-    PANELS[f"{module}.{function.__name__}"] = complete
+    PANELS[name] = complete
     return complete

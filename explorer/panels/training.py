@@ -15,6 +15,7 @@ from explorer.analysis.csv import Cells, Columns
 from explorer.analysis.figures import Chart, Frame, HeadMatrices, Series, Stack, Steps
 from explorer.analysis.formatting import fixed, percent
 from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
+from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
@@ -97,10 +98,12 @@ def _thumbnails(attention: Attention) -> np.ndarray:
 
 def _grid(found: Measured, title: str, chosen: tuple[int, int] | None) -> HeadMatrices:
     """Every head, all on one colour scale, so that a head is seen to grow sharp."""
+    cells, peak, _ = codec.thumbnails(np.nan_to_num(found.weights))
+    weights = {"cells": cells, "peak": peak} | codec.runs(np.isfinite(found.weights[0, 0]))
     return HeadMatrices(
         title=title,
         select=("layer", "head"),
-        values=found.weights,
+        weights=weights,
         shape=found.weights.shape,
         names=tuple(head.name for head in found.stage.heads),
         selected=chosen or (-1, -1),

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from explorer.analysis import attention
 from explorer.analysis.attention import DisplayOptions, HeadSelection
 from explorer.components import codec
-from explorer.layout import controls
+from explorer.panels import attention as attention_panels
 from explorer.server import request_body
 from explorer.state import event_log, models
 from explorer.state.cache import Run
@@ -47,7 +47,7 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
     source = Run(model, text)
     attention_name = choices.get("attention", "")
     if not any(map(choices.get, SELECTION_KEYS)):
-        attention_name = controls.default_attention(source.recording())
+        attention_name = attention_panels.default_attention(source.recording())
     page_state = screen(source, attention_name)
     display = DisplayOptions(
         attention.UNITS[0],
@@ -56,17 +56,15 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
         choices.get("scale", attention.SCALES[0]),
         choices.get("tone", attention.TONES[0]),
     )
-    heads = grid.drawn(page_state, display)[0]
+    heads = grid.panel_of(page_state, display)
     layer_head = chosen_head(page_state, choices) or telling_head(
-        page_state, controls.opening_finding(page_state.recording, page_state.attention)
+        page_state, attention_panels.opening_finding(page_state.recording, page_state.attention)
     )
     row = told_row(page_state, layer_head)
     selected = (row, row if page_state.axes.said is None else None)
     view = page_state.view(layer_head, HeadSelection(selected, ""), display)
-    return {
-        "heads": heads,
-        "head": head.drawn(page_state, view, choices.get("view", head.VIEWS[0])),
-    }
+    made = head.panel_of(page_state, view, choices.get("view", head.VIEWS[0]))
+    return {each.name: each.encode(bare=True) for each in (heads, made)}
 
 
 def is_ready(model: str) -> bool:

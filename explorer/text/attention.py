@@ -3,10 +3,10 @@ weight, and the checks. All in Markdown, with words of the text escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from explorer.analysis import consistency, head_naming
-from explorer.analysis.attention import HeadView, SelectedCell
+from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import Finding, Link
 from explorer.analysis.formatting import power, softmax_texts, weight
 from explorer.text import head_naming as head_naming_text
@@ -61,13 +61,6 @@ def place(view: HeadView, heads: int) -> str:
     if view.tokens[0] is None:
         return line
     return f"{line} {sentences('uniform', weight=f'{1 / max(1, cell.n_allowed):.2f}')}"
-
-
-def sinks(heads: Sequence[head_naming.Head]) -> str:
-    """The number of heads that are sinks, by the names of all heads; "" where none is."""
-    n = sum(head.name == head_naming.SINK for head in heads)
-    sentences = templates.sentences("heads", "grid")
-    return sentences("sinks", n=n, heads=len(heads)) if n else ""
 
 
 def summary(
@@ -133,12 +126,6 @@ def formula(view: HeadView, scoring: str, typed: bool) -> str:
         f"exp({score}) = {exponential}. The row’s sum is {total}, so the weight is {exponential} "
         f"/ {total} = **{small}**.{alone}"
     )
-
-
-def opened(cell: SelectedCell) -> str:
-    """The opened cell in words: which token attends to which, and how much."""
-    verb = "attends to" if cell.reads else "→"
-    return f"**{literal(cell.row)} {verb} {literal(cell.column)}**, {weight(cell.weight)}"
 
 
 def verdicts(checks: tuple[consistency.Check, ...]) -> str:

@@ -6,6 +6,7 @@ const of = (name) => import(`${process.env.MODULES}/${name}.js`);
 const { Pen } = await of("draw");
 const { figure } = await of("figures");
 const { around, spread, widths } = await of("panel_layout");
+const { hold, opened, shownAt, unpack } = await of("linked_weights");
 const { lookOf } = await of("theme");
 
 const look = lookOf({
@@ -186,4 +187,59 @@ test("the tally of a class is on its slide after the vote, and the answer after 
   assert.ok(drawn("bars", answer.figures[0]).includes("&lt;a&gt;"));
   assert.equal(questionSlide({ ...lesson, key: undefined }, false), undefined);
   assert.equal(questionSlide({ ...lesson, over: true }, false), undefined);
+});
+
+const HEAD = {
+  ...plain,
+  at: [0, 1],
+  rows: ["it", "<b>", "dog"],
+  columns: ["it", "<b>", "dog"],
+  sides: ["query", "key"],
+  views: ["links"],
+  special: [[], [false, false, true]],
+  scale: "global",
+  places: [null, null],
+  texts: null,
+  cell: null,
+};
+const weights = () => ({ exact: Float32Array.of(0.1, 0, 0.9, 0.3, 0.7, 0, 0.2, 0.3, 0.5) });
+
+test("linked weights: the selected word's links alone, the sentence in its colours, text as text", () => {
+  const more = { ...HEAD, held: [0, 0], weights: weights() };
+  const svg = drawn("linkedweights", more);
+  assert.equal(svg.match(/<path/g).length, 2, "0 has no link");
+  assert.doesNotMatch(svg, /<b>/);
+  const incoming = drawn("linkedweights", { ...more, incoming: true, weights: weights() });
+  assert.equal(incoming.match(/<path/g).length, 4, "and those to it");
+  const all = drawn("linkedweights", { ...more, held: [-1, -1], weights: weights() });
+  assert.equal(all.match(/<path/g).length, 7);
+  const matrix = drawn("linkedweights", { ...more, views: ["matrix"], weights: weights() });
+  assert.match(matrix, /shape-rendering/);
+});
+
+test("a press selects a word or a cell, and a second press lets it go", () => {
+  const one = unpack({ ...HEAD, held: [-1, -1], weights: weights() });
+  assert.deepEqual(hold(one, 0, 2), { row: 2, column: -1, cell: -1 });
+  assert.deepEqual(shownAt(one), [2, -1]);
+  assert.deepEqual(opened(one, [1, 0]), { row: 1, column: -1, cell: 0 });
+  assert.deepEqual(opened(one, [1, 0]), { row: -1, column: -1, cell: -1 });
+  const across = unpack({ ...HEAD, held: [-1, -1], texts: ["a", "b", "c"], weights: weights() });
+  assert.deepEqual(hold(across, 1, 2), { row: -1, column: 2, cell: -1 });
+  assert.deepEqual(shownAt(across), [-1, 2]);
+});
+
+test("all heads: one picture each, on one scale, with the names of their patterns", () => {
+  const cells = Uint8Array.of(255, 0, 0, 255, 180, 180, 180, 180);
+  const more = {
+    ...{ shape: [1, 2, 2, 2], fold: 1, names: ["self", "no clear pattern"], scores: [".9", ""] },
+    ...{ weights: { cells, peak: Float32Array.of(1, 0.5) }, tokens: [], keys: [] },
+    ...{ selected: [0, 1], scale: "global", says: {}, only: "" },
+  };
+  const svg = drawn("headmatrices", more);
+  assert.match(svg, />self</);
+  assert.equal(
+    svg.match(/rgb\(0,0,0\)/g).length,
+    2,
+    "the scale's end, and the head that reaches 1",
+  );
 });

@@ -13,6 +13,7 @@ from explorer.analysis.findings import Finding
 from explorer.layout import controls, current_recording, output, selection_bar
 from explorer.layout.controls import Subject, attention_names, subject
 from explorer.panels import anatomy
+from explorer.panels import attention as attention_panels
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
@@ -59,12 +60,12 @@ def choose(on: Subject) -> tuple[tuple[int, int], tuple[int, int]]:
     strongest finding is seen in."""
     selection_bar.take()
     attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
-    named = controls.named_heads(on.recording, attention)
+    named = attention_panels.named_heads(on.recording, attention)
     layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
     first = None
     if layer is not None and head is not None:
         shown = named[layer * heads + head]
-    elif (first := controls.opening_finding(on.recording, attention)) is not None:
+    elif (first := attention_panels.opening_finding(on.recording, attention)) is not None:
         shown = named[first.layer * heads + first.head]
     else:
         shown = max(named, key=head_naming.clarity)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from explorer.analysis import residual
-from explorer.layout import controls, current_recording, output, selection_bar
+from explorer.layout import current_recording, output, selection_bar
 from explorer.panels import architecture
+from explorer.panels import attention as attention_panels
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run
 
@@ -25,7 +26,7 @@ def explore(source: Run) -> None:
     keep for every visitor."""
     recording = source.recording()
     stream = recording.streams[0]
-    opening = controls.opening_word(recording, recording.attention[0])
+    opening = attention_panels.opening_word(recording, recording.attention[0])
     default = residual.most_turned_token(stream) if opening is None else opening
     token = selection_bar.word(stream.tokens, default)
     every_layer = url_state.one_of("diagram_layers", LAYERS) == "All"

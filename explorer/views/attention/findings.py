@@ -17,6 +17,7 @@ from explorer.analysis.findings import (
 )
 from explorer.layout import controls, navigation
 from explorer.layout.current_recording import take_text
+from explorer.panels import attention as attention_panels
 from explorer.text import findings, glossary, templates
 from explorer.text.attention import place
 from explorer.text.markdown_escape import literal
@@ -31,7 +32,7 @@ def show(on: AttentionState, view: HeadView) -> None:
     """The headline, which says what is on screen, and below it the head and what uniform attention
     would give. Of a text without words it says nothing."""
     one = current(on, view)
-    if one is None and not select_findings(controls.recording_findings(on.recording), MOST):
+    if one is None and not select_findings(attention_panels.recording_findings(on.recording), MOST):
         return
     with st.container(
         horizontal=True,
@@ -68,7 +69,7 @@ def of_tokens(on: AttentionState, one: Finding | None) -> str:
 
 def current(on: AttentionState, view: HeadView) -> Finding | None:
     """The finding on screen: the strongest one, until the reader chooses a head or a word."""
-    found = controls.recording_findings(on.recording)
+    found = attention_panels.recording_findings(on.recording)
     if any(st.session_state[name] for name in ("layer", "token", "source")):
         return seen(found, view)
     return next(iter(select_findings(found, MOST)), None)
@@ -128,7 +129,7 @@ def offer_tour() -> None:
 
 def offer_next(on: AttentionState, view: HeadView) -> None:
     """The step to the finding after the one on screen."""
-    chosen = select_findings(controls.recording_findings(on.recording), MOST)
+    chosen = select_findings(attention_panels.recording_findings(on.recording), MOST)
     one = current(on, view)
     places = [at for at, each in enumerate(chosen) if each == one]
     following = chosen[(places[0] + 1) % len(chosen)] if places else next(iter(chosen), None)

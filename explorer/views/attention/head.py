@@ -7,24 +7,26 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import attention, head_naming
-from explorer.analysis.attention import SCALE_LABELS, HeadView, mask_rule, notes, row_rule
+from explorer.analysis.attention import SCALE_LABELS, HeadView, notes, row_rule
 from explorer.analysis.findings import ALIGNED, LINK, NEAR_LINK, Finding, Link
-from explorer.components import head
-from explorer.components.figure_caption import Picture
-from explorer.layout import controls, export_menu, navigation, output
+from explorer.components import panel
+from explorer.layout import export_menu, navigation, output
 from explorer.layout.controls import pick
-from explorer.layout.output import offer_csv, offer_recording
-from explorer.state import cache, models
+from explorer.layout.output import offer_recording
+from explorer.panels import attention as attention_panels
+from explorer.panels.spec import Panel
+from explorer.state import models
 from explorer.state.cache import Run
 from explorer.text import head_naming as head_naming_text
-from explorer.text import python_snippets, templates
+from explorer.text import templates
 from explorer.text.attention import summary
 from explorer.text.markdown_escape import literal
 from explorer.views.attention import findings, grid
 from explorer.views.attention.page_state import AttentionState, choices, keep_head, screen
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 
-VIEWS = ("Lines", "Matrix", "Both", "Table")
+TABLE = "Table"
+VIEWS = (*attention_panels.VIEWS, TABLE)
 KEPT_LABELS = {
     "All": "All",
     "Quiet": "No shared sinks",
@@ -34,12 +36,39 @@ KEPT_LABELS = {
 
 
 def show(on: AttentionState, view: HeadView) -> None:
-    """The sentence tinted and the picture of one head."""
-    picture(on, view, st.session_state.view)
-    if st.session_state.view == "Table":
-        table(on, view)
+    """The picture of one head, and what it leaves out."""
+    at, name = (view.head.layer, view.head.head), st.session_state.attention
+    made = panel_of(on, view, st.session_state.view, st.session_state.incoming == "1")
+    panel.show(made.encode(bare=True), "one head", partial(take_token, on.source, name, at))
+    export_menu.offer_panel(made)
     rules(on, view)
-    files(on, view)
+
+
+def panel_of(on: AttentionState, view: HeadView, kind: str, incoming: bool = False) -> Panel:
+    """The panel of the head on screen; kind: one of VIEWS."""
+    token, key = view.tokens
+    if view.cell is not None:
+        key = view.opened.key
+    elif token is not None:
+        key = None
+    return attention_panels.head(
+        on.source,
+        view.head.layer,
+        view.head.head,
+        token,
+        key,
+        next(iter(attention_panels.VIEWS)) if kind == TABLE else kind,
+        attention_panels.options_of(view.choices, incoming),
+        on.name,
+    )
+
+
+def numbers(on: AttentionState, view: HeadView) -> None:
+    """The matrix as a table and as a file, and the recording."""
+    made = panel_of(on, view, TABLE)
+    opened = st.session_state.view == TABLE
+    output.with_table(made.table, (made.title, *made.caption), made.file, opened=opened)
+    offer_recording(on.source.model, on.source.text, on.source.target)
 
 
 def rules(on: AttentionState, view: HeadView) -> None:
@@ -49,8 +78,6 @@ def rules(on: AttentionState, view: HeadView) -> None:
         st.caption(" ".join(map(literal, lines)) + measured)
     if on.axes.said is not None:
         st.caption(row_rule(on.source.target))
-    elif st.session_state.view == "Table" and not on.attention.allowed.all():
-        st.caption(f"{mask_rule(on.attention.allowed)} Their weight is 0.")
 
 
 def actions(on: AttentionState, view: HeadView) -> None:
@@ -91,6 +118,8 @@ def details(on: AttentionState, view: HeadView) -> None:
     meanings = head_naming.meanings(on.recording, on.attention)
     output.markdown(summary(view.head, meanings, *tied(on, view)))
     output.caption(head_naming_text.figures(view.head))
+    if cells := attention_panels.evidence(view):
+        st.caption(cells)
     if table_of := head_naming_text.table(view.head):
         st.markdown(table_of)
     st.caption(head_naming_text.rule(across=on.axes.said is not None))
@@ -149,97 +178,16 @@ def tied(
     """The words of this head that are told of, and the tokens of them that the picture shows, with
     their weight: the headline's, where it is one of this head and of the word held."""
     head = view.head
-    one = findings.seen(controls.recording_findings(on.recording), view)
+    one = findings.seen(attention_panels.recording_findings(on.recording), view)
     if one is not None and one.kind in (LINK, NEAR_LINK, ALIGNED):
         query, key = one.query, one.keys[0]
         link: Link | Finding = one
-    elif best := controls.head_link(on.recording, on.attention, head):
+    elif best := attention_panels.head_link(on.recording, on.attention, head):
         query, key, link = best.query, best.key, best
     else:
         return None, None
     weight = float(on.attention.pattern[head.layer, head.head, query, key])
     return link, (on.axes.rows[query], on.axes.keys[key], weight)
-
-
-def picture(on: AttentionState, view: HeadView, as_: str) -> None:
-    """The sentence tinted, and the matrix or the lines."""
-    at, source, name = (view.head.layer, view.head.head), on.source, st.session_state.attention
-    head.show(drawn(on, view, as_), "one head", on_choice=partial(take_token, source, name, at))
-
-
-def drawn(on: AttentionState, view: HeadView, as_: str) -> bytes:
-    """Encode the head's picture for the browser, as "Matrix", "Lines" or "Both"."""
-    shown, chosen = view.matrix_view, view.choices
-    at, axes = (view.head.layer, view.head.head), shown.axes
-    chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.token_filter, chosen.row_sums
-    return head.payload(
-        head.HeadMatrix(
-            shown.matrix,
-            shown.allowed,
-            axes.rows,
-            axes.keys,
-            axes.special,
-            axes.said,
-            shown.hidden,
-            (axes.row_places, axes.key_places),
-        ),
-        at,
-        head.PinnedCell(view.pin, view.column, view.cell, view.evidence),
-        head.HeadAppearance(
-            as_.lower(), chosen.scale.lower(), chosen.log, st.session_state.get("incoming") == "1"
-        ),
-        Picture(
-            view.title,
-            view.caption,
-            view.file,
-            cache.picture_name(on.recording, view.attention, *at, *chosen_so),
-        ),
-        on.attention.allowed.shape if chosen.unit == "Tokens" else None,
-    )
-
-
-def table(on: AttentionState, view: HeadView) -> None:
-    """The matrix as a table."""
-    columns = view.columns
-    four = dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.4f", width=76))
-    rows, keys = on.axes.sides
-    st.dataframe(
-        columns,
-        hide_index=True,
-        height=480,
-        column_config=four,
-        alt=f"{view.title}, rows {rows} tokens, columns {keys} tokens",
-    )
-
-
-def files(on: AttentionState, view: HeadView) -> None:
-    """The matrix and the recording for the Export menu, made when they are asked for, from names
-    alone."""
-    source, name, asked = on.source, st.session_state.attention, view.choices
-    at = view.head.layer, view.head.head
-
-    def columns() -> attention.Columns:
-        again = screen(source, name)
-        shown = attention.head_matrix(again.recording, again.attention, at, again.axes, asked)
-        return attention.columns(shown.matrix, shown.axes, shown.hidden)
-
-    numbers_of(on, view)
-    offer_csv(columns, (view.title, *view.caption), view.file)
-    offer_recording(source.model, source.text, source.target)
-
-
-def numbers_of(on: AttentionState, view: HeadView) -> None:
-    """The lines of Python that give the matrix, as it is on screen."""
-    asked = view.choices
-    how = f"attention.DisplayOptions({asked.unit!r}, {asked.token_filter!r}, {asked.row_sums!r})"
-    export_menu.offer_more_code(
-        ("attention",),
-        f"of = recording.attention[{on.recording.attention.index(on.attention)}]",
-        *python_snippets.axes_of(on.attention.query != on.attention.key),
-        f"at = {view.head.layer}, {view.head.head}",
-        f"shown = attention.head_matrix(recording, of, at, axes, {how})",
-        "table = attention.columns(shown.matrix, shown.axes, shown.hidden)",
-    )
 
 
 def take_sum() -> None:
@@ -248,12 +196,13 @@ def take_sum() -> None:
 
 
 def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
-    """Store a choice in the picture, [row, column, cell's column], as tokens; of a cell between
-    words its strongest pair of tokens."""
+    """Store a choice in the picture, a row, a column, or a row and a cell's column, as tokens; of a
+    cell between words its strongest pair of tokens."""
     state = st.session_state
     if source.text != state.text:  # chosen in a picture of the text before
         return
-    row, column, opened = (*(state["one head"].get("token") or (-1, -1)), -1)[:3]
+    pressed = state["one head"].get("select") or {}
+    row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
     on = screen(source, name)
     shown = attention.head_matrix(on.recording, on.attention, at, on.axes, choices())
     keep_head(at)

@@ -11,7 +11,9 @@ from explorer.analysis import head_naming
 from explorer.analysis.attention import Axes, DisplayOptions, HeadSelection, HeadView, head_view
 from explorer.analysis.findings import Finding
 from explorer.layout import controls
-from explorer.layout.controls import attention_names, axes_of
+from explorer.layout.controls import attention_names
+from explorer.panels import attention as attention_panels
+from explorer.panels.selection import axes_of
 from explorer.state import url_state
 from explorer.state.cache import Run
 from models.recording import Attention, Recording
@@ -39,6 +41,12 @@ class AttentionState:
     axes: Axes
     heads: tuple[head_naming.Head, ...]
 
+    @property
+    def name(self) -> str:
+        """The attention's name in the address, "" for the first."""
+        first = self.attention is self.recording.attention[0]
+        return "" if first else self.attention.name
+
     def head(self, at: tuple[int, int]) -> head_naming.Head:
         """A head by (layer, head)."""
         return self.heads[at[0] * self.attention.pattern.shape[1] + at[1]]
@@ -62,7 +70,7 @@ def screen(source: Run, name: str) -> AttentionState:
     attention = recording.attention[attention_names(recording).index(name)]
     axes = axes_of(recording, attention)
     return AttentionState(
-        source, recording, attention, axes, controls.named_heads(recording, attention)
+        source, recording, attention, axes, attention_panels.named_heads(recording, attention)
     )
 
 
@@ -93,7 +101,7 @@ def telling_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
 
 def told_row(on: AttentionState, at: tuple[int, int]) -> int | None:
     """The word that the strongest finding of a head is about."""
-    found = controls.recording_findings(on.recording)
+    found = attention_panels.recording_findings(on.recording)
     of_head = (one for one in found if (one.attention, one.at) == (on.attention.name, at))
     return next((one.query for one in of_head if one.query >= 0), None)
 
@@ -123,7 +131,7 @@ def take_attention(source: Run) -> None:
     for choice in OF_A_HEAD:
         state[choice] = ""
     on = screen(source, state.attention)
-    if (first := controls.opening_finding(on.recording, on.attention)) is not None:
+    if (first := attention_panels.opening_finding(on.recording, on.attention)) is not None:
         controls.open_finding(first)
     else:
         keep_head(chosen_head(on, None))

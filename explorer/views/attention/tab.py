@@ -10,6 +10,7 @@ from explorer.analysis import attention
 from explorer.analysis.attention import HeadSelection, HeadView
 from explorer.layout import controls, current_recording, selection_bar
 from explorer.layout.controls import attention_names
+from explorer.panels import attention as attention_panels
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run
 from explorer.state.scheduling import script_queue
@@ -33,7 +34,7 @@ CHOICES = (
     ("att_sum", attention.ROW_SUMS),
     ("att_right", ("", "Open")),
     ("grid", grid.LAYOUTS),
-    ("grid_rows", grid.ROWS),
+    ("grid_rows", attention_panels.ROWS),
     ("incoming", ("", "1")),
 )
 
@@ -68,11 +69,11 @@ def explore(source: Run) -> None:
     on = screen(source, st.session_state.attention)
     left, right = st.columns([1, 1.9 if st.session_state.view == "Both" else 1.18], gap="large")
     # On its way to the browser before the findings are made, but behind those that are there.
-    begun = not controls.has_findings(on.recording)
+    begun = not attention_panels.has_findings(on.recording)
     if begun:
         with left:
             grid.show(on)
-    first = controls.opening_finding(on.recording, on.attention)
+    first = attention_panels.opening_finding(on.recording, on.attention)
     held = held_tokens(on, first)
     st.session_state["held word"] = "" if held[0] is None else str(held[0])
     asked = HeadSelection(held, st.session_state.anatomy_cell)
@@ -91,6 +92,8 @@ def explore(source: Run) -> None:
         if why.open:
             head.details(on, view)
     recording_checks.verify(on, view)
+    head.numbers(on, view)
+    grid.numbers(on)
     url_state.write()
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 from explorer.analysis.comparison import name
 from explorer.layout import controls, current_recording, output
 from explorer.layout.controls import pick
+from explorer.panels import attention as attention_panels
 from explorer.panels import compare as compare_panels
 from explorer.panels.compare import TwoRuns
 from explorer.panels.spec import Panel
@@ -136,7 +137,7 @@ def _choices(a: Run, b: Run, one: Recording, other: Recording) -> ComparedRuns:
     of_a, of_b = _attentions(one, other)
     token = url_state.whole_number("token", len(one.streams[0].tokens))
     if token is None and one.text == other.text:
-        token = controls.opening_word(one, one.attention[0])
+        token = attention_panels.opening_word(one, one.attention[0])
     two = compare_panels.two_runs(a, b, of_a, of_b)
     pair = _pair(two)
     pick("Colours of weights", TONES, "other_tone")

@@ -8,8 +8,9 @@ from functools import partial
 import streamlit as st
 
 from explorer.components import panel
-from explorer.layout import controls, navigation, output, selection_bar
+from explorer.layout import navigation, output, selection_bar
 from explorer.layout.controls import pick, pick_attention
+from explorer.panels import attention as attention_panels
 from explorer.panels import interventions
 from explorer.panels.interventions import Patches, PatchRequest
 from explorer.state import event_log, jobs, url_state
@@ -84,7 +85,7 @@ def selected_token(plain: Recording) -> int:
     if token is not None:
         return token
     if plain.model.kind == "encoder":
-        word = controls.opening_word(plain, plain.attention[0])
+        word = attention_panels.opening_word(plain, plain.attention[0])
         if word is not None and not stream.special[word]:
             return word
     return interventions.default_token(plain)

@@ -6,8 +6,9 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.layout import controls, current_recording, output, selection_bar
+from explorer.layout import current_recording, output, selection_bar
 from explorer.layout.controls import pick, pick_attention
+from explorer.panels import attention as attention_panels
 from explorer.panels import interventions
 from explorer.state import event_log, models, url_state
 from explorer.state.cache import Run
@@ -100,7 +101,7 @@ def _heads(
     layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
     if layer is not None and head is not None:
         return (layer, head), (layer, head)
-    finding = controls.opening_finding(plain, attention)
+    finding = attention_panels.opening_finding(plain, attention)
     first = finding.at if finding is not None else (0, 0)
     if not run.edits:
         return first, first

@@ -11,6 +11,7 @@ from explorer.analysis import positions
 from explorer.analysis.attention import numbered
 from explorer.layout import controls, current_recording, output
 from explorer.layout.controls import pick
+from explorer.panels import attention as attention_panels
 from explorer.panels import positions as positions_panels
 from explorer.panels.positions import DEFAULT_PLACES, PositionRuns
 from explorer.state import event_log, url_state
@@ -83,7 +84,7 @@ def sentence(runs: PositionRuns) -> None:
     token = url_state.whole_number("token", len(stream.tokens))
     if token is None:
         own = next((each for each in runs.plain.attention if each.query == runs.stream), None)
-        token = (controls.opening_word(runs.plain, own) if own else None) or 0
+        token = (attention_panels.opening_word(runs.plain, own) if own else None) or 0
     st.session_state["token shown"], labels = token, numbered(stream.tokens)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(

@@ -9,7 +9,8 @@ import streamlit as st
 from explorer.analysis import head_naming, logit_lens, predictions
 from explorer.analysis.attention import argmax_id, numbered
 from explorer.analysis.formatting import signed
-from explorer.layout import controls, output
+from explorer.layout import output
+from explorer.panels import attention as attention_panels
 from explorer.panels import attribution
 from explorer.panels.selection import StreamSelection, predicted
 from explorer.state import cache, models, url_state
@@ -159,7 +160,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
     cross = part.attention == "cross"
     words = f"**Layer {part.layer}, head {part.head}**{' of the cross-attention' * cross}"
     if attention.query == attention.key:
-        heads = controls.named_heads(recording, attention)
+        heads = attention_panels.named_heads(recording, attention)
         head = heads[part.layer * recording.model.n_head + part.head]
         meaning = head_naming.meanings(recording, attention)[head.name].rstrip(".")
         words += f" is called **{head.name}** on this text. {meaning}"

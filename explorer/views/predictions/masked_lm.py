@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import predictions
-from explorer.layout import controls
+from explorer.panels import attention as attention_panels
 from explorer.state import models, url_state
 from explorer.state.cache import Run
 from explorer.views.predictions.page_state import NOTHING, show_prediction
@@ -56,7 +56,7 @@ def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None]:
         return (), None
     if typed:
         return _beside_typed(stream, typed)
-    opening = controls.opening_word(recording, recording.attention[0])
+    opening = attention_panels.opening_word(recording, recording.attention[0])
     if (
         opening is not None
         and not stream.special[opening]

@@ -11,8 +11,9 @@ import streamlit as st
 from explorer.analysis import residual
 from explorer.analysis.attention import TONES, numbered
 from explorer.analysis.terminology import recording_norm_name
-from explorer.layout import controls, current_recording, output
+from explorer.layout import current_recording, output
 from explorer.layout.controls import pick
+from explorer.panels import attention as attention_panels
 from explorer.panels import gradients
 from explorer.panels import residual as residual_panels
 from explorer.state import event_log, models, url_state
@@ -56,7 +57,7 @@ class StreamState:
             return asked
         for one in self.recording.attention:
             if one.query == self.stream.name:
-                word = controls.opening_word(self.recording, one)
+                word = attention_panels.opening_word(self.recording, one)
                 if word is not None:
                     return word
         return residual.most_turned_token(self.stream)

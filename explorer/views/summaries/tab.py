@@ -6,8 +6,9 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.layout import controls, current_recording, output
+from explorer.layout import current_recording, output
 from explorer.layout.controls import Subject, attention_names, pick, subject
+from explorer.panels import attention as attention_panels
 from explorer.panels import summaries
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run
@@ -55,7 +56,11 @@ def explore(source: Run) -> None:
             layer, head = _scope(on, kind)
             state["kept shown"] = state.att_keep
             pick("Tokens", TOKENS, "kept shown", on_change=_take_kept)
-        query = token if token is not None else controls.opening_word(on.recording, on.attention)
+        query = (
+            token
+            if token is not None
+            else attention_panels.opening_word(on.recording, on.attention)
+        )
         make = partial(
             summaries.aggregated, source, kind, query or 0, layer, head, state.att_keep, name
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explorer.analysis.terminology import recording_norm_name
 from explorer.analysis.tour import TourContext
-from explorer.layout import controls
+from explorer.panels import attention as attention_panels
 from explorer.panels.claims import material
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -18,7 +18,7 @@ def seen_of(source: Run) -> TourContext:
     first = next(
         (
             one
-            for one in controls.recording_findings(recording)
+            for one in attention_panels.recording_findings(recording)
             if one.page == "attention" and one.query >= 0
         ),
         None,

@@ -1,0 +1,260 @@
+// @ts-check
+// The weights of one head in linked pictures of one selection: the sentence tinted by a row, and links
+// between two columns of words, a matrix, or both.
+
+import { looksAhead, permitted, unfold } from "./codec.js";
+import { make } from "./mount.js";
+import { notAllowed, share, weightText } from "./number_format.js";
+import { shade } from "./theme.js";
+import { named, strongest } from "./tokens.js";
+
+/** @typedef {import("./draw.js").Pen} Pen */
+/** @typedef {import("./figures.js").Box} Box */
+
+export const [ROW, COLUMN] = [0, 1];
+const FAINTEST = 0.02;
+const MOST = 400; // links of all words: more are one block of ink
+const LONG = 30; // words of a text from which on the selected one is shown with PARTNERS alone
+const PARTNERS = 10;
+const NAMED = 4; // words that a sentence names
+
+/** Unpack what came, once. @param {any} figure */
+export function unpack(figure) {
+  if (figure.weight) return figure;
+  const { weights, rows, columns, held } = figure;
+  const n = columns.length;
+  Object.assign(figure, unfold(weights), { n, over: null, hidden: weights.hidden || null });
+  figure.may = permitted(weights.runs, rows.length * n);
+  figure.ahead = looksAhead(figure.may, n);
+  const set = (/** @type {number} */ at, /** @type {number} */ weight) => {
+    figure.weight[at] = weight;
+    if (figure.unknown) figure.unknown[at] = 0;
+  };
+  weights.row?.forEach((/** @type {number} */ weight, /** @type {number} */ k) => set(held[ROW] * n + k, weight)); // prettier-ignore
+  weights.column?.forEach((/** @type {number} */ weight, /** @type {number} */ q) => set(q * n + held[COLUMN], weight)); // prettier-ignore
+  return measured(figure);
+}
+
+/** The largest weight of each row, and of all. @param {any} figure */
+function measured(figure) {
+  const { weight, n, rows } = figure;
+  figure.full = rows.map((_, q) => weight.subarray(q * n, (q + 1) * n).reduce((a, b) => (a > b ? a : b), 0)); // prettier-ignore
+  figure.peak = Math.max(...figure.full);
+  figure.tints = undefined;
+  return figure;
+}
+
+/** @param {any} figure */
+export const isAcross = (figure) => Boolean(figure.texts);
+
+const free = ({ may, n }, q, k) => !may || may[q * n + k] === 1;
+
+/** How far along its colours each cell stands, NaN where it is not allowed. @param {any} figure */
+function tints(figure) {
+  const { weight, full, peak, scale, log, n } = figure;
+  return (figure.tints ||= Float32Array.from(weight, (value, at) => {
+    const [q, k] = [Math.floor(at / n), at % n];
+    if (!free(figure, q, k)) return NaN;
+    return shade(value, scale === "row" ? full[q] : scale === "head" ? peak : 1, log);
+  }));
+}
+
+// ---- what is selected and what is pointed at -----------------------------------------------------
+
+/** The row and column that a picture shows: what is pointed at, before what is selected. @param {any} figure */
+export function shownAt(figure) {
+  const [q, k] = figure.over || [-1, -1];
+  if (isAcross(figure)) {
+    if (q >= 0 || k >= 0) return [q, k];
+    return figure.held;
+  }
+  if (q >= 0) return [q, figure.incoming ? q : -1];
+  const [row] = figure.held;
+  return [row, row >= 0 && figure.incoming ? row : -1];
+}
+
+/** What a press on a word makes of the selection: it, or nothing where it is selected. @param {any} figure @param {number} axis @param {number} at */
+export function hold(figure, axis, at) {
+  const now = figure.held[axis] === at ? -1 : at;
+  const across = isAcross(figure);
+  figure.held = !across ? [now, now] : axis === ROW ? [now, -1] : [-1, now];
+  figure.cell = null;
+  return across
+    ? { row: figure.held[ROW], column: figure.held[COLUMN], cell: -1 }
+    : { row: now, column: -1, cell: -1 };
+}
+
+/** What a press on a cell makes of it: its row, and the cell. @param {any} figure @param {number[]} cell */
+export function opened(figure, [q, k]) {
+  const [at, column] = figure.cell || [-1, -1];
+  if (at === q && column === k && figure.held[ROW] === q) return hold(figure, ROW, q);
+  figure.held = isAcross(figure) ? [q, -1] : [q, q];
+  figure.cell = [q, k];
+  return { row: q, column: -1, cell: k };
+}
+
+/** Another head in the place of this one, from what the grid of all heads has of it. @param {any} figure @param {number} layer @param {number} head @param {any} made */
+export function moved(figure, layer, head, made) {
+  Object.assign(figure, { at: [layer, head], weight: made.weight, unknown: made.unknown });
+  Object.assign(figure, { hidden: null, coarse: true, over: null });
+  measured(figure);
+}
+
+// ---- in words ------------------------------------------------------------------------------------
+
+/** A sentence with nodes in its slots. @param {string} template @param {Record<string, any>} slots */
+const filled = (template, slots) =>
+  template.split(/(\{\w+\})/).flatMap((part) => slots[part.slice(1, -1)] ?? part);
+
+/** @param {any} figure */
+export function value(figure, q, k) {
+  if (!free(figure, q, k)) return notAllowed(q, k, figure.ahead);
+  return weightText(figure.weight[q * figure.n + k], figure.unknown?.[q * figure.n + k]);
+}
+
+/** The sentence on what is pointed at or selected, as nodes and texts. @param {any} figure @returns {any[]} */
+export function said(figure) {
+  const { says, rows, columns, weight, n, at, coarse, over, hidden } = figure;
+  const [row, column] = shownAt(figure);
+  const list = (/** @type {string[]} */ names, /** @type {number[]} */ weights) =>
+    strongest(weights, NAMED).flatMap((each, i) => [
+      i ? ", " : "",
+      ...filled(says.one, { word: named(names[each]), weight: weights[each].toFixed(2) }),
+    ]);
+  const rest = (/** @type {number} */ q) => (hidden ? filled(says.hidden, { share: share(hidden[q]) }) : []); // prettier-ignore
+  let sentence = [says.every];
+  if (over?.[ROW] >= 0 && over?.[COLUMN] >= 0) {
+    const words = { row: named(rows[over[ROW]]), column: named(columns[over[COLUMN]]) };
+    sentence = [...filled(says.cell, { ...words, weight: make("strong", "", value(figure, over[ROW], over[COLUMN])) }), ...rest(over[ROW])]; // prettier-ignore
+  } else if (row >= 0) {
+    const others = list(columns, [...weight.subarray(row * n, (row + 1) * n)]);
+    sentence = [...filled(says.row, { word: named(rows[row]), others }), ...rest(row)];
+  } else if (column >= 0) {
+    const others = list(rows, rows.map((_, q) => weight[q * n + column])); // prettier-ignore
+    sentence = filled(says.column, { word: named(columns[column]), others });
+  }
+  return coarse ? filled(says.coarse, { layer: at[0], head: at[1], sentence }) : sentence;
+}
+
+// ---- pictures ------------------------------------------------------------------------------------
+
+const SMALL = 60; // words of a sentence from which on it is set smaller
+const plain = { title: "", note: "", marks: [], missing: "", digits: 2, unit: "", select: [] };
+
+/** The sentence as rows of tokens, of two texts both of them. @param {any} figure */
+function sentences(figure) {
+  const { rows, columns, n, held, special, texts } = figure;
+  const [row, column] = shownAt(figure);
+  const all = tints(figure);
+  const cell = (/** @type {any[]} */ list, /** @type {(at: number) => number[]} */ of) => {
+    const places = list.map((_, at) => of(at));
+    return {
+      tints: Float32Array.from(places, ([q, k]) => (Math.min(q, k) < 0 ? NaN : all[q * n + k])),
+      missing: places.map(([q, k]) => Math.min(q, k) >= 0 && !free(figure, q, k)),
+    };
+  };
+  const keys = { ...plain, kind: "tokenrow", small: columns.length > SMALL, tokens: columns, special: special[COLUMN], ...cell(columns, (k) => [row, k]) }; // prettier-ignore
+  const axis = texts ? COLUMN : ROW;
+  const below = { ...keys, selected: held[axis], select: [texts ? "column" : "row"] };
+  if (!texts) return [below];
+  const above = { ...plain, kind: "tokenrow", tokens: texts, special: special[ROW], selected: held[ROW], select: ["row"], ...cell(texts, (q) => [q, column]) }; // prettier-ignore
+  return [
+    { ...above, title: "Target" },
+    { ...below, title: "Source" },
+  ];
+}
+
+/** The rows and columns of links: of a long text the selected word and its strongest partners. @param {any} figure */
+function placesOf(figure) {
+  const { weight, n, rows, columns } = figure;
+  const [row, column] = shownAt(figure);
+  const all = [[...rows.keys()], [...columns.keys()]];
+  if (Math.max(rows.length, n) <= LONG || Math.max(row, column) < 0) return all;
+  const best = (/** @type {ArrayLike<number>} */ list) => strongest(list, PARTNERS).sort((a, b) => a - b); // prettier-ignore
+  if (row >= 0) return [[row], best(weight.subarray(row * n, (row + 1) * n))];
+  return [best(rows.map((_, q) => weight[q * n + column])), [column]];
+}
+
+/** @param {any} figure */
+function links(figure) {
+  const { weight, n, rows, columns, sides, hidden } = figure;
+  const [row, column] = shownAt(figure);
+  const [from, to] = placesOf(figure);
+  const sorted = Float32Array.from(weight).sort();
+  const faintest = Math.max(FAINTEST, sorted[Math.max(0, sorted.length - MOST)]);
+  const one = Math.max(row, column) >= 0;
+  const few = from.length < rows.length || to.length < n;
+  const note = `${few ? `The ${PARTNERS} strongest of ${row >= 0 ? n : rows.length} tokens. ` : ""}A wider and darker line is a larger weight. Weights below ${(one ? FAINTEST : faintest).toFixed(2)} have no line.`; // prettier-ignore
+  return {
+    ...{ ...plain, kind: "links", note, own: true, faintest: one ? FAINTEST : faintest },
+    sides: [`${sides[0]} (attends)`, `${sides[1]} (attended to)`],
+    left: from.map((q) => (hidden ? `${share(hidden[q])} hidden  ${rows[q]}` : rows[q])),
+    right: to.map((k) => columns[k]),
+    weights: Float32Array.from(from.flatMap((q) => to.map((k) => weight[q * n + k]))),
+    ...{ selected: from.indexOf(row), column: to.indexOf(column), mark: null },
+    ...{ select: ["row"], select_right: ["column"], keys: from, keys_right: to },
+  };
+}
+
+/** @param {any} figure */
+function matrix(figure) {
+  const { rows, columns, weight, held, cell, hidden, sides, scale, log, peak, may } = figure;
+  const values = Float32Array.from(weight, (each, at) => (!may || may[at] ? each : NaN));
+  const top = scale === "head" ? peak : 1;
+  const low = log ? top / 1000 : 0;
+  const ends = scale === "row" ? [log ? "1/1000 of it" : "0", "each row’s largest"] : undefined;
+  return {
+    ...{ ...plain, kind: "matrix", rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) => (hidden ? `${row}  ${share(hidden[q])} hidden` : row)) }, // prettier-ignore
+    ...{ columns, values, tints: tints(figure), low, high: top, log, signed: false, ends, sides },
+    ...{
+      scrolls: true,
+      cache: figure,
+      missing: may ? "not allowed" : "",
+      select: ["row", "column"],
+    },
+    marks: cell ? [[...cell, ""]] : [],
+    bring: held[ROW] >= 0 ? [held[ROW], strongest(weight.subarray(held[ROW] * figure.n, (held[ROW] + 1) * figure.n), 1)[0]] : undefined, // prettier-ignore
+    ...{ selected: held[ROW], column: held[COLUMN], over: figure.over },
+  };
+}
+
+/** One picture of the figure by itself, for the back row. @param {any} figure */
+export function picture(figure) {
+  unpack(figure);
+  const { full, peak, weight, n } = figure;
+  const row = figure.held[ROW] >= 0 ? figure.held[ROW] : Math.max(0, full.indexOf(peak));
+  const [key] = figure.cell?.[0] === row ? [figure.cell[1]] : strongest(weight.subarray(row * n, (row + 1) * n), 1); // prettier-ignore
+  const mark = share(weight[row * n + key]);
+  if (figure.views[0] === "matrix") return { ...matrix(figure), marks: [[row, key, mark]] };
+  return { ...links({ ...figure, over: null, held: [row, -1], rows: figure.rows }), own: false, selected: row, note: "", mark: [key, mark], left: figure.rows, right: figure.columns, weights: weight }; // prettier-ignore
+}
+
+const PICTURES = { links, matrix };
+
+/**
+ * @param {Pen} pen @param {any} figure @param {Box} box
+ * @param {(pen: Pen, figure: any, box: Box) => number} draw a figure of another kind
+ */
+export function linkedweights(pen, figure, { x, y, width, height = Infinity }, draw) {
+  unpack(figure);
+  const { letter } = pen;
+  let top = y;
+  for (const one of sentences(figure)) pen.group(() => (top += draw(pen, one, { x, y: top, width }) + 0.3 * letter)); // prettier-ignore
+  top += 0.4 * letter;
+  const kinds = figure.folded ? [] : figure.views;
+  const gap = 2 * letter;
+  const wide = (width - (kinds.length - 1) * gap) / Math.max(1, kinds.length);
+  const least = Math.min(28, 1.8 * Math.min(figure.rows.length, LONG) + 1.6) * letter;
+  const room = Math.max(least, height - (top - y));
+  const heights = kinds.map(
+    (/** @type {keyof typeof PICTURES} */ kind, /** @type {number} */ at) => {
+      let took = 0;
+      const place = { x: x + at * (wide + gap), y: top, width: wide, height: room };
+      const put = () => (took = draw(pen, PICTURES[kind](figure), place));
+      if (kind === "links") pen.group(put);
+      else put(); // has groups of its own
+      return took;
+    },
+  );
+  return top - y + Math.max(0, ...heights);
+}

@@ -1,0 +1,539 @@
+"""The panels on all heads of an attention, on one of them, and on what is found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+from urllib.parse import urlencode
+
+import numpy as np
+
+from explorer.analysis import attention as attention_analysis
+from explorer.analysis import coreference, head_naming, logit_lens
+from explorer.analysis.attention import (
+    SCALE_LABELS,
+    DisplayOptions,
+    HeadSelection,
+    HeadView,
+    MatrixView,
+    argmax_id,
+    head_view,
+)
+from explorer.analysis.figures import HeadMatrices, LinkedWeights, TextTable
+from explorer.analysis.findings import (
+    Finding,
+    Link,
+    StreamPrediction,
+    findings,
+    is_trained,
+    strongest_link,
+)
+from explorer.analysis.formatting import fixed
+from explorer.components import codec
+from explorer.panels import spec
+from explorer.panels.selection import Selection, select
+from explorer.panels.spec import Panel
+from explorer.state import cache, jobs, models
+from explorer.state.cache import Run
+from explorer.state.scheduling import TimeLimit
+from explorer.text import attention as attention_text
+from explorer.text import findings as findings_text
+from explorer.text import head_naming as head_naming_text
+from explorer.text.markdown_escape import literal, plain
+from explorer.text.templates import all_of, sentences
+from models.recording import Attention, Recording
+from models.results import softmax
+
+CONCEPT = "heads"
+VIEWS = {"Lines": ("links",), "Matrix": ("matrix",), "Both": ("links", "matrix")}
+INCOMING = "Incoming"  # the option that draws links to the selected word too
+N_KEYS = 4  # that a sentence on a row names
+
+MAX_ANSWER_TOKENS = 64  # up to which findings say what the model predicts
+MAX_OPENING_TOKENS = 128  # up to which every page opens on the word that the first page opens on
+HEAD_BYTES = 1100  # what a head's name takes with all that speaks for it
+FINDING_BYTES = 500  # what a finding takes
+
+
+# ---- what is found in a recording ----------------------------------------------------------------
+
+
+def recording_findings(recording: Recording) -> tuple[Finding, ...]:
+    """The findings of a recording, the most telling first, kept beside it."""
+    return cache.cached_for(
+        recording,
+        "findings",
+        lambda: _compute_findings(recording),
+        weigh=lambda results: FINDING_BYTES * len(results),
+    )
+
+
+def has_findings(recording: Recording) -> bool:
+    """True where the findings of a recording are made."""
+    return cache.is_cached_for(recording, "findings")
+
+
+def _compute_findings(recording: Recording) -> tuple[Finding, ...]:
+    continuation = ""
+    if any(layer_attention.query != layer_attention.key for layer_attention in recording.attention):
+        continuation = next_token_label(recording, recording.attention[-1].query)
+    heads = {
+        layer_attention.name: named_heads(recording, layer_attention)
+        for layer_attention in recording.attention
+    }
+    return findings(
+        recording, continuation, _stream_prediction(recording), heads, is_learned(recording)
+    )
+
+
+def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming.Head, ...]:
+    """Every head of an attention with its name on this text, kept beside the recording."""
+    return cache.cached_for(
+        recording,
+        (attention.name, "heads", pronoun_heads_measured(recording)),
+        lambda: head_naming.describe(recording, attention),
+        weigh=lambda heads: HEAD_BYTES * len(heads),
+    )
+
+
+def pronoun_heads_measured(recording: Recording) -> bool:
+    """True where it is known which heads of the model find a pronoun's noun. Of an opened model
+    that has learned it is measured in the background, once."""
+    card = recording.model
+    if coreference.is_measured(card.fingerprint):
+        return True
+    if not models.is_borrowed(card.name) or not is_learned(recording):
+        return False
+    texts = tuple(coreference.sentences())
+    reading = jobs.corpus_job(card.name, texts, "pronouns", coreference.measure_sentence)
+    if reading.finished:
+        coreference.remember(card.fingerprint, coreference.heads(reading.latest))
+        return True
+    reading.resume()
+    return False
+
+
+def is_learned(recording: Recording) -> bool:
+    """True where the heads show that they were learned, kept beside the recording."""
+    return cache.cached_for(recording, "learned", lambda: is_trained(recording))
+
+
+def head_link(recording: Recording, attention: Attention, head: head_naming.Head) -> Link | None:
+    """The word that attends most plainly to another in one head, kept beside the recording; None of
+    a head without one, and of weights that were not learned."""
+    if not is_learned(recording):
+        return None
+    key = (attention.name, "link", head.layer, head.head)
+    return cache.cached_for(recording, key, lambda: strongest_link(recording, attention, head))
+
+
+def next_token_label(recording: Recording, stream: str) -> str:
+    """The label of the token that the model predicts after the last token of a stream."""
+    last = len(recording.stream(stream).tokens) - 1
+    likeliest = argmax_id(cache.logits(recording, stream, last))
+    return next(iter(models.labels(recording.model.name, [likeliest])))
+
+
+def _stream_prediction(recording: Recording) -> StreamPrediction | None:
+    """A decoder's next token and its logit lens; None for other models and long texts."""
+    stream = recording.streams[-1]
+    n = len(stream.tokens)
+    applies = recording.model.kind == "decoder" and 1 < n <= MAX_ANSWER_TOKENS
+    if not applies or models.capabilities(recording.model.name).logits != stream.name:
+        return None
+    try:
+        scores = cache.logits(recording, stream.name, n - 1)
+        id = argmax_id(scores)
+        words = cache.predicted_words(recording, [(id, float(softmax(scores)[id]))], 1)
+        is_cheap = logit_lens.is_cheap(recording, stream)
+        lens = cache.lens(recording, stream.name) if is_cheap else None
+        pieces = tuple(models.labels(recording.model.name, [id]))
+        label = (words[id].word, *pieces) if id in words else pieces
+        return StreamPrediction(
+            lens, n - 1, label, cache.attribution(recording, stream.name, n - 1, id)
+        )
+    except TimeLimit:
+        raise
+    except ValueError:  # a model whose logits cannot be read or taken apart
+        return None
+
+
+def opening_finding(recording: Recording, attention: Attention) -> Finding | None:
+    """The finding that an attention is opened on: its strongest one that is seen in a head."""
+    return next(
+        (
+            finding
+            for finding in recording_findings(recording)
+            if finding.page == "attention" and finding.attention == attention.name
+        ),
+        None,
+    )
+
+
+def opening_word(recording: Recording, attention: Attention) -> int | None:
+    """The word that an attention's strongest finding is about, as its row; None where there is
+    none, and of a long text, whose findings would keep a page waiting."""
+    if len(recording.stream(attention.query).tokens) > MAX_OPENING_TOKENS:
+        return None
+    finding = opening_finding(recording, attention)
+    return finding.query if finding is not None and finding.query >= 0 else None
+
+
+def default_attention(recording: Recording) -> str:
+    """Of several attentions the one that the strongest finding is seen in, as the address calls it;
+    "" for the first."""
+    if len(recording.attention) == 1:
+        return ""
+    finding = next(
+        (finding for finding in recording_findings(recording) if finding.page == "attention"), None
+    )
+    return dict(finding.address)["attention"] if finding else ""
+
+
+# ---- all heads -----------------------------------------------------------------------------------
+
+ROWS = ("Word", "All")  # of each head: the selected word's row, or all rows
+RESTS = 0.5  # of a head's attention, from which on it is one that rests on the tokens left out
+COLUMNS = ("score", "chance", "entropy", "distance", "sink")  # the measures of a head
+
+
+@spec.panel
+def heads(
+    run: Run,
+    layer: int | None = None,
+    head: int | None = None,
+    rows: str = ROWS[0],
+    pattern: str = "",
+    options: str = "",
+    listed: bool = False,
+    attention: str = "",
+) -> Panel:
+    """All heads of an attention as small pictures on one scale.
+
+    layer and head: the selected one, that of the page where None. rows: one of ROWS. pattern: the
+    name of the heads shown, "" for all. options: as in `head`. listed: a list in the place of
+    pictures. Raises ValueError for what is not there.
+    """
+    selection = select(run, layer or 0, head or 0, 0, attention)
+    recording, of = selection.recording, selection.attention
+    if rows not in ROWS:
+        raise ValueError(f"rows is {rows!r}; it can be {', '.join(ROWS)}")
+    display, _ = display_of(options)
+    every = named_heads(recording, of)
+    left = attention_analysis.hidden_tokens(recording, of, display)
+    shown = [each for each in every if not pattern or each.name == pattern]
+    words = sentences(CONCEPT, "grid")
+    chosen = (-1, -1) if layer is None or head is None else (layer, head)
+    figure = (
+        _head_table(shown, chosen)
+        if listed
+        else replace(
+            _grid(selection, every, left.keys, display),
+            selected=chosen,
+            by_word=rows == ROWS[0],
+            only=pattern,
+        )
+    )
+    n = sum(each.name == head_naming.SINK for each in every)
+    return Panel(
+        title=words("title", heads=len(every)),
+        finding=left.note or words("sinks" if n else "no_sinks", n=n, heads=len(every)),
+        figures=(figure,),
+        table=_columns(shown),
+        details=words.lines("columns_across" if selection.is_across else "columns"),
+        caption=(words("caption", attention=of.name, scale=SCALE_LABELS[display.scale].lower()),),
+        file="-".join(["heads", *(of.name.split() if attention else [])]),
+    )
+
+
+def _grid(
+    selection: Selection,
+    every: Sequence[head_naming.Head],
+    hidden: np.ndarray | None,
+    display: DisplayOptions,
+) -> HeadMatrices:
+    of, axes, pattern = selection.attention, selection.axes, selection.attention.pattern
+    quiet = np.zeros(pattern.shape[-1], bool) if hidden is None else hidden
+    back = np.zeros(len(every), bool)
+    if quiet.any():
+        back = pattern[..., quiet].sum(-1).mean(-1).ravel() > RESTS
+        pattern = np.where(quiet, 0, pattern)
+    cells, peak, fold = codec.thumbnails(pattern)
+    weights = {"cells": cells, "peak": peak} | codec.runs(of.allowed)
+    if fold == 1:  # the largest weight of a word is written out, to the digits of the large picture
+        weights["most"] = pattern.max(axis=-1).astype(np.float32)
+        if selection.is_across:
+            weights["most_in"] = pattern.max(axis=-2).astype(np.float32)
+    return HeadMatrices(
+        select=("layer", "head"),
+        follows="head",
+        weights=weights,
+        shape=cells.shape,
+        fold=fold,
+        names=tuple(each.name for each in every),
+        strengths=tuple(round(_strength(each), 4) for each in every),
+        scores=tuple(_number(each) for each in every),
+        back=tuple(map(bool, back)),
+        tokens=axes.rows,
+        keys=axes.keys,
+        quiet=tuple(np.flatnonzero(quiet).tolist()),
+        scale=display.scale.lower(),
+        log=display.log,
+        says=_templates("small"),
+    )
+
+
+def _templates(panel: str) -> dict[str, str]:
+    """Sentences whose slots are filled in the browser."""
+    return {name: str(each) for name, each in all_of(CONCEPT)[panel].items()}
+
+
+def _strength(one: head_naming.Head) -> float:
+    return float(np.nan_to_num(one.score - one.chance))
+
+
+def _number(one: head_naming.Head) -> str:
+    """The number that a head's name rests on, "" where it has none."""
+    value = one.entropy if one.name == "diffuse" else one.score
+    return f"{value:.2f}".replace("0.", ".") if isfinite(value) else ""
+
+
+def _columns(every: Sequence[head_naming.Head]) -> spec.Columns:
+    measures = {name: [float(getattr(each, name)) for each in every] for name in COLUMNS}
+    return {
+        "layer": [each.layer for each in every],
+        "head": [each.head for each in every],
+        "pattern": [each.name for each in every],
+        **measures,
+    }
+
+
+def _head_table(every: Sequence[head_naming.Head], chosen: tuple[int, int]) -> TextTable:
+    order = sorted(every, key=_strength, reverse=True)
+    places = [(each.layer, each.head) for each in order]
+    return TextTable(
+        select=("layer", "head"),
+        columns=("head", "pattern", *COLUMNS),
+        rows=tuple(
+            (
+                f"L{each.layer} H{each.head}",
+                each.name,
+                *(fixed(getattr(each, name)) for name in COLUMNS),
+            )
+            for each in order
+        ),
+        keys=tuple((str(layer), str(head)) for layer, head in places),
+        selected=places.index(chosen) if chosen in places else -1,
+    )
+
+
+@spec.panel
+def found(run: Run) -> Panel:
+    """The findings of a recording, the most telling first; a press opens the head of one."""
+    recording = run.recording()
+    every = recording_findings(recording)
+    words = sentences(CONCEPT, "found")
+    if not every:
+        raise ValueError(words("none"))
+    one = [findings_text.headline(each, findings_text.quoted) for each in every]
+    lines = [findings_text.evidence(each, findings_text.quoted) for each in every]
+    return Panel(
+        title=words("title"),
+        finding=plain(one[0]) + ".",
+        figures=(
+            TextTable(
+                select=("address",),
+                columns=(words("finding"),),
+                rows=tuple((plain(each),) for each in one),
+                keys=tuple((urlencode(dict(each.address)),) for each in every),
+            ),
+        ),
+        table={"finding": list(map(plain, one)), "evidence": list(map(plain, lines))},
+        details=tuple(map(plain, lines)),
+        file="findings",
+    )
+
+
+def opened(run: Run, attention: str = "", **chosen: str) -> tuple[Panel, Panel]:
+    """All heads, and the one of the strongest finding, or another that is chosen: its layer, head,
+    token and view. Raises ValueError for what is not there."""
+    of = select(run, attention=attention).attention
+    first = opening_finding(run.recording(), of)
+    best = max(named_heads(run.recording(), of), key=head_naming.clarity)
+    layer, head_number = first.at if first else (best.layer, best.head)
+    token = first.query if first and first.query >= 0 else None
+    given = {name: _whole(name, chosen[name]) for name in ("layer", "head") if name in chosen}
+    select(run, given.get("layer", 0), given.get("head", 0), attention=attention)
+    if len(given) == 2 and (given["layer"], given["head"]) != (layer, head_number):
+        layer, head_number, token = given["layer"], given["head"], None
+    if "token" in chosen:
+        token = _whole("token", chosen["token"])
+    view = chosen.get("view", next(iter(VIEWS)))
+    return (
+        heads(run, layer, head_number, attention=attention),
+        head(run, layer, head_number, token, view=view, attention=attention),
+    )
+
+
+def _whole(name: str, value: str) -> int:
+    """A choice as a whole number. Raises ValueError for another word."""
+    if not (value.isdecimal() and len(value) < 6):
+        raise ValueError(f"{name} is {value!r}; it must be a whole number")
+    return int(value)
+
+
+# ---- one head ------------------------------------------------------------------------------------
+
+
+def options_of(display: DisplayOptions, incoming: bool = False) -> str:
+    """The options of `head` that say how a matrix is displayed."""
+    chosen = [*vars(display).values(), *([INCOMING] if incoming else [])]
+    return ", ".join(each for each in chosen if each not in vars(DisplayOptions()).values())
+
+
+def display_of(options: str) -> tuple[DisplayOptions, bool]:
+    """The display that options say, and whether links to the selected word are drawn too. Raises
+    ValueError for a word that is no option."""
+    known = {
+        "unit": attention_analysis.UNITS,
+        "token_filter": attention_analysis.TOKEN_FILTERS,
+        "row_sums": attention_analysis.ROW_SUMS,
+        "scale": attention_analysis.SCALES,
+        "tone": attention_analysis.TONES,
+    }
+    words = [each.strip() for each in options.split(",") if each.strip()]
+    every = {word: name for name, list_of in known.items() for word in list_of}
+    if wrong := next((each for each in words if each not in (*every, INCOMING)), ""):
+        raise ValueError(f"There is no option {wrong!r}; there are {', '.join(every)}.")
+    chosen = {every[word]: word for word in words if word != INCOMING}
+    return DisplayOptions(**chosen), INCOMING in words
+
+
+@spec.panel
+def head(
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    token: int | None = None,
+    key: int | None = None,
+    view: str = "Lines",
+    options: str = "",
+    attention: str = "",
+) -> Panel:
+    """One head: the sentence tinted by a word's weights, and its links, its matrix, or both.
+
+    token: the query, every one where None; key: with a token the cell that is opened, else, between
+    two texts, the key that is selected. view: one of VIEWS. options: words of `DisplayOptions` and
+    INCOMING, with commas. Raises ValueError for what is not there.
+    """
+    if view not in VIEWS:
+        raise ValueError(f"view is {view!r}; it can be {', '.join(VIEWS)}")
+    display, incoming = display_of(options)
+    selection = select(run, layer, head, token or 0, attention)
+    recording, of, axes = selection.recording, selection.attention, selection.axes
+    if key is not None and not 0 <= key < of.pattern.shape[3]:
+        raise ValueError(f"There is no key {key}; the last is {of.pattern.shape[3] - 1}.")
+    across = selection.is_across
+    chosen = HeadSelection(
+        (token, key if across and token is None else None if across else token),
+        "" if token is None or key is None else f"{token}.{key}",
+    )
+    described = named_heads(recording, of)[layer * of.pattern.shape[1] + head]
+    shown = head_view(recording, of, described, axes, display, chosen, run.target)
+    words = sentences(CONCEPT, "head")
+    return Panel(
+        title=shown.title,
+        finding=_says(shown) or words("hint_across" if across else "hint"),
+        figures=(_linked(shown, of, VIEWS[view], incoming),),
+        table=shown.columns,
+        details=_details(recording, of, shown),
+        caption=shown.caption,
+        file=shown.file,
+    )
+
+
+def _linked(
+    shown: HeadView, of: Attention, views: tuple[str, ...], incoming: bool
+) -> LinkedWeights:
+    view, display = shown.matrix_view, shown.choices
+    axes = view.axes
+    across = axes.said is not None
+    texts, special = zip(*axes.said) if axes.said else (None, ())
+    hint = sentences(CONCEPT, "head")("hint_across" if across else "hint")
+    return LinkedWeights(
+        select=("row", "column", "cell"),
+        at=(shown.head.layer, shown.head.head),
+        rows=axes.rows,
+        columns=axes.keys,
+        sides=axes.sides,
+        weights=_weights(view, shown.pin, shown.column),
+        views=views,
+        held=(shown.pin, shown.column),
+        cell=shown.cell,
+        texts=texts,
+        special=(tuple(special), axes.special),
+        places=(axes.row_places, axes.key_places),
+        sizes=of.allowed.shape if display.unit == "Tokens" else None,
+        scale=display.scale.lower(),
+        log=display.log,
+        incoming=incoming,
+        says=_templates("weights") | {"every": hint},
+    )
+
+
+def _weights(view: MatrixView, row: int, column: int) -> Mapping[str, np.ndarray]:
+    """The weights as the browser gets them, the selected row and column exactly."""
+    blocks = codec.fine(view.matrix)
+    if row >= 0 and "exact" not in blocks:
+        blocks["row"] = view.matrix[row].astype(np.float32)
+    if column >= 0 and "exact" not in blocks:
+        blocks["column"] = view.matrix[:, column].astype(np.float32)
+    if view.hidden is not None:
+        blocks["hidden"] = view.hidden.astype(np.float32)
+    return blocks | codec.runs(view.allowed)
+
+
+def _says(shown: HeadView) -> str:
+    """The sentence on the selected row or column, "" where none is selected."""
+    words, view = sentences(CONCEPT, "weights"), shown.matrix_view
+    axes, row, column = view.axes, shown.pin, shown.column
+    if row >= 0:
+        weights, names, name, word = view.matrix[row], axes.keys, "row", axes.rows[row]
+    elif column >= 0:
+        weights, names, name, word = view.matrix[:, column], axes.rows, "column", axes.keys[column]
+    else:
+        return ""
+    best = np.argsort(-weights, kind="stable")[:N_KEYS]
+    others = ", ".join(words("one", word=names[at], weight=f"{weights[at]:.2f}") for at in best)
+    said = words(name, word=word, others=others)
+    if row >= 0 and view.hidden is not None:
+        said += words("hidden", share=f"{view.hidden[row]:.2f}")
+    return said
+
+
+def _details(recording: Recording, of: Attention, shown: HeadView) -> tuple[str, ...]:
+    """The head's name, what supports it, and what is measured of it."""
+    meanings = head_naming.meanings(recording, of)
+    link = head_link(recording, of, shown.head)
+    lines = [
+        attention_text.summary(shown.head, meanings, link),
+        head_naming_text.figures(shown.head),
+        evidence(shown),
+    ]
+    return tuple(plain(line) for line in lines if line)
+
+
+def evidence(shown: HeadView) -> str:
+    """The cells that support a head's name, strongest first; "" where there are none."""
+    words, view = sentences(CONCEPT, "weights"), shown.matrix_view
+    cells = [
+        words(
+            "pair",
+            row=literal(view.axes.rows[row]),
+            column=literal(view.axes.keys[column]),
+            weight=f"{view.matrix[row, column]:.2f}",
+        )
+        for row, column in shown.evidence
+    ]
+    return sentences(CONCEPT, "head")("evidence", cells=", ".join(cells)) if cells else ""
