@@ -153,7 +153,7 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor) -> None:
     def download(name: str | re.Pattern[str]) -> bytes:
         return visitor.export(name).read_bytes()
 
-    svg = download(re.compile("as SVG$")).decode()
+    svg = download(re.compile("^Layer 2, head 1.* as SVG$")).decode()
     import xml.etree.ElementTree as tree
 
     words = [
@@ -164,7 +164,7 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor) -> None:
         and any("model encoder" in word for word in words)
         and any("'dog'" in word for word in words)
     )
-    png = download(re.compile("as PNG$"))
+    png = download(re.compile("^Layer 2, head 1.* as PNG$"))
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
     rows = list(
         csv.reader(io.StringIO(download(re.compile("^Layer 2, head 1.* as CSV$")).decode()))

@@ -169,7 +169,7 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
         one.page.wait_for_selector(".panel .choice.right")
         assert one.page.locator(".panel .choice.right .words").inner_text() == right
         assert one.page.locator(".panel .count").all_inner_texts() == counts
-        panel = one.page.locator(".panel").bounding_box()
+        panel = one.page.locator("section.panel").bounding_box()
         assert panel["x"] >= 0 and panel["x"] + panel["width"] <= one.page.viewport_size["width"]
     press(teacher, "See it")
     page.wait_for_url(lambda url: "/classroom" not in url)
@@ -180,4 +180,4 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
         )
     press(teacher, "Take it away")
     for one in students:
-        one.page.wait_for_selector(".panel", state="detached")
+        one.page.wait_for_selector("section.panel", state="detached")

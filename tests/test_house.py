@@ -80,7 +80,7 @@ FLOORS = [
         r"explorer/panels/.*",
         {"numpy"},
         r"explorer\.(panels|analysis|text|html_export)\..*|explorer\.components\.codec"
-        r"|explorer\.state\.(cache|models|jobs)|models\.(recording|edits|results|example_texts)",
+        r"|explorer\.state\.(cache|models|jobs|scheduling)|models\.(recording|edits|results|example_texts)",
     ),
     (
         r"explorer/(html_export/.*|export\.py)",
@@ -94,7 +94,7 @@ FLOORS = [
         r"explorer/server/prefetch\.py",
         {"numpy", "starlette", "streamlit"},
         r"explorer\.(components\.codec|state\..*|server\.request_body"
-        r"|analysis\..*|layout\..*|components\..*|views\.attention\..*)|models\.recording",
+        r"|analysis\..*|layout\..*|panels\..*|components\..*|views\.attention\..*)|models\.recording",
     ),
     (
         r"explorer/server/.*",
