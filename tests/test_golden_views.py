@@ -51,7 +51,7 @@ def test_a_view_looks_as_it_did(browser: object, server: str, name: str) -> None
     address, scheme = VIEWS[name]
     one = Visitor(browser, server, color_scheme=scheme)
     one.page.goto(f"{server}/{address}")
-    one.page.wait_for_selector(".panel svg, canvas[data-painted]")
+    one.page.wait_for_selector(".panel svg")
     one.page.wait_for_selector("html:not([data-headlight-ahead])", state="attached")
     one.page.wait_for_selector("[data-test-script-state=notRunning]")
     one.page.evaluate("document.fonts.ready")

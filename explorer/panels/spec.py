@@ -61,6 +61,7 @@ class Panel:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
         and details on the page, which says them elsewhere."""
         blocks: dict[str, np.ndarray] = {}
+        said = " ".join((self.finding, self.title, *self.details))
         header = {
             "panel": self.name,
             "title": self.title,
