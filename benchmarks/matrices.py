@@ -101,7 +101,11 @@ def take_head() -> None:
     st.session_state.opened = ".".join(chosen.values())
 
 
-SAYS = templates.all_of("heads")
+MARKS = str.maketrans("{}", "<>")
+SAYS = {
+    panel: {name: str(each).translate(MARKS) for name, each in words.items()}
+    for panel, words in templates.all_of("heads").items()
+}
 once()
 case = st.text_input("case", key="case")
 kind, _, rest = case.partition(" ")

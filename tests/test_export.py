@@ -37,15 +37,15 @@ def encoder() -> OwnModel:
 
 
 def test_the_code_of_a_file_is_whole_and_asks_for_no_other_file() -> None:
-    made = import_map(["bars"])["imports"]
-    assert {"headlight/standalone_host.js", "headlight/bars.js", "headlight/codec.js"} <= set(made)
+    made = import_map(["quiz"])["imports"]
+    assert {"headlight/standalone_host.js", "headlight/quiz.js", "headlight/codec.js"} <= set(made)
     assert "headlight/panel.js" not in made, "what is not needed is left out"
     for name, address in made.items():
         code = b64decode(address.partition(",")[2]).decode()
         assert not re.search(r'from\s*"\.|import\s*"\.', code), name
         for needed in re.findall(r'^(?:import|export|\}).*?"(headlight/[^"]+)"', code, re.M):
             assert needed in made, f"{name} needs {needed}"
-    for component in ("panel", "bars"):
+    for component in ("panel", "quiz"):
         assert f"headlight/{component}.js" in import_map([component])["imports"]
     with pytest.raises(ValueError, match="no component 'nothing'"):
         import_map(["nothing"])

@@ -69,7 +69,7 @@ function behind({ fold }, list, k) {
 const others = ({ tokens, keys }, [axis]) => (axis ? tokens : keys);
 
 /** A sentence with its slots filled. @param {string} template @param {Record<string, any>} slots */
-const filled = (template, slots) => template.replace(/\{(\w+)\}/g, (_, name) => slots[name]);
+const filled = (template, slots) => template.replace(/<(\w+)>/g, (_, name) => slots[name]);
 
 /** A head in words: its name, and what the selected word attends to most. @param {any} figure */
 export function spoken(figure, at) {
@@ -98,7 +98,7 @@ export function pointed(figure, at, [down, right]) {
   const weight = quiet.includes(c) && fold === 1 ? "hidden" : free ? most + weightAt(figure, at, r * columns + c).toFixed(3) : notAllowed(r, c, ahead); // prettier-ignore
   const slots = { layer: Math.floor(at / heads), head: at % heads, weight };
   const words = { row: named(behind(figure, tokens, r)), column: named(behind(figure, keys, c)) };
-  return says.cell.split(/(\{\w+\})/).flatMap((part) => words[part.slice(1, -1)] ?? slots[part.slice(1, -1)] ?? part); // prettier-ignore
+  return says.cell.split(/(<\w+>)/).flatMap((part) => words[part.slice(1, -1)] ?? slots[part.slice(1, -1)] ?? part); // prettier-ignore
 }
 
 /** A head's weights as they are here, (query, key), each at most half a level off; undefined where cells are folded or tokens left out. @param {any} figure */

@@ -104,7 +104,7 @@ export function moved(figure, layer, head, made) {
 
 /** A sentence with nodes in its slots. @param {string} template @param {Record<string, any>} slots */
 const filled = (template, slots) =>
-  template.split(/(\{\w+\})/).flatMap((part) => slots[part.slice(1, -1)] ?? part);
+  template.split(/(<\w+>)/).flatMap((part) => slots[part.slice(1, -1)] ?? part);
 
 /** @param {any} figure */
 export function value(figure, q, k) {

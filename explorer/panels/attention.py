@@ -285,8 +285,9 @@ def _grid(
 
 
 def _templates(panel: str) -> dict[str, str]:
-    """Sentences whose slots are filled in the browser."""
-    return {name: str(each) for name, each in all_of(CONCEPT)[panel].items()}
+    """Sentences whose slots are filled in the browser, each slot as <name>."""
+    marks = str.maketrans("{}", "<>")
+    return {name: str(each).translate(marks) for name, each in all_of(CONCEPT)[panel].items()}
 
 
 def _strength(one: head_naming.Head) -> float:

@@ -69,9 +69,7 @@ class Panel:
             "finding": self.finding,
             "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": [] if bare else list(self.details),
-            "terms": []
-            if bare
-            else glossary.terms_in(" ".join((self.finding, self.title, *self.details))),
+            "terms": [] if bare else glossary.terms_in(said),
             "caption": list(self.caption),
             "file": self.file,
             "token": self.token,
