@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import cached_property, wraps
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -75,6 +75,11 @@ class Panel:
             "token": self.token,
         }
         return codec.encode(header, blocks)
+
+    @cached_property
+    def bare(self) -> bytes:
+        """`encode(bare=True)`, made once."""
+        return self.encode(bare=True)
 
     def save(self, path: str | Path) -> None:
         """Write the panel as HTML or CSV, by the ending of the path. Raises ValueError for

@@ -64,7 +64,7 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
     selected = (row, row if page_state.axes.said is None else None)
     view = page_state.view(layer_head, HeadSelection(selected, ""), display)
     made = head.panel_of(page_state, view, choices.get("view", head.VIEWS[0]))
-    return {each.name: each.encode(bare=True) for each in (heads, made)}
+    return {each.name: each.bare for each in (heads, made)}
 
 
 def is_ready(model: str) -> bool:

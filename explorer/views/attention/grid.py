@@ -17,7 +17,7 @@ from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text import templates
 from explorer.text.attention import WHO, WHO_TERMS, WINDOW
-from explorer.views.attention.page_state import AttentionState, choices
+from explorer.views.attention.page_state import AttentionState, choices, made_once
 
 LAYOUTS = ("Grid", "List")
 
@@ -28,7 +28,7 @@ def show(on: AttentionState) -> None:
     named = patterns(on)
     url_state.one_of("pattern", tuple(named))
     made = panel_of(on, choices(), state.grid_rows, state.pattern, state.grid == LAYOUTS[1])
-    panel.show(made.encode(bare=True), "heads", take_head)
+    panel.show(made.bare, "heads", take_head)
     export_menu.offer_panel(made)
     sentences = templates.sentences("heads", "grid")
     sinks = state.att_keep != "All" or any(head.name == head_naming.SINK for head in on.heads)
@@ -62,8 +62,9 @@ def panel_of(
     listed: bool = False,
 ) -> Panel:
     """The panel of all heads. It has no selection, so choosing a head sends none of it again."""
-    return attention_panels.heads(
-        on.source,
+    return made_once(
+        on,
+        attention_panels.heads,
         rows=rows,
         pattern=pattern,
         options=attention_panels.options_of(display),
@@ -74,7 +75,8 @@ def panel_of(
 
 def numbers(on: AttentionState) -> None:
     """The measures of all heads as a table and as a file."""
-    made = panel_of(on, choices(), pattern=st.session_state.pattern)
+    state = st.session_state
+    made = panel_of(on, choices(), state.grid_rows, state.pattern, state.grid == LAYOUTS[1])
     label = templates.sentences("heads", "grid")("table", heads=len(on.heads))
     output.with_table(made.table, (made.title, *made.caption), made.file, label)
 

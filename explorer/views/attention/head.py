@@ -22,7 +22,13 @@ from explorer.text import templates
 from explorer.text.attention import summary
 from explorer.text.markdown_escape import literal
 from explorer.views.attention import findings, grid
-from explorer.views.attention.page_state import AttentionState, choices, keep_head, screen
+from explorer.views.attention.page_state import (
+    AttentionState,
+    choices,
+    keep_head,
+    made_once,
+    screen,
+)
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 
 TABLE = "Table"
@@ -39,7 +45,7 @@ def show(on: AttentionState, view: HeadView) -> None:
     """The picture of one head, and what it leaves out."""
     at, name = (view.head.layer, view.head.head), st.session_state.attention
     made = panel_of(on, view, st.session_state.view, st.session_state.incoming == "1")
-    panel.show(made.encode(bare=True), "one head", partial(take_token, on.source, name, at))
+    panel.show(made.bare, "one head", partial(take_token, on.source, name, at))
     export_menu.offer_panel(made)
     rules(on, view)
 
@@ -51,23 +57,25 @@ def panel_of(on: AttentionState, view: HeadView, kind: str, incoming: bool = Fal
         key = view.opened.key
     elif token is not None:
         key = None
-    return attention_panels.head(
-        on.source,
-        view.head.layer,
-        view.head.head,
-        token,
-        key,
-        next(iter(attention_panels.VIEWS)) if kind == TABLE else kind,
-        attention_panels.options_of(view.choices, incoming),
-        on.name,
+    return made_once(
+        on,
+        attention_panels.head,
+        layer=view.head.layer,
+        head=view.head.head,
+        token=token,
+        key=key,
+        view=next(iter(attention_panels.VIEWS)) if kind == TABLE else kind,
+        options=attention_panels.options_of(view.choices, incoming),
+        attention=on.name,
     )
 
 
 def numbers(on: AttentionState, view: HeadView) -> None:
     """The matrix as a table and as a file, and the recording."""
-    made = panel_of(on, view, TABLE)
-    opened = st.session_state.view == TABLE
-    output.with_table(made.table, (made.title, *made.caption), made.file, opened=opened)
+    kind = st.session_state.view
+    made = panel_of(on, view, kind, st.session_state.incoming == "1")
+    about = (made.title, *made.caption)
+    output.with_table(made.table, about, made.file, opened=kind == TABLE)
     offer_recording(on.source.model, on.source.text, on.source.target)
 
 

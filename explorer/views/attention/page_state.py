@@ -3,7 +3,9 @@ what the reader chose."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -14,7 +16,8 @@ from explorer.layout import controls
 from explorer.layout.controls import attention_names
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import axes_of
-from explorer.state import url_state
+from explorer.panels.spec import Panel
+from explorer.state import cache, url_state
 from explorer.state.cache import Run
 from models.recording import Attention, Recording
 
@@ -26,6 +29,8 @@ OF_A_HEAD = (
     "anatomy_cell",
 )  # choices that mean nothing in another attention
 
+
+LABEL_BYTES = 60  # that a word in a table takes
 
 WORDS = ("", "none")  # what a page without a chosen word holds: the telling one, or none
 
@@ -72,6 +77,19 @@ def screen(source: Run, name: str) -> AttentionState:
     return AttentionState(
         source, recording, attention, axes, attention_panels.named_heads(recording, attention)
     )
+
+
+def made_once(on: AttentionState, panel: Callable[..., Panel], **choices: Hashable) -> Panel:
+    """A panel of the page, kept beside the recording: pictures made ahead, the page and its tables
+    ask for the same one."""
+    key = ("panel", panel.__name__, on.source.target, *sorted(choices.items()))
+    return cache.cached_for(on.recording, key, partial(panel, on.source, **choices), size_of)
+
+
+def size_of(panel: Panel) -> int:
+    """Bytes of a panel: its arrays, as it is sent, and its table."""
+    cells = (getattr(each, "nbytes", LABEL_BYTES * len(each)) for each in panel.table.values())
+    return 2 * len(panel.bare) + sum(cells)
 
 
 def choices() -> DisplayOptions:
