@@ -442,7 +442,8 @@ function fold(view, at) {
   const one = view.figures[at];
   if (innerWidth >= NARROW || !one.views.length) return undefined;
   one.folded = !view.unfolded;
-  const label = () => `${one.folded ? "Show" : "Hide"} ${one.views.join(" and ")}`;
+  const label = () =>
+    `${one.folded ? "Show" : "Hide"} ${one.views.join(" and ").replace("links", "lines")}`;
   const onclick = () => {
     one.folded = view.unfolded;
     view.unfolded = !view.unfolded;
