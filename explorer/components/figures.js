@@ -552,7 +552,7 @@ function diagram(pen, { stacks }, { x, y, width }) {
       const used = row.reduce((sum, each) => sum + wide(each), 0) + gap * (row.length - 1);
       const stretch = Math.min(1.5, Math.max(1, (width - gap * (row.length - 1)) / (used - gap * (row.length - 1)))); // prettier-ignore
       const most = Math.max(...row.flatMap((stage) => stage.blocks.map((/** @type {any} */ block) => rowsOf(block).length))); // prettier-ignore
-      const high = Math.max(4.8, 1.4 * most) * letter;
+      const high = Math.max(4.8, 1.4 * most + 0.6) * letter;
       const stream = top + high + 3.8 * letter;
       const end = x + row.reduce((sum, each) => sum + wide(each) * stretch, 0) + gap * (row.length - 1); // prettier-ignore
       pen.line([[x, stream], [end, stream]], look.primary, { "stroke-width": letter / 5 }); // prettier-ignore
@@ -618,7 +618,7 @@ function blockOf(pen, block, [left, top, room, high], stream) {
     pen.rect(x, top, wide, high, { class: "block", fill: block.strength ? css(colour) : look.paper, stroke: look.border, rx: 5 }); // prettier-ignore
     rows.forEach(
       ([text, size, bold], at) =>
-      pen.text(middle, top + ((at + 0.5) * high) / rows.length, text, { anchor: "middle", size, bold, fill: ink, room: wide - 4 }), // prettier-ignore
+      pen.text(middle, top + 0.2 * letter + ((at + 0.5) * (high - 0.4 * letter)) / rows.length, text, { anchor: "middle", size, bold, fill: ink, room: wide - 4 }), // prettier-ignore
     );
   };
   const label = rows.map(([text]) => text).join(" ");

@@ -37,7 +37,10 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const widest = (/** @type {string[]} */ list) =>
     Math.min(8 * letter, Math.max(letter, ...list.map((each) => pen.width(each, { size: 0.9 }))));
   const side = sides[0] ? pen.width(`${sides[0]} ↓`, { size: 0.8 }) : 0;
-  const [down, across] = [Math.max(side, widest(rows)) + 0.5 * letter, widest(columns) + 0.5 * letter]; // prettier-ignore
+  const down = Math.max(side, widest(rows)) + 0.5 * letter;
+  const broad = Math.min((width - down) / n, 6 * letter);
+  const upright = stretched && widest(columns) < broad - 0.4 * letter; // names above their columns
+  const across = upright ? 1.4 * letter : widest(columns) + 0.5 * letter;
   const legend = 1.6 * letter;
   const pane = pen.scrolls && scrolls && (width - down) / n < READABLE * letter;
   const roomX = pane ? READABLE * letter : (width - down) / n;
@@ -67,7 +70,8 @@ export function matrix(pen, figure, { x, y, width, height }) {
     columns.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
       if (!named(marked[1], at, skipX)) return;
       const bold = marked[1].has(at);
-      pen.text(left + (at + 0.5) * wide, top - 0.35 * letter, label, { size, turn: -90, room: across, bold }); // prettier-ignore
+      const place = upright ? { anchor: "middle" } : { turn: -90, room: across };
+      pen.text(left + (at + 0.5) * wide, top - (upright ? 0.7 : 0.35) * letter, label, { size, bold, ...place }); // prettier-ignore
     });
   const names = () =>
     rows.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
