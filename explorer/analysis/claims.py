@@ -1396,9 +1396,9 @@ def convex(e: ClaimContext) -> Measurement:
         if value < 1e-4
         else "Some output lies outside what its values span, or some weight is below 0.",
         (
-            ("furthest outside the values", number(max(overshoot, 0.0))),
+            ("largest distance outside the values’ range", number(max(overshoot, 0.0))),
             ("smallest weight", number(smallest)),
-            ("sums off 1", number(sum_error)),
+            ("largest difference of a row sum from 1", number(sum_error)),
         ),
     )
 

@@ -70,6 +70,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
     columns.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
       if (!named(marked[1], at, skipX)) return;
       const bold = marked[1].has(at);
+      /** @type {any} */
       const place = upright ? { anchor: "middle" } : { turn: -90, room: across };
       pen.text(left + (at + 0.5) * wide, top - (upright ? 0.7 : 0.35) * letter, label, { size, bold, ...place }); // prettier-ignore
     });

@@ -33,6 +33,7 @@ def many_sentences() -> None:
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small")
     with bar.popover("Sentences", key="many sentences"):
         texts = _field()
+    menus = bar.container(horizontal=True, vertical_alignment="center", width="content")
     if not texts:
         st.info("There are no sentences yet. Type or paste some, one per line, or load a file.")
         return url_state.write()
@@ -47,7 +48,7 @@ def many_sentences() -> None:
     found = [one for one in results if isinstance(one, corpus.Sentence)]
     if found:
         pattern = url_state.one_of("many_by", found[0].kind.measures)
-        with bar:
+        with menus:
             at = _choose(found, pattern)
         first, *others = [text for text, one in zip(texts, results) if not isinstance(one, str)]
         on = Run(model, first), "\n".join(others)
