@@ -9,11 +9,9 @@ import io
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import pytest
@@ -33,7 +31,6 @@ TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 Rows = list[list[str]]
 # What offers a table as CSV, where a view calls it.
 OFFERS = {"with_table", "table.with_table", "offer_csv", "tables"}
-ENDS = {"stop experiment", "stop sweep", "many cancel"}  # buttons under what goes on by itself
 VIEWS = [ROOT / "explorer" / "views"]
 
 
@@ -151,30 +148,6 @@ def ran(app: AppTest, offered: Offered) -> tuple[Lined, dict[str, Any]]:
     return Lined(heading, code, offers, frozenset(offered.lines), tables_in(names), files), names
 
 
-@cache
-def lined(page: str, asked: tuple[tuple[str, str], ...], n: int, button: str = "") -> Lined:
-    """A view and its lines. button: what begins something that goes on by itself, which is followed
-    to its end; n: how many tables it offers then."""
-    with heard() as offered:
-        app = opened(offered, page, **dict(asked))
-        if button:
-            before = said(app)[0]
-            app.button(key=button).click()
-            app.run()
-        until = time.monotonic() + 240
-        while (button and not ended(app, button)) or len(offered.made) < n:
-            assert time.monotonic() < until, list(offered.made)
-            time.sleep(0.5)
-            again(app, offered)
-        assert not button or said(app)[0] == before, "there are lines before it is begun"
-        return ran(app, offered)[0]
-
-
-def ended(app: AppTest, button: str) -> bool:
-    """True where what a button begins has come to its end."""
-    return not any(each.key in {button, *ENDS} for each in app.button)
-
-
 def places() -> set[tuple[str, int, int]]:
     """Where the code of views offers a table as CSV: file, first line and last."""
     found = set()
@@ -186,6 +159,10 @@ def places() -> set[tuple[str, int, int]]:
 
 
 def offers(call: ast.Call) -> bool:
-    """True for a call that offers a table."""
+    """True for a call that offers a table which is no panel's."""
     name, given = ast.unparse(call.func), [ast.unparse(each) for each in call.args]
-    return name in OFFERS or (name == "export.offer" and "'text/csv'" in given)
+    if "made.table" in given:
+        return False
+    return name.removeprefix("output.") in OFFERS or (
+        name == "export.offer" and "'text/csv'" in given
+    )

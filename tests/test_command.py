@@ -73,7 +73,7 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["record", TEXT, "-m", "nothing", "-o", "x.npz"], "no model 'nothing'"),
         (["page", TEXT, "-o", "x.html", "--view", "nothing"], "no view is called 'nothing'"),
         (["page", TEXT, "-o", "x.html", "-c", "layer"], "NAME=VALUE"),
-        (["page", TEXT, "-o", "x.html", "-c", "layer=77"], "layer is '77'"),
+        (["page", TEXT, "-o", "x.html", "-c", "layer=77"], "no layer 77"),
         (["page", TEXT, "-o", "x.html", "-c", "model=decoder"], "--help"),
         (["page", TEXT, "-o", "x.html", "--view", "heads", "--other", "copy"], "of one recording"),
         (

@@ -1,5 +1,5 @@
-"""What the Export menu's Python gives: the file of the page again, and every table that the page
-offers, cell for cell."""
+"""What the Export menu's Python gives where no panel does: every table that the page offers, cell
+for cell. The line of a panel is in `tests/test_panels.py`."""
 
 from __future__ import annotations
 
@@ -7,45 +7,11 @@ import time
 from functools import cache
 
 import pytest
-from export_harness import TEXT, Lined, again, heard, lined, opened, places, ran
+from export_harness import TEXT, Lined, again, heard, opened, places, ran
 
 from explorer.state import jobs
 from explorer.state.cache import record_training
 from explorer.state.jobs import TRAINING_KEY
-
-TRANSLATED = {"model": "translator", "text": "The red car is new."}
-SHORT = {"text": "The cat sat."}
-# Every view that a page's file has, whose tables stand beside it.
-BESIDE = {
-    "a head as a table": ("attention", {"view": "Table", "layer": "1", "head": "5"}, 1),
-    "a head between words": (
-        "attention",
-        {"att_unit": "Words", "att_keep": "Quiet", "att_sum": "Renormalised"},
-        1,
-    ),
-    "a head between two texts": (
-        "attention",
-        {"view": "Plotly", "attention": "cross", "att_keep": "No specials", **TRANSLATED},
-        1,
-    ),
-    "a head": ("attention", {}, 1),
-    "a head in no text": ("attention", {"text": ""}, 1),
-}
-
-
-def looked_at(view: str) -> Lined:
-    """One of BESIDE."""
-    page, asked, *rest = BESIDE[view]
-    return lined(page, tuple(asked.items()), *rest)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("view", BESIDE)
-def test_the_lines_give_every_table_that_the_view_offers(view: str) -> None:
-    made = looked_at(view)
-    assert not made.without and len(made.offers) == BESIDE[view][2], (made.without, made.gives)
-    assert made.heading.endswith(", with its numbers")
-    assert made.files and all(each.endswith(".html") for each in made.files)
 
 
 @cache
@@ -82,8 +48,7 @@ def test_the_lines_train_the_readers_own_model_again() -> None:
 
 @pytest.mark.slow
 def test_no_table_of_the_app_is_left_out() -> None:
-    every = [*map(looked_at, BESIDE), learned()[0]]
-    seen = {line for view in every for line in view.lines}
+    seen = learned()[0].lines
     left = {
         place
         for place in places()

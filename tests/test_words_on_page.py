@@ -7,8 +7,9 @@ import re
 
 import numpy as np
 import pytest
+from app_harness import panels_on
 from conftest import AWKWARD
-from driver import MARKS, Visitor
+from driver import CELLS, HEAD, HELD, HELD_AT, MARKS, Visitor
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
@@ -25,7 +26,7 @@ WORDS = "The kitchen-maid’s unbelievable idea wasn't naïve."
 def drawn(app: AppTest) -> tuple[dict, np.ndarray, np.ndarray | None]:
     """What the head was sent: its header, its weights, its hidden shares."""
     header, blocks = sent(app, "head")
-    shape = len(header["queries"]), len(header["keys"])
+    shape = len(header["rows"]), len(header["columns"])
     values, unknown = arrived(blocks, shape)
     allowed = unfolded(blocks, shape)
     assert not (values * (unknown == 0))[~allowed].any()
@@ -76,7 +77,8 @@ def test_the_other_views_show_the_same_matrix(view: str, asked: dict) -> None:
         and "Words:" in told
         and "measured on all tokens" in told
     )
-    assert any("Rows renormalised over the shown tokens" in line for line in header["caption"])
+    caption = next(each["caption"] for each in panels_on(app) if each["panel"] == "attention.head")
+    assert any("Rows renormalised over the shown tokens" in line for line in caption)
 
 
 @pytest.mark.slow
@@ -84,15 +86,16 @@ def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
     app = clean(opened(text=WORDS, layer="0", head="4"))
     app.session_state["view menu"] = True
     app = clean(app.run())
-    tokens = drawn(app)[0]["keys"]
+    tokens = drawn(app)[0]["columns"]
     app = clean(app.segmented_control(key="att_unit").set_value("Words").run())
-    assert len(drawn(app)[0]["keys"]) < len(tokens) and "unbelievable" in drawn(app)[0]["keys"]
+    words = drawn(app)[0]["columns"]
+    assert len(words) < len(tokens) and "unbelievable" in words
     app = clean(app.segmented_control(key="att_keep").set_value("No specials").run())
     app = clean(app.toggle(key="att renormalise").set_value(True).run())
     header, values, hidden = drawn(app)
     assert (
-        header["keys"]
-        == header["queries"]
+        header["columns"]
+        == header["rows"]
         == ["The", "kitchen", "-", "maid’s", "unbelievable", "idea", "wasn't", "naïve", "."]
     )
     np.testing.assert_allclose(values.sum(axis=1), 1, atol=PASSED)
@@ -120,12 +123,11 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
     inside = next(at for at, label in enumerate(stream.tokens) if label.startswith("‧"))
     header, *_ = drawn(clean(opened(text=WORDS, token=str(inside), att_unit="Words")))
     assert (
-        "kitchen-maid’s unbelievable".find(header["keys"][header["pin"]]) >= 0
-        and stream.tokens[inside].strip("‧") in header["keys"][header["pin"]]
+        "kitchen-maid’s unbelievable".find(header["columns"][header["held"][0]]) >= 0
+        and stream.tokens[inside].strip("‧") in header["columns"][header["held"][0]]
     )
-    assert drawn(clean(opened(text=WORDS, token="0", att_keep="No specials")))[0]["pin"] == -1, (
-        "what is left out is not held"
-    )
+    header, *_ = drawn(clean(opened(text=WORDS, token="0", att_keep="No specials")))
+    assert header["held"][0] == -1, "what is left out is not held"
     app = clean(opened(text=WORDS, token="2", anatomy_cell="2.1", att_right="Open"))
     assert drawn(app)[0]["cell"] == [2, 1] and any(
         "(token 2) →" in told.value and "(token 1)" in told.value for told in app.markdown
@@ -148,36 +150,41 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(
     visitor.view("Words")
     page.wait_for_url("**att_unit=Words**")
     visitor.drawn()
-    assert "unbelievable" in visitor.tokens() and page.locator(".hidden-side").count() == 0
+    hidden = page.locator(f"{HEAD} text", has_text=re.compile(" hidden$"))
+    assert "unbelievable" in visitor.tokens() and hidden.count() == 0
     visitor.view("No special tokens")
-    page.wait_for_selector(".hidden-side")
+    hidden.first.wait_for()
     visitor.drawn()
-    shares = page.locator(".hidden-side span").all_inner_texts()
+
+    def stated() -> list[str]:
+        """The hidden share beside each row's name."""
+        return [name.split()[-2] for name in hidden.all_text_contents()]
+
+    shares = stated()
     assert len(shares) == len(visitor.tokens()) and "[CLS]" not in visitor.tokens()
+    before = visitor.drawing(HEAD)
     page.locator("[data-testid=stCheckbox]", has_text="Renormalise").locator("label").click()
     page.wait_for_url("**att_sum=Renormalised**")
     page.wait_for_selector("text=Rows renormalised over the shown tokens")
+    page.wait_for_selector(f"{HEAD}[data-token]:not([data-token='{before}'])")
     visitor.drawn()
-    assert page.locator(".hidden-side span").all_inner_texts() == shares, (
-        "the hidden share stays stated"
-    )
+    assert stated() == shares, "the hidden share stays stated"
     page.keyboard.press("Escape")
-    page.locator(".token", has_text="unbelievable").click()
+    page.locator(f"{HEAD} .token", has_text="unbelievable").click()
     page.wait_for_url("**token=**")
     visitor.drawn()
     page.mouse.move(5, 5)
-    says = page.locator(".head .says").inner_text()
-    assert says.startswith("unbelievable attends to") and "hidden" in says
+    says = visitor.said()
+    held = visitor.tokens().index("unbelievable")
+    assert says.startswith("unbelievable attends to")
+    assert says.endswith(f", hidden {shares[held]}")
     other = Visitor(browser, server).open(page.url.removeprefix(server + "/"))
-    assert (
-        other.page.locator(".head .says").inner_text() == says
-        and other.tokens() == visitor.tokens()
-    )
-    file = visitor.export("Matrix as SVG")
+    assert other.said() == says and other.tokens() == visitor.tokens()
+    file = visitor.export(re.compile("^Layer 0, head 4.* as SVG$"))
     drawing = file.read_text("utf-8")
     assert (
         "Rows renormalised over the shown tokens" in drawing
-        and ">hidden<" in drawing
+        and f"The  {shares[0]} hidden<" in drawing
         and file.name.endswith("words-no-specials-renormalised.svg")
     )
     file = visitor.export(re.compile("^Layer .* as CSV$"))
@@ -202,14 +209,21 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
     visitor.open("?view=Matrix&layer=1&head=2", "Ram pushed Hari and Hari pushed Ram.")
     page = visitor.page
     n = len(visitor.tokens())
-    box = page.locator("canvas.cells").bounding_box()
-    page.mouse.click(box["x"] + 1.5 * box["width"] / n, box["y"] + 3.5 * box["height"] / n)
+    page.locator(CELLS).scroll_into_view_if_needed()
+    box = page.locator(CELLS).bounding_box()
+    wide, tall = box["width"] / n, box["height"] / n
+    page.mouse.click(box["x"] + 1.5 * wide, box["y"] + 3.5 * tall)
     page.wait_for_url("**anatomy_cell=3.1**")
     visitor.drawn()
-    assert (
-        page.locator(".area i.opened").is_visible()
-        and page.locator(".token[aria-pressed=true]").count() == 1
+    box = page.locator(CELLS).bounding_box()
+    frames = [each.bounding_box() for each in page.locator(f"{HEAD} rect[fill=none]").all()]
+    opened_cell = [box["x"] + wide, box["y"] + 3 * tall, wide, tall]
+    # A frame is wider than its cell by its stroke.
+    assert any(list(frame.values()) == pytest.approx(opened_cell, abs=3) for frame in frames), (
+        "the cell has a frame"
     )
+    held = page.locator(HELD)
+    assert held.count() == 1 and held.evaluate(HELD_AT) == "3"
     page.get_by_role("button", name="How is").click()
     page.wait_for_url("**tab=weight**")
     page.wait_for_url("**anatomy_cell=3.1**")

@@ -204,7 +204,7 @@ function matrix(figure) {
   const low = log ? top / 1000 : 0;
   const ends = scale === "row" ? [log ? "1/1000 of it" : "0", "each row’s largest"] : undefined;
   return {
-    ...{ ...plain, kind: "matrix", rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) => (hidden ? `${row}  ${share(hidden[q])} hidden` : row)) }, // prettier-ignore
+    ...{ ...plain, kind: "matrix", longest: hidden ? 15 : 8, rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) => (hidden ? `${row}  ${share(hidden[q])} hidden` : row)) }, // prettier-ignore
     ...{ columns, values, tints: tints(figure), low, high: top, log, signed: false, ends, sides },
     ...{
       scrolls: true,

@@ -35,7 +35,10 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const words = signed ? look.two : look.one;
   const share = (/** @type {number} */ cell) => tints?.[cell] ?? shareOf(figure, values[cell]);
   const widest = (/** @type {string[]} */ list) =>
-    Math.min(8 * letter, Math.max(letter, ...list.map((each) => pen.width(each, { size: 0.9 }))));
+    Math.min(
+      (figure.longest ?? 8) * letter,
+      Math.max(letter, ...list.map((each) => pen.width(each, { size: 0.9 }))),
+    );
   const side = sides[0] ? pen.width(`${sides[0]} ↓`, { size: 0.8 }) : 0;
   const down = Math.max(side, widest(rows)) + 0.5 * letter;
   const broad = Math.min((width - down) / n, 6 * letter);
