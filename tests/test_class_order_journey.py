@@ -61,15 +61,15 @@ def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, serve
     page = one.page
     one.open("?layer=1&head=1")
     late: list[Route] = []
-    page.route("**/panel.js", lambda route: late.append(route))
+    page.route("**/tour.js", lambda route: late.append(route))
 
-    def shows_panel(request: Request) -> bool:
+    def shows_tour(request: Request) -> bool:
         sends = "/class/show" in request.url
-        return sends and b'"panel"' in gzip.decompress(request.post_data_buffer)
+        return sends and b'"tour"' in gzip.decompress(request.post_data_buffer)
 
-    with page.expect_request(shows_panel):
-        page.get_by_role("tab", name="One weight").click()
-        page.wait_for_url("**tab=weight**")
+    with page.expect_request(shows_tour):
+        one.go("Learn")
+        page.wait_for_url("**/learn**")
         page.wait_for_selector("[data-test-script-state=notRunning]")
         page.wait_for_timeout(1500)  # in which a page without its views would be sent
         for route in late:

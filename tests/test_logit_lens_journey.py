@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from driver import MARKS, Visitor
+from driver import HEAD, MARKS, Visitor
 from tolerances import PASSED
 
 from explorer.analysis import logit_lens
@@ -152,7 +152,7 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     _, layer, head = key.split(".")
     page.wait_for_selector(f"text=Layer {layer}, head {head} is called")
     page.get_by_role("link", name="Open in Attention").click()
-    page.wait_for_selector(".head[data-token]")
+    page.wait_for_selector(f"{HEAD}[data-token]")
     page.wait_for_selector(f".st-key-finding p:has-text('Layer {layer}, head {head}')")
     assert page.locator("textarea").first.input_value() == text
 

@@ -213,6 +213,7 @@ function readable(pen, { rows, columns, marks, select, selected = -1 }, area) {
     "aria-roledescription": "matrix",
     "aria-label": `${rows.length} by ${columns.length} matrix; arrow keys read its cells`,
     "data-cells": JSON.stringify([rows.length, columns.length, first[0], first[1]]),
+    "data-start": JSON.stringify([rows.length, columns.length, first[0], first[1]]),
     "data-select": JSON.stringify(select),
   });
 }

@@ -65,7 +65,7 @@ function build(view) {
   const finding = make("p", { class: "finding", dir: "auto", role: "status" }, header.finding);
   view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
-  view.cursors = view.boxes?.map((/** @type {Element} */ box) => box.querySelector("[data-cells]")?.getAttribute("data-cells")) || []; // prettier-ignore
+  view.cursors = view.boxes?.map(cursorOf) || [];
   const tall = (/** @type {any} */ each) => each.kind === LINKED && each.rows.length > MANY && !each.views.includes("matrix"); // prettier-ignore
   view.boxes = figures.map((each) => make("div", tall(each) ? "figure tall" : "figure"));
   view.drawn = [];
@@ -126,7 +126,7 @@ function paint(view, at) {
   if (view.figures[at].kind === "tokenrow") rolled(box, took > LINES * size);
   const cells = box.querySelector("[data-cells]");
   const [before] = view.cursors.splice(at, 1, undefined);
-  if (cells && before && sizes(before) === sizes(cells.getAttribute("data-cells"))) cells.setAttribute("data-cells", before); // prettier-ignore
+  if (cells && before && before[0] === cells.getAttribute("data-start")) cells.setAttribute("data-cells", before[1]); // prettier-ignore
   const targets = [...box.querySelectorAll("g.button")];
   const stop = targets.findIndex((each) => each.getAttribute("aria-pressed") === "true");
   targets.forEach((each, i) => each.setAttribute("tabindex", i === Math.max(0, stop) ? "0" : "-1"));
@@ -134,8 +134,11 @@ function paint(view, at) {
   if (kept && focusOf(box) !== held) kept.focus({ preventScroll: true });
 }
 
-/** @param {string | null} cells */
-const sizes = (cells) => JSON.stringify(JSON.parse(cells || "[]").slice(0, 2));
+/** Where the arrow keys of a matrix began, with its size, and where they are. @param {Element} box */
+function cursorOf(box) {
+  const cells = box.querySelector("[data-cells]");
+  return cells && [cells.getAttribute("data-start"), cells.getAttribute("data-cells")];
+}
 
 /** Put what a pen drew on the page. True where the picture had the same size, of which only what is different is put there. @param {View} view @param {number} at @param {Pen} pen @param {number} took */
 function patched(view, at, { parts, pane }, took) {
