@@ -228,7 +228,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.wait_for_selector(f"{driver.HEAD}[data-token]")
     page.locator("h1").first.click()
     page.keyboard.press("p")
-    page.wait_for_selector(".board .plate svg text")
+    page.wait_for_selector(".board .plate svg text:not(:empty)")
     assert "it attends to animal 0.72" in page.locator(".board h1").inner_text()
     assert page.evaluate(FITS) == ""
     said = set()
@@ -240,7 +240,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
         page.wait_for_selector(what, state="attached")
         page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
         page.keyboard.press("p")
-        page.wait_for_selector(".board .plate svg text")
+        page.wait_for_selector(".board .plate svg text:not(:empty)")
         page.wait_for_function(f"() => ({FITS})() === ''")  # a page that draws anew is drawn anew
         page.wait_for_function(NEW, arg=sorted(said))  # the page before may be there for a moment
         said.add(page.locator(".board h1").inner_text())

@@ -124,7 +124,6 @@ export class Pen {
 
   /** A text whose middle line stands at y. @param {number} x @param {number} y @param {string} text @param {TextStyle} [style] */
   text(x, y, text, style = {}) {
-    if (text === "") return;
     const { size = 1, bold, fill, anchor, turn, room, halo, alpha } = style;
     const shown = room === undefined ? text : this.cut(text, room, style);
     const ring = { stroke: this.look.paper, "stroke-width": 3, "paint-order": "stroke" };
