@@ -52,13 +52,17 @@ def page(
     such as layer=1. Raises ValueError for a view or a choice that is not there.
     """
     loaded = registry.load(recording.model.name) if model is None else model
-    view, told = chosen(view, choices)
+    view, arguments = chosen(view, choices)
     if "." in view:
-        return _panel_page(recording, loaded, view, told, link, other)
+        return _panel_page(recording, loaded, view, arguments, link, other)
     if other is not None:
         raise ValueError(f"the view {view} is of one recording")
     run = cache.adopt(recording, loaded)
-    panels = attention.opened(run, **told) if view == "heads" else (attention.found(run),)
+    panels = (
+        attention.opened(run, **arguments)
+        if view == "heads"
+        else (attention.strongest_findings(run),)
+    )
     return spec.document(panels, link, _address(recording, panels[-1].choices, target))
 
 

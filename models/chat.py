@@ -89,7 +89,7 @@ def parts_of(labels: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
 def _role_names(labels: Sequence[str], special: Sequence[bool]) -> set[int]:
     """The tokens of the template that name the role of a message: the last such name before each
     message and at the end."""
-    found: set[int] = set()
+    places: set[int] = set()
     start = 0
     for at in range(len(labels) + 1):
         if at < len(labels) and special[at]:
@@ -101,9 +101,9 @@ def _role_names(labels: Sequence[str], special: Sequence[bool]) -> set[int]:
             ends = np.cumsum([len(each) for each in before])
             starts = ends - [len(each) for each in before]
             inside = (starts < place + len(name)) & (ends > place)
-            found |= {start + int(each) for each in np.flatnonzero(inside)}
+            places |= {start + int(each) for each in np.flatnonzero(inside)}
         start = at + 1
-    return found
+    return places
 
 
 def n_messages(recording: Recording) -> int:

@@ -337,9 +337,9 @@ def test_rows_between_two_texts_have_the_name_of_what_they_produce() -> None:
     axes = attention.axes(recording, recording.attention[0], "[EOS]")
     assert axes.rows == (*(f"→ {token}" for token in TARGET[1:]), "→ [EOS]") and axes.keys == SOURCE
     assert (
-        axes.said[0] == ("Le", False)
-        and axes.said[-1] == ("[EOS]", True)
-        and len(axes.said) == len(TARGET)
+        axes.produced[0] == ("Le", False)
+        and axes.produced[-1] == ("[EOS]", True)
+        and len(axes.produced) == len(TARGET)
     )
     table = attention.columns(recording.attention[0].pattern[0, 0], axes)
     assert (

@@ -85,11 +85,11 @@ def test_without_edits_nothing_differs(handle: OwnModel) -> None:
             and of.cosine == pytest.approx(1)
         )
     logits = np.random.default_rng(1).normal(size=50)
-    said = interventions.prediction_change(logits, logits)
-    assert said.kl == 0 and said.said == said.says
+    change = interventions.prediction_change(logits, logits)
+    assert change.kl == 0 and change.top_before == change.top_after
     assert (
         interventions.change_sentences(
-            interventions.quantity_changes(plain, same, said, ("a", "a"))
+            interventions.quantity_changes(plain, same, change, ("a", "a"))
         )
         == ()
     )
@@ -152,9 +152,9 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
         f"{interventions.factor_text(1000 * was)}"
     )
     sure, unsure = np.array([9.0, 0, 0, 0]), np.array([0.0, 0, 0, 9.0])
-    said = interventions.prediction_change(sure, unsure)
+    change = interventions.prediction_change(sure, unsure)
     (sentence,) = interventions.change_sentences(
-        interventions.quantity_changes(recording, recording, said, ("cat", "dog"))
+        interventions.quantity_changes(recording, recording, change, ("cat", "dog"))
     )
     p = softmax(sure)
     assert (
@@ -270,11 +270,11 @@ def test_the_panel_of_an_effect_has_the_predictions_and_the_heads_of_both_runs()
     panel = panels.effect(Run("encoder", TEXT, edits), token=2)
     words, heads = panel.figures
     masked = [loaded.record(TEXT, (HideToken(2), *more)) for more in ((), edits)]
-    said = interventions.prediction_change(*(loaded.logits(run, "encoder", 2) for run in masked))
-    best = said.top(8)
+    change = interventions.prediction_change(*(loaded.logits(run, "encoder", 2) for run in masked))
+    best = change.top(8)
     shown = [(row.label, *row.values) for row in words.rows]
     expected = [
-        (each, said.before[id], said.after[id]) for each, id in zip(loaded.labels(best), best)
+        (each, change.before[id], change.after[id]) for each, id in zip(loaded.labels(best), best)
     ]
     for one, other in zip(shown, expected, strict=True):
         assert one[0] == other[0] and one[1:] == pytest.approx(other[1:], abs=STORED)
@@ -282,12 +282,12 @@ def test_the_panel_of_an_effect_has_the_predictions_and_the_heads_of_both_runs()
     distance = interventions.head_distances(one.attention[0], other.attention[0])
     np.testing.assert_allclose(heads.values, distance, atol=STORED)
     assert heads.marks == ((*interventions.most_changed(distance, 1)[0], ""),)
-    p, q = (tenths(float(each[said.said])) for each in (said.before, said.after))
+    p, q = (tenths(float(each[change.top_before])) for each in (change.before, change.after))
     layer, head = heads.marks[0][:2]
     assert f"from {p} to {q}" in panel.finding
     assert f"layer {layer}, head {head} changed most" in panel.finding
     changes = interventions.quantity_changes(
-        one, other, said, tuple(loaded.labels((said.said, said.says)))
+        one, other, change, tuple(loaded.labels((change.top_before, change.top_after)))
     )
     for sentence in interventions.change_sentences(changes):
         assert f"{sentence[1:]}." in " ".join(panel.details)

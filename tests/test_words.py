@@ -243,7 +243,7 @@ def test_without_specials_none_is_left_on_either_side(recording: Recording) -> N
             "No specials",
         )
         assert not any(shown.axes.special) and not any(
-            special for _, special in shown.axes.said or ()
+            special for _, special in shown.axes.produced or ()
         )
         assert len(shown.axes.keys) == len(shown.axes.special) == shown.matrix.shape[1]
 
@@ -290,7 +290,7 @@ def test_rows_between_two_texts_are_the_words_they_produce() -> None:
         and rows.special[-1]
     )
     for label, first, size in zip(rows.labels[:-1], rows.starts, rows.sizes):
-        spelled = "".join(said.removeprefix("‧") for said, _ in axes.said[first : first + size])
+        spelled = "".join(said.removeprefix("‧") for said, _ in axes.produced[first : first + size])
         assert spelled == label
 
 

@@ -31,7 +31,7 @@ HIDDEN = "hidden"
 class Axes:
     """Labels of the rows and columns of an attention.
 
-    rows (query) and keys (key): labels, in pictures and files alike. special (key). said: None
+    rows (query) and keys (key): labels, in pictures and files alike. special (key). produced: None
     where rows and columns are one text; between two texts the token that each row produces and
     whether it is a special one, (query). row_places and key_places: their numbers, where some are
     left out."""
@@ -39,14 +39,14 @@ class Axes:
     rows: tuple[str, ...]
     keys: tuple[str, ...]
     special: tuple[bool, ...]
-    said: tuple[tuple[str, bool], ...] | None = None
+    produced: tuple[tuple[str, bool], ...] | None = None
     row_places: tuple[int, ...] | None = None
     key_places: tuple[int, ...] | None = None
 
     @property
     def sides(self) -> tuple[str, str]:
         """The titles of rows and columns."""
-        return ("query", "key") if self.said is None else ("target", "source")
+        return ("query", "key") if self.produced is None else ("target", "source")
 
 
 def axes(recording: Recording, attention: Attention, next_token: str = "") -> Axes:
@@ -80,7 +80,9 @@ def groups(
         )
         for stream in streams
     )
-    return (query if axes.said is None else words.produced_words(query, *axes.said[-1])), key
+    return (
+        query if axes.produced is None else words.produced_words(query, *axes.produced[-1])
+    ), key
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,10 +162,10 @@ def matrix_view(
         raise ValueError(
             f"nothing is called {token_filter!r}; there are {', '.join(TOKEN_FILTERS)}"
         )
-    cross_stream = axes.said is not None
+    cross_stream = axes.produced is not None
     keys = words.token_groups(axes.keys, axes.special) if word_groups is None else word_groups[1]
     rows = (
-        (words.token_groups(*zip(*axes.said)) if axes.said else keys)
+        (words.token_groups(*zip(*axes.produced)) if axes.produced else keys)
         if word_groups is None
         else word_groups[0]
     )
@@ -474,7 +476,7 @@ def _select_cell(
     steps = None
     if attention.opens:
         steps = softmax_steps(attention.scores[head_index][query], allowed, key)
-    cross_stream = axes.said is not None
+    cross_stream = axes.produced is not None
     return SelectedCell(
         query,
         key,
@@ -485,7 +487,7 @@ def _select_cell(
         int(allowed.sum()),
         steps,
         recording.stream(attention.query).tokens[query] if cross_stream else "",
-        axes.said[query][0] if axes.said else "",
+        axes.produced[query][0] if axes.produced else "",
     )
 
 
@@ -567,7 +569,7 @@ def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
     """Notes on the picture's rows and columns where they are not all tokens, and the rules behind
     them."""
     lines = []
-    cross_stream = view.axes.said is not None
+    cross_stream = view.axes.produced is not None
     if choices.unit == "Words":
         lines.append(WORD_RULE_ACROSS if cross_stream else WORD_RULE)
     kind = {"No sinks": "sinks", "Quiet": "shared sinks"}.get(
@@ -615,7 +617,7 @@ def caption(
         f"{SCALE_LABELS[choices.scale].lower()}",
         *notes(view, choices),
     ]
-    if view.axes.said is not None:
+    if view.axes.produced is not None:
         lines.append(row_rule(target))
     if not attention.allowed.all():
         lines.append(mask_rule(attention.allowed))

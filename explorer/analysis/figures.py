@@ -514,7 +514,7 @@ def matrix(values: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
 
 
 def window(n: int, focus: Sequence[int], limit: int = MOST_TOKENS) -> np.ndarray:
-    """Which of n places are shown: all where they fit, else those around `focus`, in order."""
+    """The places of n that are drawn, in order: all where they fit, else those around `focus`."""
     if n <= limit:
         return np.arange(n)
     focused = sorted({int(each) for each in focus if 0 <= each < n})[:limit]

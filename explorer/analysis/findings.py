@@ -1176,7 +1176,7 @@ def attention_between_words(
         for name in (attention.query, attention.key)
     )
     if attention.query != attention.key:
-        produced = axes(recording, attention, after).said or ()
+        produced = axes(recording, attention, after).produced or ()
         rows = words.produced_words(rows, *produced[-1])
     return word_level_attention(attention, rows, keys, only)
 

@@ -400,8 +400,8 @@ class PredictionChange:
 
     before: np.ndarray
     after: np.ndarray
-    said: int
-    says: int
+    top_before: int
+    top_after: int
     kl: float
 
     def top(self, most: int = 8) -> tuple[int, ...]:
@@ -417,7 +417,7 @@ class PredictionChange:
         likely = [
             word
             for word in candidates
-            if word in (self.said, self.says)
+            if word in (self.top_before, self.top_after)
             or max(self.before[word], self.after[word]) >= MIN_PROBABILITY
         ]
         return tuple(sorted(likely, key=lambda word: (-self.before[word], -self.after[word])))
@@ -567,12 +567,15 @@ def _growth_change(before: Stream, after: Stream, name_stream: bool) -> Quantity
 def _prediction_changes(
     change: PredictionChange, word_before: str, word_after: str
 ) -> list[QuantityChange]:
-    p_before, p_after = float(change.before[change.said]), float(change.after[change.said])
+    p_before, p_after = (
+        float(change.before[change.top_before]),
+        float(change.after[change.top_before]),
+    )
     after = (
         "It is still the top prediction"
-        if change.said == change.says
+        if change.top_before == change.top_after
         else f"The top prediction is now “{word_after}” "
-        f"({tenths(float(change.after[change.says]))})"
+        f"({tenths(float(change.after[change.top_after]))})"
     )
     sentence = (
         f"the probability of “{word_before}” {movement_text(p_before, p_after, tenths)}. {after}"

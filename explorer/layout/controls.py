@@ -163,7 +163,7 @@ class Subject:
         """True where rows and columns are two texts."""
         return self.attention.query != self.attention.key
 
-    def kept(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+    def cached(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Something computed of the attention, kept beside its recording."""
         return cache.cached_for(self.recording, (self.attention.name, *key), make)
 

@@ -224,8 +224,8 @@ def _fill_from_panels(panels: Sequence[Panel], files: Sequence[File], page: str)
         for at, file in enumerate(files):
             _button(literal(file.label), file, f"export {at}")
         name = f"{panels[0].file}.html"
-        asked = places.address(page, url_state.link_parameters())
-        link = base_address(page).rstrip("/") + asked
+        address = places.address(page, url_state.link_parameters())
+        link = base_address(page).rstrip("/") + address
         html = File("One HTML file", name, "text/html", partial(document, tuple(panels), link))
         _button(html.label, html, "export panels")
     st.markdown("**Reproduce in Python**")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import soft_lookup
 from explorer.analysis.attention import numbered
@@ -67,8 +68,8 @@ def _causes() -> tuple[str, ...]:
 
 def _note(**drawn: int) -> None:
     """Note the selection in the bar, by the keys of its menus with "_" for a space."""
-    shown = {name.replace("_", " "): int(value) for name, value in drawn.items()}
-    st.session_state["selection drawn"] = _causes(), shown
+    selection = {name.replace("_", " "): int(value) for name, value in drawn.items()}
+    st.session_state["selection drawn"] = _causes(), selection
 
 
 def show(
@@ -115,8 +116,7 @@ def _words(words: Words) -> bool:
     state = st.session_state
     state["selected query"] = int(words.query)
     rows, places = numbered(words.rows), list(range(len(words.rows)))
-    _label("Word")
-    st.selectbox(
+    _labelled("Word").selectbox(
         "Word that attends (query)",
         [EVERY_WORD, *places] if words.every else places,
         format_func=lambda at: words.every if at == EVERY_WORD else rows[at],
@@ -127,8 +127,7 @@ def _words(words: Words) -> bool:
     if not words.keys or words.query == EVERY_WORD:
         return False
     state["selected key"] = int(words.key)
-    _label("→")
-    st.selectbox(
+    _labelled("→").selectbox(
         "Word attended to (key)",
         range(len(words.keys)),
         format_func=numbered(words.keys).__getitem__,
@@ -143,8 +142,7 @@ def _head(size: tuple[int, int], at: tuple[int, int]) -> None:
     state = st.session_state
     for name, n, selected in zip(("Layer", "Head"), size, at):
         state[f"{name.lower()} shown"] = int(selected)
-        _label(name)
-        st.selectbox(
+        _labelled(name).selectbox(
             name,
             range(n),
             key=f"{name.lower()} shown",
@@ -153,8 +151,11 @@ def _head(size: tuple[int, int], at: tuple[int, int]) -> None:
         )
 
 
-def _label(text: str) -> None:
-    st.markdown(text, width="content")
+def _labelled(text: str) -> DeltaGenerator:
+    """A place for a menu beside its label, which stay on one line."""
+    row = st.container(horizontal=True, vertical_alignment="center", width="content", gap="small")
+    row.markdown(text, width="content")
+    return row
 
 
 def choose(on: Subject, divided: bool = False) -> tuple[int, int, int]:
@@ -172,7 +173,7 @@ def choose(on: Subject, divided: bool = False) -> tuple[int, int, int]:
             layer, head, query = *first.at, first.query
     if layer is None or head is None or query is None:
         axes, named = on.axes, (layer, head, query)
-        layer, head, query = on.kept(
+        layer, head, query = on.cached(
             ("divided", *named),
             lambda: soft_lookup.most_divided_row(
                 on.attention, axes.rows, axes.keys, axes.special, *named

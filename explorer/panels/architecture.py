@@ -117,10 +117,10 @@ def _stack(
 ) -> BlockStack:
     words = sentences(CONCEPT, "diagram")
     layers = sorted({each.sublayer.layer for each in steps if each.sublayer.layer >= 0})
-    shown = layers if every_layer else folded(layers, steps)
+    drawn = layers if every_layer else folded(layers, steps)
     stages = [Section(words("input"), tuple(_input(recording, stream, token, steps)))]
     last = -1
-    for layer in shown:
+    for layer in drawn:
         if layer - last > 1:
             stages.append(_fold(last + 1, layer - 1, steps))
         blocks = tuple(

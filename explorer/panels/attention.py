@@ -212,7 +212,7 @@ def heads(
     """All heads of an attention as small pictures on one scale.
 
     layer and head: the selected one, that of the page where None. rows: one of ROWS. pattern: the
-    name of the heads shown, "" for all. options: as in `head`. listed: a list in the place of
+    name of the heads drawn, "" for all. options: as in `head`. listed: a list in the place of
     pictures. Raises ValueError for what is not there.
     """
     selection = select(run, layer or 0, head or 0, 0, attention)
@@ -222,11 +222,11 @@ def heads(
     display, _ = display_of(options)
     every = named_heads(recording, of)
     left = attention_analysis.hidden_tokens(recording, of, display)
-    shown = [each for each in every if not pattern or each.name == pattern]
+    members = [each for each in every if not pattern or each.name == pattern]
     words = sentences(CONCEPT, "grid")
     chosen = (-1, -1) if layer is None or head is None else (layer, head)
     figure = (
-        _head_table(shown, chosen)
+        _head_table(members, chosen)
         if listed
         else replace(
             _grid(selection, every, left.keys, display),
@@ -240,7 +240,7 @@ def heads(
         title=words("title", heads=len(every)),
         finding=left.note or words("sinks" if n else "no_sinks", n=n, heads=len(every)),
         figures=(figure,),
-        table=_columns(shown),
+        table=_columns(members),
         details=words.lines("columns_across" if selection.is_across else "columns"),
         caption=(words("caption", attention=of.name, scale=SCALE_LABELS[display.scale].lower()),),
         file="-".join(["heads", *(of.name.split() if attention else [])]),
@@ -330,11 +330,11 @@ def _head_table(every: Sequence[head_naming.Head], chosen: tuple[int, int]) -> T
 
 
 @spec.panel
-def found(run: Run) -> Panel:
+def strongest_findings(run: Run) -> Panel:
     """The findings of a recording, the most telling first; a press opens the head of one."""
     recording = run.recording()
     every = recording_findings(recording)
-    words = sentences(CONCEPT, "found")
+    words = sentences(CONCEPT, "strongest_findings")
     if not every:
         raise ValueError(words("none"))
     one = [findings_text.headline(each, findings_text.quoted) for each in every]
@@ -364,10 +364,10 @@ def opened(run: Run, attention: str = "", **chosen: str) -> tuple[Panel, Panel]:
     best = max(named_heads(run.recording(), of), key=head_naming.clarity)
     layer, head_number = first.at if first else (best.layer, best.head)
     token = first.query if first and first.query >= 0 else None
-    given = {name: _whole(name, chosen[name]) for name in ("layer", "head") if name in chosen}
-    select(run, given.get("layer", 0), given.get("head", 0), attention=attention)
-    if len(given) == 2 and (given["layer"], given["head"]) != (layer, head_number):
-        layer, head_number, token = given["layer"], given["head"], None
+    numbers = {name: _whole(name, chosen[name]) for name in ("layer", "head") if name in chosen}
+    select(run, numbers.get("layer", 0), numbers.get("head", 0), attention=attention)
+    if len(numbers) == 2 and (numbers["layer"], numbers["head"]) != (layer, head_number):
+        layer, head_number, token = numbers["layer"], numbers["head"], None
     if "token" in chosen:
         token = _whole("token", chosen["token"])
     view = chosen.get("view", next(iter(VIEWS)))
@@ -441,37 +441,37 @@ def head(
         "" if token is None or key is None else f"{token}.{key}",
     )
     described = named_heads(recording, of)[layer * of.pattern.shape[1] + head]
-    shown = head_view(recording, of, described, axes, display, chosen, run.target)
+    picture = head_view(recording, of, described, axes, display, chosen, run.target)
     words = sentences(CONCEPT, "head")
     return Panel(
-        title=shown.title,
-        finding=_says(shown) or words("hint_across" if across else "hint"),
-        figures=(_linked(shown, of, VIEWS[view], incoming),),
-        table=shown.columns,
-        details=_details(recording, of, shown),
-        caption=shown.caption,
-        file=shown.file,
+        title=picture.title,
+        finding=_says(picture) or words("hint_across" if across else "hint"),
+        figures=(_linked(picture, of, VIEWS[view], incoming),),
+        table=picture.columns,
+        details=_details(recording, of, picture),
+        caption=picture.caption,
+        file=picture.file,
     )
 
 
 def _linked(
-    shown: HeadView, of: Attention, views: tuple[str, ...], incoming: bool
+    picture: HeadView, of: Attention, views: tuple[str, ...], incoming: bool
 ) -> LinkedWeights:
-    view, display = shown.matrix_view, shown.choices
+    view, display = picture.matrix_view, picture.choices
     axes = view.axes
-    across = axes.said is not None
-    texts, special = zip(*axes.said) if axes.said else (None, ())
+    across = axes.produced is not None
+    texts, special = zip(*axes.produced) if axes.produced else (None, ())
     hint = sentences(CONCEPT, "head")("hint_across" if across else "hint")
     return LinkedWeights(
         select=("row", "column", "cell"),
-        at=(shown.head.layer, shown.head.head),
+        at=(picture.head.layer, picture.head.head),
         rows=axes.rows,
         columns=axes.keys,
         sides=axes.sides,
-        weights=_weights(view, shown.pin, shown.column),
+        weights=_weights(view, picture.pin, picture.column),
         views=views,
-        held=(shown.pin, shown.column),
-        cell=shown.cell,
+        held=(picture.pin, picture.column),
+        cell=picture.cell,
         texts=texts,
         special=(tuple(special), axes.special),
         places=(axes.row_places, axes.key_places),
@@ -495,10 +495,10 @@ def _weights(view: MatrixView, row: int, column: int) -> Mapping[str, np.ndarray
     return blocks | codec.runs(view.allowed)
 
 
-def _says(shown: HeadView) -> str:
+def _says(picture: HeadView) -> str:
     """The sentence on the selected row or column, "" where none is selected."""
-    words, view = sentences(CONCEPT, "weights"), shown.matrix_view
-    axes, row, column = view.axes, shown.pin, shown.column
+    words, view = sentences(CONCEPT, "weights"), picture.matrix_view
+    axes, row, column = view.axes, picture.pin, picture.column
     if row >= 0:
         weights, names, name, word = view.matrix[row], axes.keys, "row", axes.rows[row]
     elif column >= 0:
@@ -507,27 +507,27 @@ def _says(shown: HeadView) -> str:
         return ""
     best = np.argsort(-weights, kind="stable")[:N_KEYS]
     others = ", ".join(words("one", word=names[at], weight=f"{weights[at]:.2f}") for at in best)
-    said = words(name, word=word, others=others)
+    sentence = words(name, word=word, others=others)
     if row >= 0 and view.hidden is not None:
-        said += words("hidden", share=f"{view.hidden[row]:.2f}")
-    return said
+        sentence += words("hidden", share=f"{view.hidden[row]:.2f}")
+    return sentence
 
 
-def _details(recording: Recording, of: Attention, shown: HeadView) -> tuple[str, ...]:
+def _details(recording: Recording, of: Attention, picture: HeadView) -> tuple[str, ...]:
     """The head's name, what supports it, and what is measured of it."""
     meanings = head_naming.meanings(recording, of)
-    link = head_link(recording, of, shown.head)
+    link = head_link(recording, of, picture.head)
     lines = [
-        attention_text.summary(shown.head, meanings, link),
-        head_naming_text.figures(shown.head),
-        evidence(shown),
+        attention_text.summary(picture.head, meanings, link),
+        head_naming_text.figures(picture.head),
+        evidence(picture),
     ]
     return tuple(plain(line) for line in lines if line)
 
 
-def evidence(shown: HeadView) -> str:
+def evidence(picture: HeadView) -> str:
     """The cells that support a head's name, strongest first; "" where there are none."""
-    words, view = sentences(CONCEPT, "weights"), shown.matrix_view
+    words, view = sentences(CONCEPT, "weights"), picture.matrix_view
     cells = [
         words(
             "pair",
@@ -535,6 +535,6 @@ def evidence(shown: HeadView) -> str:
             column=literal(view.axes.keys[column]),
             weight=f"{view.matrix[row, column]:.2f}",
         )
-        for row, column in shown.evidence
+        for row, column in picture.evidence
     ]
     return sentences(CONCEPT, "head")("evidence", cells=", ".join(cells)) if cells else ""

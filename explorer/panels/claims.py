@@ -99,10 +99,10 @@ def begin(run: Run) -> jobs.Job:
     before the first."""
 
     def one_by_one() -> Iterator[dict[str, Verdict]]:
-        found: dict[str, Verdict] = {}
+        results: dict[str, Verdict] = {}
         for claim in claims_text.IN_TURN:
-            found = {**found, claim.id: evaluate(run, claim)}
-            yield found
+            results = {**results, claim.id: evaluate(run, claim)}
+            yield results
 
     tests = jobs.recording_job(run.recording(), "claims", one_by_one)
     tests.resume()
@@ -203,11 +203,11 @@ def verdicts(run: Run, claims: str = FEW) -> Panel:
     _expect_unedited(run)
     words = sentences(CONCEPT, "verdicts")
     if claims == ALL:
-        found = finish(run)
+        results = finish(run)
     else:
-        found = {id: evaluate(run, _named(id)) for id in claims.split(",")}
-    listed = claims_text.ordered(found)
-    each = [found[one.id].verdict for one in listed]
+        results = {id: evaluate(run, _named(id)) for id in claims.split(",")}
+    listed = claims_text.ordered(results)
+    each = [results[one.id].verdict for one in listed]
     fails, holds = each.count(FAILS), each.count(HOLDS)
     return Panel(
         title=words("title"),
@@ -218,11 +218,11 @@ def verdicts(run: Run, claims: str = FEW) -> Panel:
             TextTable(
                 select=("claim",),
                 columns=words.lines("columns"),
-                rows=tuple(_row(one, found[one.id]) for one in listed),
+                rows=tuple(_row(one, results[one.id]) for one in listed),
                 keys=tuple((one.id,) for one in listed),
             ),
         ),
-        table=claims_text.table(found),
+        table=claims_text.table(results),
         details=words.lines("details"),
         caption=(words("caption"),),
         file="claims",

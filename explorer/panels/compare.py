@@ -51,6 +51,9 @@ MAX_NAME = 40  # letters that tell two sides apart
 # ---- two runs ------------------------------------------------------------------------------------
 
 
+BLANKS = {"␣": "space", "⏎": "line break"}  # by their labels
+
+
 @dataclass(frozen=True, eq=False)
 class TwoRuns:
     """Two runs, A and B, their recordings, and the attention of each that is compared."""
@@ -78,9 +81,11 @@ class TwoRuns:
             return tuple(alignment.align(one, other) for one, other in zip(*both))
 
         rows, columns = self.cached("units", make)
-        for found, name in ((rows, "whole_rows"), (columns, "whole_columns")):
-            words = len(found.outside_a) + len(found.outside_b)
-            if not found.units or (words and not found.n_text and found.rule == alignment.WORDS):
+        for aligned, name in ((rows, "whole_rows"), (columns, "whole_columns")):
+            words = len(aligned.outside_a) + len(aligned.outside_b)
+            if not aligned.units or (
+                words and not aligned.n_text and aligned.rule == alignment.WORDS
+            ):
                 raise ValueError(sentences(CONCEPT, "shared")(name))
         return rows, columns
 
@@ -282,7 +287,10 @@ def _likeliest(two: TwoRuns, predicted: Sequence[SidePrediction]) -> tuple[tuple
 
 
 def _named_word(word: str) -> str:
-    """A word in quotes; a single punctuation mark with its name, which is easier to see."""
+    """A word in quotes; a single punctuation mark with its name and a blank by its name, which are
+    easier to see."""
+    if word in BLANKS:
+        return BLANKS[word]
     quoted = sentences(CONCEPT, "shared")("quoted", word=word)
     marks = len(word) == 1 and unicodedata.category(word).startswith("P")
     return f"{quoted} {unicodedata.name(word).lower()}" if marks else quoted
@@ -550,14 +558,15 @@ def prediction(run: Run, other: Run | None = None, token: int | None = None) -> 
         raise ValueError(words("none", why=both[0].why))
     labels = dict.fromkeys(word for each in both for word, _ in each.words)
     sides = [(at, each) for at, each in enumerate(both) if each.words]
-    found = {at: _probabilities((two.a, two.b)[at], each, tuple(labels)) for at, each in sides}
-    order = sorted(labels, key=lambda word: -max(each.get(word, 0) for each in found.values()))
+    by_side = {at: _probabilities((two.a, two.b)[at], each, tuple(labels)) for at, each in sides}
+    order = sorted(labels, key=lambda word: -max(each.get(word, 0) for each in by_side.values()))
     rows = tuple(
         BarRow(
             word,
-            tuple(each.get(word, 0.0) for each in found.values()),
+            tuple(each.get(word, 0.0) for each in by_side.values()),
             tuple(
-                tenths(each[word]) if word in each else words("missing") for each in found.values()
+                tenths(each[word]) if word in each else words("missing")
+                for each in by_side.values()
             ),
         )
         for word in order
@@ -580,7 +589,8 @@ def prediction(run: Run, other: Run | None = None, token: int | None = None) -> 
         figures=(bars,),
         table={"word": order}
         | {
-            "AB"[at]: [each.get(word, float("nan")) for word in order] for at, each in found.items()
+            "AB"[at]: [each.get(word, float("nan")) for word in order]
+            for at, each in by_side.items()
         },
         details=(*two.dropped, *words.lines("details")),
         caption=two.caption(words("caption", a=tasks[0], b=tasks[1])),
@@ -657,23 +667,23 @@ def _predict(run: Run, recording: Recording, place: int | None) -> SidePredictio
             recording = replace(run, edits=(*run.edits, HideToken(place))).recording()
         except ValueError as why:
             return SidePrediction(why=words("refused", why=str(why).rstrip(".")))
-    found = predictions.distribution(cache.logits(recording, offers.logits, token))
-    top = predictions.top_words(found, most=N_WORDS)
+    distribution = predictions.distribution(cache.logits(recording, offers.logits, token))
+    top = predictions.top_words(distribution, most=N_WORDS)
     labels = models.labels(run.model, [each.id for each in top])
     likely = tuple(zip(labels, (each.own for each in top)))
-    return SidePrediction(task, found.own, tuple(each.id for each in top), likely)
+    return SidePrediction(task, distribution.own, tuple(each.id for each in top), likely)
 
 
 def _probabilities(
-    recording: Recording, found: SidePrediction, labels: Sequence[str]
+    recording: Recording, side: SidePrediction, labels: Sequence[str]
 ) -> dict[str, float]:
     """The probability of each word of a side's vocabulary that is among `labels`."""
-    assert found.p is not None
-    wanted, taken = set(labels), dict(found.words)
-    for word, p in zip(cache.vocabulary(recording), found.p):
-        if word in wanted and word not in taken:
-            taken[word] = float(p)
-    return {word: p for word, p in taken.items() if word in wanted}
+    assert side.p is not None
+    wanted, values = set(labels), dict(side.words)
+    for word, p in zip(cache.vocabulary(recording), side.p):
+        if word in wanted and word not in values:
+            values[word] = float(p)
+    return {word: p for word, p in values.items() if word in wanted}
 
 
 # ---- vectors -------------------------------------------------------------------------------------
@@ -689,12 +699,12 @@ def aligned_states(two: TwoRuns) -> AlignedStates:
         units = alignment.align(*(alignment.axis(of, name) for of, name in sides))
         return comparison.aligned_states(one, other, units)
 
-    found = two.cached("spaces", make, lambda made: made.nbytes)
-    if not (found.sites_a and found.sites_b):
+    states = two.cached("spaces", make, lambda made: made.nbytes)
+    if not (states.sites_a and states.sites_b):
         raise ValueError(words("closed"))
-    if not found.labels:
+    if not states.labels:
         raise ValueError(words("none"))
-    return found
+    return states
 
 
 @spec.panel
@@ -706,23 +716,23 @@ def vectors(
     Arguments as in `two_runs`. Raises ValueError for models that do not give their vectors.
     """
     two = two_runs(run, other, attention, other_attention)
-    words, found = sentences(CONCEPT, "vectors"), aligned_states(two)
-    (a, b), (c, d) = (comparison.norms(each)[0][[0, -1]] for each in (found.a, found.b))
+    words, states = sentences(CONCEPT, "vectors"), aligned_states(two)
+    (a, b), (c, d) = (comparison.norms(each)[0][[0, -1]] for each in (states.a, states.b))
     ends = {"a": fixed(a, 1), "b": fixed(b, 1), "c": fixed(c, 1), "d": fixed(d, 1)}
-    chart, n = _norms(two, found), len(found.labels)
+    chart, n = _norms(two, states), len(states.labels)
     caption = two.caption(words("caption", n=n))
     if n < comparison.FEWEST_TOKENS:
         return Panel(
             title=words("title"),
             finding=words("few", n=comparison.FEWEST_TOKENS, **ends),
             figures=(chart,),
-            table=comparison.norm_columns(found),
+            table=comparison.norm_columns(states),
             caption=caption,
             file="vectors",
         )
-    like = two.cached("likeness", lambda: comparison.cka_matrix(found))
+    like = two.cached("likeness", lambda: comparison.cka_matrix(states))
     titles_a, titles_b = (
-        tuple(map(comparison.state_title, sites)) for sites in (found.sites_a, found.sites_b)
+        tuple(map(comparison.state_title, sites)) for sites in (states.sites_a, states.sites_b)
     )
     matrix = Matrix(title=words("cka"), rows=titles_a, columns=titles_b, values=like.values)
     (first, last), (low, high) = ((each[0, 0], each[-1, -1]) for each in (like.values, like.chance))
@@ -741,19 +751,19 @@ def vectors(
             first_baseline=fixed(low),
         ),
         figures=(matrix, chart),
-        table=comparison.cka_columns(found, like),
+        table=comparison.cka_columns(states, like),
         details=(*lines, *words.lines("details", shuffles=comparison.SHUFFLES)),
         caption=caption,
         file="vectors",
     )
 
 
-def _norms(two: TwoRuns, found: AlignedStates) -> Chart:
+def _norms(two: TwoRuns, states: AlignedStates) -> Chart:
     """Mean norms of both sides by depth, with their ranges."""
     words = sentences(CONCEPT, "vectors")
     sides = [
         (side, comparison.depth(len(each)), *comparison.norms(each))
-        for side, each in zip("AB", (found.a, found.b))
+        for side, each in zip("AB", (states.a, states.b))
     ]
     bands = [
         Series(words("range", side=side), x, most, shape="band", base=least)
@@ -782,19 +792,19 @@ def paths(
     Raises ValueError for what is not there, and for models that do not give their vectors.
     """
     two = two_runs(run, other, attention, other_attention)
-    words, found = sentences(CONCEPT, "paths"), aligned_states(two)
+    words, states = sentences(CONCEPT, "paths"), aligned_states(two)
     together = two.is_one_model
     unit = default_unit(two) if unit is None else unit
-    if not 0 <= unit < len(found.labels):
-        raise ValueError(f"There is no token {unit}; the last is {len(found.labels) - 1}.")
-    token = found.labels[unit]
-    planes = two.cached("planes", lambda: comparison.project_paths(found, together))
+    if not 0 <= unit < len(states.labels):
+        raise ValueError(f"There is no token {unit}; the last is {len(states.labels) - 1}.")
+    token = states.labels[unit]
+    planes = two.cached("planes", lambda: comparison.project_paths(states, together))
     if together:
-        distance, cosine = comparison.final_distance(found, unit)
-        slots = {"distance": fixed(distance), "cosine": fixed(cosine, 3), "d": found.a.shape[-1]}
+        distance, cosine = comparison.final_distance(states, unit)
+        slots = {"distance": fixed(distance), "cosine": fixed(cosine, 3), "d": states.a.shape[-1]}
         finding = words("together", token=token, **slots)
     else:
-        finding = words("apart", token=token, n=len(found.labels))
+        finding = words("apart", token=token, n=len(states.labels))
     figures = (
         [(words("plane"), "AB")]
         if together
@@ -805,33 +815,33 @@ def paths(
         title=words("title"),
         finding=finding,
         figures=tuple(_plane(planes, token, unit, title, sides) for title, sides in figures)
-        + ((_distances(found, unit),) if together else ()),
-        table=comparison.path_columns(found, planes),
+        + ((_distances(states, unit),) if together else ()),
+        table=comparison.path_columns(states, planes),
         details=words.lines("details"),
         caption=two.caption(words("caption", token=token, plane=plane)),
         file=f"paths-{unit}",
     )
 
 
-def _distances(found: AlignedStates, selected: int) -> Bars:
+def _distances(states: AlignedStates, selected: int) -> Bars:
     """Bars of the distance between each token's last vectors on the two sides of one model."""
     words = sentences(CONCEPT, "paths")
-    apart = [comparison.final_distance(found, at)[0] for at in range(len(found.labels))]
+    apart = [comparison.final_distance(states, at)[0] for at in range(len(states.labels))]
     order = sorted(range(len(apart)), key=lambda at: -apart[at])
-    shown = order[:N_ROWS] if selected in order[:N_ROWS] else [*order[: N_ROWS - 1], selected]
+    listed = order[:N_ROWS] if selected in order[:N_ROWS] else [*order[: N_ROWS - 1], selected]
     return Bars(
         title=words("distances"),
         select=("other_word",),
         columns=("",),
         rows=tuple(
             BarRow(
-                f"{at} {found.labels[at]}",
+                f"{at} {states.labels[at]}",
                 (apart[at],),
                 (fixed(apart[at]),),
                 selected=at == selected,
                 key=str(at),
             )
-            for at in shown
+            for at in listed
         ),
     )
 
@@ -881,20 +891,20 @@ def tokens(
     Arguments as in `two_runs`. Raises ValueError for texts without a word in common.
     """
     two = two_runs(run, other, attention, other_attention)
-    words, found = sentences(CONCEPT, "alignment"), two.patterns
-    rows, columns = found.rows, found.columns
+    words, patterns = sentences(CONCEPT, "alignment"), two.patterns
+    rows, columns = patterns.rows, patterns.columns
     axes = alignment.axes(two.a, two.of_a)[1], alignment.axes(two.b, two.of_b)[1]
     lines = [words("finding", rows=len(rows.units), columns=len(columns.units))]
     if rows.outside_a or rows.outside_b:
         lines.append(words("left_out", a=len(rows.outside_a), b=len(rows.outside_b)))
-    if found.leaves_out:
-        share_a, share_b = map(percent, comparison.unaligned_shares(found))
+    if patterns.leaves_out:
+        share_a, share_b = map(percent, comparison.unaligned_shares(patterns))
         counts = {"a": len(columns.outside_a), "b": len(columns.outside_b)}
         lines.append(words("unaligned", share_a=share_a, share_b=share_b, **counts))
     elif len(lines) == 1:
         lines.append(words("all"))
     details = list(words.lines("characters" if columns.rule == alignment.CHARACTERS else "words"))
-    if forced := int((~found.free).sum()):
+    if forced := int((~patterns.free).sum()):
         details.append(words("forced", n=forced))
     return Panel(
         title=words("title"),

@@ -34,7 +34,7 @@ class CorpusReading:
     could not be read."""
 
     attention: str
-    found: tuple[corpus.Sentence, ...]
+    measured: tuple[corpus.Sentence, ...]
     unread: tuple[str, ...]
     pattern: str
     layer: int
@@ -47,30 +47,30 @@ class CorpusReading:
 
     @property
     def slots(self) -> dict[str, object]:
-        """What every sentence on a head names."""
+        """The slots that every sentence on a head fills."""
         return {
             "layer": self.layer,
             "head": self.head,
             "pattern": self.pattern,
-            "n": len(self.found),
+            "n": len(self.measured),
         }
 
     @property
     def scope(self) -> str:
         """The name of the kind of attention among the sentences: within a text, or across two."""
-        return "across" if self.found[0].kind is corpus.ACROSS else "within"
+        return "across" if self.measured[0].kind is corpus.ACROSS else "within"
 
     def caption(self, *lines: str) -> tuple[str, ...]:
         """Lines of a caption, with how many sentences were read and how many were not."""
         words = sentences(CONCEPT, "shared")
-        read = words("read", n=len(self.found), attention=self.attention)
+        read = words("read", n=len(self.measured), attention=self.attention)
         if not self.unread:
             return read, *lines
         return read, words("left_out", n=len(self.unread), reason=self.unread[0]), *lines
 
     def spread(self, pattern: str) -> corpus.Spread:
         """Scores of a pattern over the sentences, (layer, head)."""
-        return corpus.habit_spread(self.found, pattern)
+        return corpus.habit_spread(self.measured, pattern)
 
 
 def measured(run: Run) -> dict[str, corpus.Sentence | str] | str:
@@ -87,17 +87,17 @@ def _read(
     lines = corpus.lines_of(others)[: corpus.MOST_LINES - 1]
     results = [measured(each) for each in (run, *(replace(run, text=line) for line in lines))]
     each = [one if isinstance(one, str) else one[name] for one in results]
-    found = tuple(one for one in each if isinstance(one, corpus.Sentence))
+    readable = tuple(one for one in each if isinstance(one, corpus.Sentence))
     unread = tuple(one.rstrip(".") for one in each if isinstance(one, str))
-    if not found:
+    if not readable:
         raise ValueError(words("unread", reason=unread[0]))
-    patterns = found[0].kind.measures
+    patterns = readable[0].kind.measures
     pattern = pattern or patterns[0]
     if pattern not in patterns:
         raise ValueError(words("pattern", pattern=pattern, patterns=", ".join(patterns)))
     if layer is None or head is None:
-        layer, head = corpus.strongest_head(found, pattern)
-    return CorpusReading(name, found, unread, pattern, layer, head)
+        layer, head = corpus.strongest_head(readable, pattern)
+    return CorpusReading(name, readable, unread, pattern, layer, head)
 
 
 def _with_spread(spread: corpus.Spread, at: tuple[int, ...]) -> str:
@@ -139,11 +139,11 @@ def patterns(
         marks=((*read.at, ""),),
         wide=True,
     )
-    finding = "one" if len(read.found) == 1 else "finding"
+    finding = "one" if len(read.measured) == 1 else "finding"
     mean = spread.mean[read.at]
     is_first = np.isfinite(mean) and mean > 0 and mean >= np.nanmax(spread.mean)
     rank = sentences(CONCEPT, "shared")("rank", n=layers * heads) if is_first else ""
-    look = read.pattern == read.found[0].kind.look
+    look = read.pattern == read.measured[0].kind.look
     meaning = words(f"{read.scope if look else 'score'}_meaning", far=corpus.FAR)
     return Panel(
         title=words("title"),
@@ -154,7 +154,7 @@ def patterns(
             rank=rank,
         ),
         figures=(grid, _scores(read)),
-        table=corpus.habit_columns(read.found),
+        table=corpus.habit_columns(read.measured),
         details=words.lines("details"),
         caption=read.caption(words("caption", pattern=read.pattern, meaning=meaning)),
         file="-".join(["patterns", *read.attention.split()]),
@@ -164,7 +164,7 @@ def patterns(
 def _scores(read: CorpusReading) -> Bars:
     """All patterns of one head."""
     words = sentences(CONCEPT, "patterns")
-    spreads = {name: read.spread(name) for name in read.found[0].kind.measures}
+    spreads = {name: read.spread(name) for name in read.measured[0].kind.measures}
     return Bars(
         title=words("head", **read.slots),
         note=words("note"),
@@ -196,9 +196,9 @@ def highest(
     `patterns`."""
     read = _read(run, others, pattern, layer, head, attention)
     words = sentences(CONCEPT, "sentences")
-    ranked = corpus.strongest_sentences(read.found, read.pattern, read.at)
+    ranked = corpus.strongest_sentences(read.measured, read.pattern, read.at)
     finding = words("never", **read.slots)
-    by_weight = read.pattern == read.found[0].kind.look
+    by_weight = read.pattern == read.measured[0].kind.look
     if ranked:
         best, value = ranked[0]
         look = best.looks[read.layer][read.head]
@@ -219,7 +219,7 @@ def highest(
                 ),
             ),
         ),
-        table=corpus.sentence_columns(read.found, read.pattern, read.at),
+        table=corpus.sentence_columns(read.measured, read.pattern, read.at),
         details=words.lines("details"),
         caption=read.caption(),
         file=f"sentences-L{read.layer}H{read.head}-{read.pattern.replace(' ', '-')}",
@@ -247,7 +247,7 @@ def distances(
     Arguments and errors as of `patterns`."""
     read = _read(run, others, "", layer, head, attention)
     words = sentences(CONCEPT, "distances")
-    spread, places = corpus.share_spread(read.found), read.found[0].kind.places
+    spread, places = corpus.share_spread(read.measured), read.measured[0].kind.places
     heads = list(np.ndindex(spread.mean.shape[:2]))
     values = spread.mean.reshape(len(heads), len(places))
     own = spread.mean[read.at]
@@ -283,7 +283,7 @@ def distances(
                 ),
             ),
         ),
-        table=corpus.share_columns(read.found),
+        table=corpus.share_columns(read.measured),
         details=words.lines("details"),
         caption=read.caption(words(f"{read.scope}_caption", reach=corpus.REACH)),
         file="-".join(["distances", *read.attention.split()]),

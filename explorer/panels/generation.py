@@ -50,7 +50,7 @@ class Continuation:
 
     @property
     def special(self) -> np.ndarray:
-        """Which tokens are special (token), none of them where all are."""
+        """True for special tokens (token); all False where every token is one."""
         end = self.text.ended
         generated = [False] * (len(self.labels) - end) + [True] * end
         special = np.array([*self.recording.streams[0].special, *generated], dtype=bool)
@@ -127,16 +127,16 @@ def next_token(
     words = sentences(CONCEPT, "next_token")
     if seed < 0:
         raise ValueError(sentences(CONCEPT, "shared")("seed", seed=seed))
-    found = _next_token(run, continuation, Sampling(temperature, top_k, top_p), seed)
-    n = plural(len(found.on.tokens), "token")
+    prediction = _next_token(run, continuation, Sampling(temperature, top_k, top_p), seed)
+    n = plural(len(prediction.on.tokens), "token")
     return Panel(
         title=words("title"),
-        finding=_finding(run, found),
-        figures=(_text(found.on), _bars(found)),
-        table=_every_token(found),
-        details=_details(found),
-        caption=(words("caption", n=n, settings=found.settings or words("one")),),
-        file=f"after-{len(found.on.tokens)}-tokens",
+        finding=_finding(run, prediction),
+        figures=(_text(prediction.on), _bars(prediction)),
+        table=_every_token(prediction),
+        details=_details(prediction),
+        caption=(words("caption", n=n, settings=prediction.settings or words("one")),),
+        file=f"after-{len(prediction.on.tokens)}-tokens",
     )
 
 
@@ -165,9 +165,9 @@ def _next_token(run: Run, ids: str, sampling: Sampling, seed: int) -> NextToken:
     return NextToken(on, of, seed, drawn, listed, names, whole)
 
 
-def _finding(run: Run, found: NextToken) -> str:
+def _finding(run: Run, prediction: NextToken) -> str:
     """Sentences on the newest token, how the text continues, and what comes next."""
-    words, on = sentences(CONCEPT, "next_token"), found.on
+    words, on = sentences(CONCEPT, "next_token"), prediction.on
     lines = []
     if on.text.ended:
         n = plural(len(on.labels), "generated token")
@@ -177,25 +177,27 @@ def _finding(run: Run, found: NextToken) -> str:
         slots = {"token": on.labels[-1], "p": tenths(newest.own), "rank": f"{newest.rank + 1:,}"}
         lines.append(words("finding_newest", **slots))
     elif not on.is_over:
-        ahead = _ahead(run, found)
+        ahead = _ahead(run, prediction)
         lines.append(words("finding_ahead" if ahead else "finding_nothing", text=ahead))
     if on.text.full:
         return " ".join((*lines, words("finding_full", n=plural(len(on.tokens), "token"))))
-    first = found.listed[0]
-    lines.append(words("finding_next", answer=found.label(first.id), p=tenths(first.own)))
+    first = prediction.listed[0]
+    lines.append(words("finding_next", answer=prediction.label(first.id), p=tenths(first.own)))
     if on.tokens[-1] == "␣" and not on.labels:
         lines.append(words("space"))
     return " ".join(lines)
 
 
-def _ahead(run: Run, found: NextToken) -> str:
+def _ahead(run: Run, prediction: NextToken) -> str:
     """The continuation of the text under these settings, its first tokens."""
-    sampling, prompt = found.of.sampling, found.on.text.ids
+    sampling, prompt = prediction.of.sampling, prediction.on.text.ids
 
     def drawn(logits: np.ndarray, place: int) -> int:
-        return predictions.draw(predictions.distribution(logits, sampling), found.seed, place).id
+        return predictions.draw(
+            predictions.distribution(logits, sampling), prediction.seed, place
+        ).id
 
-    ids = jobs.continuation(run.model, run.text, AHEAD, (sampling, found.seed), drawn)
+    ids = jobs.continuation(run.model, run.text, AHEAD, (sampling, prediction.seed), drawn)
     before, whole = (models.decode(run.model, each) for each in (prompt, (*prompt, *ids)))
     new = " ".join(whole.removeprefix(before).split())
     return f"{new} …" if new and len(ids) == AHEAD else new
@@ -217,14 +219,14 @@ def _with_rank(token: WrittenToken) -> str:
     return tenths(token.own) + (f" #{token.rank + 1:,}" if token.rank else "")
 
 
-def _bars(found: NextToken) -> Bars:
+def _bars(prediction: NextToken) -> Bars:
     """The tokens by their probability, without and with the settings, and all others together."""
-    words, said = sentences(CONCEPT, "next_token"), [each.id for each in found.on.text.tokens]
-    settings = found.settings
+    words, ids = sentences(CONCEPT, "next_token"), [each.id for each in prediction.on.text.tokens]
+    settings = prediction.settings
     rows = []
-    for each in found.listed:
-        is_next = found.drawn is not None and each.id == found.drawn.id
-        label, p = found.label(each.id), tenths(each.own)
+    for each in prediction.listed:
+        is_next = prediction.drawn is not None and each.id == prediction.drawn.id
+        label, p = prediction.label(each.id), tenths(each.own)
         if each.rank >= predictions.MOST_ROWS:
             p = words("p_rank", p=p, rank=f"{each.rank + 1:,}")
         drawn = tenths(each.drawn) if each.kept else words("cut")
@@ -234,48 +236,48 @@ def _bars(found: NextToken) -> Bars:
                 (each.own, each.drawn) if settings else (each.own,),
                 (p, drawn) if settings else (p,),
                 selected=is_next,
-                key=".".join(map(str, (*said, each.id))),
+                key=".".join(map(str, (*ids, each.id))),
             )
         )
-    rest = predictions.remaining_words(found.of, found.listed)
+    rest = predictions.remaining_words(prediction.of, prediction.listed)
     if rest.n:
         values = (rest.own, rest.drawn) if settings else (rest.own,)
         texts = tuple(map(tenths, values))
         rows.append(BarRow(words("others", n=f"{rest.n:,}"), values, texts, key=None))
     return Bars(
         title=words("bars"),
-        select=("said",) if found.drawn else (),
+        select=("said",) if prediction.drawn else (),
         columns=(words("own"), settings) if settings else (words("probability"),),
         rows=tuple(rows),
         shared=True,
     )
 
 
-def _details(found: NextToken) -> tuple[str, ...]:
+def _details(prediction: NextToken) -> tuple[str, ...]:
     """Sentences on the softmax, the settings, the draw, and the entropy."""
-    words, of, drawn = sentences(CONCEPT, "next_token"), found.of, found.drawn
+    words, of, drawn = sentences(CONCEPT, "next_token"), prediction.of, prediction.drawn
     entropy = predictions.entropy(of.own)
     bits = fixed(predictions.bits(entropy))
     (nats,) = enough_digits(bits, predictions.bits, entropy)
     perplexity = f"{predictions.perplexity(entropy):,.1f}"
-    lines = [*_arithmetic(found, drawn.id if drawn else found.listed[0].id)]
+    lines = [*_arithmetic(prediction, drawn.id if drawn else prediction.listed[0].id)]
     if drawn and drawn.number is not None:
-        slots: dict[str, Any] = {"seed": found.seed, "place": len(found.on.tokens)}
+        slots: dict[str, Any] = {"seed": prediction.seed, "place": len(prediction.on.tokens)}
         for name in ("number", "start", "end"):
             slots[name] = f"{getattr(drawn, name):.4f}"
-        lines.append(words("random", word=found.labels[drawn.id], **slots))
+        lines.append(words("random", word=prediction.labels[drawn.id], **slots))
     lines.append(words("entropy", nats=nats, bits=bits, perplexity=perplexity))
-    for each in found.whole.values():
+    for each in prediction.whole.values():
         first, *rest = each.pieces
         slots = {"word": each.word, "first": first, "p": tenths(each.own)}
         lines.append(words("whole_word", **slots, rest=", ".join(rest), most="at most " * each.cut))
     return (*lines, *words.lines("details"))
 
 
-def _arithmetic(found: NextToken, id: int) -> list[str]:
+def _arithmetic(prediction: NextToken, id: int) -> list[str]:
     """Sentences on how the probability of a token is made."""
-    words, of = sentences(CONCEPT, "next_token"), found.of
-    n, word = f"{len(of.order):,}", found.labels[id]
+    words, of = sentences(CONCEPT, "next_token"), prediction.of
+    n, word = f"{len(of.order):,}", prediction.labels[id]
     if of.sampling.temperature == 0:
         return [words("greedy_made")]
     steps = predictions.probability_steps(of, id)
@@ -293,9 +295,9 @@ def _arithmetic(found: NextToken, id: int) -> list[str]:
     return lines
 
 
-def _every_token(found: NextToken) -> spec.Columns:
+def _every_token(prediction: NextToken) -> spec.Columns:
     """The whole vocabulary, the most likely token first."""
-    return predictions.columns(found.of, cache.vocabulary(found.on.recording))
+    return predictions.columns(prediction.of, cache.vocabulary(prediction.on.recording))
 
 
 # ---- the newest token ----------------------------------------------------------------------------

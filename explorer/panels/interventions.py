@@ -277,7 +277,10 @@ def experiments(
     plain = on.prediction(())
     word, p = "", float("nan")
     if not isinstance(plain, str):
-        (word,), p = models.labels(run.model, [plain.said]), float(plain.before[plain.said])
+        (word,), p = (
+            models.labels(run.model, [plain.top_before]),
+            float(plain.before[plain.top_before]),
+        )
     rows = [_Outcome(words("none"), "", p, "", 0.0)]
     rows += [_outcome(on, selected, name, edits) for name, edits in named.items()]
     by_word = bool(word)
@@ -347,8 +350,12 @@ def _outcome(on: Pair, selected: Selection, name: str, edits: Edits) -> _Outcome
     change = on.prediction(edits)
     if isinstance(change, str):
         return _Outcome(name, to_line(edits), nan, "", mean)
-    top = "" if change.says == change.said else models.labels(on.plain.model.name, [change.says])[0]
-    return _Outcome(name, to_line(edits), float(change.after[change.said]), top, mean)
+    top = (
+        ""
+        if change.top_after == change.top_before
+        else models.labels(on.plain.model.name, [change.top_after])[0]
+    )
+    return _Outcome(name, to_line(edits), float(change.after[change.top_before]), top, mean)
 
 
 def _experiments_finding(rows: Sequence[_Outcome], word: str, p: float) -> str:
@@ -423,14 +430,14 @@ def _moved_prediction(on: Pair, change: interventions.PredictionChange | str) ->
     if isinstance(change, str):
         return ""
     words = sentences(CONCEPT, "effect")
-    word, top = models.labels(on.plain.model.name, (change.said, change.says))
-    before, after = float(change.before[change.said]), float(change.after[change.said])
+    word, top = models.labels(on.plain.model.name, (change.top_before, change.top_after))
+    before, after = float(change.before[change.top_before]), float(change.after[change.top_before])
     texts = _percent(before), _percent(after)
     name = "stays" if texts[0] == texts[1] else "falls" if after < before else "rises"
-    found = words(name, word=word, before=texts[0], after=texts[1])
-    if change.said == change.says:
-        return found
-    return f"{found} {words('now', word=top, p=_percent(float(change.after[change.says])))}"
+    sentence = words(name, word=word, before=texts[0], after=texts[1])
+    if change.top_before == change.top_after:
+        return sentence
+    return f"{sentence} {words('now', word=top, p=_percent(float(change.after[change.top_after])))}"
 
 
 def _moved_head(distance: np.ndarray) -> str:
@@ -455,7 +462,7 @@ def _measured(
     if isinstance(change, str):
         make = lambda: interventions.quantity_changes(on.plain, edited)
         return cache.cached_for(edited, ("quantity changes",), make)
-    before, after = models.labels(on.plain.model.name, (change.said, change.says))
+    before, after = models.labels(on.plain.model.name, (change.top_before, change.top_after))
     return cache.cached_for(
         edited,
         ("quantity changes", on.at.token, bool(on.hidden)),
@@ -473,7 +480,7 @@ def _words(on: Pair, change: interventions.PredictionChange, edited: bool) -> Ba
             label,
             tuple(float(p[id]) for p in runs),
             tuple(tenths(float(p[id])) for p in runs),
-            selected=id == change.said,
+            selected=id == change.top_before,
         )
         for id, label in zip(best, models.labels(on.plain.model.name, best))
     )
@@ -527,7 +534,7 @@ def _effect_table(
     words, columns = sentences(CONCEPT, "effect"), interventions.change_columns(measured)
     if isinstance(change, str):
         return columns
-    best = [id for id in change.top(N_WORDS) if id != change.said]
+    best = [id for id in change.top(N_WORDS) if id != change.top_before]
     labels = models.labels(on.plain.model.name, best)
     p, q = ([float(run[id]) for id in best] for run in (change.before, change.after))
     more: tuple[list, ...] = (
@@ -564,9 +571,9 @@ def head_attention(
     changed = abs(difference[row, key]) > interventions.MIN_CHANGE
     marks = ((row, key, ""),) if changed else ()
     titles = words.lines("titles")
-    shown = [(titles[0], one, before.attention.allowed)]
+    matrices = [(titles[0], one, before.attention.allowed)]
     if run.edits:
-        shown.append((titles[1], other, after.allowed))
+        matrices.append((titles[1], other, after.allowed))
     figures = [
         Matrix(
             title=title,
@@ -577,7 +584,7 @@ def head_attention(
             sides=("query", "key"),
             missing="" if may.all() else words("masked"),
         )
-        for title, values, may in shown
+        for title, values, may in matrices
     ]
     if run.edits:
         high = float(np.abs(difference).max()) or 1.0
@@ -696,9 +703,9 @@ def _positive(values: Cells) -> np.ndarray:
 
 def families() -> dict[str, tuple[interventions.AblationModel, ...]]:
     """The models that were trained without a part, by the full model that each is compared with."""
-    found = interventions.ablation_models(models.cards())
-    names = dict.fromkeys(each.full for each in found)
-    return {name: tuple(each for each in found if each.full == name) for name in names}
+    ablations = interventions.ablation_models(models.cards())
+    names = dict.fromkeys(each.full for each in ablations)
+    return {name: tuple(each for each in ablations if each.full == name) for name in names}
 
 
 def family_of(model: str, chosen: str = "") -> str:
@@ -721,10 +728,10 @@ def trained_without(run: Run, full: str = "") -> Panel:
     """
     words = sentences(CONCEPT, "trained_without")
     name = family_of(run.model, full)
-    found = families()[name]
-    curves = [(name, found[0].full_curve), *((each.name, each.curve) for each in found)]
+    ablations = families()[name]
+    curves = [(name, ablations[0].full_curve), *((each.name, each.curve) for each in ablations)]
     series = [(label, curve) for label, curve in curves if len(curve)]
-    results = interventions.result_columns(found)
+    results = interventions.result_columns(ablations)
     rows = tuple(tuple(map(_cell, row)) for row in zip(*results.values()))
     table = TextTable(title=words("results"), columns=tuple(results), rows=rows)
     figures: list[Figure] = [table]
@@ -864,14 +871,14 @@ def patch_request(
     return PatchRequest(base_run, unit, donor, name, at, there, *interventions.contrast(*both))
 
 
-def sweep(request: PatchRequest, found: Patches | None = None) -> Patches:
-    """All patches of a request, kept beside the run; found: those that were made elsewhere. Raises
+def sweep(request: PatchRequest, results: Patches | None = None) -> Patches:
+    """All patches of a request, kept beside the run; results: those made elsewhere. Raises
     ValueError where one pass after the other would take long."""
     base = request.run.recording()
 
     def make() -> Patches:
-        if found is not None:
-            return found
+        if results is not None:
+            return results
         loaded = models.handle(request.run.model)
         patch = loaded.patch_heads if request.unit == "Heads" else loaded.patch_sites
 
@@ -899,15 +906,15 @@ def sweep_cost(request: PatchRequest) -> float:
     return float(base.model.n_parameters) * n * passes
 
 
-def effect_map(request: PatchRequest, found: Patches) -> interventions.EffectMap:
+def effect_map(request: PatchRequest, results: Patches) -> interventions.EffectMap:
     """Effects of patches, as a map of layers and heads, or of tokens and states."""
-    base, ends = request.run.recording(), (found.clean, found.donor)
+    base, ends = request.run.recording(), (results.clean, results.donor)
     if request.unit == "Heads":
         size = base.model.n_layer, base.model.n_head
-        return interventions.effects_by_head(found.effects, size, *ends)
+        return interventions.effects_by_head(results.effects, size, *ends)
     stream = base.stream(request.name)
     states = tuple(interventions.named_states(stream).values())
-    return interventions.effects_by_site(found.effects, stream.tokens, states, *ends)
+    return interventions.effects_by_site(results.effects, stream.tokens, states, *ends)
 
 
 def patch_of(
@@ -935,11 +942,11 @@ def _is_measured(effects: interventions.EffectMap, cell: tuple[int, int]) -> boo
 
 
 def patch_panel(
-    request: PatchRequest, found: Patches, selected: tuple[int, int] | None = None
+    request: PatchRequest, results: Patches, selected: tuple[int, int] | None = None
 ) -> Panel:
     """The panel of a sweep as far as it has come; selected: a framed cell, the one of the largest
     effect where None."""
-    words, effects = sentences(CONCEPT, "patches"), effect_map(request, found)
+    words, effects = sentences(CONCEPT, "patches"), effect_map(request, results)
     selected = selected if selected and _is_measured(effects, selected) else None
     cell = selected or strongest(request, effects)
     one, other = models.labels(request.run.model, (request.word, request.against))
@@ -972,7 +979,7 @@ def patch_panel(
         details=(
             words("here", **slots),
             words("there", **slots),
-            words("difference", **slots, clean=signed(found.clean), donor=signed(found.donor)),
+            words("difference", **slots, clean=signed(results.clean), donor=signed(results.donor)),
             *words.lines("details"),
         ),
         caption=(

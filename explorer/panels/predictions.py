@@ -85,15 +85,15 @@ def _prediction(run: Run, token: int | None) -> Prediction:
         kind = "masked" if is_masked else "typed" if is_typed else "seen"
         actual = None if kind == "typed" else ids[token]
     of = predictions.distribution(at.logits)
-    found = predictions.top_words(of, () if actual is None else (int(actual),))
+    top = predictions.top_words(of, () if actual is None else (int(actual),))
     whole: dict[int, WholeWord] = {}
     if kind == "next" and following is None:
         first = predictions.top_words(of)
         whole = cache.predicted_words(at.recording, [(each.id, each.own) for each in first])
-    labels = models.labels(model, [each.id for each in found])
-    names = {each.id: label for each, label in zip(found, labels)}
+    labels = models.labels(model, [each.id for each in top])
+    names = {each.id: label for each, label in zip(top, labels)}
     return Prediction(
-        at, plain, kind, of, found, names, None if actual is None else int(actual), whole
+        at, plain, kind, of, top, names, None if actual is None else int(actual), whole
     )
 
 
@@ -174,7 +174,7 @@ def _finding(on: Prediction) -> str:
     """Sentences on the predicted word, and the probability of the actual word."""
     words = sentences(CONCEPT, "word")
     p, slots = tenths(on.words[0].own), {"word": on.at.word, "token": on.at.token}
-    said = [words(f"finding_{on.kind}", answer=on.answer, p=p, **slots)]
+    lines = [words(f"finding_{on.kind}", answer=on.answer, p=p, **slots)]
     for each in on.words:
         if each.id == on.actual:
             slots = {
@@ -182,19 +182,19 @@ def _finding(on: Prediction) -> str:
                 "p": tenths(each.own),
                 "rank": f"{each.rank + 1:,}",
             }
-            said.append(words("is_actual" if each.rank == 0 else f"actual_{on.kind}", **slots))
-    return " ".join(said)
+            lines.append(words("is_actual" if each.rank == 0 else f"actual_{on.kind}", **slots))
+    return " ".join(lines)
 
 
 def _details(on: Prediction) -> tuple[str, ...]:
     """Sentences on the softmax, the entropy, and the meaning of a piece of a word."""
     words, stream = sentences(CONCEPT, "word"), on.at.stream
     steps = predictions.probability_steps(on.of, on.words[0].id)
-    shown = probability(steps.tempered)
-    score, part, total = softmax_texts(steps.divided, steps.log_total, shown)
+    p = probability(steps.tempered)
+    score, part, total = softmax_texts(steps.divided, steps.log_total, p)
     lines = [
         words("made", n=f"{len(on.of.order):,}"),
-        words("softmax", word=on.labels[on.words[0].id], z=score, part=part, total=total, p=shown),
+        words("softmax", word=on.labels[on.words[0].id], z=score, part=part, total=total, p=p),
     ]
     entropy = predictions.entropy(on.of.own)
     bits = fixed(predictions.bits(entropy))

@@ -61,7 +61,7 @@ class Panel:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
         and details on the page, which says them elsewhere."""
         blocks: dict[str, np.ndarray] = {}
-        said = " ".join((self.finding, self.title, *self.details))
+        text = " ".join((self.finding, self.title, *self.details))
         header = {
             "panel": self.name,
             "title": self.title,
@@ -69,7 +69,7 @@ class Panel:
             "finding": self.finding,
             "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": [] if bare else list(self.details),
-            "terms": [] if bare else glossary.terms_in(said),
+            "terms": [] if bare else glossary.terms_in(text),
             "caption": list(self.caption),
             "file": self.file,
             "token": self.token,
@@ -196,22 +196,22 @@ def panel(
     def complete(*arguments: Arguments.args, **choices: Arguments.kwargs) -> Panel:
         bound = signature.bind(*arguments, **choices)
         run: Run = bound.arguments["run"]
-        given = {
+        named = {
             each: value
             for each, value in bound.arguments.items()
             if each != "run" and value != signature.parameters[each].default
         }
         made = function(*arguments, **choices)
         recording = run.recording()
-        words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in given.items())])
+        words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
         return replace(
             made,
             caption=caption(recording, *made.caption),
             file="-".join(("headlight", recording.model.name, made.file or function.__name__)),
             call=f"panels.{name}({words})",
             run=run,
-            choices=given,
-            token=picture_name(recording, module, function.__name__, *sorted(given.items())),
+            choices=named,
+            token=picture_name(recording, module, function.__name__, *sorted(named.items())),
             name=name,
         )
 

@@ -64,12 +64,12 @@ def measured(run: Run, attention: str) -> tuple[Measured, ...]:
     """All heads of an attention at each checkpoint, kept for the model."""
 
     def made() -> tuple[Measured, ...]:
-        found = []
+        measures = []
         for at in models.checkpoints(run.model):
             recording = at_checkpoint(run, at).recording()
-            found.append(measure(recording, attention, at.step))
+            measures.append(measure(recording, attention, at.step))
             del recording  # before the next one is made
-        return tuple(found)
+        return tuple(measures)
 
     key = ("stages", run.text, run.edits, run.target, attention)
     return cache.cached_for_recordings(
@@ -96,16 +96,16 @@ def _thumbnails(attention: Attention) -> np.ndarray:
     return weights
 
 
-def _grid(found: Measured, title: str, chosen: tuple[int, int] | None) -> HeadMatrices:
+def _grid(reading: Measured, title: str, chosen: tuple[int, int] | None) -> HeadMatrices:
     """Every head, all on one colour scale, so that a head is seen to grow sharp."""
-    cells, peak, _ = codec.thumbnails(np.nan_to_num(found.weights))
-    weights = {"cells": cells, "peak": peak} | codec.runs(np.isfinite(found.weights[0, 0]))
+    cells, peak, _ = codec.thumbnails(np.nan_to_num(reading.weights))
+    weights = {"cells": cells, "peak": peak} | codec.runs(np.isfinite(reading.weights[0, 0]))
     return HeadMatrices(
         title=title,
         select=("layer", "head"),
         weights=weights,
-        shape=found.weights.shape,
-        names=tuple(head.name for head in found.stage.heads),
+        shape=reading.weights.shape,
+        names=tuple(head.name for head in reading.stage.heads),
         selected=chosen or (-1, -1),
     )
 
@@ -117,8 +117,8 @@ def _log(steps: Sequence[float]) -> bool:
 
 
 def _series(name: str, points: Sequence[tuple[float, float]], main: bool = False) -> Series:
-    kept = [(step, value) for step, value in points if isfinite(value)] or [(0.0, float("nan"))]
-    steps, values = (np.array(each, dtype=float) for each in zip(*kept))
+    finite = [(step, value) for step, value in points if isfinite(value)] or [(0.0, float("nan"))]
+    steps, values = (np.array(each, dtype=float) for each in zip(*finite))
     return Series(name, steps, values, main=main)
 
 
@@ -180,12 +180,12 @@ def checkpoints(
         why = shared("none", model=models.title(run.model))
         raise ValueError(models.missing_checkpoints(run.model) or why)
     name = _attention(run, attention)
-    found = measured(run, name)
-    steps = [each.stage.step for each in found]
+    measures = measured(run, name)
+    steps = [each.stage.step for each in measures]
     if step is not None and step not in steps:
         raise ValueError(shared("no_step", step=step, steps=", ".join(map(str, steps))))
     at = len(steps) - 1 if step is None else steps.index(step)
-    stages = [each.stage for each in found]
+    stages = [each.stage for each in measures]
     courses = training.best_courses(stages)
     chosen = _chosen(stages, courses, layer, head, pattern)
     loss = models.loss_curve(run.model)
@@ -196,7 +196,7 @@ def checkpoints(
             key=str(each.stage.step),
             x=float(each.stage.step),
         )
-        for each in found
+        for each in measures
     )
     return Panel(
         title=words("title"),
@@ -226,16 +226,16 @@ def checkpoints(
     )
 
 
-def patterns(found: Sequence[Measured]) -> tuple[str, ...]:
+def patterns(measures: Sequence[Measured]) -> tuple[str, ...]:
     """The patterns that this text can show."""
-    return training.habits([each.stage for each in found])
+    return training.habits([each.stage for each in measures])
 
 
 def chosen_pattern(
-    found: Sequence[Measured], layer: int | None, head: int | None, pattern: str
+    measures: Sequence[Measured], layer: int | None, head: int | None, pattern: str
 ) -> str:
     """The pattern that `checkpoints` speaks of for these arguments."""
-    stages = [each.stage for each in found]
+    stages = [each.stage for each in measures]
     chosen = _chosen(stages, training.best_courses(stages), layer, head, pattern)
     return chosen.habit if chosen else ""
 
@@ -431,16 +431,16 @@ def pair(run: Run, second: str = "", step: int | None = None) -> Panel:
 
 def _pair(model: str, second: str) -> tuple[str, str]:
     """The pair that is meant."""
-    words, found = sentences(CONCEPT, "pair"), pairs()
-    if not found:
+    words, every = sentences(CONCEPT, "pair"), pairs()
+    if not every:
         raise ValueError(words("none"))
     if not second:
-        own = next((each for each in found if model in each), None)
+        own = next((each for each in every if model in each), None)
         if own is None:
-            raise ValueError(words("unpaired", model=model, first=found[0][0]))
+            raise ValueError(words("unpaired", model=model, first=every[0][0]))
         return own
-    if (model, second) not in found:
-        listed = ", ".join(" / ".join(each) for each in found)
+    if (model, second) not in every:
+        listed = ", ".join(" / ".join(each) for each in every)
         raise ValueError(words("no_pair", first=model, second=second, pairs=listed))
     return model, second
 
@@ -458,11 +458,13 @@ def _pair_frames(runs: Sequence[Run], steps: Sequence[int]) -> tuple[Frame, ...]
         last = [measure(run.recording(), _attention(run, ""), 0) for run in runs]
         grids = [_grid(each, run.model, None) for each, run in zip(last, runs)]
         return (Frame(words("end"), tuple(grids)),)
-    found = [{each.stage.step: each for each in measured(run, _attention(run, ""))} for run in runs]
+    measures = [
+        {each.stage.step: each for each in measured(run, _attention(run, ""))} for run in runs
+    ]
     return tuple(
         Frame(
             shared("frame", step=f"{step:,}"),
-            tuple(_grid(each[step], run.model, None) for each, run in zip(found, runs)),
+            tuple(_grid(each[step], run.model, None) for each, run in zip(measures, runs)),
             key=str(step),
             x=float(step),
         )
@@ -474,12 +476,12 @@ def _pair_scores(runs: Sequence[Run]) -> list[tuple[str, list[tuple[float, float
     """The scores of the first model's clearest pattern, of the head that has most of it, in both
     models."""
     words = sentences(CONCEPT, "pair")
-    found = [[each.stage for each in measured(run, _attention(run, ""))] for run in runs]
-    first = training.most_informative(training.best_courses(found[0]))
+    measures = [[each.stage for each in measured(run, _attention(run, ""))] for run in runs]
+    first = training.most_informative(training.best_courses(measures[0]))
     if first is None:
         return []
     lines = []
-    for run, stages in zip(runs, found):
+    for run, stages in zip(runs, measures):
         best = training.best_head(stages[-1], first.habit)
         course = training.habit_course(stages, first.habit, best)
         name = words("curve", pattern=first.habit, head=head_name(best), model=run.model)
@@ -510,23 +512,23 @@ def pair_finding(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
 def live(
     task: str,
     recording: Recording,
-    found: Sequence[Measured],
+    measures: Sequence[Measured],
     curves: Sequence[Curve],
     size: tuple[int, int, int],
 ) -> Panel:
     """A training so far: loss and pattern scores over its steps, and all heads now.
 
-    task: what it learns. found: all heads at each step that was looked at. curves: the loss, and
+    task: what it learns. measures: all heads at each step that was looked at. curves: the loss, and
     the loss on what is held out where there is one. size: layers, heads and width.
     """
     words, shared = sentences(CONCEPT, "live"), sentences(CONCEPT, "shared")
-    stages = [each.stage for each in found]
+    stages = [each.stage for each in measures]
     courses = training.best_courses(stages)
     chosen = training.most_informative(courses)
     formed = chosen is not None and chosen.formed_at is not None
     names = (shared("loss_curve"), words("held_out"))
     layers, heads, width = size
-    last = found[-1]
+    last = measures[-1]
     grid = _grid(last, shared("grid", n=len(last.stage.heads)), chosen.at if chosen else None)
     return Panel(
         title=words("title", task=task),

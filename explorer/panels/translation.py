@@ -382,10 +382,10 @@ def _compared(run: Run, on: Output, words: Sentences) -> str:
     if np.array_equal(own.ids, on.ids):
         return words("equal")
     text = own.recording.target or words("nothing")
-    said = words("own", text=text, **_totals(own))
+    sentence = words("own", text=text, **_totals(own))
     if not (own.end and on.end):  # one of them is no whole text
-        return said
-    return f"{said} {words('likelier' if on.total > own.total else 'less_likely')}"
+        return sentence
+    return f"{sentence} {words('likelier' if on.total > own.total else 'less_likely')}"
 
 
 def _details(on: Output, words: Sentences) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
         page_state, attention_panels.opening_finding(page_state.recording, page_state.attention)
     )
     row = told_row(page_state, layer_head)
-    selected = (row, row if page_state.axes.said is None else None)
+    selected = (row, row if page_state.axes.produced is None else None)
     view = page_state.view(layer_head, HeadSelection(selected, ""), display)
     made = head.panel_of(page_state, view, choices.get("view", head.VIEWS[0]))
     return {each.name: each.bare for each in (heads, made)}

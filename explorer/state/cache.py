@@ -460,8 +460,8 @@ class Run:
 
 
 def measure_run(run: Run, key: Hashable, measure: Callable[[Recording], Any]) -> Any:
-    """What `measure` makes of a run's recording, which is not kept; the message where a model
-    cannot read the text."""
+    """Apply `measure` to a run's recording without keeping the recording; the message where a
+    model cannot read the text."""
     loaded = handle(run.model)
 
     def make() -> Any:

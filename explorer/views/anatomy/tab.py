@@ -64,12 +64,12 @@ def choose(on: Subject) -> tuple[tuple[int, int], tuple[int, int]]:
     layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
     first = None
     if layer is not None and head is not None:
-        shown = named[layer * heads + head]
+        strongest = named[layer * heads + head]
     elif (first := attention_panels.opening_finding(on.recording, attention)) is not None:
-        shown = named[first.layer * heads + first.head]
+        strongest = named[first.layer * heads + first.head]
     else:
-        shown = max(named, key=head_naming.clarity)
-    at = shown.layer, shown.head
+        strongest = max(named, key=head_naming.clarity)
+    at = strongest.layer, strongest.head
     cell = _cell(on, at, first)
     words = selection_bar.Words(on.axes.rows, cell[0], on.axes.keys, cell[1])
     selection_bar.show(words, (layers, heads), at)

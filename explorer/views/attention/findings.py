@@ -41,10 +41,10 @@ def show(on: AttentionState, view: HeadView) -> None:
         key="headline",
     ):
         with st.container(gap="xxsmall", width="stretch", key="finding"):
-            said = headline(one) if one else of_head(on, view)
+            title = headline(one) if one else of_head(on, view)
             why = f"{findings.evidence(one)}\n\n" if one else ""
-            words = glossary.explained(f"{said} {why}", *TERMS)
-            st.title(said, anchor=False, help=f"{why}{words}", width="content")
+            words = glossary.explained(f"{title} {why}", *TERMS)
+            st.title(title, anchor=False, help=f"{why}{words}", width="content")
             st.markdown(place(view, len(on.heads)) + of_tokens(on, one))
         text = on.source.text
         if one and (test := findings.question(one)):
@@ -69,10 +69,10 @@ def of_tokens(on: AttentionState, one: Finding | None) -> str:
 
 def current(on: AttentionState, view: HeadView) -> Finding | None:
     """The finding on screen: the strongest one, until the reader chooses a head or a word."""
-    found = attention_panels.recording_findings(on.recording)
+    every = attention_panels.recording_findings(on.recording)
     if any(st.session_state[name] for name in ("layer", "token", "source")):
-        return seen(found, view)
-    return next(iter(select_findings(found, MOST)), None)
+        return seen(every, view)
+    return next(iter(select_findings(every, MOST)), None)
 
 
 def headline(one: Finding) -> str:
@@ -80,13 +80,13 @@ def headline(one: Finding) -> str:
     return findings.short(one) if one.kind == CROWD else findings.statement(one)
 
 
-def seen(found: Sequence[Finding], view: HeadView) -> Finding | None:
+def seen(every: Sequence[Finding], view: HeadView) -> Finding | None:
     """The finding that is on screen: of the head shown and of the word held."""
     head, (row, _) = view.head, view.tokens
     return next(
         (
             one
-            for one in found
+            for one in every
             if (one.page, one.attention, one.example_head or one.at)
             == ("attention", view.attention, (head.layer, head.head))
             and one.query == (-1 if row is None else row)

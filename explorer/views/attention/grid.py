@@ -44,9 +44,9 @@ def show(on: AttentionState) -> None:
             help=sentences("find"),
         )
         if sinks:
-            label, kept = ("hide", "Quiet") if state.att_keep == "All" else ("unhide", "All")
+            label, tokens = ("hide", "Quiet") if state.att_keep == "All" else ("unhide", "All")
             st.button(
-                sentences(label), key="keep sinks", type="tertiary", on_click=keep, args=(kept,)
+                sentences(label), key="keep sinks", type="tertiary", on_click=keep, args=(tokens,)
             )
     attention = on.attention
     if len(on.recording.attention) > 1 or not attention.allowed.all():
@@ -81,9 +81,9 @@ def numbers(on: AttentionState) -> None:
     output.with_table(made.table, (made.title, *made.caption), made.file, label)
 
 
-def keep(kept: str) -> None:
+def keep(tokens: str) -> None:
     """Set which tokens are shown."""
-    st.session_state.att_keep = kept
+    st.session_state.att_keep = tokens
 
 
 def patterns(on: AttentionState) -> dict[str, str]:

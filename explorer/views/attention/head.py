@@ -84,7 +84,7 @@ def rules(on: AttentionState, view: HeadView) -> None:
     if lines := notes(view.matrix_view, view.choices):
         measured = " The head’s name is measured on all tokens."
         st.caption(" ".join(map(literal, lines)) + measured)
-    if on.axes.said is not None:
+    if on.axes.produced is not None:
         st.caption(row_rule(on.source.target))
 
 
@@ -130,7 +130,7 @@ def details(on: AttentionState, view: HeadView) -> None:
         st.caption(cells)
     if table_of := head_naming_text.table(view.head):
         st.markdown(table_of)
-    st.caption(head_naming_text.rule(across=on.axes.said is not None))
+    st.caption(head_naming_text.rule(across=on.axes.produced is not None))
 
 
 def options(on: AttentionState) -> None:
@@ -212,14 +212,14 @@ def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
     pressed = state["one head"].get("select") or {}
     row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
     on = screen(source, name)
-    shown = attention.head_matrix(on.recording, on.attention, at, on.axes, choices())
+    matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, choices())
     keep_head(at)
     state.token = state.source = state.anatomy_cell = ""
     state.att_word = "none" if row < 0 and column < 0 else ""
-    if 0 <= row < len(shown.row_tokens):
-        state.token = str(shown.row_tokens[row][0])
-        if 0 <= opened < len(shown.key_tokens):
-            query, key = shown.strongest_pair(on.attention.pattern[at], row, opened)
+    if 0 <= row < len(matrix.row_tokens):
+        state.token = str(matrix.row_tokens[row][0])
+        if 0 <= opened < len(matrix.key_tokens):
+            query, key = matrix.strongest_pair(on.attention.pattern[at], row, opened)
             state.token, state.anatomy_cell = str(query), f"{query}.{key}"
-    elif 0 <= column < len(shown.key_tokens):
-        state.source = str(shown.key_tokens[column][0])
+    elif 0 <= column < len(matrix.key_tokens):
+        state.source = str(matrix.key_tokens[column][0])

@@ -56,7 +56,9 @@ class AttentionState:
         """A head by (layer, head)."""
         return self.heads[at[0] * self.attention.pattern.shape[1] + at[1]]
 
-    def view(self, at: tuple[int, int], asked: HeadSelection, chosen: DisplayOptions) -> HeadView:
+    def view(
+        self, at: tuple[int, int], selection: HeadSelection, chosen: DisplayOptions
+    ) -> HeadView:
         """The panel of a head under what the reader chose."""
         return head_view(
             self.recording,
@@ -64,7 +66,7 @@ class AttentionState:
             self.head(at),
             self.axes,
             chosen,
-            asked,
+            selection,
             self.source.target,
         )
 
@@ -119,8 +121,8 @@ def telling_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
 
 def told_row(on: AttentionState, at: tuple[int, int]) -> int | None:
     """The word that the strongest finding of a head is about."""
-    found = attention_panels.recording_findings(on.recording)
-    of_head = (one for one in found if (one.attention, one.at) == (on.attention.name, at))
+    every = attention_panels.recording_findings(on.recording)
+    of_head = (one for one in every if (one.attention, one.at) == (on.attention.name, at))
     return next((one.query for one in of_head if one.query >= 0), None)
 
 
@@ -130,11 +132,11 @@ def held_tokens(on: AttentionState, first: Finding | None) -> tuple[int | None, 
     head's strongest finding is about."""
     row = url_state.whole_number("token", len(on.axes.rows))
     column = url_state.whole_number(
-        "source", len(on.axes.keys) if row is None and on.axes.said else 0
+        "source", len(on.axes.keys) if row is None and on.axes.produced else 0
     )
     if row is None and column is None and url_state.one_of("att_word", WORDS) != "none":
         row = told_row(on, chosen_head(on, first))
-    return (row, row) if on.axes.said is None else (row, column)
+    return (row, row) if on.axes.produced is None else (row, column)
 
 
 def keep_head(at: tuple[int, int]) -> None:

@@ -46,11 +46,11 @@ def heads() -> None:
         st.session_state.view = "Matrix"
     for name, options in CHOICES:
         url_state.one_of(name, options)
-    shown = current_recording.read_current()
-    script_queue.wait_for((shown.model, shown.text))
-    url_state.one_of("attention", attention_names(shown.recording()))
-    controls.choose_attention(shown.recording())
-    explore(shown)
+    run = current_recording.read_current()
+    script_queue.wait_for((run.model, run.text))
+    url_state.one_of("attention", attention_names(run.recording()))
+    controls.choose_attention(run.recording())
+    explore(run)
 
 
 @event_log.fragment
@@ -74,10 +74,10 @@ def explore(source: Run) -> None:
         with left:
             grid.show(on)
     first = attention_panels.opening_finding(on.recording, on.attention)
-    held = held_tokens(on, first)
-    st.session_state["held word"] = "" if held[0] is None else str(held[0])
-    asked = HeadSelection(held, st.session_state.anatomy_cell)
-    view = on.view(chosen_head(on, first), asked, choices())
+    tokens = held_tokens(on, first)
+    st.session_state["held word"] = "" if tokens[0] is None else str(tokens[0])
+    chosen = HeadSelection(tokens, st.session_state.anatomy_cell)
+    view = on.view(chosen_head(on, first), chosen, choices())
     with top:
         findings.show(on, view)
     with bar:

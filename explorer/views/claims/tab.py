@@ -64,10 +64,10 @@ def explore(run: Run) -> None:
 def _draw(run: Run, was_ready: bool) -> None:
     """The list and the selected claim. They are drawn again until every claim is tested."""
     tests = claims.begin(run)
-    ready, found = tests.finished, tests.latest or {}
+    ready, results = tests.finished, tests.latest or {}
     note = st.session_state.claim_note
     _, verdict = SHOW[st.session_state.claim_verdict]
-    groups = claims_text.groups(found, "" if note == NOTES[0] else note, verdict)
+    groups = claims_text.groups(results, "" if note == NOTES[0] else note, verdict)
     listed = [claim for *_, own in groups for claim in own]
     if not ready:  # until then the list stays in one order
         listed = [claim for claim in claims_text.CLAIMS if claim in listed]
@@ -79,15 +79,15 @@ def _draw(run: Run, was_ready: bool) -> None:
     with left:
         if not chosen:
             st.info("No claim has this verdict here.")
-        elif chosen not in found:
+        elif chosen not in results:
             st.info(f"This claim is being tested: {claims_text.BY_ID[chosen].statement}")
         else:
             output.show_panel(partial(claims.claim, run, chosen), "claim")
             _link(claims_text.BY_ID[chosen])
     with right:
         if chosen:
-            _choose(ids, chosen, found)
-        st.caption(_progress(found))
+            _choose(ids, chosen, results)
+        st.caption(_progress(results))
     if ready:
         with st.expander("All claims as a table"):
             output.show_panel(partial(claims.verdicts, run, claims.ALL), "all claims")
@@ -96,7 +96,7 @@ def _draw(run: Run, was_ready: bool) -> None:
         st.rerun()  # from here on nothing needs to run by itself
 
 
-def _choose(ids: Sequence[str], chosen: str, found: dict[str, Verdict]) -> None:
+def _choose(ids: Sequence[str], chosen: str, results: dict[str, Verdict]) -> None:
     """The list of claims, of which one is selected."""
     st.session_state[SHOWN] = chosen
     with st.container(height=LIST_HEIGHT, key="claims list"):
@@ -104,8 +104,8 @@ def _choose(ids: Sequence[str], chosen: str, found: dict[str, Verdict]) -> None:
             "Claims",
             ids,
             key=SHOWN,
-            format_func=lambda id: _label(claims_text.BY_ID[id], found.get(id)),
-            captions=[_number(claims_text.BY_ID[id], found.get(id)) for id in ids],
+            format_func=lambda id: _label(claims_text.BY_ID[id], results.get(id)),
+            captions=[_number(claims_text.BY_ID[id], results.get(id)) for id in ids],
             on_change=_take_claim,
             label_visibility="collapsed",
         )
@@ -127,11 +127,11 @@ def _number(claim: Claim, verdict: Verdict | None) -> str:
     return literal(f"{verdict.value_text} {claim.noun}; rule: {claim.rule}")
 
 
-def _progress(found: dict[str, Verdict]) -> str:
+def _progress(results: dict[str, Verdict]) -> str:
     """The number of claims by verdict, and of those that are not tested yet."""
-    counts = {kind: claims_text.counts(found, kind) for kind in evidence.KINDS}
+    counts = {kind: claims_text.counts(results, kind) for kind in evidence.KINDS}
     total = {name: sum(each[name] for each in counts.values()) for name in evidence.VERDICTS}
-    waiting = len(claims_text.CLAIMS) - len(found)
+    waiting = len(claims_text.CLAIMS) - len(results)
     rest = f"; {waiting} are being tested" if waiting else ""
     return f"{claims_text.verdicts(total)}{rest}."
 

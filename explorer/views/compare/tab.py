@@ -64,15 +64,15 @@ def vectors(on: ComparedRuns) -> None:
     if output.show_panel(on.make(compare_panels.vectors), "vectors of both") is None:
         return
     two = compare_panels.two_runs(on.a, on.b, on.attention, on.other_attention)
-    found = compare_panels.aligned_states(two)
-    chosen = url_state.whole_number("other_word", len(found.labels))
+    states = compare_panels.aligned_states(two)
+    chosen = url_state.whole_number("other_word", len(states.labels))
     unit = compare_panels.default_unit(two) if chosen is None else chosen
     st.session_state["word followed"] = unit
     st.selectbox(
         "Token",
-        range(len(found.labels)),
+        range(len(states.labels)),
         key="word followed",
-        format_func=lambda at: f"{at} {found.labels[at]}",
+        format_func=lambda at: f"{at} {states.labels[at]}",
         on_change=_take_word,
         width=240,
     )
@@ -232,5 +232,5 @@ def compare() -> None:
     url_state.one_of("other_view", ("Heads", *VIEWS))
     url_state.one_of("other_tone", tuple(TONES))
     with st.spinner("Loading the model …"):
-        shown = current_recording.current_run()
-    explore(shown.model, st.session_state.text)
+        run = current_recording.current_run()
+    explore(run.model, st.session_state.text)

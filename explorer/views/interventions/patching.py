@@ -54,8 +54,8 @@ def explore_patches(source: Run) -> None:
     else:
         if interventions.sweep_cost(request) <= AT_ONCE:
             with st.spinner("Patching …"):
-                found = interventions.sweep(request)
-            _show(run, request, edit_form.masked(), found)
+                results = interventions.sweep(request)
+            _show(run, request, edit_form.masked(), results)
         else:
             job = jobs.patch_sweep(request.run.recording(), unit, *request.arguments)
             show = event_log.fragment(_watch, run_every=LOOK if job.running else None)
@@ -116,28 +116,28 @@ def _take_stream() -> None:
 def _watch(run: Run, request: PatchRequest, masked: bool, was_running: bool) -> None:
     """The sweep as far as it has come; it runs again and again while it goes on."""
     job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
-    running, found = job.running, job.latest
+    running, results = job.running, job.latest
     _buttons(job, running)
     if running != was_running:
         st.rerun(scope="app")
-    if found is None:
+    if results is None:
         st.caption("Running both sentences …" if running else "Each patch is one forward pass.")
         return
-    if found.error:
-        st.info(f"These two cannot be patched: {literal(found.error)}.")
+    if results.error:
+        st.info(f"These two cannot be patched: {literal(results.error)}.")
         return
-    so_far = Patches(found.clean, found.donor, found.effects)
+    so_far = Patches(results.clean, results.donor, results.effects)
     if job.finished:
         _show(run, request, masked, interventions.sweep(request, so_far))
         return
-    _progress(found, running)
+    _progress(results, running)
     made = interventions.patch_panel(request, so_far)
-    shown = replace(made, token=f"{hash(request)} {len(found.effects)}")
-    panel.show(shown.encode(), "patched map", lambda: None)
+    drawn = replace(made, token=f"{hash(request)} {len(results.effects)}")
+    panel.show(drawn.encode(), "patched map", lambda: None)
     _offer_patch(run, request, so_far)
 
 
-def _show(run: Run, request: PatchRequest, masked: bool, found: Patches) -> None:
+def _show(run: Run, request: PatchRequest, masked: bool, results: Patches) -> None:
     """The panel of a sweep that is done, and the button for its framed patch."""
     make = partial(
         interventions.patches,
@@ -145,12 +145,12 @@ def _show(run: Run, request: PatchRequest, masked: bool, found: Patches) -> None
         *(_cell(request) or (None, None)),
     )
     output.show_panel(make, "patched map", partial(_take_cell, request))
-    _offer_patch(run, request, found)
+    _offer_patch(run, request, results)
 
 
-def _progress(found: SweepProgress, running: bool) -> None:
-    done = f"{len(found.effects):,} of {found.places:,} patches" + ", stopped" * (not running)
-    st.progress(len(found.effects) / max(1, found.places), text=done)
+def _progress(results: SweepProgress, running: bool) -> None:
+    done = f"{len(results.effects):,} of {results.places:,} patches" + ", stopped" * (not running)
+    st.progress(len(results.effects) / max(1, results.places), text=done)
 
 
 def _buttons(job: Job, running: bool) -> None:
@@ -175,9 +175,9 @@ def _take_cell(request: PatchRequest) -> None:
     st.session_state[CELL] = request, None if cell == _cell(request) else cell
 
 
-def _offer_patch(run: Run, request: PatchRequest, found: Patches) -> None:
+def _offer_patch(run: Run, request: PatchRequest, results: Patches) -> None:
     """The button that makes the framed patch one of the edits."""
-    effects = interventions.effect_map(request, found)
+    effects = interventions.effect_map(request, results)
     cell = _cell(request) or interventions.strongest(request, effects)
     if cell is None:
         return

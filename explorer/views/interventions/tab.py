@@ -149,10 +149,10 @@ def _trained_without(on: Edited) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for of in families[full]:
-            taken = interventions.ABLATION_EDITS.get(of.without, ())
+            edits = interventions.ABLATION_EDITS.get(of.without, ())
             pressed = _open(f"Without {of.without}: trained so", of.name, (), on)
-            if taken:
-                pressed |= _open(f"{of.without} ablated", of.full, taken, on)
+            if edits:
+                pressed |= _open(f"{of.without} ablated", of.full, edits, on)
             if pressed:
                 st.rerun(scope="app")  # the sentence bar above names the model
 

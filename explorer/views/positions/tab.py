@@ -26,8 +26,8 @@ OF_WAVES = ("width", "places", "pair")  # with one of these a link without a vie
 
 def number(label: str, choice: str, low: int, high: int, default: int, step: int = 1) -> int:
     """A slider of whole numbers that stands in the address as `choice`."""
-    asked = url_state.whole_number(choice, high + 1)
-    value = default if asked is None or asked < low or (asked - low) % step else asked
+    number = url_state.whole_number(choice, high + 1)
+    value = default if number is None or number < low or (number - low) % step else number
     key = f"{choice} slider"
     st.session_state[key] = value
     return st.slider(

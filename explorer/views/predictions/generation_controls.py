@@ -92,13 +92,13 @@ def _take_seed(changed: Callable[[], None] | None) -> None:
 def catch_up(draft: jobs.Draft, n_vocab: int) -> None:
     """Read the tokens of the address until the draft has them, with a bar where it takes a while.
     Any choice interrupts it; it continues from where it was."""
-    said = url_state.whole_numbers("said", n_vocab)
-    todo = left = draft.step_towards(said)
+    ids_of_link = url_state.whole_numbers("said", n_vocab)
+    todo = left = draft.step_towards(ids_of_link)
     bar = st.empty()
     while left:
         if todo > MANY:
             bar.progress(1 - left / todo, f"Reading the generated tokens: {left} left")
-        left = draft.step_towards(said)
+        left = draft.step_towards(ids_of_link)
     bar.empty()
     write(word.id for word in draft.tokens)
 

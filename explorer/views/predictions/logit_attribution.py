@@ -33,22 +33,26 @@ def show(source: Run, place: int | None) -> None:
     if output.show_panel(make, "parts", take_part) is None:
         return
     id = argmax_id(at.logits) if word is None else word
-    found = cache.attribution(at.recording, at.stream.name, at.token, id, against)
-    heads = {logit_lens.part_key(part): part for part in found.parts if part.kind == "head"}
+    decomposition = cache.attribution(at.recording, at.stream.name, at.token, id, against)
+    heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
     if part := heads.get(state.part):
         named_head(at.recording, part, at.token)
-    show_neurons(source, at, found, word, against)
+    show_neurons(source, at, decomposition, word, against)
 
 
 def show_neurons(
-    source: Run, at: StreamSelection, found: Attribution, word: int | None, against: int | None
+    source: Run,
+    at: StreamSelection,
+    decomposition: Attribution,
+    word: int | None,
+    against: int | None,
 ) -> None:
     """The neurons of the FFN of the address, or of the one that contributes most."""
-    parts = logit_lens.ffns(found)
+    parts = logit_lens.ffns(decomposition)
     if not parts:
         return
     chosen = url_state.whole_number("ffn", max(parts) + 1)
-    layer = chosen if chosen in parts else logit_lens.strongest_ffn(found)
+    layer = chosen if chosen in parts else logit_lens.strongest_ffn(decomposition)
     st.session_state["ffn field"] = layer
     st.selectbox(
         "FFN of layer",

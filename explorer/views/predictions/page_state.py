@@ -27,10 +27,10 @@ def way_to(page: str, label: str, recording: Recording, **choices: object) -> No
     the session, and so do they."""
     words = {name: str(value) for name, value in choices.items()}
     if url_state.fits_address(recording.text):
-        asked = {"model": recording.model.name, "text": recording.text, **words}
+        query = {"model": recording.model.name, "text": recording.text, **words}
         if st.session_state.target:
-            asked["target"] = st.session_state.target
-        navigation.link(page, label, asked)
+            query["target"] = st.session_state.target
+        navigation.link(page, label, query)
     elif st.button(label, key=f"way to {page}", type="tertiary", on_click=_take, args=(words,)):
         navigation.go(page, words)
 

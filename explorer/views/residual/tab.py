@@ -52,9 +52,9 @@ class StreamState:
     def token(self) -> int:
         """The token of the address, or else the word that the first page opens on, or else the one
         that was rotated most."""
-        asked = url_state.whole_number("token", len(self.stream.tokens))
-        if asked is not None:
-            return asked
+        token = url_state.whole_number("token", len(self.stream.tokens))
+        if token is not None:
+            return token
         for one in self.recording.attention:
             if one.query == self.stream.name:
                 word = attention_panels.opening_word(self.recording, one)

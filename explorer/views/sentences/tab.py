@@ -45,11 +45,11 @@ def many_sentences() -> None:
     results = [one if isinstance(one, str) else one[attention.name] for one in reading.latest or ()]
     if unread := [one for one in results if isinstance(one, str)]:
         st.warning(f"{len(unread)} cannot be read: {literal(unread[0])}.")
-    found = [one for one in results if isinstance(one, corpus.Sentence)]
-    if found:
-        pattern = url_state.one_of("many_by", found[0].kind.measures)
+    measured = [one for one in results if isinstance(one, corpus.Sentence)]
+    if measured:
+        pattern = url_state.one_of("many_by", measured[0].kind.measures)
         with menus:
-            at = _choose(found, pattern)
+            at = _choose(measured, pattern)
         first, *others = [text for text, one in zip(texts, results) if not isinstance(one, str)]
         on = Run(model, first), "\n".join(others)
         for panel in (corpus_panels.patterns, corpus_panels.highest):
@@ -61,10 +61,10 @@ def many_sentences() -> None:
     url_state.write()
 
 
-def _choose(found: list[corpus.Sentence], pattern: str) -> tuple[int, int]:
+def _choose(measured: list[corpus.Sentence], pattern: str) -> tuple[int, int]:
     """The head of the address, or the one with the highest mean score, and the menus that choose
     pattern and head."""
-    options = found[0].kind.measures
+    options = measured[0].kind.measures
     st.markdown("Pattern", width="content")
     st.selectbox(
         "Pattern",
@@ -74,10 +74,10 @@ def _choose(found: list[corpus.Sentence], pattern: str) -> tuple[int, int]:
         label_visibility="collapsed",
         width=160,
     )
-    size = found[0].largest.shape
+    size = measured[0].largest.shape
     layer, head = (url_state.whole_number(name, n) for name, n in zip(("layer", "head"), size))
     if layer is None or head is None:
-        layer, head = corpus.strongest_head(found, pattern)
+        layer, head = corpus.strongest_head(measured, pattern)
     selection_bar.head((size[0], size[1]), (layer, head))
     return layer, head
 
@@ -103,10 +103,10 @@ def _field() -> tuple[str, ...]:
             f"The file has more than {MOST_CHARACTERS:,} characters. The field has the whole "
             "sentences among the first ones."
         )
-    found = corpus.lines_of(text, column)
-    if len(found) > corpus.MOST_LINES:
-        st.caption(f"The first {corpus.MOST_LINES} of {len(found):,} are read.")
-    return found[: corpus.MOST_LINES]
+    lines = corpus.lines_of(text, column)
+    if len(lines) > corpus.MOST_LINES:
+        st.caption(f"The first {corpus.MOST_LINES} of {len(lines):,} are read.")
+    return lines[: corpus.MOST_LINES]
 
 
 def _column(names: tuple[str, ...]) -> str:
@@ -130,12 +130,12 @@ def _column(names: tuple[str, ...]) -> str:
 def _take_file() -> None:
     """The text of a file that the reader chose; of a table the column that holds most text."""
     state = st.session_state
-    given = state["many file"].get("file") or {}
-    text = str(given.get("text") or "").encode("utf-8", "replace").decode("utf-8")
+    file = state["many file"].get("file") or {}
+    text = str(file.get("text") or "").encode("utf-8", "replace").decode("utf-8")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if given.get("cut"):
+    if file.get("cut"):
         state[CUT] = text = corpus.complete_rows(text)
-    is_table = str(given.get("name")).casefold().endswith(TABLES)
+    is_table = str(file.get("name")).casefold().endswith(TABLES)
     state[FIELD], state[COLUMN] = text, corpus.widest_column(text) if is_table else WHOLE
 
 

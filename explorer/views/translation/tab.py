@@ -30,8 +30,8 @@ def explore(model: str, text: str) -> None:
     keep for every visitor."""
     bar = st.container(horizontal=True, vertical_alignment="bottom")
     typed = search.controls(bar, model, text)
-    found = search.searched(model, text)
-    beams = found.steps[-1]
+    search_steps = search.searched(model, text)
+    beams = search_steps.steps[-1]
     place = search.chosen_place(beams)
     beam = beams[place]
     target = typed if typed is not None else beam.ids[: len(beam.ids) - beam.done]
@@ -48,7 +48,7 @@ def explore(model: str, text: str) -> None:
     if copied := translation_panels.copied(run):
         st.caption(copied)
     if typed is None and len(beams) > 1:
-        most = None if found.finished else len(found.steps)
+        most = None if search_steps.finished else len(search_steps.steps)
         source = Run(model, text)
         make = partial(
             translation_panels.hypotheses, source, int(st.session_state.beams), place + 1, most
