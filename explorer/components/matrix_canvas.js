@@ -1,8 +1,7 @@
 // @ts-check
-// Matrices as pictures: a canvas of cells, the cell under the pointer, legends, cells that share a pixel.
+// Matrices as pictures: a canvas of cells, and cells that share a pixel.
 
-import { make, put } from "./mount.js";
-import { css } from "./theme.js";
+import { put } from "./mount.js";
 
 /**
  * A picture of one pixel a cell; a cell without a word stays clear.
@@ -23,37 +22,6 @@ export function raster(rows, columns, word, canvas = document.createElement("can
 /** @param {HTMLCanvasElement} canvas */
 export const context = (canvas) =>
   /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-
-/**
- * The cell [row, column] of an element under the pointer, null beside it.
- * @param {MouseEvent} event
- * @param {Element} element
- * @param {number} rows
- * @param {number} columns
- */
-export function cellAt(event, element, rows, columns) {
-  const box = element.getBoundingClientRect();
-  const row = Math.floor(((event.clientY - box.top) / box.height) * rows);
-  const column = Math.floor(((event.clientX - box.left) / box.width) * columns);
-  return row >= 0 && column >= 0 && row < rows && column < columns ? [row, column] : null;
-}
-
-/**
- * @param {Uint32Array} words
- * @param {string} low
- * @param {string} high
- */
-export const legend = (words, low, high) =>
-  make(
-    "div",
-    "legend",
-    make("span", "", low),
-    make("span", {
-      class: "bar",
-      style: { background: `linear-gradient(90deg,${stops(words).map(css).join(",")})` },
-    }),
-    make("span", "", high),
-  );
 
 /** @param {Uint32Array} words */
 export const stops = (words) => [0, 64, 128, 192, 255].map((at) => words[at]);

@@ -30,9 +30,6 @@ export const short = (value, figures = 3) => signs(`${Number(value.toPrecision(f
 export const share = (value) =>
   value > 0 && value < 0.005 ? "<.01" : value < 1 && value >= 0.995 ? ">.99" : value.toFixed(2);
 
-/** @param {number} value from 0 to 1 */
-export const percent = (value) => `${(value * 100).toFixed(value > 0 && value < 0.01 ? 2 : 1)}%`;
-
 /** A value in per cent with one decimal, neither 0 nor 100 for what is not. @param {number} value from 0 to 100 */
 export const tenths = (value) =>
   value > 0 && value < 0.05
@@ -40,12 +37,6 @@ export const tenths = (value) =>
     : value >= 99.95 && value < 100
       ? "> 99.9%"
       : `${value.toFixed(1)}%`;
-
-/** A probability in four decimals, a very small one as a power of ten. @param {number} p */
-export const chance = (p) =>
-  p >= 0.00005 || p === 0
-    ? p.toFixed(4)
-    : p.toExponential(0).replace(/e-(\d+)$/, (_, n) => ` × 10⁻${raised(n)}`);
 
 /** A whole number with its thousands apart. @param {number} value */
 export const count = (value) => value.toLocaleString("en");
@@ -66,17 +57,6 @@ export function num(value, figures = 4) {
     text = `${Number(digits)} × 10${raised(`${Number(power)}`)}`;
   }
   return value < 0 ? `−${text}` : text;
-}
-
-/**
- * A weight; almost all of a row is not said to be all of it.
- * @param {number} weight
- * @param {number} [figures]
- * @returns {string}
- */
-export function ofRow(weight, figures = 4) {
-  const text = num(weight, figures);
-  return text === "1" && weight < 1 && figures < 6 ? ofRow(weight, figures + 1) : text;
 }
 
 /**

@@ -8,8 +8,6 @@ import { questionSlide } from "./class_slide.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { slide } from "./panel_layout.js";
-import { asFigure } from "./presenter_panels.js";
-import { charted } from "./presenter_panels_words.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
 import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";
@@ -127,31 +125,12 @@ function changed(view) {
   const asked = question(view);
   if (asked || view.asked) return JSON.stringify(asked) !== view.asked;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
-  return view.shown !== about(picture, inLarge(picture));
+  return view.shown !== about(picture);
 }
 
-/** What tells one state of a picture from another. @param {Picture} picture @param {any} shown */
-const about = (picture, shown) =>
-  JSON.stringify([
-    headline(picture),
-    captionOf(picture),
-    rootOf(picture)?.dataset.token,
-    shown?.says,
-    shown?.panels.map((/** @type {any} */ { kind, marks, mark, held }) => [
-      kind,
-      marks,
-      mark,
-      held,
-    ]),
-  ]);
-
-/** A picture's own view in large type, undefined where it has none. @param {Picture} picture */
-function inLarge(picture) {
-  const view = viewOf(rootOf(picture));
-  if (view) return undefined;
-  const chart = picture?.querySelector(".js-plotly-plot");
-  return chart ? charted(chart) : undefined;
-}
+/** What tells one state of a picture from another. @param {Picture} picture */
+const about = (picture) =>
+  JSON.stringify([headline(picture), captionOf(picture), rootOf(picture)?.dataset.token]);
 
 /** What a picture stands in, without a look for it. */
 function free() {
@@ -215,18 +194,12 @@ function present(view) {
   const panel = picture && viewOf(rootOf(picture));
   if (panel?.name === "panel") return presentPanel(view, panel);
   const whole = is(picture, ".tour");
-  const shown = picture && !whole ? inLarge(picture) : undefined;
-  view.large = shown;
-  head.textContent = shown?.says || (picture ? headline(picture) : document.title);
-  caption.textContent = picture
-    ? (shown?.caption ?? captionOf(picture))
-    : "This page shows no picture yet.";
+  view.walk = undefined;
+  head.textContent = picture ? headline(picture) : document.title;
+  caption.textContent = picture ? captionOf(picture) : "This page shows no picture yet.";
   if (!picture) return;
-  view.shown = about(picture, shown);
-  const large = Boolean(shown?.panels.length);
-  view.board.classList.toggle("clear", !large);
-  if (shown && large)
-    return slide({ look: view.look, figures: shown.panels.map(asFigure) }, plate, head.textContent);
+  view.shown = about(picture);
+  view.board.classList.add("clear");
   const { width, height } = picture.getBoundingClientRect();
   picture.setAttribute(PICKED, whole ? "whole" : "");
   if (whole) return bus.tell({ presenter: true });
@@ -242,8 +215,8 @@ function presentPanel(view, panel) {
     steps.go(clamp(steps.current + by, 0, steps.frames.length - 1));
     presentPanel(view, panel);
   };
-  view.large = steps && { panels: [], walk };
-  view.shown = about(view.picture, undefined);
+  view.walk = steps && walk;
+  view.shown = about(view.picture);
   const finding = steps?.frames[steps.current].sentence || header.finding || header.title;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
@@ -320,8 +293,8 @@ function walks(view, key) {
   if (is(view.picture, ".tour")) return false;
   if (by && finding(by)) return true;
   if (up && head(up)) return true;
-  if (by && view.large?.walk) {
-    view.large.walk(by);
+  if (by && view.walk) {
+    view.walk(by);
     later(view);
     return true;
   }

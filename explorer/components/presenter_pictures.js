@@ -7,13 +7,11 @@
 const FRAMES = ".sentence, .way, .presenter, .follow"; // views that are no picture by themselves
 const CONTROLS = ".board [aria-pressed]"; // heads to be switched
 
-/** The pictures of a page from top to bottom: our own views, charts, and tables of numbers. @returns {Picture[]} */
+/** The pictures of a page from top to bottom: our own views, and tables of numbers. A picture in three dimensions is not among them: its plane is. @returns {Picture[]} */
 export function pictures() {
   const main = document.querySelector("[data-testid=stMain]");
   const all = [
-    ...(main?.querySelectorAll(
-      "[data-testid=stBidiComponentIsolated], .stPlotlyChart, .stDataFrame",
-    ) || []),
+    ...(main?.querySelectorAll("[data-testid=stBidiComponentIsolated], .stDataFrame") || []),
   ];
   const shown = /** @type {Picture[]} */ (all).filter((each) => {
     if (is(each, FRAMES) || rootOf(each)?.querySelector(CONTROLS)) return false;
