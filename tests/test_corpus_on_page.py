@@ -37,8 +37,11 @@ def test_the_examples_are_read_when_the_tab_is_opened() -> None:
     patterns, highest, distances = panels_on(app)
     assert "Layer 1, head 5" in patterns["finding"] and "over 9 sentences" in patterns["finding"]
     assert patterns["figures"][0]["marks"] == [[1, 5, ""]] and distances["title"]
+    assert "at least 3 tokens away" in patterns["figures"][0]["note"]
     app.selectbox(key="many_by").set_value("induction").run()
-    assert "induction" in panels_on(clean(app))[1]["title"]
+    patterns, highest, distances = panels_on(clean(app))
+    assert "induction" in highest["title"]
+    assert "after its previous occurrence" in patterns["figures"][0]["note"]
     assert dict(app.query_params)["many_by"] in ("induction", ["induction"])
 
 

@@ -73,6 +73,37 @@ def test_on_a_phone_the_last_tab_of_a_place_is_reached(visitor: Visitor) -> None
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def corners(box: dict[str, float]) -> tuple[float, float, float, float]:
+    return box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
+
+
+@pytest.mark.parametrize("width, height", [(390, 844), (720, 450), (780, 900), (1024, 700)])
+def test_at_every_width_the_places_have_names_and_nothing_overlaps(
+    visitor: Visitor, width: int, height: int
+) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": width, "height": height})
+    visitor.open("?model=induction-no-positions")
+    links = page.locator("[data-testid=stTopNavLink]:visible, .st-key-places-bar a:visible")
+    frame = [*links.all(), *page.locator(".st-key-bar-right button:visible").all()]
+    boxes = [each.bounding_box() for each in frame]
+    assert all(links.all_inner_texts()) and len(boxes) == 9
+    for at, (x, y, right, bottom) in enumerate(map(corners, boxes)):
+        assert x >= 0 and y >= 0 and right <= width and bottom <= height, at
+        for other in map(corners, boxes[:at]):
+            apart = (
+                right <= other[0] + 1 or other[2] <= x + 1 or y >= other[3] or bottom <= other[1]
+            )
+            assert apart, (boxes[at], other)
+    assert page.locator("[data-testid=stExpandSidebarButton]:visible").count() == 0
+    # The purpose of the model is whole.
+    label = page.locator(".st-key-model-menu button p")
+    assert label.inner_text().endswith("without positions")
+    letter = 14  # a line that is cut would be higher
+    cut = label.evaluate("p => [p.scrollHeight - p.clientHeight, p.scrollWidth - p.clientWidth]")
+    assert max(cut) < letter
+
+
 def test_a_block_of_the_diagram_opens_its_head_and_back_leads_to_the_diagram(
     visitor: Visitor,
 ) -> None:
@@ -93,6 +124,8 @@ def test_word_layer_and_head_go_along_to_every_tab_with_a_selection_bar(visitor:
         ("Attention", "One weight", ("9 it", "2 animal", "1", "5")),
         ("Attention", "QK & OV", ("9 it", "1", "5")),
         ("Architecture", "Diagram", ("9 it",)),
+        ("Architecture", "Positions", ("9 it", "1", "5")),
+        ("Architecture", "Residual stream", ("9 it",)),
         ("Experiment", "Edit the model", ("9 it", "1", "5")),
         ("Experiment", "Patching", ("9 it",)),
         ("Learn", "Concepts", ("9 it", "1", "5")),
@@ -132,7 +165,7 @@ ABOVE = """() => {
       if (one.matches('canvas, svg') && box.width > 120 && box.height > 60) pictures.push(box.top);
       if (one.matches('button:not(.token), a[href], input, [role=button]'))
         pressed.push(box.top);
-      if (one.matches('p, h1, h2, h3, summary') && !one.closest('table'))
+      if (one.matches('p, h1, h2, h3, summary') && !one.closest('table, [role=radiogroup]'))
         words.push(...one.innerText.split(/\\s+/).filter(Boolean));
     }
   };
@@ -145,9 +178,9 @@ ABOVE = """() => {
 @pytest.mark.parametrize(
     "tab",
     [
-        *("heads", "weight", "aggregated", "circuits", "sentences", "diagram", "residual"),
-        *("embeddings", "word", "generate", "lens", "translate", "edit", "patching"),
-        *("compare", "checkpoints", "concepts"),
+        *("heads", "weight", "aggregated", "circuits", "sentences", "diagram", "positions"),
+        *("residual", "embeddings", "word", "generate", "lens", "translate", "edit", "patching"),
+        *("compare", "checkpoints", "concepts", "claims"),
     ],
 )
 def test_few_things_stand_above_the_picture_of_a_tab(visitor: Visitor, tab: str) -> None:

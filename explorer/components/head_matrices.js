@@ -163,16 +163,20 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const [gap, label] = [(heads > 8 ? 0.3 : 0.5) * letter, 1.5 * letter];
   const lead = which ? 1.1 * letter : 0;
   const lines = which ? Math.ceil(which.length / heads) : layers;
-  const legend = 2 * letter;
+  const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
+  const bold = { bold: true };
+  const title = says?.all ? heading(figure, which) : "";
+  const beside = width - 9 * letter - pen.width(full, { size: 0.8 }); // what the colour scale leaves
+  const titles = title ? pen.lines(title, Math.max(beside, 6 * letter), bold) : [];
+  const legend = (2 + 1.3 * Math.max(0, titles.length - 1)) * letter;
   const room = (width - down) / heads - gap;
   const most = (height - legend - across) / lines - label - lead;
   const wide = Math.max(1.2 * letter, Math.min(room, 9 * letter, Math.max(most, 3.2 * letter)));
   const high = wide * Math.max(0.5, Math.min(2, rows / columns));
   const [left, top] = [x + down, y + legend + across];
-  const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
   const right = x + Math.min(width, Math.max(down + heads * (wide + gap) - gap, 12 * letter));
   pen.scale(right, y + 0.7 * letter, look.one, low, full);
-  if (says?.all) pen.text(x, y + 0.7 * letter, heading(figure, which), { room: right - x - 9 * letter - pen.width(full, { size: 0.8 }), bold: true }); // prettier-ignore
+  titles.forEach((line, at) => pen.text(x, y + (0.7 + 1.3 * at) * letter, line, bold));
   for (let head = 0; head < heads && !which; head++)
     pen.text(left + head * (wide + gap) + wide / 2, top - 0.7 * letter, `H${head}`, { size: 0.8, anchor: "middle", alpha: 0.75 }); // prettier-ignore
   for (let layer = 0; layer < layers && !which; layer++)

@@ -263,7 +263,7 @@ export function papers(list) {
   const know = () => (white.checked = Boolean(bus.now.white));
   until(list, "paper", listen(know));
   know();
-  return make("label", "paper", white, " on white");
+  return make("label", "paper", white, " white background");
 }
 
 /** Buttons that hand a picture to the reader as a file. @param {Offer} one */

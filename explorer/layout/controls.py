@@ -21,7 +21,7 @@ from explorer.panels import attention as attention_panels
 from explorer.panels.selection import axes_of
 from explorer.state import cache, url_state
 from explorer.state.cache import Run
-from explorer.text import glossary, python_snippets
+from explorer.text import python_snippets
 from models.recording import Attention, Recording
 
 # What a reader chooses of an attention: with one of these a page opens on that.
@@ -110,21 +110,6 @@ def pick_attention(recording: Recording) -> Attention:
     return recording.attention[names.index(name)]
 
 
-def pick_head(size: Sequence[int], selected: tuple[int, int]) -> None:
-    """The controls that choose a layer and a head of `size` (layers, heads); `at` is the one on
-    screen. They stand side by side where their container is horizontal."""
-    st.session_state["layer shown"], st.session_state["head shown"] = map(int, selected)
-    for label, n in zip(("Layer", "Head"), size):
-        st.selectbox(
-            label,
-            range(n),
-            key=f"{label.lower()} shown",
-            on_change=_take_layer_and_head,
-            width=110,
-            help=glossary.meaning(label),
-        )
-
-
 def take_head(layer: int | str, head: int | str) -> None:
     """Put this head on screen. For callbacks."""
     st.session_state.layer, st.session_state.head = str(layer), str(head)
@@ -139,10 +124,6 @@ def forget_attention() -> None:
 def _take_attention() -> None:
     st.session_state.attention = st.session_state["attention shown"]
     forget_attention()
-
-
-def _take_layer_and_head() -> None:
-    take_head(st.session_state["layer shown"], st.session_state["head shown"])
 
 
 # What a page about one attention is of: the recording, the attention, what its axes are called,

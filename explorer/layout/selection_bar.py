@@ -98,7 +98,9 @@ def word(tokens: Sequence[str], default: int) -> int:
     take()
     token = url_state.whole_number("token", len(tokens))
     query = default if token is None else token
-    with st.container(horizontal=True, vertical_alignment="center", key="selection-bar"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
+    ):
         _words(Words(tokens, query))
         _note(selected_query=query)
     return query
@@ -106,7 +108,9 @@ def word(tokens: Sequence[str], default: int) -> int:
 
 def head(size: tuple[int, int], at: tuple[int, int]) -> None:
     """The bar of a tab that shows a head and no word. Arguments as of `show`."""
-    with st.container(horizontal=True, vertical_alignment="center", key="selection-bar"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
+    ):
         _head(size, at)
         _note(layer_shown=int(at[0]), head_shown=int(at[1]))
 
@@ -158,9 +162,12 @@ def _labelled(text: str) -> DeltaGenerator:
     return row
 
 
-def choose(on: Subject, divided: bool = False) -> tuple[int, int, int]:
+def choose(
+    on: Subject, divided: bool = False, view: Callable[[], None] | None = None
+) -> tuple[int, int, int]:
     """(layer, head, query) of the address, with the bar. Where it names none: those of the
-    strongest finding, or where `divided`, of the row whose second key matters most."""
+    strongest finding, or where `divided`, of the row whose second key matters most. view: as of
+    `show`."""
     take()
     *size, rows = on.attention.pattern.shape[:3]
     layer, head = url_state.whole_number("layer", size[0]), url_state.whole_number("head", size[1])
@@ -179,5 +186,5 @@ def choose(on: Subject, divided: bool = False) -> tuple[int, int, int]:
                 on.attention, axes.rows, axes.keys, axes.special, *named
             ),
         )
-    show(Words(on.axes.rows, query), (size[0], size[1]), (layer, head))
+    show(Words(on.axes.rows, query), (size[0], size[1]), (layer, head), view)
     return layer, head, query

@@ -13,6 +13,7 @@ import numpy as np
 from explorer.analysis import corpus
 from explorer.analysis.figures import BarRow, Bars, Matrix
 from explorer.analysis.formatting import percent
+from explorer.analysis.head_naming import MEANING, MEANING_ACROSS
 from explorer.panels import spec
 from explorer.panels.selection import select
 from explorer.panels.spec import Panel
@@ -129,8 +130,10 @@ def patterns(
     words = sentences(CONCEPT, "patterns")
     spread = read.spread(read.pattern)
     layers, heads = spread.mean.shape
+    definition = _definition(read)
     grid = Matrix(
         title=words("grid", pattern=read.pattern),
+        note=definition,
         select=("layer", "head"),
         rows=tuple(f"L{each}" for each in range(layers)),
         columns=tuple(f"H{each}" for each in range(heads)),
@@ -143,8 +146,6 @@ def patterns(
     mean = spread.mean[read.at]
     is_first = np.isfinite(mean) and mean > 0 and mean >= np.nanmax(spread.mean)
     rank = sentences(CONCEPT, "shared")("rank", n=layers * heads) if is_first else ""
-    look = read.pattern == read.measured[0].kind.look
-    meaning = words(f"{read.scope if look else 'score'}_meaning", far=corpus.FAR)
     return Panel(
         title=words("title"),
         finding=words(
@@ -156,9 +157,18 @@ def patterns(
         figures=(grid, _scores(read)),
         table=corpus.habit_columns(read.measured),
         details=words.lines("details"),
-        caption=read.caption(words("caption", pattern=read.pattern, meaning=meaning)),
+        caption=read.caption(definition),
         file="-".join(["patterns", *read.attention.split()]),
     )
+
+
+def _definition(read: CorpusReading) -> str:
+    """The definition of the pattern and of its score."""
+    words = sentences(CONCEPT, "patterns")
+    meanings = MEANING_ACROSS if read.scope == "across" else MEANING
+    if read.pattern in meanings:
+        return words("definition", pattern=read.pattern, meaning=meanings[read.pattern])
+    return words(f"{read.scope}_definition", pattern=read.pattern, far=corpus.FAR)
 
 
 def _scores(read: CorpusReading) -> Bars:

@@ -28,7 +28,7 @@ def purpose(name: str) -> str:
     base, _, step = name.partition("@")
     whole, lacking, part = base.partition(LACKING)
     if lacking and whole in _descriptions():
-        return f"is {whole} trained without {part}"
+        return f"was trained without {part}"
     description = _descriptions().get(base, {}).get("purpose", "")
     return f"after {int(step):,} steps" if step.isdecimal() else description
 

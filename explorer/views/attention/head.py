@@ -35,9 +35,9 @@ TABLE = "Table"
 VIEWS = (*attention_panels.VIEWS, TABLE)
 KEPT_LABELS = {
     "All": "All",
-    "Quiet": "No shared sinks",
-    "No specials": "No special tokens",
-    "No sinks": "No own sinks",
+    "Quiet": "Hide common sinks",
+    "No specials": "Hide special tokens",
+    "No sinks": "Hide the head’s sinks",
 }
 
 
@@ -146,9 +146,9 @@ def options(on: AttentionState) -> None:
         KEPT_LABELS,
         key="att_keep",
         help="What grid, matrix, lines and sentence leave out; how much of the attention goes "
-        "there is stated. **Shared sinks**: tokens on which a quarter of the heads rest, and all "
-        "special tokens. **Special tokens**: those that the model adds and nobody typed. **Own "
-        "sinks**: tokens on which the head of the large picture rests, in that picture alone.",
+        "there is stated. **Common sinks**: attention sinks of a quarter of the heads, and all "
+        "special tokens. **Special tokens**: those that the model adds and nobody typed. **The "
+        "head’s sinks**: attention sinks of the selected head, in its picture alone.",
     )
     if state.att_keep != "All":
         state["att renormalise"] = state.att_sum == "Renormalised"

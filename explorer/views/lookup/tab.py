@@ -62,17 +62,21 @@ def explore(source: Run) -> None:
 def explore_circuits(source: Run) -> None:
     """The circuits of the chosen head; it takes names, as `explore` does."""
     on = subject(source)
-    show_circuits(source, choose(on, False), on.attention.name)
+    at = choose(on, view=partial(circuit_options, source.model))
+    show_circuits(source, at, on.attention.name)
     url_state.write()
+
+
+def circuit_options(model: str) -> None:
+    """Show the options of the View menu: the value and the keys, and a word that is typed."""
+    pick("Value of the key", {"Bare": "Bare word", "Here": "In this text"}, "look_as")
+    pick("Keys", {"Text": "In this text", "All": "In the vocabulary"}, "look_keys")
+    st.text_input("Any other word", key="typed word", on_change=take_word, args=(model,))
 
 
 def show_circuits(source: Run, at: tuple[int, int, int], name: str) -> None:
     """The circuits of the head on the selected words, or on a word that is typed."""
     state, recording = st.session_state, source.recording()
-    with st.popover("View"):
-        pick("Value of the key", {"Bare": "Bare word", "Here": "In this text"}, "look_as")
-        pick("Keys", {"Text": "In this text", "All": "In the vocabulary"}, "look_keys")
-        st.text_input("Any other word", key="typed word", on_change=take_word, args=(source.model,))
     key = url_state.whole_number("look_key", len(recording.attention[0].allowed[0]))
     word = url_state.whole_number("look_word", recording.model.n_vocab)
     scope = "context " * (state.look_as == "Here") + "vocabulary" * (state.look_keys == "All")

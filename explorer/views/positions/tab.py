@@ -8,8 +8,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import positions
-from explorer.analysis.attention import numbered
-from explorer.layout import controls, current_recording, output
+from explorer.layout import current_recording, output, selection_bar
 from explorer.layout.controls import pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import positions as positions_panels
@@ -65,37 +64,36 @@ def pair_of(d: int) -> int:
     return number("Pair of dimensions, i", "pair", 0, d // 2 - 1, positions_panels.default_pair(d))
 
 
-def pick_head(runs: PositionRuns) -> tuple[int, int] | None:
-    """The head on screen, with its controls; None where there is none to choose."""
+def head_of(runs: PositionRuns) -> tuple[int, int] | None:
+    """The head of the address, (layer, head), or the one that positions move most; None where the
+    panel says why there is none."""
     card = runs.plain.model
     layer = url_state.whole_number("layer", card.n_layer)
     head = url_state.whole_number("head", card.n_head)
     try:
-        at = runs.head(layer, head)
-    except ValueError:  # the panel says why
+        return runs.head(layer, head)
+    except ValueError:
         return None
-    controls.pick_head((card.n_layer, card.n_head), at)
-    return at
+
+
+def size(runs: PositionRuns) -> tuple[int, int]:
+    """Numbers of (layers, heads)."""
+    return runs.plain.model.n_layer, runs.plain.model.n_head
 
 
 def sentence(runs: PositionRuns) -> None:
     """Show the contribution of positions to this text's vectors, and to the scores of one head."""
+    selection_bar.take()
     stream = runs.plain.stream(runs.stream)
     token = url_state.whole_number("token", len(stream.tokens))
     if token is None:
         own = next((each for each in runs.plain.attention if each.query == runs.stream), None)
         token = (attention_panels.opening_word(runs.plain, own) if own else None) or 0
-    st.session_state["token shown"], labels = token, numbered(stream.tokens)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            "Token",
-            range(len(labels)),
-            format_func=labels.__getitem__,
-            key="token shown",
-            on_change=_take_token,
-            width=180,
-        )
-        layer, head = pick_head(runs) or (None, None)
+    if at := head_of(runs):
+        selection_bar.show(selection_bar.Words(stream.tokens, token), size(runs), at)
+    else:
+        selection_bar.word(stream.tokens, token)
+    layer, head = at or (None, None)
     if runs.adds != "none":
         make = partial(positions_panels.sentence, runs.run, token, layer, head, runs.stream)
         output.show_panel(make, "positions sentence")
@@ -135,11 +133,21 @@ def order(runs: PositionRuns) -> None:
         if box.open:
             by_layer = partial(positions_panels.order_by_layer, runs.run, seed, typed, runs.stream)
             output.show_panel(by_layer, "order by layer")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        layer, head = pick_head(runs) or (None, None)
+    selection_bar.take()
+    at = head_of(runs)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if at:
+            selection_bar.head(size(runs), at)
         bare = st.selectbox(
-            "Positions", POSITIONS, key="positions", persist_state="session", width=160
+            "Positions",
+            POSITIONS,
+            format_func="{} positions".format,
+            key="positions",
+            persist_state="session",
+            label_visibility="collapsed",
+            width=180,
         )
+    layer, head = at or (None, None)
     weights = partial(
         positions_panels.order_weights,
         runs.run,
@@ -224,10 +232,6 @@ def _take_stream() -> None:
     """Another stream has other tokens."""
     st.session_state.stream = st.session_state["stream choice"]
     st.session_state.token = ""
-
-
-def _take_token() -> None:
-    st.session_state.token = str(st.session_state["token shown"])
 
 
 def word_order() -> None:

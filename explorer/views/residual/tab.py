@@ -9,9 +9,9 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import residual
-from explorer.analysis.attention import TONES, numbered
+from explorer.analysis.attention import TONES
 from explorer.analysis.terminology import recording_norm_name
-from explorer.layout import current_recording, output
+from explorer.layout import current_recording, output, selection_bar
 from explorer.layout.controls import pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import gradients
@@ -147,16 +147,8 @@ def explore(source: Run) -> None:
             width=180,
         )
     on = StreamState(source, recording, recording.stream(name))
-    state["token shown"], labels = on.token, numbered(on.stream.tokens)
-    bar.selectbox(
-        "Token",
-        range(len(on.stream.tokens)),
-        format_func=lambda at: f"Token {labels[at]}",
-        key="token shown",
-        on_change=_take_token,
-        label_visibility="collapsed",
-        width=180,
-    )
+    with bar:
+        selection_bar.word(on.stream.tokens, on.token)
     state["logarithmic"] = on.is_log()
     with bar.popover("View"):
         st.toggle(
@@ -214,10 +206,6 @@ def _take_stream() -> None:
     """Another stream has other tokens."""
     st.session_state.stream = st.session_state["stream shown"]
     st.session_state.token = ""
-
-
-def _take_token() -> None:
-    st.session_state.token = str(st.session_state["token shown"])
 
 
 def _take_scale() -> None:
