@@ -214,7 +214,7 @@ async def attacked(ports: list[int], pids: list[int], redis_pid: int, sizes) -> 
     await asyncio.gather(*(each.disconnect() for each in (lesson.teacher, *lesson.students)))
 
 
-def main(given: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--students", type=int, default=60)
@@ -223,7 +223,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--sockets", type=int, default=260)
     parser.add_argument("--starts", type=int, default=150)
     parser.add_argument("--stall", type=float, default=14.0)
-    sizes = parser.parse_args(given)
+    sizes = parser.parse_args(arguments)
     with redis() as (address, redis_pid):
         before = os.environ.get("HEADLIGHT_REDIS")
         os.environ["HEADLIGHT_REDIS"] = address

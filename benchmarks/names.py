@@ -66,7 +66,7 @@ PAIRS = (
     findings.NEAR_LINK,
     findings.ALIGNED,
     findings.CROSSED,
-    findings.SAID_BY_TWO,
+    findings.DOUBLE,
 )
 HALF = 0.5
 
@@ -152,17 +152,17 @@ def false_names(
     handle: own_model.OwnModel, kind: str, texts: Sequence[str], n_recordings: int
 ) -> Counter[str]:
     """Count the names given to the heads of untrained weights, over `n_recordings` recordings."""
-    found: Counter[str] = Counter()
+    names: Counter[str] = Counter()
     for at in range(n_recordings):
         if at % EACH == 0:
             drawn = untrained(handle, kind, seed=at // EACH)
-        found.update(named(drawn.record(texts[at % len(texts)])))
-    return found
+        names.update(named(drawn.record(texts[at % len(texts)])))
+    return names
 
 
-def share_of_false(found: Counter[str]) -> float:
+def share_of_false(names: Counter[str]) -> float:
     """The share of heads that have a name."""
-    return sum(n for name, n in found.items() if name not in NO_NAME) / found.total()
+    return sum(n for name, n in names.items() if name not in NO_NAME) / names.total()
 
 
 def stability(handle: own_model.OwnModel, texts: Sequence[str]) -> tuple[float, Counter[str]]:
@@ -173,20 +173,20 @@ def stability(handle: own_model.OwnModel, texts: Sequence[str]) -> tuple[float, 
     return float(np.mean(commonest)) / len(names), Counter(names.ravel().tolist())
 
 
-def headline(found: Sequence[Finding]) -> Finding | None:
+def headline(ranked: Sequence[Finding]) -> Finding | None:
     """The finding that a page opens on, None where there is none."""
-    return next(iter(findings.select_findings(found)), None)
+    return next(iter(findings.select_findings(ranked)), None)
 
 
-def broken(recording: Recording, found: Sequence[Finding]) -> str:
+def broken(recording: Recording, ranked: Sequence[Finding]) -> str:
     """Describe the rule that the headline breaks, "" where it breaks none."""
-    one = headline(found)
+    one = headline(ranked)
     if one is None:
         return ""
-    plain = [each for each in found if each.kind in PAIRS and not fills(recording, each)]
+    plain = [each for each in ranked if each.kind in PAIRS and not fills(recording, each)]
     if one.kind not in PAIRS:
-        told = one.kind in (findings.INDUCTION, findings.SAME_WORD)
-        return "a link, but no headline of it" if plain and not told else ""
+        is_repetition = one.kind in (findings.INDUCTION, findings.SAME_WORD)
+        return "a link, but no headline of it" if plain and not is_repetition else ""
     for query, key, other in cells(recording, one):
         if other >= HALF:
             return f"another row gives {key} {other:.2f}"
@@ -203,7 +203,7 @@ def cells(recording: Recording, one: Finding) -> Iterator[tuple[str, str, float]
     attention, rows, keys, matrix = between(recording, one)
     places = [int(keys.of[key]) for key in one.keys]
     first = int(rows.of[one.query])
-    n_rows = 2 if one.kind in (findings.CROSSED, findings.SAID_BY_TWO) else 1
+    n_rows = 2 if one.kind in (findings.CROSSED, findings.DOUBLE) else 1
     for at, key in enumerate(places):
         own = [first + at] if one.kind == findings.CROSSED else [first + of for of in range(n_rows)]
         others = np.delete(matrix[:, key], own)
@@ -224,7 +224,7 @@ def fills(recording: Recording, one: Finding) -> bool:
     """True for a link with a function word at an end, other than from a pronoun to a noun."""
     _, rows, keys, _ = between(recording, one)
     of_rows, of_keys = (word_classes.classes(each.labels) for each in (rows, keys))
-    if one.kind in (findings.CROSSED, findings.SAID_BY_TWO):
+    if one.kind in (findings.CROSSED, findings.DOUBLE):
         ends = [of_rows[rows.of[one.query] + at] for at in (0, 1)]
         ends += [of_keys[keys.of[key]] for key in one.keys]
         return any(end != word_classes.CONTENT for end in ends)
@@ -245,10 +245,10 @@ def headlines(names: Sequence[str], texts: Sequence[str], show: bool) -> None:
         n_broken = 0
         for text in texts:
             recording = handle.record(text)
-            found = findings.findings(recording)
-            one = headline(found)
+            ranked = findings.findings(recording)
+            one = headline(ranked)
             kinds[one.kind if one else "none"] += 1
-            reason = broken(recording, found)
+            reason = broken(recording, ranked)
             n_broken += bool(reason)
             if reason or show:
                 sentence = findings_text.headline(one, str) if one else "nothing"
@@ -262,11 +262,11 @@ def pronouns(names: Sequence[str], write: bool) -> None:
     for name in names:
         handle = registry.load(name)
         texts = coreference.sentences()
-        found = coreference.heads(
+        pronoun_heads = coreference.heads(
             coreference.measure_sentence(handle.record(text)) for text in texts
         )
-        made[handle.card.fingerprint] = found
-        for attention, heads in found.items():
+        made[handle.card.fingerprint] = pronoun_heads
+        for attention, heads in pronoun_heads.items():
             for (layer, head), one in sorted(heads.items()):
                 print(
                     f"{name:<10} {attention}, layer {layer}, head {head}: the noun first in "

@@ -28,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say. Returns 0, or 1 after one line on standard error that says what is
     wrong."""
     os.environ.setdefault("OMP_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
-    asked = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
-        return asked.do(asked)
+        return options.do(options)
     except (ValueError, OSError) as error:
         print(f"headlight: {error}", file=sys.stderr)
         return 1
@@ -84,8 +84,10 @@ class _Verb(argparse.ArgumentParser):
     """A verb whose help ends in words that take a moment to gather: `last` is asked for them with
     the help and not before."""
 
-    def __init__(self, *given: Any, last: Callable[[], str] | None = None, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(
+        self, *positional: Any, last: Callable[[], str] | None = None, **named: Any
+    ) -> None:
+        super().__init__(*positional, **named)
         self.last = last
 
     def format_help(self) -> str:
@@ -113,10 +115,10 @@ def _of_a_text(verb: argparse.ArgumentParser) -> None:
     )
 
 
-def _app(asked: argparse.Namespace) -> int:
-    _expect_address(asked.address, asked.port)
+def _app(options: argparse.Namespace) -> int:
+    _expect_address(options.address, options.port)
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
-    command += ["--server.port", str(asked.port), "--server.address", asked.address]
+    command += ["--server.port", str(options.port), "--server.address", options.address]
     if sys.platform == "win32":  # whose execv does not wait for the program
         return subprocess.call(command)
     os.execv(command[0], command)  # whoever stops the command stops the app
@@ -127,13 +129,13 @@ def _expect_address(address: str, port: int) -> None:
     if not 1 <= port <= 65535:
         raise ValueError(f"a port is a whole number from 1 to 65535, and --port says {port}")
     try:
-        found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise ValueError(f"there is no address {address!r}; check --address") from error
-    problems = [_not_bound((*kind,), at) for *kind, _, at in found]
-    taken = [each for each in problems if each is not None and each.errno == errno.EADDRINUSE]
-    if taken or None not in problems:
-        why = (taken or problems)[0]
+    problems = [_not_bound((*kind,), at) for *kind, _, at in addresses]
+    in_use = [each for each in problems if each is not None and each.errno == errno.EADDRINUSE]
+    if in_use or None not in problems:
+        why = (in_use or problems)[0]
         raise ValueError(
             f"nothing can be served at {address}, port {port} ({why and why.strerror}); choose "
             "another with --port or --address"
@@ -151,12 +153,12 @@ def _not_bound(kind: Sequence[int], at: Any) -> OSError | None:
     return None
 
 
-def _recorded(asked: argparse.Namespace) -> tuple[Model, Recording]:
+def _recorded(options: argparse.Namespace) -> tuple[Model, Recording]:
     """The model that is asked for, loaded, and its recording of the text."""
-    name = _named(asked.model)
-    text = sys.stdin.read() if asked.text == "-" else asked.text
+    name = _named(options.model)
+    text = sys.stdin.read() if options.text == "-" else options.text
     model = _loaded(name)
-    return model, _read(model, text, asked.target)
+    return model, _read(model, text, options.target)
 
 
 def _named(name: str) -> str:
@@ -187,22 +189,22 @@ def _read(model: Model, text: str, target: str | None = None) -> Recording:
     return recording
 
 
-def _record(asked: argparse.Namespace) -> int:
+def _record(options: argparse.Namespace) -> int:
     from models.recording import to_npz
 
-    _expect_file(asked.output, ".npz")
-    _, recording = _recorded(asked)
-    _write(asked.output, to_npz(recording))
+    _expect_file(options.output, ".npz")
+    _, recording = _recorded(options)
+    _write(options.output, to_npz(recording))
     return 0
 
 
-def _page(asked: argparse.Namespace) -> int:
+def _page(options: argparse.Namespace) -> int:
     from explorer import export
 
-    _expect_file(asked.output, ".html", ".htm")
-    asked.view, chosen = export.chosen(asked.view, _chosen(asked.choose))
-    second = _second(asked)
-    model, recording = _recorded(asked)
+    _expect_file(options.output, ".html", ".htm")
+    options.view, chosen = export.chosen(options.view, _chosen(options.choose))
+    second = _second(options)
+    model, recording = _recorded(options)
     other = None
     if second:
         name, text = second
@@ -210,14 +212,14 @@ def _page(asked: argparse.Namespace) -> int:
         other = _read(beside, recording.text if text is None else text)
     made = export.page(
         recording,
-        asked.view,
+        options.view,
         model=model,
         other=other,
-        target=asked.target,
-        link=asked.link,
+        target=options.target,
+        link=options.link,
         **chosen,
     )
-    _write(asked.output, made.encode("utf-8"))
+    _write(options.output, made.encode("utf-8"))
     return 0
 
 
@@ -241,22 +243,22 @@ def _chosen(pairs: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-def _second(asked: argparse.Namespace) -> tuple[str, str | None] | None:
+def _second(options: argparse.Namespace) -> tuple[str, str | None] | None:
     """What stands beside the recording: a model's name, "" for the same one, and a text, None for
     the same one; None where nothing does. Raises ValueError where the view has no room for it."""
     from explorer import export
 
-    if asked.other is None and asked.other_text is None:
+    if options.other is None and options.other_text is None:
         return None
-    if not export.takes_two(asked.view):
+    if not export.takes_two(options.view):
         raise ValueError(
-            f"the view {asked.view} is of one recording; --other and --other-text are for "
+            f"the view {options.view} is of one recording; --other and --other-text are for "
             "the panels of compare"
         )
-    return "" if asked.other is None else _named(asked.other), asked.other_text
+    return "" if options.other is None else _named(options.other), options.other_text
 
 
-def _models(asked: argparse.Namespace) -> int:
+def _models(options: argparse.Namespace) -> int:
     from models import registry
 
     for name in registry.names():

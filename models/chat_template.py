@@ -107,9 +107,9 @@ class ChatTemplate:
             labels += content.labels
             spans += [(start + piece.start, end + piece.start) for start, end in content.spans]
             special += content.special
-        kept = slice(limit)
+        first = slice(limit)
         tokens = Tokens(
-            tuple(ids[kept]), tuple(labels[kept]), tuple(spans[kept]), tuple(special[kept])
+            tuple(ids[first]), tuple(labels[first]), tuple(spans[first]), tuple(special[first])
         )
         return tokens, max(0, len(ids) - limit)
 

@@ -69,7 +69,7 @@ class TrainingSnapshot:
             ),
             "headline": "" if isnan(progress.right) else accuracy_text,
             "curve": [list(point) for point in progress.curve],
-            "kept_out": [list(point) for point in progress.kept_out],
+            "held_out": [list(point) for point in progress.held_out],
             "n_parameters": sum(each.numel() for each in last_weights.values()),
             "data": [
                 "a text of your own" if self.plan.task == "text" else "random lists of tokens"

@@ -129,7 +129,7 @@ class TrainingProcess:
             step=step,
             seconds=header["seconds"],
             curve=curve,
-            kept_out=(*previous.kept_out, (float(step), header["kept_out"])),
+            held_out=(*previous.held_out, (float(step), header["held_out"])),
             right=header["right"],
             steps=tuple(sorted(self.weights)),
         )

@@ -96,7 +96,7 @@ class TrainingLoop:
             "kind": "at",
             "step": self.step,
             "seconds": self.seconds,
-            "kept_out": held_out_loss,
+            "held_out": held_out_loss,
             "right": accuracy,
             "shown": self.step in CHECKPOINT_STEPS,
         }

@@ -93,13 +93,13 @@ class TrainingPlan:
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a training. curve and kept_out: (step, nats); right: the share of right tokens on
+    """Progress of a training. curve and held_out: (step, nats); right: the share of right tokens on
     held-out data, NaN before it was measured; seconds: of the processor. steps: those whose weights
     are available, the last one the newest."""
 
     step: int = 0
     seconds: float = 0.0
     curve: tuple[tuple[float, float], ...] = ()
-    kept_out: tuple[tuple[float, float], ...] = ()
+    held_out: tuple[tuple[float, float], ...] = ()
     right: float = float("nan")
     steps: tuple[int, ...] = ()

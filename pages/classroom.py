@@ -18,7 +18,7 @@ from explorer.text.quiz import ask, choice, measured, says
 from explorer.text.quiz_print import sheet
 from models.recording import Recording
 
-SAID = 6  # likeliest words that a question may show
+N_LIKELIEST = 6  # likeliest words that a question may show
 LONGEST = 400  # tokens of a text that is asked about
 
 
@@ -29,30 +29,30 @@ def page() -> None:
     recording = current_recording.current_run(
         target=current_recording.typed_target(st.session_state.model)
     ).recording()
-    asked = made(recording)
+    items = made(recording)
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
         st.header(
-            f"{len(asked)} questions on this sentence" if asked else "Questions",
+            f"{len(items)} questions on this sentence" if items else "Questions",
             anchor=False,
             width="content",
         )
-        if asked:
+        if items:
             st.download_button(
                 "Print worksheet",
-                sheet(asked, recording.text, *named(recording)),
+                sheet(items, recording.text, *named(recording)),
                 "headlight-questions.html",
                 "text/html",
                 on_click="ignore",
                 icon=":material/print:",
             )
-    if not asked:
+    if not items:
         st.caption(
             f"There are no questions on this text: it is too short, or has more than {LONGEST} "
             "tokens."
         )
-    quiz.show([item(one, recording) for one in asked], token(asked))
+    quiz.show([item(one, recording) for one in items], token(items))
     url_state.write()
 
 
@@ -84,7 +84,7 @@ def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
     if not writes or models.capabilities(recording.model.name).logits != stream:
         return []
     scores = cache.logits(recording, stream, len(recording.streams[-1].tokens) - 1)
-    words = predictions.top_words(predictions.distribution(scores), most=SAID)
+    words = predictions.top_words(predictions.distribution(scores), most=N_LIKELIEST)
     labels = models.labels(recording.model.name, [word.id for word in words])
     whole = cache.predicted_words(recording, [(word.id, word.own) for word in words])
     return [
@@ -107,12 +107,12 @@ def item(one: Question, recording: Recording) -> Item:
 
 def evidence(one: Question) -> str:
     """The address that shows what a question is about, on the text and model of this page."""
-    kept = {
+    cause = {
         name: value
         for name, value in url_state.link_parameters().items()
         if name in ("text", "model", "target")
     }
-    return places.address(one.page, kept | {name: value for name, value in one.address if value})
+    return places.address(one.page, cause | {name: value for name, value in one.address if value})
 
 
 def named(recording: Recording) -> tuple[str, str]:
@@ -120,9 +120,9 @@ def named(recording: Recording) -> tuple[str, str]:
     return models.title(recording.model.name), recording.model.fingerprint
 
 
-def token(asked: tuple[Question, ...]) -> str:
+def token(items: tuple[Question, ...]) -> str:
     """The name of a set of questions."""
-    return hashlib.sha256(repr(asked).encode("utf-8", "replace")).hexdigest()[:12]
+    return hashlib.sha256(repr(items).encode("utf-8", "replace")).hexdigest()[:12]
 
 
 page()

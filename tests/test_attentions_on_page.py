@@ -127,7 +127,7 @@ def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom
 def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() -> None:
     app = clean(opened(model="translator", attention="cross", source="2"))
     header, _ = sent(app, "head")
-    assert header["held"] == [-1, 2]
+    assert header["selected"] == [-1, 2]
     asked = {
         name: values[0] if isinstance(values, list) else values
         for name, values in app.query_params.items()
@@ -136,7 +136,7 @@ def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() 
     row = sent(clean(opened(model="translator", attention="cross", token="1", source="2")), "head")[
         0
     ]
-    assert row["held"] == [1, -1], "one thing is held, the row"
+    assert row["selected"] == [1, -1], "one thing is held, the row"
     nothing_there = (
         {"model": "translator", "source": "2"},
         {"attention": "cross"},
@@ -161,7 +161,7 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     first = attention_panels.opening_finding(recording, recording.attention[1])
     header = sent(app, "head")[0]
     assert "source" not in app.query_params
-    assert (*header["at"], header["held"][0]) == (*first.at, first.query), (
+    assert (*header["at"], header["selected"][0]) == (*first.at, first.query), (
         "another attention is opened on its own finding"
     )
     clean(choose_model(app, "copy"))

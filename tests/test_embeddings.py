@@ -157,7 +157,7 @@ def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> 
         logit_lens.vectors(second, names, np.array([3]))[:, 0],
     ]
     around = [
-        logit_lens.vectors(one, names, embeddings.shown_tokens(one, False))
+        logit_lens.vectors(one, names, embeddings.visible_tokens(one, False))
         for one in (first, second)
     ]
     plain, centred = (
@@ -275,7 +275,7 @@ def test_anchor_words_are_read_as_written(written: str, read: tuple) -> None:
 
 def test_the_followed_word_is_one_that_both_texts_have(small_handle) -> None:
     first, second = of(small_handle, "the dog sat on the mat"), of(small_handle, "a mat")
-    shown = embeddings.shown_tokens(first, False)
+    shown = embeddings.visible_tokens(first, False)
     at = embeddings.default_token(first, second, shown)
     assert first.tokens[at] == "mat" == second.tokens[embeddings.matching_token(first, at, second)]
     assert embeddings.matching_token(first, list(first.tokens).index("dog"), second) is None

@@ -121,7 +121,7 @@ def test_it_learns_stops_goes_on_and_leaves_no_process_behind(run: TrainingProce
     first = run.progress
     assert is_gone(pid) and not run.problem and not run.done
     assert first.curve[-1][1] < first.curve[0][1] - 0.5
-    assert first.kept_out[-1][1] < first.kept_out[0][1] - 0.5
+    assert first.held_out[-1][1] < first.held_out[0][1] - 0.5
     run.resume()
     until(lambda: run.progress.step > first.step + 5)
     pid = run.pid

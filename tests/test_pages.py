@@ -143,7 +143,7 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
     first = attention_panels.recording_findings(cache.record("encoder", DEFAULT_TEXT))[0]
-    assert header["views"] == ["links"] and header["held"][0] == first.query, (
+    assert header["views"] == ["links"] and header["selected"][0] == first.query, (
         "it opens as without them"
     )
     assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"

@@ -42,7 +42,7 @@ def test_words_and_all_others_add_up_to_one(way: str) -> None:
         == pytest.approx(1, abs=DOUBLE)
         == others.all_drawn
     )
-    assert others.n_kept + sum(word.kept for word in words) == of.kept.sum()
+    assert others.n_candidates + sum(word.is_candidate for word in words) == of.is_candidate.sum()
     np.testing.assert_allclose(of.drawn, probabilities(of.logits, WAYS[way]), atol=DOUBLE)
 
 
@@ -64,9 +64,9 @@ def test_the_formula_by_hand_gives_what_is_drawn_from(way: str) -> None:
         )
         assert steps.tempered == pytest.approx(exp(z[word.id]) / np.exp(z).sum())
         assert exp(steps.divided - steps.log_total) == pytest.approx(steps.tempered)
-        if word.kept:
+        if word.is_candidate:
             assert (
-                steps.tempered / steps.held == pytest.approx(steps.drawn, rel=PASSED)
+                steps.tempered / steps.candidate_sum == pytest.approx(steps.drawn, rel=PASSED)
                 and steps.drawn == word.drawn
             )
     with pytest.raises(ValueError, match="temperature 0"):
@@ -99,7 +99,7 @@ def test_draws_are_fair_and_come_again_with_the_seed(way: str) -> None:
     assert (np.abs(share - of.drawn) <= 4 * np.sqrt(of.drawn * (1 - of.drawn) / 3000) + 1e-9).all()
     assert drawn[:50] == [predictions.draw(of, 7, place) for place in range(50)]
     for one in drawn[:200]:
-        assert of.kept[one.id]
+        assert of.is_candidate[one.id]
         if one.number is not None:
             assert one.start <= one.number < one.end and isclose(
                 one.end - one.start, of.drawn[one.id], abs_tol=1e-12

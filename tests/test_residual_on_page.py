@@ -218,7 +218,7 @@ def decayed(right: tuple[float, ...]) -> Decay:
 
 
 def test_the_three_networks_are_told_by_who_has_learned() -> None:
-    panel = gradients.recurrence(Run("encoder", LONGER), 3, found=decayed((0.06, 0.5, 0.97)))
+    panel = gradients.recurrence(Run("encoder", LONGER), 3, decay=decayed((0.06, 0.5, 0.97)))
     drawn, told = panel.figures
     now, before = drawn.figures
     assert now.y_range == before.y_range

@@ -208,7 +208,7 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
         (next_word, "N_GRAMMAR", 50),
         (next_word, "BATCH_TOKENS", 512),
         (next_word, "REPEATED_ROWS", (100, 20, 20)),
-        (next_word, "SAID_TWICE", (0, 20, 20)),
+        (next_word, "SENTENCES_TWICE", (0, 20, 20)),
         (next_word, "PARAGRAPHS_TWICE", (0, 10, 10)),
         (translation.Translation, "most", 200),
         (algorithms, "BATCH", 8),

@@ -209,7 +209,7 @@ def test_no_grammar_sentence_is_a_preset() -> None:
 def test_names_of_the_grammar_stay_in_its_own_rows(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("REPEATED_ROWS", "SAID_TWICE", "PARAGRAPHS_TWICE"):
+    for name in ("REPEATED_ROWS", "SENTENCES_TWICE", "PARAGRAPHS_TWICE"):
         monkeypatch.setattr(next_word, name, (0,))
     monkeypatch.setattr(next_word, "N_GRAMMAR", 200)
     made = next_word.NextWord(data)

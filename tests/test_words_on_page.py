@@ -123,11 +123,11 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
     inside = next(at for at, label in enumerate(stream.tokens) if label.startswith("‧"))
     header, *_ = drawn(clean(opened(text=WORDS, token=str(inside), att_unit="Words")))
     assert (
-        "kitchen-maid’s unbelievable".find(header["columns"][header["held"][0]]) >= 0
-        and stream.tokens[inside].strip("‧") in header["columns"][header["held"][0]]
+        "kitchen-maid’s unbelievable".find(header["columns"][header["selected"][0]]) >= 0
+        and stream.tokens[inside].strip("‧") in header["columns"][header["selected"][0]]
     )
     header, *_ = drawn(clean(opened(text=WORDS, token="0", att_keep="No specials")))
-    assert header["held"][0] == -1, "what is left out is not held"
+    assert header["selected"][0] == -1, "what is left out is not held"
     app = clean(opened(text=WORDS, token="2", anatomy_cell="2.1", att_right="Open"))
     assert drawn(app)[0]["cell"] == [2, 1] and any(
         "(token 2) →" in told.value and "(token 1)" in told.value for told in app.markdown

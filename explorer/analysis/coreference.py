@@ -61,7 +61,7 @@ class SentenceScores(NamedTuple):
     weight from the other words and the share of these whose largest it is, each (layer, head)."""
 
     weight: np.ndarray
-    found: np.ndarray
+    is_largest: np.ndarray
     other: np.ndarray
     chance: np.ndarray
 

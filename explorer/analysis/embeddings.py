@@ -335,7 +335,7 @@ def stream_structure(stream: Stream) -> StreamStructure:
     )
 
 
-def shown_tokens(stream: Stream, specials: bool) -> np.ndarray:
+def visible_tokens(stream: Stream, specials: bool) -> np.ndarray:
     """Indices of the tokens that are shown: all, or those that are not special; all where nothing
     else is there."""
     plain = np.flatnonzero(~stream.special)
@@ -433,13 +433,13 @@ class Scene:
     def arrays(self) -> dict[str, np.ndarray]:
         """For every point and site: coordinates (point, site, 2), error, norm (as recorded) and
         moved, each (point, site)."""
-        shown_vectors = np.concatenate([group.vectors for group in self.groups], axis=1)
+        vectors = np.concatenate([group.vectors for group in self.groups], axis=1)
         raw = np.concatenate([group.raw for group in self.groups], axis=1)
         arrays = {
-            "coordinates": self.basis.project(shown_vectors)[..., :2],
-            "error": self.basis.error(shown_vectors),
+            "coordinates": self.basis.project(vectors)[..., :2],
+            "error": self.basis.error(vectors),
             "norm": np.linalg.norm(raw, axis=-1),
-            "moved": step_lengths(shown_vectors),
+            "moved": step_lengths(vectors),
         }
         return {name: array.swapaxes(0, 1) for name, array in arrays.items()}
 
@@ -468,7 +468,7 @@ def scene(
             vectors(stream, names, visible),
         )
         for at, stream in enumerate(streams)
-        for visible in [shown_tokens(stream, specials)]
+        for visible in [visible_tokens(stream, specials)]
     ]
     if anchors is not None:
         by_site = anchors.vectors.swapaxes(0, 1)

@@ -174,8 +174,8 @@ class LinkedWeights(Figure):
     at: (layer, head). weights: arrays by name, as `explorer/components/codec.py` packs them: the
     weight of each (row, column), the `runs` of allowed cells, the selected `row` and `column`
     exactly, and `hidden`, the share of each row on columns that are left out. views: of "links" and
-    "matrix". held: the selected row and column, -1 for none; cell: the one that is opened. texts:
-    of two texts, what each row is called in its sentence. special: of columns, and of rows in
+    "matrix". selected: a row and a column, -1 for none; cell: the one that is opened. texts: of two
+    texts, what each row is called in its sentence. special: of columns, and of rows in
     `texts`. places: the numbers of rows and columns, None for 0, 1, 2 ...; sizes: how many there
     are in all, None where rows are words. scale: "global", "head" or "row", the weight at its top;
     log: three powers of ten below that. incoming: True where links to the selected word are drawn
@@ -188,7 +188,7 @@ class LinkedWeights(Figure):
     sides: tuple[str, str] = ("query", "key")
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
     views: tuple[str, ...] = ("links",)
-    held: tuple[int, int] = (-1, -1)
+    selected: tuple[int, int] = (-1, -1)
     cell: tuple[int, int] | None = None
     texts: tuple[str, ...] | None = None
     special: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
@@ -523,9 +523,9 @@ def window(n: int, focus: Sequence[int], limit: int = MOST_TOKENS) -> np.ndarray
     return np.sort(nearest)
 
 
-def truncation_note(n_shown: int, n: int, noun: str = "tokens") -> str:
+def truncation_note(n_visible: int, n: int, noun: str = "tokens") -> str:
     """A word on how much of a sentence is shown; "" where all is."""
-    return "" if n_shown == n else f"{n_shown} of {n} {noun}"
+    return "" if n_visible == n else f"{n_visible} of {n} {noun}"
 
 
 def share(value: float) -> str:

@@ -29,10 +29,10 @@ from models.token_relations import CHUNK_SIZE
 # The kinds. LINKS are those between words; they are listed for trained weights alone, see
 # `qk_fit`.
 LINK, NEAR_LINK, INDUCTION, SAME_WORD = "link", "near link", "induction", "same word"
-CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT = "crossed", "aligned", "said by two", "left out"
+CROSSED, ALIGNED, DOUBLE, LEFT_OUT = "crossed", "aligned", "said by two", "left out"
 CROWD, SETTLED, PUSHED, TURNED, MOVED = "crowd", "settled", "pushed", "turned", "moved"
 REGULARITY, SHORT, CHAT = "regularity", "short", "chat"
-LINKS = (LINK, NEAR_LINK, INDUCTION, SAME_WORD, CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT)
+LINKS = (LINK, NEAR_LINK, INDUCTION, SAME_WORD, CROSSED, ALIGNED, DOUBLE, LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -589,7 +589,7 @@ def _double(aligned: AlignedLayer) -> list[Finding]:
     column = int(aligned.choice[row])
     return [
         aligned.finding(
-            SAID_BY_TWO,
+            DOUBLE,
             head,
             row,
             (column,),

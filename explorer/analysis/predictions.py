@@ -37,7 +37,7 @@ class Distribution:
     order: np.ndarray
 
     @property
-    def kept(self) -> np.ndarray:
+    def is_candidate(self) -> np.ndarray:
         return self.drawn > 0
 
     def rank(self, id: int) -> int:
@@ -69,13 +69,13 @@ def entropy(p: np.ndarray) -> float:
 @dataclass(frozen=True)
 class Word:
     """One word of a distribution: what it is, how many are likelier, and its two probabilities.
-    kept: True where it may be drawn."""
+    is_candidate: True where it may be drawn."""
 
     id: int
     rank: int
     own: float
     drawn: float
-    kept: bool
+    is_candidate: bool
 
 
 def top_words(
@@ -102,11 +102,11 @@ def top_words(
 
 @dataclass(frozen=True)
 class RemainingWords:
-    """All words beside those of a list, together: how many, how many of them are kept, and their
-    probabilities' sums. `all_own` and `all_drawn`: the sums with the list's."""
+    """All words beside those of a list, together: their number, that of candidates among them, and
+    their probabilities' sums. `all_own` and `all_drawn`: the sums with the list's."""
 
     n: int
-    n_kept: int
+    n_candidates: int
     own: float
     drawn: float
     all_own: float
@@ -122,7 +122,7 @@ def remaining_words(distribution: Distribution, words: Sequence[Word]) -> Remain
     )
     return RemainingWords(
         len(rest_ids),
-        int(distribution.kept[rest_ids].sum()),
+        int(distribution.is_candidate[rest_ids].sum()),
         own_sum,
         drawn_sum,
         own_sum + sum(word.own for word in words),
@@ -137,14 +137,14 @@ def remaining_words(distribution: Distribution, words: Sequence[Word]) -> Remain
 class ProbabilitySteps:
     """How one word's probability comes about: divided = score / temperature; tempered = e^divided /
     e^log_total, where log_total is the logarithm of the sum of e^(score / temperature) over the
-    vocabulary; n_kept words hold `held` of that; drawn = tempered / held."""
+    vocabulary; n_candidates words hold candidate_sum of that; drawn = tempered / candidate_sum."""
 
     score: float
     divided: float
     log_total: float
     tempered: float
-    n_kept: int
-    held: float
+    n_candidates: int
+    candidate_sum: float
     drawn: float
 
 
@@ -163,8 +163,8 @@ def probability_steps(distribution: Distribution, id: int) -> ProbabilitySteps:
         float(z[id]),
         log_total,
         float(tempered[id]),
-        int(distribution.kept.sum()),
-        float(tempered[distribution.kept].sum()),
+        int(distribution.is_candidate.sum()),
+        float(tempered[distribution.is_candidate].sum()),
         float(distribution.drawn[id]),
     )
 
@@ -203,7 +203,7 @@ def draw(distribution: Distribution, seed: int, place: int) -> Draw:
         return Draw(int(distribution.order[0]), None, 0.0, 1.0)
     number = float(np.random.default_rng((seed, place)).random())
     ends = np.cumsum(distribution.drawn[distribution.order])
-    last = int(np.flatnonzero(distribution.kept[distribution.order])[-1])
+    last = int(np.flatnonzero(distribution.is_candidate[distribution.order])[-1])
     rank = min(
         int(np.searchsorted(ends, number, side="right")), last
     )  # rounding may leave the end of the line just under 1

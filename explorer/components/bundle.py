@@ -67,11 +67,11 @@ export default function (args) {{
 
 
 def _exporting(value: object, with_shared: bool = False) -> bytes:
-    said = json.dumps(value, ensure_ascii=False)
+    encoded = json.dumps(value, ensure_ascii=False)
     if not with_shared:
-        return f"export default {said};\n".encode()
+        return f"export default {encoded};\n".encode()
     first = f'import shared from "./{SHARED.name}.js";\n'
-    return f"{first}export default shared + {said};\n".encode()
+    return f"{first}export default shared + {encoded};\n".encode()
 
 
 def _light() -> dict[str, object]:

@@ -47,10 +47,10 @@ const weightAt = ({ weights, shape }, at, cell) => weights.peak[at] * (weights.c
 /** The weights of the selected word in a head, folded as the cells are. @param {any} figure @param {number[]} word */
 function rowOf(figure, [axis, place], at) {
   const [, , rows, columns] = figure.shape;
-  const held = Math.floor(place / figure.fold);
+  const position = Math.floor(place / figure.fold);
   return axis
-    ? Array.from({ length: rows }, (_, r) => weightAt(figure, at, r * columns + held))
-    : Array.from({ length: columns }, (_, c) => weightAt(figure, at, held * columns + c));
+    ? Array.from({ length: rows }, (_, r) => weightAt(figure, at, r * columns + position))
+    : Array.from({ length: columns }, (_, c) => weightAt(figure, at, position * columns + c));
 }
 
 /** The largest of these, exact where it came. @param {any} figure @param {number[]} word */
@@ -90,8 +90,8 @@ export function pointed(figure, at, [down, right]) {
   const { fold, says, tokens, keys, quiet, may, ahead } = figure;
   const word = strip(figure);
   const place = (/** @type {number} */ share, /** @type {number} */ n) => Math.min(n - 1, Math.floor(share * n)); // prettier-ignore
-  const held = word ? Math.floor(word[1] / fold) : -1;
-  const cell = !word ? [place(down, rows), place(right, columns)] : word[0] ? [place(right, rows), held] : [held, place(right, columns)]; // prettier-ignore
+  const position = word ? Math.floor(word[1] / fold) : -1;
+  const cell = !word ? [place(down, rows), place(right, columns)] : word[0] ? [place(right, rows), position] : [position, place(right, columns)]; // prettier-ignore
   const [r, c] = cell;
   const free = !may || Array.from({ length: fold * fold }, (_, i) => [r * fold + Math.floor(i / fold), c * fold + (i % fold)]).some(([q, k]) => k < keys.length && may[q * keys.length + k]); // prettier-ignore
   const most = fold > 1 ? "largest about " : "";

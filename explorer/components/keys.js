@@ -17,15 +17,15 @@ export const arrow = (event) =>
   plainKey(event) ? BY[/** @type {keyof typeof BY} */ (event.key)] : undefined;
 
 /**
- * One button of a list is in the tab order, the first that is `held` or else the first; arrows,
+ * One button of a list is in the tab order, the first that is `current` or else the first; arrows,
  * Home and End go to others.
  * @param {HTMLElement[] | SVGElement[]} list
- * @param {{ held?: number, columns?: number, flat?: boolean, upright?: boolean,
+ * @param {{ current?: number, columns?: number, flat?: boolean, upright?: boolean,
  *   go?: (at: number) => void }} [how] columns: of a grid, where up and down go by so many. flat:
  *   only left and right go. upright: only up and down go. go: what else happens where one goes.
  * @returns {(at: number) => void} to put the tab stop elsewhere
  */
-export function rove(list, { held = 0, columns = 1, flat = false, upright = false, go } = {}) {
+export function rove(list, { current = 0, columns = 1, flat = false, upright = false, go } = {}) {
   const buttons = /** @type {HTMLElement[]} */ (list);
   const stop = (/** @type {number} */ at) =>
     buttons.forEach((one, i) => one.setAttribute("tabindex", i === at ? "0" : "-1"));
@@ -52,7 +52,7 @@ export function rove(list, { held = 0, columns = 1, flat = false, upright = fals
       go?.(to);
     });
   });
-  stop(buttons[held] ? held : 0);
+  stop(buttons[current] ? current : 0);
   return stop;
 }
 

@@ -21,7 +21,7 @@ const NAMED = 4; // words that a sentence names
 /** Unpack what came, once. @param {any} figure */
 export function unpack(figure) {
   if (figure.weight) return figure;
-  const { weights, rows, columns, held } = figure;
+  const { weights, rows, columns, selected } = figure;
   const n = columns.length;
   Object.assign(figure, unfold(weights), { n, over: null, hidden: weights.hidden || null });
   figure.may = permitted(weights.runs, rows.length * n);
@@ -30,8 +30,8 @@ export function unpack(figure) {
     figure.weight[at] = weight;
     if (figure.unknown) figure.unknown[at] = 0;
   };
-  weights.row?.forEach((/** @type {number} */ weight, /** @type {number} */ k) => set(held[ROW] * n + k, weight)); // prettier-ignore
-  weights.column?.forEach((/** @type {number} */ weight, /** @type {number} */ q) => set(q * n + held[COLUMN], weight)); // prettier-ignore
+  weights.row?.forEach((/** @type {number} */ weight, /** @type {number} */ k) => set(selected[ROW] * n + k, weight)); // prettier-ignore
+  weights.column?.forEach((/** @type {number} */ weight, /** @type {number} */ q) => set(q * n + selected[COLUMN], weight)); // prettier-ignore
   return measured(figure);
 }
 
@@ -66,29 +66,29 @@ export function shownAt(figure) {
   const [q, k] = figure.over || [-1, -1];
   if (isAcross(figure)) {
     if (q >= 0 || k >= 0) return [q, k];
-    return figure.held;
+    return figure.selected;
   }
   if (q >= 0) return [q, figure.incoming ? q : -1];
-  const [row] = figure.held;
+  const [row] = figure.selected;
   return [row, row >= 0 && figure.incoming ? row : -1];
 }
 
 /** What a press on a word makes of the selection: it, or nothing where it is selected. @param {any} figure @param {number} axis @param {number} at */
 export function hold(figure, axis, at) {
-  const now = figure.held[axis] === at ? -1 : at;
+  const now = figure.selected[axis] === at ? -1 : at;
   const across = isAcross(figure);
-  figure.held = !across ? [now, now] : axis === ROW ? [now, -1] : [-1, now];
+  figure.selected = !across ? [now, now] : axis === ROW ? [now, -1] : [-1, now];
   figure.cell = null;
   return across
-    ? { row: figure.held[ROW], column: figure.held[COLUMN], cell: -1 }
+    ? { row: figure.selected[ROW], column: figure.selected[COLUMN], cell: -1 }
     : { row: now, column: -1, cell: -1 };
 }
 
 /** What a press on a cell makes of it: its row, and the cell. @param {any} figure @param {number[]} cell */
 export function opened(figure, [q, k]) {
   const [at, column] = figure.cell || [-1, -1];
-  if (at === q && column === k && figure.held[ROW] === q) return hold(figure, ROW, q);
-  figure.held = isAcross(figure) ? [q, -1] : [q, q];
+  if (at === q && column === k && figure.selected[ROW] === q) return hold(figure, ROW, q);
+  figure.selected = isAcross(figure) ? [q, -1] : [q, q];
   figure.cell = [q, k];
   return { row: q, column: -1, cell: k };
 }
@@ -143,7 +143,7 @@ const plain = { title: "", note: "", marks: [], missing: "", digits: 2, unit: ""
 
 /** The sentence as rows of tokens, of two texts both of them. @param {any} figure */
 function sentences(figure) {
-  const { rows, columns, n, held, special, texts } = figure;
+  const { rows, columns, n, selected, special, texts } = figure;
   const [row, column] = shownAt(figure);
   const all = tints(figure);
   const cell = (/** @type {any[]} */ list, /** @type {(at: number) => number[]} */ of) => {
@@ -155,9 +155,9 @@ function sentences(figure) {
   };
   const keys = { ...plain, kind: "tokenrow", small: columns.length > SMALL, tokens: columns, special: special[COLUMN], ...cell(columns, (k) => [row, k]) }; // prettier-ignore
   const axis = texts ? COLUMN : ROW;
-  const below = { ...keys, selected: held[axis], select: [texts ? "column" : "row"] };
+  const below = { ...keys, selected: selected[axis], select: [texts ? "column" : "row"] };
   if (!texts) return [below];
-  const above = { ...plain, kind: "tokenrow", tokens: texts, special: special[ROW], selected: held[ROW], select: ["row"], ...cell(texts, (q) => [q, column]) }; // prettier-ignore
+  const above = { ...plain, kind: "tokenrow", tokens: texts, special: special[ROW], selected: selected[ROW], select: ["row"], ...cell(texts, (q) => [q, column]) }; // prettier-ignore
   return [
     { ...above, title: "Target" },
     { ...below, title: "Source" },
@@ -198,7 +198,7 @@ function links(figure) {
 
 /** @param {any} figure */
 function matrix(figure) {
-  const { rows, columns, weight, held, cell, hidden, sides, scale, log, peak, may } = figure;
+  const { rows, columns, weight, selected, cell, hidden, sides, scale, log, peak, may } = figure;
   const values = Float32Array.from(weight, (each, at) => (!may || may[at] ? each : NaN));
   const top = scale === "head" ? peak : 1;
   const low = log ? top / 1000 : 0;
@@ -213,8 +213,8 @@ function matrix(figure) {
       select: ["row", "column"],
     },
     marks: cell ? [[...cell, ""]] : [],
-    bring: held[ROW] >= 0 ? [held[ROW], strongest(weight.subarray(held[ROW] * figure.n, (held[ROW] + 1) * figure.n), 1)[0]] : undefined, // prettier-ignore
-    ...{ selected: held[ROW], column: held[COLUMN], over: figure.over },
+    bring: selected[ROW] >= 0 ? [selected[ROW], strongest(weight.subarray(selected[ROW] * figure.n, (selected[ROW] + 1) * figure.n), 1)[0]] : undefined, // prettier-ignore
+    ...{ selected: selected[ROW], column: selected[COLUMN], over: figure.over },
   };
 }
 
@@ -222,11 +222,11 @@ function matrix(figure) {
 export function picture(figure) {
   unpack(figure);
   const { full, peak, weight, n } = figure;
-  const row = figure.held[ROW] >= 0 ? figure.held[ROW] : Math.max(0, full.indexOf(peak));
+  const row = figure.selected[ROW] >= 0 ? figure.selected[ROW] : Math.max(0, full.indexOf(peak));
   const [key] = figure.cell?.[0] === row ? [figure.cell[1]] : strongest(weight.subarray(row * n, (row + 1) * n), 1); // prettier-ignore
   const mark = share(weight[row * n + key]);
   if (figure.views[0] === "matrix") return { ...matrix(figure), marks: [[row, key, mark]] };
-  return { ...links({ ...figure, over: null, held: [row, -1], rows: figure.rows }), own: false, selected: row, note: "", mark: [key, mark], left: figure.rows, right: figure.columns, weights: weight }; // prettier-ignore
+  return { ...links({ ...figure, over: null, selected: [row, -1], rows: figure.rows }), own: false, selected: row, note: "", mark: [key, mark], left: figure.rows, right: figure.columns, weights: weight }; // prettier-ignore
 }
 
 const PICTURES = { links, matrix };

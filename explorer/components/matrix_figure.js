@@ -23,7 +23,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const { rows, columns, values, low, high, signed, marks, sides, missing, digits, unit } = figure;
   const {
     selected = -1,
-    column: held = -1,
+    column: pinned = -1,
     wide: stretched,
     tints,
     cache,
@@ -59,7 +59,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
   if (sides[1]) pen.text(x, y + 0.5 * letter, `${sides[1]} →`, { size: 0.8, alpha: 0.75 });
   const marked = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
   if (selected >= 0) marked[0].add(selected);
-  if (held >= 0) marked[1].add(held);
+  if (pinned >= 0) marked[1].add(pinned);
   const size = pane ? 0.75 : 0.9;
   const [skipX, skipY] = [every(wide, 1.05 * size * letter), every(high1, 1.05 * size * letter)];
   const named = (
@@ -106,7 +106,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
     const across = (/** @type {number} */ row) => [left, top + row * high1, area[2], high1];
     const along = (/** @type {number} */ column) => [left + column * wide, top, wide, area[3]];
     if (selected >= 0) line(across(selected));
-    if (held >= 0) line(along(held));
+    if (pinned >= 0) line(along(pinned));
     if (figure.over?.[0] >= 0) line(across(figure.over[0]), 0.75);
     if (figure.over?.[1] >= 0) line(along(figure.over[1]), 0.75);
     for (const [row, column, text] of marks) {

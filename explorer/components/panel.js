@@ -119,7 +119,7 @@ function paint(view, at) {
   const pen = new Pen(view.look, size, true);
   pen.scrolls = true;
   const took = figure(pen, view.figures[at], { x: 0, y: 0, width, height });
-  const held = focusOf(box) ?? view.focus[at] ?? null;
+  const focused = focusOf(box) ?? view.focus[at] ?? null;
   view.focus[at] = null;
   box.parentElement.style.width = `${width}px`;
   if (!patched(view, at, pen, took) && pen.pane) scrolled(view, at, pen.pane, height);
@@ -130,8 +130,9 @@ function paint(view, at) {
   const targets = [...box.querySelectorAll("g.button")];
   const stop = targets.findIndex((each) => each.getAttribute("aria-pressed") === "true");
   targets.forEach((each, i) => each.setAttribute("tabindex", i === Math.max(0, stop) ? "0" : "-1"));
-  const kept = held !== null && /** @type {any} */ (box.querySelectorAll("[tabindex]")[held]);
-  if (kept && focusOf(box) !== held) kept.focus({ preventScroll: true });
+  const successor =
+    focused !== null && /** @type {any} */ (box.querySelectorAll("[tabindex]")[focused]);
+  if (successor && focusOf(box) !== focused) successor.focus({ preventScroll: true });
 }
 
 /** Where the arrow keys of a matrix began, with its size, and where they are. @param {Element} box */
@@ -271,9 +272,9 @@ function key(view, event) {
 /** The keys that go from one button of a figure to another; Escape lets a word go. @param {View} view @param {Element} target @param {KeyboardEvent} event */
 function walk(view, target, event) {
   const linked = linkedAt(view, target);
-  const [axis] = [ROW, COLUMN].filter((each) => linked?.held[each] >= 0);
+  const [axis] = [ROW, COLUMN].filter((each) => linked?.selected[each] >= 0);
   if (event.key === "Escape" && axis !== undefined && plainKey(event))
-    return select(view, linked, hold(linked, axis, linked.held[axis]));
+    return select(view, linked, hold(linked, axis, linked.selected[axis]));
   const box = view.boxes.find((/** @type {Element} */ each) => each.contains(target));
   const list = /** @type {any[]} */ ([...box.querySelectorAll("g.button")]);
   const [down, right] = arrow(event) || [NaN, NaN];
@@ -410,9 +411,9 @@ function changed(view, linked) {
 
 /** The selected word, for the grid of all heads. @param {View} view @param {any} linked */
 function tellWord(view, linked) {
-  const { held, places, sizes: all, rows, columns } = linked;
-  const axis = held[ROW] >= 0 ? ROW : COLUMN;
-  const at = held[axis] < 0 ? -1 : (places[axis]?.[held[axis]] ?? held[axis]);
+  const { selected, places, sizes: all, rows, columns } = linked;
+  const axis = selected[ROW] >= 0 ? ROW : COLUMN;
+  const at = selected[axis] < 0 ? -1 : (places[axis]?.[selected[axis]] ?? selected[axis]);
   const [m, n] = all || [rows.length, columns.length];
   const word = { axis, at, rows: m, columns: n };
   if (JSON.stringify(word) !== JSON.stringify(bus.now.word)) bus.tell({ word });
@@ -432,9 +433,9 @@ function go(view, linked, asked) {
     view.header.title = `Layer ${layer}, head ${head}`;
     const title = view.root.querySelector("h2");
     if (title) title.textContent = view.header.title;
-  } else if (token === linked.held[ROW]) return;
+  } else if (token === linked.selected[ROW]) return;
   else if (token < 0 && asked.att_word !== "none") return; // which word is selected, the page says
-  Object.assign(linked, { held: [token, token], cell: null, over: null });
+  Object.assign(linked, { selected: [token, token], cell: null, over: null });
   drawn(view, linked);
   changed(view, linked);
   if (isOther) bus.tell({ layer, head });

@@ -27,6 +27,6 @@ def show(
     live: draw while the reader types, a moment after the last key.
     """
     # Half of a surrogate pair is no text and would break the header.
-    shown = text.encode("utf-8", "replace").decode("utf-8")
-    header = {"text": shown, "model": model, "longest": longest, "live": live}
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    header = {"text": clean, "model": model, "longest": longest, "live": live}
     _mount(data=codec.encode(header, {}), key=key, on_text_change=on_text)

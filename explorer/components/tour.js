@@ -91,7 +91,7 @@ function build(view) {
   );
   view.back = step("‹", "Previous step", () => go(view, view.want - 1));
   view.next = step("›", "Next step", () => go(view, view.want + 1));
-  rove(view.dots, { held: header.at, columns: 1 });
+  rove(view.dots, { current: header.at, columns: 1 });
   const head = make("header", "", make("h2", "", header.title), view.where);
   const nav = make(
     "nav",

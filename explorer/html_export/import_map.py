@@ -26,7 +26,7 @@ def import_map(components: Iterable[str]) -> dict[str, dict[str, str]]:
         if name not in bundle.modules():
             raise ValueError(f"there is no component {name.removesuffix('.js')!r}")
         code = bundle.modules()[name].decode("utf-8")
-        left += [found[2] for found in IMPORT.finditer(code)]
+        left += [match[2] for match in IMPORT.finditer(code)]
         code = IMPORT.sub(r'\1"headlight/\2"', code)
         made[name] = (
             "data:text/javascript;charset=utf-8;base64," + b64encode(code.encode()).decode()

@@ -85,7 +85,7 @@ def show(
     ):
         keys = {"selected_key": words.key} if _words(words) else {}
         _head(size, at)
-        _note(selected_query=words.query, layer_shown=int(at[0]), head_shown=int(at[1]), **keys)
+        _note(selected_query=words.query, visible_layer=int(at[0]), visible_head=int(at[1]), **keys)
         if view is not None:
             with st.popover("View", key="view menu", on_change="rerun") as menu:
                 if menu.open:
@@ -112,7 +112,7 @@ def head(size: tuple[int, int], at: tuple[int, int]) -> None:
         horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
     ):
         _head(size, at)
-        _note(layer_shown=int(at[0]), head_shown=int(at[1]))
+        _note(visible_layer=int(at[0]), visible_head=int(at[1]))
 
 
 def _words(words: Words) -> bool:

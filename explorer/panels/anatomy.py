@@ -584,26 +584,26 @@ def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> P
     projection = _projection(selection)
     if projection is None:
         raise ValueError(sentences(CONCEPT, "weight")("no_output"))
-    found = anatomy.output_forms(selection.recording, of, layer, token, projection)
-    largest = anatomy.largest_component(found)
+    forms = anatomy.output_forms(selection.recording, of, layer, token, projection)
+    largest = anatomy.largest_component(forms)
     (n, m), heads, d_v = of.allowed.shape, of.v.shape[1], of.v.shape[-1]
     slots = {"layer": layer, "token": token, "query": selection.word}
     shape = {"n": n, "m": m, "d_v": d_v, "wide": heads * d_v, "vectors": heads * m}
     vectors = {
-        words("per_position"): found.per_position,
-        words("concatenated"): found.concatenated,
-        words("by_head"): found.by_head,
+        words("per_position"): forms.per_position,
+        words("concatenated"): forms.concatenated,
+        words("by_head"): forms.by_head,
     }
     strips = tuple(Strip(name, vector) for name, vector in vectors.items())
-    details = words.lines("details", **shape, d_model=len(found.by_head))
-    own = found.own
+    details = words.lines("details", **shape, d_model=len(forms.by_head))
+    own = forms.own
     return Panel(
         title=words("title"),
         finding=words(
-            "finding", **slots, difference=power(found.max_difference, 2), largest=power(largest)
+            "finding", **slots, difference=power(forms.max_difference, 2), largest=power(largest)
         ),
         figures=(Strips(title=words("strips", **slots), strips=strips, high=largest or 1.0),),
-        table={"dimension": np.arange(len(found.by_head)), **vectors},
+        table={"dimension": np.arange(len(forms.by_head)), **vectors},
         details=details
         if own is None
         else (*details, words("own", own=power(own.max_difference, 2))),

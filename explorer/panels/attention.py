@@ -470,7 +470,7 @@ def _linked(
         sides=axes.sides,
         weights=_weights(view, picture.pin, picture.column),
         views=views,
-        held=(picture.pin, picture.column),
+        selected=(picture.pin, picture.column),
         cell=picture.cell,
         texts=texts,
         special=(tuple(special), axes.special),

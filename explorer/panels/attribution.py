@@ -38,7 +38,7 @@ class LogitParts:
     """A logit at a token as parts, its word, and the word that it is compared with, "" for none."""
 
     at: StreamSelection
-    found: Attribution
+    attribution: Attribution
     word: str
     against: str
 
@@ -64,25 +64,25 @@ def logit(
     "self.2.5" or "ffn.1". Raises ValueError for what is not there or cannot be a sum.
     """
     on = _parts(run, token, word, against)
-    words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.found)
-    largest = logit_lens.largest_parts(on.found)[0]
+    words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.attribution)
+    largest = logit_lens.largest_parts(on.attribution)[0]
     slots = {"logit": on.label, "token": on.at.token, "at": on.at.word}
     finding = words(
         "finding",
-        value=signed(on.found.logit, 2),
+        value=signed(on.attribution.logit, 2),
         part=logit_lens.part_name(largest),
         most=signed(largest.value, 2),
         **slots,
     )
     if on.against:
-        odds = _ratio(abs(on.found.logit))
-        likelier = (on.word, on.against)[:: 1 if on.found.logit >= 0 else -1]
+        odds = _ratio(abs(on.attribution.logit))
+        likelier = (on.word, on.against)[:: 1 if on.attribution.logit >= 0 else -1]
         finding += " " + words("odds", word=likelier[0], against=likelier[1], odds=odds)
     return Panel(
         title=words("title"),
         finding=finding,
         figures=(_sum(on, total), _strongest(on, part)),
-        table=logit_lens.parts_file(on.found),
+        table=logit_lens.parts_file(on.attribution),
         details=_method(on, total),
         caption=(words("caption", **slots),),
         file="logit-parts",
@@ -105,16 +105,16 @@ def _parts(run: Run, token: int | None, word: int | None, against: int | None) -
     if against == word:
         raise ValueError(words("same", word=one))
     try:
-        found = cache.attribution(at.recording, at.stream.name, at.token, word, against)
+        attribution = cache.attribution(at.recording, at.stream.name, at.token, word, against)
     except ValueError as why:
         raise ValueError(words("not_a_sum", why=why)) from None
-    return LogitParts(at, found, one, other[0] if other else "")
+    return LogitParts(at, attribution, one, other[0] if other else "")
 
 
 def _sum(on: LogitParts, total: float) -> Bars:
     """The parts added up in the order of the network, of a deep model layer by layer."""
     words = sentences(CONCEPT, "logit")
-    sums = {group.name: group.value for group in logit_lens.groups(on.found)}
+    sums = {group.name: group.value for group in logit_lens.groups(on.attribution)}
     if len(sums) > N_GROUPS:
         layers: dict[str, float] = {}
         for name, value in sums.items():
@@ -133,7 +133,7 @@ def _sum(on: LogitParts, total: float) -> Bars:
 
 def _strongest(on: LogitParts, part: str) -> Bars:
     """The parts that contribute most, up or down; the selected one is among them."""
-    words, parts = sentences(CONCEPT, "logit"), logit_lens.largest_parts(on.found)
+    words, parts = sentences(CONCEPT, "logit"), logit_lens.largest_parts(on.attribution)
     keys = [logit_lens.part_key(each) for each in parts]
     listed = [at for at, key in enumerate(keys) if at < N_PARTS or (part and key == part)]
     rows = [
@@ -147,7 +147,7 @@ def _strongest(on: LogitParts, part: str) -> Bars:
         for at in listed
     ]
     if n := len(parts) - len(listed):
-        rest = logit_lens.parts_sum(on.found) - sum(row.values[0] for row in rows)
+        rest = logit_lens.parts_sum(on.attribution) - sum(row.values[0] for row in rows)
         rows.append(BarRow(words("weaker", n=n), (rest,), (_short(rest),)))
     return Bars(title=words("strongest"), select=("part",), columns=("",), rows=tuple(rows))
 
@@ -174,9 +174,9 @@ def _method(on: LogitParts, total: float) -> tuple[str, ...]:
         words("made", row=row),
         words(
             "adds_up",
-            n=len(on.found.parts),
+            n=len(on.attribution.parts),
             total=signed(total, 4),
-            logit=signed(on.found.logit, 4),
+            logit=signed(on.attribution.logit, 4),
         ),
         words("residual" if residual.has_residual(at.stream) else "no_residual"),
     ]
@@ -186,14 +186,14 @@ def _method(on: LogitParts, total: float) -> tuple[str, ...]:
         lines.append(words(f"holds_{NORMS.get(norm, 'any')}", norm=norm))
     else:
         lines.append(words("no_norms", norm=norm))
-    kinds = {part.kind for part in on.found.parts}
+    kinds = {part.kind for part in on.attribution.parts}
     lines += [words(f"whole_{kind}") for kind in ("attn", "layer") if kind in kinds]
     if "transform" in kinds:
-        explained = percent(max(0.0, on.found.explained))
+        explained = percent(max(0.0, on.attribution.explained))
         lines += words.lines("transform", explained=explained)
     if on.against:
-        odds = power_of_e(on.found.logit, 3)
-        exponent = exponent_text(on.found.logit, odds)
+        odds = power_of_e(on.attribution.logit, 3)
+        exponent = exponent_text(on.attribution.logit, odds)
         lines.append(
             words("exponent", word=on.word, against=on.against, exponent=exponent, odds=odds)
         )
@@ -232,40 +232,40 @@ def neurons(
     shows = models.capabilities(at.recording.model.name)
     if not shows.weights:
         raise ValueError(words("closed", model=at.model))
-    layers = logit_lens.ffns(on.found)
+    layers = logit_lens.ffns(on.attribution)
     if not layers or (layer is not None and layer not in layers):
         raise ValueError(words("no_ffn", layer="?" if layer is None else layer))
-    layer = logit_lens.strongest_ffn(on.found) if layer is None else layer
-    asked = (on.found.token, on.found.id, on.found.against)
+    layer = logit_lens.strongest_ffn(on.attribution) if layer is None else layer
+    target = (on.attribution.token, on.attribution.id, on.attribution.against)
     try:
-        found = cache.neurons(at.recording, at.stream.name, layer, asked)
+        units = cache.neurons(at.recording, at.stream.name, layer, target)
     except ValueError as why:
         raise ValueError(words("not_a_sum", why=why)) from None
-    rank, totals = logit_lens.neuron_rank(found, neuron), logit_lens.neuron_totals(found)
-    unit = int(found.strongest[rank])
-    bias = words("with_bias", bias=signed(found.bias)) if shows.ffn_biases else ""
+    rank, totals = logit_lens.neuron_rank(units, neuron), logit_lens.neuron_totals(units)
+    unit = int(units.strongest[rank])
+    bias = words("with_bias", bias=signed(units.bias)) if shows.ffn_biases else ""
     return Panel(
         title=words("title", layer=layer),
         finding=words(
             "finding",
-            part=signed(found.part),
+            part=signed(units.part),
             logit=on.label,
             half=f"{totals.half:,}",
             n=f"{totals.n:,}",
         ),
         figures=(
-            _neurons(found, unit, shows.ffn_biases),
-            _words(on, found, rank),
-            _activations(on, found, rank),
+            _neurons(units, unit, shows.ffn_biases),
+            _words(on, units, rank),
+            _activations(on, units, rank),
         ),
-        table=logit_lens.neuron_file(found),
+        table=logit_lens.neuron_file(units),
         details=(
             words(
                 "neuron",
                 unit=unit,
-                activation=fixed(float(found.activation[unit]), 3),
-                norm=fixed(float(found.length[unit]), 3),
-                adds=signed(float(found.adds[unit]), 3),
+                activation=fixed(float(units.activation[unit]), 3),
+                norm=fixed(float(units.length[unit]), 3),
+                adds=signed(float(units.adds[unit]), 3),
             ),
             words(
                 "up_and_down",
@@ -274,7 +274,7 @@ def neurons(
                 n_down=f"{totals.n_down:,}",
                 down=signed(totals.down),
             ),
-            words("sum", sum=signed(float(found.adds.sum())), bias=bias, part=signed(found.part)),
+            words("sum", sum=signed(float(units.adds.sum())), bias=bias, part=signed(units.part)),
             words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
             *words.lines("details"),
         ),
@@ -283,22 +283,22 @@ def neurons(
     )
 
 
-def _neurons(found: Neurons, selected: int, has_bias: bool) -> Bars:
+def _neurons(units: Neurons, selected: int, has_bias: bool) -> Bars:
     """The neurons that contribute most, all others together, and the bias."""
     words = sentences(CONCEPT, "neurons")
     rows = [
         BarRow(
             words("unit", unit=unit),
-            (float(found.adds[unit]), float(found.activation[unit])),
-            (signed(float(found.adds[unit]), 3), fixed(float(found.activation[unit]), 3)),
+            (float(units.adds[unit]), float(units.activation[unit])),
+            (signed(float(units.adds[unit]), 3), fixed(float(units.activation[unit]), 3)),
             selected=unit == selected,
             key=str(unit),
         )
-        for unit in found.strongest[: logit_lens.MOST_BARS].tolist()
+        for unit in units.strongest[: logit_lens.MOST_BARS].tolist()
     ]
-    n, rest = logit_lens.hidden_neurons(found)
+    n, rest = logit_lens.hidden_neurons(units)
     extra = [(words("weaker", n=f"{n:,}"), rest)] if n else []
-    extra += [(words("bias"), found.bias)] if has_bias else []
+    extra += [(words("bias"), units.bias)] if has_bias else []
     rows += [BarRow(label, (value, 0.0), (signed(value, 3), "")) for label, value in extra]
     return Bars(
         title=words("strongest"),
@@ -308,33 +308,33 @@ def _neurons(found: Neurons, selected: int, has_bias: bool) -> Bars:
     )
 
 
-def _words(on: LogitParts, found: Neurons, rank: int) -> Bars:
+def _words(on: LogitParts, units: Neurons, rank: int) -> Bars:
     """The words whose logits the neuron raises most, and those that it lowers most."""
     words = sentences(CONCEPT, "neurons")
-    ids = [*found.up_ids[rank].tolist(), *found.down_ids[rank].tolist()[::-1]]
-    values = [*found.up[rank].tolist(), *found.down[rank].tolist()[::-1]]
+    ids = [*units.up_ids[rank].tolist(), *units.down_ids[rank].tolist()[::-1]]
+    values = [*units.up[rank].tolist(), *units.down[rank].tolist()[::-1]]
     rows = tuple(
-        BarRow(label, (value,), (signed(value, 3),), selected=id in (found.id, found.against))
+        BarRow(label, (value,), (signed(value, 3),), selected=id in (units.id, units.against))
         for id, label, value in zip(ids, models.labels(on.at.recording.model.name, ids), values)
     )
-    title = words("raises", unit=int(found.strongest[rank]))
+    title = words("raises", unit=int(units.strongest[rank]))
     return Bars(title=title, columns=(words("logit"),), rows=rows)
 
 
-def _activations(on: LogitParts, found: Neurons, rank: int) -> TokenRow:
+def _activations(on: LogitParts, units: Neurons, rank: int) -> TokenRow:
     """The tokens tinted by the neuron's activation; of a long text those around the largest."""
     words, tokens = sentences(CONCEPT, "neurons"), on.at.stream.tokens
-    sizes = abs(found.fires[rank])
+    sizes = abs(units.fires[rank])
     most = int(sizes.argmax())
-    shown = figures.window(len(tokens), (most, on.at.token), N_TOKENS)
-    value = fixed(float(found.fires[rank, most]))
+    visible = figures.window(len(tokens), (most, on.at.token), N_TOKENS)
+    value = fixed(float(units.fires[rank, most]))
     note = words("most", word=tokens[most], token=most, value=value)
-    if limit := figures.truncation_note(len(shown), len(tokens)):
+    if limit := figures.truncation_note(len(visible), len(tokens)):
         note += f" {words('shown', tokens=limit)}"
     return TokenRow(
-        title=words("fires", unit=int(found.strongest[rank])),
+        title=words("fires", unit=int(units.strongest[rank])),
         note=note,
-        tokens=tuple(tokens[each] for each in shown),
-        weights=sizes[shown] / (sizes.max() or 1.0),
-        selected=shown.tolist().index(on.at.token) if on.at.token in shown else -1,
+        tokens=tuple(tokens[each] for each in visible),
+        weights=sizes[visible] / (sizes.max() or 1.0),
+        selected=visible.tolist().index(on.at.token) if on.at.token in visible else -1,
     )

@@ -114,24 +114,26 @@ def _words(selection: Selection, place: int, word: int | None) -> CircuitWords:
     return CircuitWords(int(queries[min(selection.query, len(queries) - 1)]), int(keys[place]))
 
 
-def _matches(selection: Selection, found: Circuits, at: int, query: str, everywhere: bool) -> Bars:
+def _matches(
+    selection: Selection, circuit: Circuits, at: int, query: str, everywhere: bool
+) -> Bars:
     """The keys that a query scores highest, in the text or in the vocabulary."""
     words = sentences("circuits", "circuits")
-    near = soft_lookup.nearest_words(found, at, N_ROWS)
+    near = soft_lookup.nearest_words(circuit, at, N_ROWS)
     ids, scores = (
-        (found.key_ids[at][:N_ROWS], found.keys[at][:N_ROWS])
+        (circuit.key_ids[at][:N_ROWS], circuit.keys[at][:N_ROWS])
         if everywhere
-        else (found.ids[near], found.among[at, near])
+        else (circuit.ids[near], circuit.among[at, near])
     )
     title = words("query_all" if everywhere else "query_here", query=query)
     return Bars(title=title, columns=(words("score"),), rows=_rows(selection, ids, scores))
 
 
-def _changes(selection: Selection, found: Circuits, at: int, key: str) -> Bars:
+def _changes(selection: Selection, circuit: Circuits, at: int, key: str) -> Bars:
     """The logits that attending to a key raises most, and those that it lowers most."""
     words = sentences("circuits", "circuits")
-    ids = np.concatenate([found.up_ids[at][:N_ROWS], found.down_ids[at][:N_LOWERED][::-1]])
-    logits = np.concatenate([found.up[at][:N_ROWS], found.down[at][:N_LOWERED][::-1]])
+    ids = np.concatenate([circuit.up_ids[at][:N_ROWS], circuit.down_ids[at][:N_LOWERED][::-1]])
+    logits = np.concatenate([circuit.up[at][:N_ROWS], circuit.down[at][:N_LOWERED][::-1]])
     title = words("writes", key=key)
     return Bars(title=title, columns=(words("logit"),), rows=_rows(selection, ids, logits))
 

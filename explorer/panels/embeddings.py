@@ -129,12 +129,12 @@ def select_word(
     if token is None:
         token = embeddings.default_token(streams[0], other, scene.texts[0].places)
     if other is not None:
-        shown = scene.texts[1].places
-        if mate is not None and mate not in shown:
-            raise ValueError(words("no_mate", mate=mate, last=shown[-1]))
+        places = scene.texts[1].places
+        if mate is not None and mate not in places:
+            raise ValueError(words("no_mate", mate=mate, last=places[-1]))
         if mate is None:
             mate = embeddings.matching_token(streams[0], token, other)
-            mate = mate if mate in shown else None
+            mate = mate if mate in places else None
     at = names.index(site) if site else len(names) - 1
     return WordPath(
         tuple(recordings), selection.stream.name, scene, token, mate if second else None, at, chosen
@@ -245,8 +245,8 @@ def _similarities(on: WordPath) -> tuple[tuple[str, ...], np.ndarray]:
         name = words("word", word=on.word)
         if other.casefold() != on.word.casefold():
             name = words("words", word=on.word, other=other)
-        found = embeddings.curves(scene, None, (on.token, on.mate), CONTEXTS)
-        return (name, words("others"))[: len(found.lines)], found.values
+        lines = embeddings.curves(scene, None, (on.token, on.mate), CONTEXTS)
+        return (name, words("others"))[: len(lines.lines)], lines.values
     raw = scene.texts[0].raw
     all_words = cosine(raw, raw[:1])
     at = scene.texts[0].places.index(on.token)
@@ -386,8 +386,10 @@ def neighbours(
     and ValueError as for `contexts`."""
     on = select_word(run, token, second, mate, site, stream, options)
     words = sentences(CONCEPT, "neighbours")
-    found = [_nearest(on, text, place) for text, place in on.places]
-    tops = [(names[on.site][0], fixed(float(cosines[on.site, 0]))) for names, cosines in found]
+    nearest_words = [_nearest(on, text, place) for text, place in on.places]
+    tops = [
+        (names[on.site][0], fixed(float(cosines[on.site, 0]))) for names, cosines in nearest_words
+    ]
     slots = {"site": on.site_title, "word": on.word}
     if len(tops) > 1:
         (nearest, near), (other, other_near) = tops
@@ -401,18 +403,20 @@ def neighbours(
         )
     else:
         finding = words("finding", nearest=tops[0][0], cosine=tops[0][1], **slots)
-    low = min(0.0, *(float(cosines.min()) for _, cosines in found))
+    low = min(0.0, *(float(cosines.min()) for _, cosines in nearest_words))
     lines = [words("measure"), words("low")]
     if on.stream == "decoder":
         lines.append(words("decoder"))
     tables = [
         (on.scene.texts[text].name, embeddings.nearest_word_table(on.scene.titles, *each))
-        for (text, _), each in zip(on.places, found)
+        for (text, _), each in zip(on.places, nearest_words)
     ]
     return Panel(
         title=words("title", word=on.word),
         finding=finding,
-        figures=tuple(_neighbour_matrix(on, at, each, low) for at, each in zip(on.places, found)),
+        figures=tuple(
+            _neighbour_matrix(on, at, each, low) for at, each in zip(on.places, nearest_words)
+        ),
         table=stacked(tables, "of"),
         details=tuple(lines),
         caption=(words("caption"), *on.caption),
@@ -430,10 +434,13 @@ def _nearest(on: WordPath, text: int, token: int) -> tuple[list[list[str]], np.n
 
 
 def _neighbour_matrix(
-    on: WordPath, place: tuple[int, int], found: tuple[list[list[str]], np.ndarray], low: float
+    on: WordPath,
+    place: tuple[int, int],
+    nearest_words: tuple[list[list[str]], np.ndarray],
+    low: float,
 ) -> Figure:
     """Layers by ranks, with a word in each cell."""
-    words, (names, cosines) = sentences(CONCEPT, "neighbours"), found
+    words, (names, cosines) = sentences(CONCEPT, "neighbours"), nearest_words
     ranks = [words("nearest"), *(f"{rank}." for rank in range(2, cosines.shape[1] + 1))]
     return Matrix(
         title=words("table", word=on.label(*place), text=on.scene.texts[place[0]].name)
@@ -480,7 +487,7 @@ def anchors(
     if measure == CONTEXTS and on.mate is None:
         raise ValueError(texts("no_second"))
     of = _anchors(run, on.stream, on.scene.sites, groups)
-    found = embeddings.curves(on.scene, of, (on.token, on.mate), measure)
+    lines = embeddings.curves(on.scene, of, (on.token, on.mate), measure)
     names = tuple(", ".join(group) for group in groups)
     finding, details = _verdict(on, of, names)
     titles = on.scene.titles
@@ -492,13 +499,13 @@ def anchors(
                 title=texts(measure),
                 series=tuple(
                     Series(name, np.arange(len(titles), dtype=float), row, main=at == 0)
-                    for at, ((name, *_), row) in enumerate(zip(found.lines, found.values))
+                    for at, ((name, *_), row) in enumerate(zip(lines.lines, lines.values))
                 ),
                 ticks=tuple((float(at), each) for at, each in enumerate(titles)),
             ),
             _anchor_bars(on, of, names),
         ),
-        table=embeddings.curve_table(titles, found),
+        table=embeddings.curve_table(titles, lines),
         details=details,
         caption=(texts("caption", measure=measure, groups=" / ".join(names)), *on.caption),
         file=f"anchors-{on.token}",

@@ -229,7 +229,7 @@ def _bars(prediction: NextToken) -> Bars:
         label, p = prediction.label(each.id), tenths(each.own)
         if each.rank >= predictions.MOST_ROWS:
             p = words("p_rank", p=p, rank=f"{each.rank + 1:,}")
-        drawn = tenths(each.drawn) if each.kept else words("cut")
+        drawn = tenths(each.drawn) if each.is_candidate else words("cut")
         rows.append(
             BarRow(
                 words("drawn", word=label) if is_next else label,
@@ -287,10 +287,12 @@ def _arithmetic(prediction: NextToken, id: int) -> list[str]:
         words("made", n=n, t=of.sampling.temperature),
         words("softmax", word=word, z=z, part=part, total=total, p=p),
     ]
-    if steps.n_kept < len(of.order) and steps.drawn:
+    if steps.n_candidates < len(of.order) and steps.drawn:
         p = probability(steps.drawn)
-        part, total = enough_digits(p, truediv, steps.tempered, steps.held, least=4, write=power)
-        slots = {"n_kept": f"{steps.n_kept:,}", "n": n, "total": total, "part": part, "p": p}
+        part, total = enough_digits(
+            p, truediv, steps.tempered, steps.candidate_sum, least=4, write=power
+        )
+        slots = {"n_kept": f"{steps.n_candidates:,}", "n": n, "total": total, "part": part, "p": p}
         lines.append(words("truncation", word=word, **slots))
     return lines
 

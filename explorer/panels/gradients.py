@@ -38,7 +38,7 @@ def _norm_at(selection: StreamSelection, *places: str) -> str:
 # ---- back through the layers ---------------------------------------------------------------------
 
 
-def kept(norm: np.ndarray) -> float:
+def remaining(norm: np.ndarray) -> float:
     """Ratio of a gradient's norm at the input to that at the last state; norm (site). NaN where the
     last is 0."""
     return float(norm[0] / norm[-1]) if norm[-1] > 0 else float("nan")
@@ -61,7 +61,7 @@ def verdict(way: str, left: float) -> str:
 def _finding(words: Sentences, ways: Sequence[str], norm: np.ndarray, **slots: object) -> str:
     """Sentence on the gradient left with and without residual connections, of the first way where
     one is missing."""
-    left = {way: kept(row) for way, row in zip(ways, norm)}
+    left = {way: remaining(row) for way, row in zip(ways, norm)}
     if {"residual on", "residual off"} <= left.keys():
         on, off = (_factor(left[f"residual {each}"]) for each in ("on", "off"))
         return words("finding", on=on, off=off, **slots)
@@ -75,7 +75,7 @@ def _ends(ways: Sequence[str], norm: np.ndarray) -> TextTable:
         title=words("ends"),
         columns=words.lines("columns"),
         rows=tuple(
-            (way, power(row[0]), power(row[-1]), f"× {_factor(kept(row))}")
+            (way, power(row[0]), power(row[-1]), f"× {_factor(remaining(row))}")
             for way, row in zip(ways, norm)
         ),
     )
@@ -106,34 +106,34 @@ def by_layer(run: Run, token: int = 0, stream: str = "") -> Panel:
     if why := models.capabilities(recording.model.name).no_readout:
         raise ValueError(words("no_readout", model=selection.model, why=why))
     try:
-        found = cache.stream_gradients(recording, selection.stream.name, token)
+        flow = cache.stream_gradients(recording, selection.stream.name, token)
     except ValueError as why:
         raise ValueError(words("failed", why=str(why).rstrip("."))) from None
-    (word,) = models.labels(recording.model.name, [found.id])
-    place = recording.stream(found.output).tokens[found.token]
-    total = residual.token_norm(found.norm)
-    states = gradients.state_labels(found)
+    (word,) = models.labels(recording.model.name, [flow.id])
+    place = recording.stream(flow.output).tokens[flow.token]
+    total = residual.token_norm(flow.norm)
+    states = gradients.state_labels(flow)
     norm = _norm_at(selection, "pre", "post")
     ways = "ways" if models.capabilities(recording.model.name).weights else "one_way"
     return Panel(
         title=words("title"),
-        finding=_finding(words, found.ways, total, word=word),
+        finding=_finding(words, flow.ways, total, word=word),
         figures=(
             Chart(
                 title=words("chart", word=word, token=place),
-                series=_lines(found.ways, total),
+                series=_lines(flow.ways, total),
                 x_title=words("x"),
                 y_title=words("y"),
                 log_y=True,
                 ticks=tuple((float(at), name) for at, name in enumerate(states)),
             ),
-            _ends(found.ways, total),
+            _ends(flow.ways, total),
         ),
-        table=gradients.highway_columns(found, token),
+        table=gradients.highway_columns(flow, token),
         details=(
-            words("output", word=word, token=place, logit=fixed(found.logit[0])),
-            words(ways, count=len(found.ways)),
-            *(verdict(way, kept(row)) for way, row in zip(found.ways, total)),
+            words("output", word=word, token=place, logit=fixed(flow.logit[0])),
+            words(ways, count=len(flow.ways)),
+            *(verdict(way, remaining(row)) for way, row in zip(flow.ways, total)),
             *words.lines("why"),
             *([words("norm", norm=norm)] if norm else []),
         ),
@@ -148,34 +148,34 @@ def deep_stack(run: Run, stream: str = "") -> Panel:
     and LayerNorm. Raises ValueError for a stream that is not there."""
     selection = select_stream(run, 0, stream)
     words = sentences(CONCEPT, "deep_stack")
-    found = cache.depth_gradients(selection.recording, selection.stream.name)
-    shares = found.norm / found.norm[:, -1:]
+    depth = cache.depth_gradients(selection.recording, selection.stream.name)
+    shares = depth.norm / depth.norm[:, -1:]
     return Panel(
-        title=words("title", layers=found.layers),
-        finding=_finding(words, found.ways, found.norm, layers=found.layers),
+        title=words("title", layers=depth.layers),
+        finding=_finding(words, depth.ways, depth.norm, layers=depth.layers),
         figures=(
             Chart(
                 title=words("chart"),
-                series=_lines(found.ways, shares, FAINTEST),
+                series=_lines(depth.ways, shares, FAINTEST),
                 x_title=words("x"),
                 y_title=words("y"),
                 log_y=True,
             ),
-            _ends(found.ways, found.norm),
+            _ends(depth.ways, depth.norm),
         ),
-        table=gradients.stack_columns(found),
+        table=gradients.stack_columns(depth),
         details=(
-            *(verdict(way, kept(row)) for way, row in zip(found.ways, found.norm)),
+            *(verdict(way, remaining(row)) for way, row in zip(depth.ways, depth.norm)),
             *words.lines(
                 "details",
-                layers=found.layers,
-                width=found.width,
-                tokens=found.tokens,
-                gain=f"{found.gain:g}",
-                draws=found.draws,
+                layers=depth.layers,
+                width=depth.width,
+                tokens=depth.tokens,
+                gain=f"{depth.gain:g}",
+                draws=depth.draws,
             ),
         ),
-        caption=(words("caption", layers=found.layers),),
+        caption=(words("caption", layers=depth.layers),),
         file="gradient-deep-stack",
     )
 
@@ -198,23 +198,23 @@ def jacobian(run: Run, token: int = 0, sublayer: str = "", stream: str = "") -> 
     site = sublayer or next(iter(places))
     if site not in places:
         raise ValueError(f"sublayer is {site!r}; it can be {', '.join(places)}")
-    found = cache.jacobian(recording, selection.stream.name, token, site)
+    spectrum = cache.jacobian(recording, selection.stream.name, token, site)
     norm = _norm_at(selection, "post")
-    series = gradients.singular_value_series(found, norm)
-    d = len(found.wrote)
+    series = gradients.singular_value_series(spectrum, norm)
+    d = len(spectrum.wrote)
     slots = {
         "token": selection.word,
         "place": places[site].name,
         "d": d,
-        "high": fixed(found.wrote[0]),
-        "low": power(found.wrote[-1], 2),
-        "lost": int((found.wrote < 1 / MUCH).sum()),
-        "kept": int((found.total < 1 / MUCH).sum()),
-        "error": power(found.error, 2),
+        "high": fixed(spectrum.wrote[0]),
+        "low": power(spectrum.wrote[-1], 2),
+        "lost": int((spectrum.wrote < 1 / MUCH).sum()),
+        "kept": int((spectrum.total < 1 / MUCH).sum()),
+        "error": power(spectrum.error, 2),
     }
     return Panel(
         title=words("title"),
-        finding=words("finding" if found.adds else "finding_alone", **slots),
+        finding=words("finding" if spectrum.adds else "finding_alone", **slots),
         figures=(
             Chart(
                 title=words("chart", **slots),
@@ -232,8 +232,8 @@ def jacobian(run: Run, token: int = 0, sublayer: str = "", stream: str = "") -> 
                 log_y=True,
             ),
         ),
-        table=gradients.singular_value_columns(found, norm),
-        details=words.lines("details" if found.adds else "details_alone", **slots),
+        table=gradients.singular_value_columns(spectrum, norm),
+        details=words.lines("details" if spectrum.adds else "details_alone", **slots),
         caption=(words("caption", **slots),),
         file=f"jacobian-{site}-token{token}",
     )
@@ -242,7 +242,7 @@ def jacobian(run: Run, token: int = 0, sublayer: str = "", stream: str = "") -> 
 # ---- over distance -------------------------------------------------------------------------------
 
 
-def recurrence(run: Run, lag: int = 8, stream: str = "", found: Decay | None = None) -> Panel:
+def recurrence(run: Run, lag: int = 8, stream: str = "", decay: Decay | None = None) -> Panel:
     """Gradient by distance in an RNN, an LSTM and a Transformer that learn to predict the token
     `lag` back.
 
@@ -250,13 +250,13 @@ def recurrence(run: Run, lag: int = 8, stream: str = "", found: Decay | None = N
     Raises ValueError for a text that is too short.
     """
     selection = select_stream(run, 0, stream)
-    if found is None:
-        found = cache.trained_decay(selection.recording, selection.stream.name, lag)
+    if decay is None:
+        decay = cache.trained_decay(selection.recording, selection.stream.name, lag)
     words = sentences(CONCEPT, "recurrence")
     networks = gradients.NETWORKS
-    drawn = np.concatenate([found.first[found.first > 0], found.gradient[found.gradient > 0]])
+    drawn = np.concatenate([decay.first[decay.first > 0], decay.gradient[decay.gradient > 0]])
     ends = (float(drawn.min()) / 1.5, float(drawn.max()) * 1.5)
-    distances = np.arange(found.length, dtype=float)
+    distances = np.arange(decay.length, dtype=float)
 
     def chart(title: str, norm: np.ndarray) -> Chart:
         return Chart(
@@ -271,7 +271,7 @@ def recurrence(run: Run, lag: int = 8, stream: str = "", found: Decay | None = N
 
     loss = Chart(
         title=words("loss"),
-        series=_lines(networks, found.loss, x=np.asarray(found.looks, float)),
+        series=_lines(networks, decay.loss, x=np.asarray(decay.looks, float)),
         x_title=words("steps"),
         y_title=words("nats"),
     )
@@ -282,11 +282,11 @@ def recurrence(run: Run, lag: int = 8, stream: str = "", found: Decay | None = N
             (name, f"{size:,}", power(first[lag]), power(now[lag]), percent(share), fixed(last))
             for name, size, first, now, share, last in zip(
                 networks,
-                found.parameters,
-                found.first,
-                found.gradient,
-                found.accuracy,
-                found.loss[:, -1],
+                decay.parameters,
+                decay.first,
+                decay.gradient,
+                decay.accuracy,
+                decay.loss[:, -1],
             )
         ),
     )
@@ -294,24 +294,24 @@ def recurrence(run: Run, lag: int = 8, stream: str = "", found: Decay | None = N
     arguments = "".join(f", {name}={value!r}" for name, value in choices.items())
     return Panel(
         title=words("title"),
-        finding=lesson(networks, found.gradient, found.accuracy, lag),
+        finding=lesson(networks, decay.gradient, decay.accuracy, lag),
         figures=(
             Stack(
                 figures=(
-                    chart(words("now", step=found.step), found.gradient),
-                    chart(words("before"), found.first),
+                    chart(words("now", step=decay.step), decay.gradient),
+                    chart(words("before"), decay.first),
                 )
             ),
             Stack(figures=(table, loss)),
         ),
-        table=gradients.distance_columns(found),
+        table=gradients.distance_columns(decay),
         details=words.lines("details"),
-        caption=caption(recording, words("caption", lag=lag, length=found.length)),
+        caption=caption(recording, words("caption", lag=lag, length=decay.length)),
         file=f"headlight-{recording.model.name}-gradient-by-distance-lag{lag}",
         call=f"panels.gradients.recurrence(run{arguments})",
         run=run,
         choices=choices,
-        token=cache.picture_name(recording, "recurrence", stream, lag, found.step),
+        token=cache.picture_name(recording, "recurrence", stream, lag, decay.step),
     )
 
 

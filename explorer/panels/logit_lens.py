@@ -145,22 +145,22 @@ def read(run: Run, token: int | None = None, site: str = "") -> Reading:
     model that predicts no words."""
     at = predicted(run, token)
     recording, stream = at.recording, at.stream
-    found = cache.lens(recording, stream.name)
-    if site and site not in found.sites:
-        raise ValueError(f"There is no site {site!r}; there are {', '.join(found.sites)}.")
+    readout = cache.lens(recording, stream.name)
+    if site and site not in readout.sites:
+        raise ValueError(f"There is no site {site!r}; there are {', '.join(readout.sites)}.")
     plain = cache.record(run.model, run.text, (), run.target)
     actual = logit_lens.target_ids(recording, plain)
 
     def labels() -> dict[int, str]:
-        ids = logit_lens.vocabulary(found, actual, found.top_ids.shape[-1])
+        ids = logit_lens.vocabulary(readout, actual, readout.top_ids.shape[-1])
         return dict(zip(ids.tolist(), models.labels(recording.model.name, ids)))
 
     return Reading(
         recording,
         stream,
-        found,
+        readout,
         at.token,
-        found.sites.index(site or found.sites[-1]),
+        readout.sites.index(site or readout.sites[-1]),
         cache.cached_for(recording, ("lens words",), labels),
         actual,
     )
@@ -171,15 +171,15 @@ def read(run: Run, token: int | None = None, site: str = "") -> Reading:
 
 def _matrix(on: Reading, measure: str) -> Matrix:
     """The most likely word of each cell, and the actual words in the last row."""
-    words, found = sentences(CONCEPT, "lens"), on.lens
-    top = found.top_ids[..., 0]
+    words, readout = sentences(CONCEPT, "lens"), on.lens
+    top = readout.top_ids[..., 0]
     values, scale = _colours(on, measure)
-    rows = [logit_lens.site_name(each) for each in found.sites]
+    rows = [logit_lens.site_name(each) for each in readout.sites]
     texts = [on.labels[id] for id in top.ravel().tolist()]
-    bold, keys = top == found.final_id, list(found.sites)
+    bold, keys = top == readout.final_id, list(readout.sites)
     if (on.actual != NONE).any():
         rows.append(words(f"actual_{on.asks}"))
-        keys.append(found.sites[-1])
+        keys.append(readout.sites[-1])
         texts += [on.labels.get(id, "") for id in on.actual.tolist()]
         values = np.vstack([values, np.full(len(on.actual), np.nan)])
         bold = np.vstack([bold, np.zeros(len(on.actual), bool)])
@@ -200,13 +200,13 @@ def _matrix(on: Reading, measure: str) -> Matrix:
 
 def _colours(on: Reading, measure: str) -> tuple[np.ndarray, dict]:
     """The values (site, token) that give the cells their colours, and their scale."""
-    found = on.lens
+    readout = on.lens
     if measure == "Rank":
         n = on.recording.model.n_vocab
-        return found.rank + 1.0, {"low": n, "high": 1, "log": True, "digits": 0}
+        return readout.rank + 1.0, {"low": n, "high": 1, "log": True, "digits": 0}
     if measure == "KL":
-        return found.kl, {"low": float(found.kl.max()), "high": 0, "unit": " nats"}
-    logarithms = found.top_logprobs[..., 0] if measure == "Top word" else found.logprob
+        return readout.kl, {"low": float(readout.kl.max()), "high": 0, "unit": " nats"}
+    logarithms = readout.top_logprobs[..., 0] if measure == "Top word" else readout.logprob
     return 100 * np.exp(logarithms), {"high": 100, "unit": "%", "digits": 1}
 
 
@@ -247,18 +247,18 @@ def _finding(on: Reading) -> str:
     words, last = sentences(CONCEPT, "lens"), len(on.lens.sites) - 1
     p = float(np.exp(on.lens.logprob[last, on.token]))
     slots = {"word": on.word, "token": on.token, "answer": on.answer, "p": tenths(p)}
-    said = [words(f"finding_{on.asks}", **slots)]
+    parts = [words(f"finding_{on.asks}", **slots)]
     site = int(logit_lens.settled_sites(on.lens.rank)[on.token])
     name = logit_lens.site_name(on.lens.sites[min(site, last)])
-    said.append(words("from_last" if site >= last else "from_site", site=name))
+    parts.append(words("from_last" if site >= last else "from_site", site=name))
     actual = int(on.actual[on.token])
     if actual not in (NONE, int(on.lens.final_id[on.token])):
         scores = cache.logits(on.recording, on.stream.name, on.token)
         rank = int((scores > scores[actual]).sum()) + 1
         p = float(softmax(scores)[actual])
         slots = {"actual": on.labels[actual], "p": tenths(p), "rank": f"{rank:,}"}
-        said.append(words(f"finding_actual_{on.asks}", **slots))
-    return " ".join(said)
+        parts.append(words(f"finding_actual_{on.asks}", **slots))
+    return " ".join(parts)
 
 
 def _details(on: Reading) -> tuple[str, ...]:

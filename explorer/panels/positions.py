@@ -226,11 +226,11 @@ def _norms(selection: StreamSelection, sums: positions.PositionSum) -> Bars:
     """The norms of the tokens around the selected one."""
     words = sentences(CONCEPT, "sentence")
     tokens = selection.stream.tokens
-    shown = window(len(tokens), (selection.token,), N_ROWS)
+    visible = window(len(tokens), (selection.token,), N_ROWS)
     parts = (sums.word, sums.encoding, sums.both)
     return Bars(
         title=words("norms"),
-        note=truncation_note(len(shown), len(tokens)),
+        note=truncation_note(len(visible), len(tokens)),
         select=("token",),
         columns=words.lines("parts"),
         rows=tuple(
@@ -241,7 +241,7 @@ def _norms(selection: StreamSelection, sums: positions.PositionSum) -> Bars:
                 selected=at == selection.token,
                 key=str(at),
             )
-            for at in shown.tolist()
+            for at in visible.tolist()
         ),
         shared=True,
     )
@@ -273,14 +273,14 @@ class DistanceScores:
 
     layer: int
     head: int
-    found: positions.ByOffset
+    by_offset: positions.ByOffset
     scaled: str
 
     @property
     def finding(self) -> str:
         """Sentence on the offset with the highest score, and the spread of the scores."""
-        spread, bare = self.found.spread
-        best = f"{self.found.best:+d}".replace("-", MINUS) if self.found.best else "0"
+        spread, bare = self.by_offset.spread
+        best = f"{self.by_offset.best:+d}".replace("-", MINUS) if self.by_offset.best else "0"
         return sentences(CONCEPT, "scores")(
             "finding",
             layer=self.layer,
@@ -297,8 +297,8 @@ class DistanceScores:
         return Chart(
             title=words("chart", layer=self.layer, head=self.head),
             series=tuple(
-                Series(name, self.found.offset.astype(float), values, main=each == 0)
-                for each, (name, values) in enumerate(self.found.lines)
+                Series(name, self.by_offset.offset.astype(float), values, main=each == 0)
+                for each, (name, values) in enumerate(self.by_offset.lines)
             ),
             x_title=words("x"),
             y_title=words("y", scale=self.scaled),
@@ -316,11 +316,11 @@ def _scores(runs: PositionRuns, layer: int | None, head: int | None) -> Distance
     plain, bare = runs.both()
     if not positions.self_attention(plain, runs.stream).opens:
         raise Incomparable(words("closed", model=runs.model))
-    found = positions.by_offset(plain, bare, runs.stream, *at)
-    if not len(found.offset):
+    by_offset = positions.by_offset(plain, bare, runs.stream, *at)
+    if not len(by_offset.offset):
         raise Incomparable(words("too_short"))
     scaled = scale_text(positions.self_attention(plain, runs.stream), at[0])
-    return DistanceScores(*at, found, scaled)
+    return DistanceScores(*at, by_offset, scaled)
 
 
 @spec.panel
@@ -341,7 +341,7 @@ def scores(run: Run, layer: int | None = None, head: int | None = None, stream: 
         part = words("normed", norm=runs.norm)
     else:
         part = words("separable")
-    columns = positions.offset_columns(made.found)
+    columns = positions.offset_columns(made.by_offset)
     table = TextTable(
         title=words("table"),
         columns=tuple(columns),
@@ -429,62 +429,67 @@ def order(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
     """
     orders = _orders(run, seed, typed, stream)
     words = sentences(CONCEPT, "order")
-    found, runs = orders.compared(), orders.runs
-    tokens = [found.tokens[place] for place in found.pairs.here]
-    shown = window(len(tokens), (int(found.with_.by_token.argmax()),), N_ROWS).tolist()
-    parts = (found.with_.by_token, found.without.by_token)
+    comparison, runs = orders.compared(), orders.runs
+    tokens = [comparison.tokens[place] for place in comparison.pairs.here]
+    visible = window(len(tokens), (int(comparison.with_.by_token.argmax()),), N_ROWS).tolist()
+    parts = (comparison.with_.by_token, comparison.without.by_token)
     bars = Bars(
         title=words("bars"),
-        note=truncation_note(len(shown), len(tokens)),
+        note=truncation_note(len(visible), len(tokens)),
         columns=words.lines("columns"),
         rows=tuple(
             BarRow(
-                f"{found.pairs.here[at]} → {found.pairs.there[at]} {tokens[at]}",
+                f"{comparison.pairs.here[at]} → {comparison.pairs.there[at]} {tokens[at]}",
                 tuple(float(part[at]) for part in parts),
                 tuple(power(float(part[at]), 2) for part in parts),
             )
-            for at in shown
+            for at in visible
         ),
         shared=True,
     )
-    lost = [found.tokens[place] for place in found.pairs.unmatched_first]
+    lost = [comparison.tokens[place] for place in comparison.pairs.unmatched_first]
     details = [
-        words("this", tokens=_words(found.tokens)),
-        words("other", tokens=_words(found.read)),
+        words("this", tokens=_words(comparison.tokens)),
+        words("other", tokens=_words(comparison.read)),
         *words.lines("details"),
     ]
     if not runs.removal:
         details.append(words("no_positions", model=runs.model))
     if lost:
         details.append(words("unmatched", tokens=_words(lost)))
-    if found.dropped:
+    if comparison.dropped:
         size = runs.plain.model.n_positions
-        details.append(words("cut", dropped=f"{found.dropped:,}", size=size, model=runs.model))
+        details.append(words("cut", dropped=f"{comparison.dropped:,}", size=size, model=runs.model))
     return Panel(
         title=words("title"),
-        finding=_order_finding(runs, found),
-        figures=(Stack(figures=(_other_order(runs, found), bars), main=1), _by_site(found)),
-        table=positions.order_columns(found),
+        finding=_order_finding(runs, comparison),
+        figures=(
+            Stack(figures=(_other_order(runs, comparison), bars), main=1),
+            _by_site(comparison),
+        ),
+        table=positions.order_columns(comparison),
         details=tuple(details),
-        caption=(words("other", tokens=_words(found.read)),),
+        caption=(words("other", tokens=_words(comparison.read)),),
         file="positions-order",
     )
 
 
-def _other_order(runs: PositionRuns, found: positions.OrderComparison) -> TokenRow:
+def _other_order(runs: PositionRuns, comparison: positions.OrderComparison) -> TokenRow:
     """The words in the other order, tinted by how far their vectors change with positions; those of
     a source that a decoder attends to without a tint."""
     words = sentences(CONCEPT, "order")
     is_tinted = runs.stream == runs.plain.streams[0].name
-    change = np.full(len(found.read), np.nan)
+    change = np.full(len(comparison.read), np.nan)
     if is_tinted:
-        change[found.pairs.there] = found.with_.by_token / (found.with_.difference or 1.0)
-    shown = min(len(found.read), N_WORDS)
+        change[comparison.pairs.there] = comparison.with_.by_token / (
+            comparison.with_.difference or 1.0
+        )
+    visible = min(len(comparison.read), N_WORDS)
     return TokenRow(
         title=words("tinted_order" if is_tinted else "other_order"),
-        note=truncation_note(shown, len(found.read)),
-        tokens=found.read[:shown],
-        weights=change[:shown],
+        note=truncation_note(visible, len(comparison.read)),
+        tokens=comparison.read[:visible],
+        weights=change[:visible],
     )
 
 
@@ -494,36 +499,36 @@ def _words(tokens: Sequence[str]) -> str:
     return " ".join(tokens[:N_WORDS]) + more
 
 
-def _order_finding(runs: PositionRuns, found: positions.OrderComparison) -> str:
+def _order_finding(runs: PositionRuns, comparison: positions.OrderComparison) -> str:
     """Sentence on the result of the comparison, with its numbers and its reason."""
     words = sentences(CONCEPT, "order")
-    if found.read == runs.plain.streams[0].tokens:
+    if comparison.read == runs.plain.streams[0].tokens:
         return words("same")
-    is_same = found.without.common_digits >= SAME_DIGITS > found.with_.common_digits
+    is_same = comparison.without.common_digits >= SAME_DIGITS > comparison.with_.common_digits
     numbers = words(
         "numbers_same" if is_same else "numbers",
-        with_=power(found.with_.difference, 2),
-        without=power(found.without.difference, 2),
+        with_=power(comparison.with_.difference, 2),
+        without=power(comparison.without.difference, 2),
     )
     plain = runs.plain
     causal = not positions.self_attention(plain, runs.stream).allowed.all()
     across = runs.stream == "decoder" and len(plain.streams) > 1
-    if found.without.common_digits >= SAME_DIGITS:
+    if comparison.without.common_digits >= SAME_DIGITS:
         reason = "across" if across else "equivariant"
-    elif found.pairs.unmatched_first or found.pairs.unmatched_second:
+    elif comparison.pairs.unmatched_first or comparison.pairs.unmatched_second:
         reason = "other_tokens"
     else:
         reason = "causal" if causal and not across else "unexplained"
     return f"{numbers} {words(reason)}"
 
 
-def _by_site(found: positions.OrderComparison) -> Chart:
+def _by_site(comparison: positions.OrderComparison) -> Chart:
     """The largest difference of any number at each state."""
     words = sentences(CONCEPT, "order")
-    sites = found.with_.site
+    sites = comparison.with_.site
     x = np.arange(len(sites), dtype=float)
     names = words.lines("columns")
-    drawn = found.with_.to_draw(sites), found.without.to_draw(sites)
+    drawn = comparison.with_.to_draw(sites), comparison.without.to_draw(sites)
     return Chart(
         title=words("by_site"),
         series=tuple(
@@ -540,13 +545,13 @@ def _by_site(found: positions.OrderComparison) -> Chart:
 def order_by_layer(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
     """The largest difference of two orders at each state, in numbers. Raises ValueError as
     `order`."""
-    found = _orders(run, seed, typed, stream).compared()
+    comparison = _orders(run, seed, typed, stream).compared()
     words = sentences(CONCEPT, "order_by_layer")
-    columns = positions.site_columns(found.with_, found.without)
+    columns = positions.site_columns(comparison.with_, comparison.without)
     header = words.lines("columns")
     rows = tuple(
         (
-            logit_lens.title(str(site), found.with_.site),
+            logit_lens.title(str(site), comparison.with_.site),
             *("–" if np.isnan(value) else power(float(value)) for value in values),
         )
         for site, *values in zip(*columns.values())
@@ -555,12 +560,12 @@ def order_by_layer(run: Run, seed: int = 1, typed: str = "", stream: str = "") -
         title=words("title"),
         finding=words(
             "finding",
-            with_=power(float(found.with_.by_site[-1]), 2),
-            without=power(float(found.without.by_site[-1]), 2),
+            with_=power(float(comparison.with_.by_site[-1]), 2),
+            without=power(float(comparison.without.by_site[-1]), 2),
         ),
         figures=(TextTable(columns=header, rows=rows),),
         table=columns,
-        caption=(words("caption", tokens=_words(found.read)),),
+        caption=(words("caption", tokens=_words(comparison.read)),),
         file="positions-order-by-layer",
     )
 
@@ -580,8 +585,8 @@ def order_weights(
     orders = _orders(run, seed, typed, stream)
     words = sentences(CONCEPT, "order_weights")
     at = orders.runs.head(layer, head)
-    found, maps = orders.compared(), orders.weights(*at, bare)
-    tokens = tuple(found.tokens[place] for place in found.pairs.here)
+    comparison, maps = orders.compared(), orders.weights(*at, bare)
+    tokens = tuple(comparison.tokens[place] for place in comparison.pairs.here)
     slots = {"layer": at[0], "head": at[1], "positions": words("without" if bare else "with")}
     return Panel(
         title=words("title", **slots),
@@ -604,7 +609,7 @@ def order_weights(
             for title, values in zip(words.lines("orders"), (maps.here, maps.there))
         ),
         table=positions.map_columns(maps.here, maps.there, tokens),
-        caption=(words("caption", **slots), words("other", tokens=_words(found.read))),
+        caption=(words("caption", **slots), words("other", tokens=_words(comparison.read))),
         file=f"positions-order-L{at[0]}H{at[1]}",
     )
 
@@ -737,7 +742,7 @@ def _learned_encoding(runs: PositionRuns, n: int) -> Panel:
     """A table that training has made, and the norms of its rows."""
     words = sentences(CONCEPT, "learned_encoding")
     whole = runs.table()
-    shown = whole[: max(2, n)]
+    table = whole[: max(2, n)]
     norms = positions.lengths(whole)
     low, high, d = int(norms.argmin()), int(norms.argmax()), whole.shape[1]
     off = positions.formula_error(runs.plain.stream(runs.stream))
@@ -745,16 +750,16 @@ def _learned_encoding(runs: PositionRuns, n: int) -> Panel:
         title=words("title"),
         finding=words("finding", model=runs.model, n=f"{len(whole):,}", off=power(off)),
         figures=(
-            _table(shown, words("table"), positions.scale_end(shown), range(d)),
+            _table(table, words("table"), positions.scale_end(table), range(d)),
             Chart(
                 title=words("norms"),
                 series=(
-                    Series("", np.arange(len(shown), dtype=float), norms[: len(shown)], main=True),
+                    Series("", np.arange(len(table), dtype=float), norms[: len(table)], main=True),
                 ),
                 x_title=words("x"),
             ),
         ),
-        table={**positions.table_columns(shown), "norm": norms[: len(shown)]},
+        table={**positions.table_columns(table), "norm": norms[: len(table)]},
         details=words.lines(
             "details",
             low=power(float(norms[low])),
@@ -764,7 +769,7 @@ def _learned_encoding(runs: PositionRuns, n: int) -> Panel:
             sinusoid=f"{(d / 2) ** 0.5:.2f}",
             n=f"{len(whole):,}",
         ),
-        caption=(words("caption", n=len(shown)),),
+        caption=(words("caption", n=len(table)),),
         file="positions-learned",
     )
 
@@ -781,32 +786,32 @@ def distance(
     words = sentences(CONCEPT, "distance")
     n, d = _sizes(runs, n, width)
     encoding = positions.table(n, d)
-    found, some = positions.products(encoding), min(n, N_PAIRS)
-    x = np.arange(len(found.law), dtype=float)
+    products, some = positions.products(encoding), min(n, N_PAIRS)
+    x = np.arange(len(products.law), dtype=float)
     return Panel(
         title=words("title"),
-        finding=words("finding", deviation=power(found.deviation, 2), products=f"{n * n:,}")
+        finding=words("finding", deviation=power(products.deviation, 2), products=f"{n * n:,}")
         + _not_added(runs),
         figures=(
             _products(positions.gram(encoding, some), 0),
             Chart(
                 title=words("chart"),
                 series=(
-                    Series(words("law"), x, found.law, main=True),
-                    Series(words("smallest"), x, found.low, shape="points"),
-                    Series(words("largest"), x, found.high, shape="points"),
+                    Series(words("law"), x, products.law, main=True),
+                    Series(words("smallest"), x, products.low, shape="points"),
+                    Series(words("largest"), x, products.high, shape="points"),
                 ),
                 x_title=words("x"),
             ),
         ),
-        table=positions.product_columns(found),
+        table=positions.product_columns(products),
         details=words.lines(
             "details",
             pairs=d // 2,
-            zero=f"{found.law[0]:,.0f}",
-            one=fixed(float(found.law[1]), 3),
+            zero=f"{products.law[0]:,.0f}",
+            one=fixed(float(products.law[1]), 3),
             last=n - 1,
-            far=fixed(float(found.law[-1]), 3),
+            far=fixed(float(products.law[-1]), 3),
         ),
         caption=(words("caption", n=n, d=d),),
         file=f"positions-products-{n}x{d}",
@@ -834,30 +839,30 @@ def _learned_distance(runs: PositionRuns, n: int) -> Panel:
     n = len(rows)
     longer = positions.first_stands_out(rows)
     first = int(longer is not None and n > 2)
-    shown = rows[first:]
-    found = positions.by_distance(shown)
-    x = np.arange(len(found.mean), dtype=float)
+    table = rows[first:]
+    by_distance = positions.by_distance(table)
+    x = np.arange(len(by_distance.mean), dtype=float)
     details = list(words.lines("details"))
-    if len(found.mean) > 1:
-        low, high = fixed(float(found.low[1]), 3), fixed(float(found.high[1]), 3)
+    if len(by_distance.mean) > 1:
+        low, high = fixed(float(by_distance.low[1]), 3), fixed(float(by_distance.high[1]), 3)
         details.append(words("neighbours", low=low, high=high))
     if first:
         details.append(words("first", times=f"{longer:.1f}"))
     return Panel(
         title=sentences(CONCEPT, "distance")("title"),
-        finding=words("finding", share=percent(found.explained)),
+        finding=words("finding", share=percent(by_distance.explained)),
         figures=(
-            _products(positions.gram(shown, min(len(shown), N_PAIRS)), first),
+            _products(positions.gram(table, min(len(table), N_PAIRS)), first),
             Chart(
                 title=sentences(CONCEPT, "distance")("chart"),
                 series=(
-                    Series(words("range"), x, found.high, shape="band", base=found.low),
-                    Series(words("mean"), x, found.mean, main=True),
+                    Series(words("range"), x, by_distance.high, shape="band", base=by_distance.low),
+                    Series(words("mean"), x, by_distance.mean, main=True),
                 ),
                 x_title=sentences(CONCEPT, "distance")("x"),
             ),
         ),
-        table=positions.distance_columns(found),
+        table=positions.distance_columns(by_distance),
         details=tuple(details),
         caption=(words("caption", first=first, last=n - 1),),
         file="positions-products-learned",
@@ -903,7 +908,7 @@ def rotation(
                     "missed",
                     shift=shift,
                     rotated=percent(missed.rotated_error),
-                    kept=percent(missed.unrotated_error),
+                    unrotated=percent(missed.unrotated_error),
                 ),
             )
     return Panel(
@@ -983,17 +988,17 @@ def overlap(run: Run, stream: str = "") -> Panel:
     if not models.capabilities(run.model).weights:
         raise ValueError(words("closed", model=runs.model))
     table = runs.table()
-    found = cache.cached_for(
+    overlaps = cache.cached_for(
         runs.plain,
         ("overlap", runs.stream),
         lambda: positions.overlap(models.embeddings(run.model), table),
     )
-    r, d = found.most(EMBEDDED), len(found.words) - 1
+    r, d = overlaps.most(EMBEDDED), len(overlaps.words) - 1
     room = positions.dimensions_needed(table, VARIATION)
-    share, baseline = float(found.places[r]), float(found.chance[r])
+    share, baseline = float(overlaps.places[r]), float(overlaps.chance[r])
     relation = "less" if share < 0.95 * baseline else "more" if share > 1.05 * baseline else "equal"
-    x = np.arange(len(found.words), dtype=float)
-    curves = zip(words.lines("curves"), (found.places, found.words, found.chance))
+    x = np.arange(len(overlaps.words), dtype=float)
+    curves = zip(words.lines("curves"), (overlaps.places, overlaps.words, overlaps.chance))
     return Panel(
         title=words("title"),
         finding=words("finding", r=r, d=d, share=percent(share), baseline=percent(baseline)),
@@ -1008,7 +1013,7 @@ def overlap(run: Run, stream: str = "") -> Panel:
                 y_title=words("y"),
             ),
         ),
-        table=positions.overlap_columns(found),
+        table=positions.overlap_columns(overlaps),
         details=(
             words(relation),
             *words.lines(
@@ -1016,7 +1021,7 @@ def overlap(run: Run, stream: str = "") -> Panel:
                 r=r,
                 embedded=percent(EMBEDDED),
                 room=room,
-                held=percent(VARIATION),
+                within=percent(VARIATION),
                 d=d,
                 wider=d + room,
                 larger=percent(room / d),

@@ -214,7 +214,7 @@ def updates(
     largest = max(in_layers or places, key=lambda site: row[columns[site]])
     chosen = places[sublayer or largest]
     keys = tuple(_site_of(each, columns) for each in range(len(grid.columns)))
-    shown = TokenMap(selection, grid, columns[chosen.site], log and grid.measure.spread, keys)
+    token_map = TokenMap(selection, grid, columns[chosen.site], log and grid.measure.spread, keys)
     key = KEYS[measure]
     name = chosen.name[0].upper() + chosen.name[1:]
     of_updates = [
@@ -226,15 +226,15 @@ def updates(
             key,
             place=name if key != "state" else chosen.name,
             token=selection.word,
-            value=shown.value,
+            value=token_map.value,
             rank=words(f"{key}_rank") if chosen.site == largest else "",
         )
-        + shown.beside(),
+        + token_map.beside(),
         figures=(
-            shown.matrix(words(f"{key}_title")),
+            token_map.matrix(words(f"{key}_title")),
             Stack(
                 figures=(
-                    shown.profile(words(f"{key}_unit"), of_updates if any(of_updates) else ()),
+                    token_map.profile(words(f"{key}_unit"), of_updates if any(of_updates) else ()),
                     _equation(selection, chosen),
                 )
             ),
@@ -429,7 +429,7 @@ def norms(
     name = found.name()
     grid = residual.norm_grid(selection.stream, measure, name)
     column = int(np.abs(grid.values[token]).argmax())
-    shown = TokenMap(selection, grid, column, log and grid.measure.spread)
+    token_map = TokenMap(selection, grid, column, log and grid.measure.spread)
     error = residual.norm_error(selection.stream, found.weights)
     kinds = FORMULAS if name == EITHER_NORM else (name,)
     biased = any(bias.any() for _, bias, *_ in found.weights.values())
@@ -442,11 +442,11 @@ def norms(
             "finding",
             measure=words(statistic),
             token=selection.word,
-            value=shown.value,
+            value=token_map.value,
             place=list(found.places.values())[column].name,
         )
-        + shown.beside(),
-        figures=(shown.matrix(words(f"{statistic}_title", norm=name)), shown.profile("")),
+        + token_map.beside(),
+        figures=(token_map.matrix(words(f"{statistic}_title", norm=name)), token_map.profile("")),
         table=residual.table(grid, selection.stream.tokens),
         details=(
             *(words(kind, bias=" + β" if biased else "", learned=learned) for kind in kinds),
@@ -573,12 +573,12 @@ def heads(
         lambda: consistency.heads_error(recording, selection.stream, outputs),
     )
     column = int(grid.values[token].argmax())
-    shown = TokenMap(selection, grid, column, log and grid.measure.spread)
+    token_map = TokenMap(selection, grid, column, log and grid.measure.spread)
     key = "norm" if measure == "Length" else "share"
     name = grid.columns[column].name
     figures: tuple[Figure, ...] = (
-        shown.matrix(words(f"{key}_title")),
-        _largest_heads(shown, words),
+        token_map.matrix(words(f"{key}_title")),
+        _largest_heads(token_map, words),
     )
     return Panel(
         title=words("title"),
@@ -586,9 +586,9 @@ def heads(
             f"{key}_finding",
             place=name[0].upper() + name[1:],
             token=selection.word,
-            value=_head_text(shown, float(grid.values[token, column])),
+            value=_head_text(token_map, float(grid.values[token, column])),
         )
-        + (shown.beside() if key == "norm" else ""),
+        + (token_map.beside() if key == "norm" else ""),
         figures=figures,
         table=residual.table(grid, selection.stream.tokens),
         details=words.lines(
@@ -602,26 +602,26 @@ def heads(
     )
 
 
-def _head_text(shown: TokenMap, value: float) -> str:
-    return percent(value) if shown.grid.measure.name == "Share of heads" else power(value)
+def _head_text(token_map: TokenMap, value: float) -> str:
+    return percent(value) if token_map.grid.measure.name == "Share of heads" else power(value)
 
 
-def _largest_heads(shown: TokenMap, words: Sentences) -> Bars:
+def _largest_heads(token_map: TokenMap, words: Sentences) -> Bars:
     """The heads that add most to the selected token, with the median of all tokens."""
-    own = shown.grid.values[shown.selection.token]
-    median = np.median(shown.grid.values, axis=0)
+    own = token_map.grid.values[token_map.selection.token]
+    median = np.median(token_map.grid.values, axis=0)
     order = np.argsort(-own, kind="stable")[:N_ROWS].tolist()
     hidden = len(own) - len(order)
     return Bars(
-        title=words("largest", token=shown.selection.word),
+        title=words("largest", token=token_map.selection.word),
         note=words("rest", count=hidden) if hidden else "",
-        columns=(shown.selection.word, sentences(CONCEPT, "shared")("median")),
+        columns=(token_map.selection.word, sentences(CONCEPT, "shared")("median")),
         rows=tuple(
             BarRow(
-                shown.grid.columns[at].name,
+                token_map.grid.columns[at].name,
                 (float(own[at]), float(median[at])),
-                (_head_text(shown, float(own[at])), _head_text(shown, float(median[at]))),
-                selected=at == shown.column,
+                (_head_text(token_map, float(own[at])), _head_text(token_map, float(median[at]))),
+                selected=at == token_map.column,
             )
             for at in order
         ),

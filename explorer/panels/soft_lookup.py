@@ -58,7 +58,7 @@ def temperature(
     steps = sorted({*TEMPERATURES, t})
     lookups = [soft_lookup.lookup(selection.attention, *selection.at, each) for each in steps]
     frames = tuple(
-        _temperature_frame(selection, each, found, order) for each, found in zip(steps, lookups)
+        _temperature_frame(selection, each, result, order) for each, result in zip(steps, lookups)
     )
     curve = Chart(
         title=words("curve"),
@@ -105,7 +105,7 @@ def _strongest_keys(selection: Selection) -> list[int]:
 
 
 def _temperature_frame(
-    selection: Selection, t: float, found: soft_lookup.Lookup, order: Sequence[int]
+    selection: Selection, t: float, result: soft_lookup.Lookup, order: Sequence[int]
 ) -> Frame:
     words = sentences(CONCEPT, "temperature")
     scores = selection.attention.scores[selection.at]
@@ -116,9 +116,9 @@ def _temperature_frame(
             selection.axes.keys[key],
             (float(weights[key]),),
             (fixed(float(weights[key])),),
-            selected=key == found.key,
+            selected=key == result.key,
             key=str(key),
-            outline=1.0 if key == found.key else None,
+            outline=1.0 if key == result.key else None,
         )
         for key in order
     ]
@@ -127,9 +127,9 @@ def _temperature_frame(
         others = float(weights.sum() - weights[list(order)].sum())
         rows.append(BarRow(words("rest", count=n_others), (others,), (fixed(others),), key=""))
     vectors = {
-        "soft": found.z_soft,
-        "hard": found.z_hard,
-        "soft − hard": found.z_soft - found.z_hard,
+        "soft": result.z_soft,
+        "hard": result.z_hard,
+        "soft − hard": result.z_soft - result.z_hard,
     }
     high = max(float(np.abs(each).max()) for each in vectors.values()) or 1.0
     strips = tuple(
@@ -148,9 +148,9 @@ def _temperature_frame(
             "finding",
             temperature=label,
             query=query,
-            key=selection.axes.keys[found.key],
-            weight=fixed(float(weights[found.key])),
-            distance=percent(found.relative),
+            key=selection.axes.keys[result.key],
+            weight=fixed(float(weights[result.key])),
+            distance=percent(result.relative),
         ),
     )
 

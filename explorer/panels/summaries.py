@@ -257,7 +257,7 @@ def disagreements(run: Run, attention: str = "") -> Panel:
     selection = select(run, attention=attention)
     _expect_outputs(selection)
     words = sentences(CONCEPT, "disagreements")
-    found = cache.cached_for(
+    pairs = cache.cached_for(
         selection.recording,
         (selection.attention.name, "disagreements"),
         lambda: summaries.disagreements(
@@ -265,13 +265,13 @@ def disagreements(run: Run, attention: str = "") -> Panel:
         ),
     )
     slots = {
-        "count": f"{len(found.cells):,}",
-        "rows": f"{found.rows_in_all:,}",
+        "count": f"{len(pairs.cells):,}",
+        "rows": f"{pairs.rows_in_all:,}",
         "min_weight": summaries.MIN_WEIGHT,
         "max_share": summaries.MAX_SHARE,
     }
     axes = selection.axes
-    listed = found.cells[:N_ROWS] or ((found.nearest,) if found.nearest else ())
+    listed = pairs.cells[:N_ROWS] or ((pairs.nearest,) if pairs.nearest else ())
     table = TextTable(
         select=("layer", "head", "token"),
         columns=words.lines("columns"),
@@ -290,9 +290,9 @@ def disagreements(run: Run, attention: str = "") -> Panel:
     )
     return Panel(
         title=words("title"),
-        finding=words("finding" if found.cells else "none", **slots),
+        finding=words("finding" if pairs.cells else "none", **slots),
         figures=(table,),
-        table=summaries.disagreement_columns(found, axes.rows, axes.keys),
+        table=summaries.disagreement_columns(pairs, axes.rows, axes.keys),
         details=words.lines("details"),
         caption=(words("caption"),),
         file="disagreements",
@@ -320,14 +320,14 @@ def output_norms(
         raise ValueError(f"measure is {measure!r}; it can be Length or Share")
     words = sentences(CONCEPT, "output_norms")
     w_o, b_o = cache.outputs(selection.recording)[selection.attention.name]
-    found = cache.cached_for(
+    writes = cache.cached_for(
         selection.recording,
         (selection.attention.name, "contributions", token),
         lambda: summaries.contributions(selection.attention, w_o, b_o, token),
     )
-    values, rows, columns = summaries.layer_table(found, measure)
-    (layer, head, norm), against, (low_layer, low_head, low) = summaries.extreme_heads(found)
-    bias_layer, bias = summaries.largest_bias(found)
+    values, rows, columns = summaries.layer_table(writes, measure)
+    (layer, head, norm), against, (low_layer, low_head, low) = summaries.extreme_heads(writes)
+    bias_layer, bias = summaries.largest_bias(writes)
     title = words("title" if measure == "Length" else "share_title")
     word = selection.axes.rows[token or 0]
     where = words("mean_of_tokens") if token is None else words("token", token=token, word=word)
@@ -349,7 +349,7 @@ def output_norms(
             head=head,
             norm=fixed(norm),
             against=against,
-            count=found.share.size,
+            count=writes.share.size,
         ),
         figures=(matrix,),
         table=_layers(rows, columns, values),

@@ -25,7 +25,7 @@ from explorer.state import event_log, models
 from explorer.state.cache import Run
 from explorer.state.scheduling import memory_budget, script_queue
 from explorer.views.attention import grid, head
-from explorer.views.attention.page_state import AttentionState, screen, telling_head, told_row
+from explorer.views.attention.page_state import AttentionState, screen, summary_row, telling_head
 
 # The first page's pictures of a text that was typed just now, made without its page. The browser
 # draws them while the page's own run is on its way.
@@ -60,7 +60,7 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
     layer_head = chosen_head(page_state, choices) or telling_head(
         page_state, attention_panels.opening_finding(page_state.recording, page_state.attention)
     )
-    row = told_row(page_state, layer_head)
+    row = summary_row(page_state, layer_head)
     selected = (row, row if page_state.axes.produced is None else None)
     view = page_state.view(layer_head, HeadSelection(selected, ""), display)
     made = head.panel_of(page_state, view, choices.get("view", head.VIEWS[0]))

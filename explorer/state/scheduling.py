@@ -173,7 +173,7 @@ turn, turn_released = compute_queue.turn, compute_queue.released
 
 # Room for long texts: who may take much memory now, and who waits until another has let go.
 
-HELD_PER_RUN = 2  # things that a run holds: most pages read a text twice
+VALUES_PER_RUN = 2  # things that a run holds: most pages read a text twice
 LARGE_BYTES = 2**24  # bytes; who wants less waits for nothing
 MAX_WAIT = 30.0  # seconds that anyone waits for others to end
 MAX_BACKGROUND_WAIT = 60.0  # seconds that work in the background waits
@@ -255,14 +255,14 @@ class MemoryBudget:
             work.most = max(work.most, size)
             if value is not None and not work.behind:
                 work.values = [*(each for each in work.values if each is not value), value][
-                    -HELD_PER_RUN:
+                    -VALUES_PER_RUN:
                 ]
 
     def release_oldest(self) -> None:
         """Drop this run's oldest large value where it has `HELD_PER_RUN` of them, before a new
         one."""
         if (work := self._works.get(threading.get_ident())) is not None:
-            work.values = work.values[1 - HELD_PER_RUN :]
+            work.values = work.values[1 - VALUES_PER_RUN :]
 
     def may_take(self, size: int, limit: int) -> bool:
         """True where the work of this thread may take so many bytes beside all others, each of

@@ -67,7 +67,7 @@ HEADLINES: dict[str, Callable[[Finding, Words, Mark], str]] = {
         f"{where(one)}: {words[0]} attends to {words[2]}, {words[1]} to {words[3]}: they cross "
         f"({fixed(one.value)})"
     ),
-    findings.SAID_BY_TWO: lambda one, words, mark: (
+    findings.DOUBLE: lambda one, words, mark: (
         f"{where(one)}: {words[0]} and {words[1]} both attend to {words[2]} ({fixed(one.value)})"
     ),
     findings.LEFT_OUT: lambda one, words, mark: (
@@ -130,7 +130,7 @@ BUTTONS: dict[str, Callable[[Finding, Words], str]] = {
     findings.CHAT: lambda one, words: f"Answer → {one.words[0]} {percent(one.value)}",
     findings.SHORT: lambda one, words: headline(one),
     findings.CROSSED: lambda one, words: f"{words[0]} and {words[1]} cross",
-    findings.SAID_BY_TWO: lambda one, words: f"{words[0]}, {words[1]} → {words[2]}",
+    findings.DOUBLE: lambda one, words: f"{words[0]}, {words[1]} → {words[2]}",
     findings.LEFT_OUT: lambda one, words: f"{words[0]} is not attended to",
     findings.CROWD: lambda one, words: crowd(one).partition("; ")[0],
     findings.SETTLED: lambda one, words: f"Prediction: {words[0]}, from {site(one.site)} on",
@@ -171,7 +171,7 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
             f"Both give at least {value} of their attention there. No other row of this head gives "
             f"either word more than {chance}.{more}"
         )
-    if one.kind == findings.SAID_BY_TWO:
+    if one.kind == findings.DOUBLE:
         return (
             f"Both give it at least {value} of their attention. No other row of this head gives it "
             f"more than {chance}.{more}"

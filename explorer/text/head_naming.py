@@ -8,7 +8,7 @@ from explorer.analysis import coreference, head_naming
 from explorer.text.markdown_escape import literal
 
 # Why a pattern is not the name, after "because it is".
-SAID_AGAINST = {
+ALTERNATIVES = {
     head_naming.WEAK: "too weak",
     head_naming.FEW_ROWS: "true of too few rows",
     head_naming.FEW_TOKENS: "true of too few different tokens",
@@ -75,7 +75,7 @@ def closest(head: head_naming.Head) -> str:
         return ""
     return (
         f" The nearest pattern is “{near.name}” with {near.score:.0%} of the attention. Uniform "
-        f"attention would give {near.chance:.1%}. The pattern is {SAID_AGAINST[near.against]}."
+        f"attention would give {near.chance:.1%}. The pattern is {ALTERNATIVES[near.against]}."
     )
 
 

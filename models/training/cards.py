@@ -98,7 +98,7 @@ ABOUT = {
             f"first epoch: {next_word.REPEATED_ROWS[0]:,} rows of random tokens said over and "
             f"over, and 20,000 sentences; then real text with {next_word.REPEATED_ROWS[1]:,} such "
             f"rows in the second epoch and {next_word.REPEATED_ROWS[2]:,} in later ones",
-            f"from epoch 2 on (counted from 0) {next_word.SAID_TWICE[-1]:,} sentences and "
+            f"from epoch 2 on (counted from 0) {next_word.SENTENCES_TWICE[-1]:,} sentences and "
             f"{next_word.PARAGRAPHS_TWICE[-1]:,} longer texts said twice in an epoch; the first "
             f"{next_word.UNCOUNTED_TOKENS} tokens of the second time do not count",
             "sentences of the grammar each in a row by itself; other names in ordinary text "

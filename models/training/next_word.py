@@ -35,7 +35,7 @@ CURRICULUM = (40, 64, 128)
 # epoch's tokens, then a few.
 REPEATED_ROWS = (60_000, 8_000, 6_000)
 # Sentences said twice in each epoch, another between the two, and paragraphs said twice.
-SAID_TWICE, PARAGRAPHS_TWICE = (0, 3_000, 4_000), (0, 500, 1_500)
+SENTENCES_TWICE, PARAGRAPHS_TWICE = (0, 3_000, 4_000), (0, 500, 1_500)
 # Tokens at the beginning of a second time that do not count: nothing tells that it begins.
 UNCOUNTED_TOKENS = 2
 # An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the
@@ -82,7 +82,8 @@ def rows(corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iter
     """One epoch of bare token rows, without [BOS]."""
     longest = CURRICULUM[min(epoch, len(CURRICULUM) - 1)] - 1
     n_repeated, n_twice, n_paragraphs = (
-        each[min(epoch, len(each) - 1)] for each in (REPEATED_ROWS, SAID_TWICE, PARAGRAPHS_TWICE)
+        each[min(epoch, len(each) - 1)]
+        for each in (REPEATED_ROWS, SENTENCES_TWICE, PARAGRAPHS_TWICE)
     )
     sentences, paragraphs, books = (
         tokenizer.ids(list(texts[epoch % parts :: parts]))

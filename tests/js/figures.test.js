@@ -205,25 +205,30 @@ const HEAD = {
 const weights = () => ({ exact: Float32Array.of(0.1, 0, 0.9, 0.3, 0.7, 0, 0.2, 0.3, 0.5) });
 
 test("linked weights: the selected word's links alone, the sentence in its colours, text as text", () => {
-  const more = { ...HEAD, held: [0, 0], weights: weights() };
+  const more = { ...HEAD, selected: [0, 0], weights: weights() };
   const svg = drawn("linkedweights", more);
   assert.equal(svg.match(/<path/g).length, 2, "0 has no link");
   assert.doesNotMatch(svg, /<b>/);
   const incoming = drawn("linkedweights", { ...more, incoming: true, weights: weights() });
   assert.equal(incoming.match(/<path/g).length, 4, "and those to it");
-  const all = drawn("linkedweights", { ...more, held: [-1, -1], weights: weights() });
+  const all = drawn("linkedweights", { ...more, selected: [-1, -1], weights: weights() });
   assert.equal(all.match(/<path/g).length, 7);
   const matrix = drawn("linkedweights", { ...more, views: ["matrix"], weights: weights() });
   assert.match(matrix, /shape-rendering/);
 });
 
 test("a press selects a word or a cell, and a second press lets it go", () => {
-  const one = unpack({ ...HEAD, held: [-1, -1], weights: weights() });
+  const one = unpack({ ...HEAD, selected: [-1, -1], weights: weights() });
   assert.deepEqual(hold(one, 0, 2), { row: 2, column: -1, cell: -1 });
   assert.deepEqual(shownAt(one), [2, -1]);
   assert.deepEqual(opened(one, [1, 0]), { row: 1, column: -1, cell: 0 });
   assert.deepEqual(opened(one, [1, 0]), { row: -1, column: -1, cell: -1 });
-  const across = unpack({ ...HEAD, held: [-1, -1], texts: ["a", "b", "c"], weights: weights() });
+  const across = unpack({
+    ...HEAD,
+    selected: [-1, -1],
+    texts: ["a", "b", "c"],
+    weights: weights(),
+  });
   assert.deepEqual(hold(across, 1, 2), { row: -1, column: 2, cell: -1 });
   assert.deepEqual(shownAt(across), [-1, 2]);
 });

@@ -33,7 +33,7 @@ from models.edits import HeadEdit, ZeroHead, from_line, to_line
 
 TABLE = "Table"
 VIEWS = (*attention_panels.VIEWS, TABLE)
-KEPT_LABELS = {
+TOKEN_LABELS = {
     "All": "All",
     "Quiet": "Hide common sinks",
     "No specials": "Hide special tokens",
@@ -143,7 +143,7 @@ def options(on: AttentionState) -> None:
     pick("In each head", {"Word": "Selected word", "All": "All rows"}, key="grid_rows")
     pick(
         "Which tokens",
-        KEPT_LABELS,
+        TOKEN_LABELS,
         key="att_keep",
         help="What grid, matrix, lines and sentence leave out; how much of the attention goes "
         "there is stated. **Common sinks**: attention sinks of a quarter of the heads, and all "

@@ -119,14 +119,14 @@ def telling_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
     return best.layer, best.head
 
 
-def told_row(on: AttentionState, at: tuple[int, int]) -> int | None:
+def summary_row(on: AttentionState, at: tuple[int, int]) -> int | None:
     """The word that the strongest finding of a head is about."""
     every = attention_panels.recording_findings(on.recording)
     of_head = (one for one in every if (one.attention, one.at) == (on.attention.name, at))
     return next((one.query for one in of_head if one.query >= 0), None)
 
 
-def held_tokens(on: AttentionState, first: Finding | None) -> tuple[int | None, int | None]:
+def selected_tokens(on: AttentionState, first: Finding | None) -> tuple[int | None, int | None]:
     """The row and the column that are held: of one text the chosen token's, between two texts the
     one or the other. Until the reader chooses a token or lets go of one, the word is held that the
     head's strongest finding is about."""
@@ -135,7 +135,7 @@ def held_tokens(on: AttentionState, first: Finding | None) -> tuple[int | None, 
         "source", len(on.axes.keys) if row is None and on.axes.produced else 0
     )
     if row is None and column is None and url_state.one_of("att_word", WORDS) != "none":
-        row = told_row(on, chosen_head(on, first))
+        row = summary_row(on, chosen_head(on, first))
     return (row, row) if on.axes.produced is None else (row, column)
 
 

@@ -19,8 +19,8 @@ def formula(on: AttentionState, view: HeadView) -> None:
         st.markdown(attention.CLOSED.format(models.markdown_name(on.source.model)))
         return
     made = scoring(on.recording, on.attention, view.head.layer)
-    told = attention.formula(view, made, typed=on.source.target is not None)
-    output.markdown(told, "query", "key", "value", "score", "softmax")
+    sentence = attention.formula(view, made, typed=on.source.target is not None)
+    output.markdown(sentence, "query", "key", "value", "score", "softmax")
 
 
 def scoring(recording: Recording, attention: Attention, layer: int) -> str:

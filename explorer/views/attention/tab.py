@@ -20,8 +20,8 @@ from explorer.views.attention.page_state import (
     AttentionState,
     choices,
     chosen_head,
-    held_tokens,
     screen,
+    selected_tokens,
     take_attention,
 )
 
@@ -74,7 +74,7 @@ def explore(source: Run) -> None:
         with left:
             grid.show(on)
     first = attention_panels.opening_finding(on.recording, on.attention)
-    tokens = held_tokens(on, first)
+    tokens = selected_tokens(on, first)
     st.session_state["held word"] = "" if tokens[0] is None else str(tokens[0])
     chosen = HeadSelection(tokens, st.session_state.anatomy_cell)
     view = on.view(chosen_head(on, first), chosen, choices())

@@ -28,7 +28,7 @@ SHOW = {
 }
 NOTES = ("All notes", *claims_text.NOTES)
 LIST_HEIGHT = 620  # pixels, as high as a panel beside it
-SHOWN = "claim shown"  # the key of the list
+LIST_KEY = "claim shown"  # the key of the list
 
 
 def tested_claims() -> None:
@@ -98,12 +98,12 @@ def _draw(run: Run, was_ready: bool) -> None:
 
 def _choose(ids: Sequence[str], chosen: str, results: dict[str, Verdict]) -> None:
     """The list of claims, of which one is selected."""
-    st.session_state[SHOWN] = chosen
+    st.session_state[LIST_KEY] = chosen
     with st.container(height=LIST_HEIGHT, key="claims list"):
         st.radio(
             "Claims",
             ids,
-            key=SHOWN,
+            key=LIST_KEY,
             format_func=lambda id: _label(claims_text.BY_ID[id], results.get(id)),
             captions=[_number(claims_text.BY_ID[id], results.get(id)) for id in ids],
             on_change=_take_claim,
@@ -112,7 +112,7 @@ def _choose(ids: Sequence[str], chosen: str, results: dict[str, Verdict]) -> Non
 
 
 def _take_claim() -> None:
-    st.session_state.claim = st.session_state[SHOWN]
+    st.session_state.claim = st.session_state[LIST_KEY]
 
 
 def _label(claim: Claim, verdict: Verdict | None) -> str:

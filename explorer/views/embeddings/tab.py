@@ -95,7 +95,7 @@ def choose(source: Run) -> Choices:
     if state.contexts == "Two":
         second = state.second if state.second.strip() else own
     other = Run(source.model, second).recording().stream(stream.name) if second else None
-    default = embeddings.default_token(stream, other, embeddings.shown_tokens(stream, False))
+    default = embeddings.default_token(stream, other, embeddings.visible_tokens(stream, False))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         with st.container(width="content"):
             token = selection_bar.word(stream.tokens, default)
@@ -140,8 +140,8 @@ def _mate(stream: Stream, token: int, other: Stream | None) -> int | None:
         return None
     state, tokens = st.session_state, other.tokens
     mate = url_state.whole_number("mate", len(tokens))
-    found = embeddings.matching_token(stream, token, other) if mate is None else mate
-    state["mate shown"] = found
+    match = embeddings.matching_token(stream, token, other) if mate is None else mate
+    state["mate shown"] = match
     labels = numbered(tokens)
     st.selectbox(
         "Word in text 2",
@@ -171,8 +171,8 @@ def _own_second(first: Recording, token: int | None) -> str:
         return ""
     there = cache.record(first.model.name, other).streams[0]
     if token is None:
-        shown = embeddings.shown_tokens(stream, False)
-        token = embeddings.default_token(stream, there, shown)
+        visible = embeddings.visible_tokens(stream, False)
+        token = embeddings.default_token(stream, there, visible)
     return other if embeddings.matching_token(stream, token, there) is not None else ""
 
 
@@ -252,7 +252,7 @@ def in_space(on: Choices) -> None:
         word = on.word
         groups = embeddings.groups(on.axis)
         try:
-            shown = embeddings_panels.select_word(
+            path = embeddings_panels.select_word(
                 on.source,
                 word["token"],
                 on.second,
@@ -265,12 +265,12 @@ def in_space(on: Choices) -> None:
         except ValueError as reason:
             st.info(literal(str(reason)))
             return
-        error = embeddings.mean_error(shown.scene, 3, shown.site)
+        error = embeddings.mean_error(path.scene, 3, path.site)
         output.caption(
-            f"At {shown.site_title}. Three dimensions show {1 - error:.1%} of this layer’s "
+            f"At {path.site_title}. Three dimensions show {1 - error:.1%} of this layer’s "
             "distances from the mean."
         )
-        space.show(shown)
+        space.show(path)
 
 
 def _take_mate() -> None:

@@ -330,8 +330,8 @@ def _residual(on: Edited) -> Edits:
     )
     only, switch = _layer(on), terminology.residual_switch(places)
     now = switch.values(on.edits, on.plain.model.n_layer)[only or 0]
-    kept = [each for each in now if around not in ("all", each)]
-    return _put_layered(on, switch, only, kept)
+    layers = [each for each in now if around not in ("all", each)]
+    return _put_layered(on, switch, only, layers)
 
 
 def _norm(on: Edited) -> Edits:

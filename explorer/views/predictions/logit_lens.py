@@ -27,8 +27,8 @@ def show(source: Run, token: int | None) -> None:
     """The lens and how one prediction develops."""
     state, recording = st.session_state, source.recording()
     with st.spinner("Reading every site …"):
-        found = cache.lens(recording, read_stream(recording).name)
-    if state.site not in found.sites:
+        lens = cache.lens(recording, read_stream(recording).name)
+    if state.site not in lens.sites:
         state.site = ""
     with st.popover("View"):
         measure = pick("Colour by", COLOURS, "lens")

@@ -67,10 +67,10 @@ def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None]:
     place = chosen if chosen is not None and not stream.special[chosen] else None
     if state.hidden == NOTHING:
         return (), first if place is None else place
-    asked_for = tuple(
+    chosen_tokens = tuple(
         sorted({at for at in url_state.whole_numbers("hidden", n) if not stream.special[at]})
     )
-    hidden = asked_for or ((first if place is None else place),)
+    hidden = chosen_tokens or ((first if place is None else place),)
     return hidden, hidden[0] if place is None else place
 
 

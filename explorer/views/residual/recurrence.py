@@ -46,20 +46,20 @@ def watch(source: Run, name: str, lag: int, was_running: bool) -> None:
     """The training as far as it has come; it runs again and again while it goes on."""
     words = sentences(gradients.CONCEPT, "recurrence_task")
     experiment = jobs.decay_job(source.recording(), name, lag)
-    running, found = experiment.running, experiment.latest
+    running, decay = experiment.running, experiment.latest
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if running:
             st.button("Stop", key="stop experiment", on_click=experiment.stop)
         elif not experiment.finished:
-            label = "Start training" if found is None else "Go on"
+            label = "Start training" if decay is None else "Go on"
             st.button(label, key="start experiment", on_click=experiment.resume)
         else:
             st.markdown(words("finished"))
     if running != was_running:
         st.rerun(scope="app")
-    if found is None:
+    if decay is None:
         st.caption(words("making" if running else "wait"))
         return
     stopped = "" if running or experiment.finished else ", stopped"
-    st.progress(found.step / found.steps, text=f"Step {found.step} of {found.steps}{stopped}")
-    output.show_panel(partial(gradients.recurrence, source, lag, name, found), "recurrence")
+    st.progress(decay.step / decay.steps, text=f"Step {decay.step} of {decay.steps}{stopped}")
+    output.show_panel(partial(gradients.recurrence, source, lag, name, decay), "recurrence")

@@ -55,7 +55,7 @@ def explore(source: Run) -> None:
         with bar.popover("View"):
             layer, head = _scope(on, kind)
             state["kept shown"] = state.att_keep
-            pick("Tokens", TOKENS, "kept shown", on_change=_take_kept)
+            pick("Tokens", TOKENS, "kept shown", on_change=_take_tokens)
         query = (
             token
             if token is not None
@@ -94,6 +94,6 @@ def _pick_one(choice: str, label: str, noun: str, n: int) -> int | None:
     return int(chosen) if chosen else None
 
 
-def _take_kept() -> None:
+def _take_tokens() -> None:
     """Store which tokens are shown, here and on the Heads tab."""
     st.session_state.att_keep = st.session_state["kept shown"]

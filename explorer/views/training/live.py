@@ -79,7 +79,7 @@ def sized(task: str) -> dict[str, int]:
     """The sizes of the model, each from a short list; a habit that needs two layers begins with
     two."""
     least = {"induction": 2, "text": 2}.get(task, 1)
-    asked = (
+    menus = (
         ("n_layer", "Layers", LAYERS, least - 1, lambda n: f"{n} layer{'s' * (n > 1)}"),
         ("n_head", "Heads", HEADS, 1, lambda n: f"{n} head{'s' * (n > 1)}"),
         ("d_model", "Width", WIDTHS, 1, lambda n: f"{n} wide"),
@@ -90,11 +90,11 @@ def sized(task: str) -> dict[str, int]:
             options,
             at,
             key=f"live {label} {task}",
-            format_func=said,
+            format_func=option_label,
             label_visibility="collapsed",
             width=116,
         )
-        for name, label, options, at, said in asked
+        for name, label, options, at, option_label in menus
     }
 
 
@@ -114,13 +114,13 @@ def pasted() -> str:
     )
 
 
-def begin(plan: type[TrainingPlan], **given: Any) -> None:
+def begin(plan: type[TrainingPlan], **fields: Any) -> None:
     """Begin a training; what is out of bounds is said and begins nothing."""
     try:
-        words = truncate(str(given.pop("words")))[:2_000]
-        jobs.begin_training(plan(words=words, unit=st.session_state.live_unit, **given))
-    except ValueError as said:
-        st.warning(str(said))
+        words = truncate(str(fields.pop("words")))[:2_000]
+        jobs.begin_training(plan(words=words, unit=st.session_state.live_unit, **fields))
+    except ValueError as error:
+        st.warning(str(error))
         return
     st.session_state.pop(STAGES, None)
     st.rerun(scope="app")
@@ -195,7 +195,7 @@ def drawn(one: TrainingJob, text: str) -> None:
         st.info(str(error))
         return
     plan, progress = one.run.plan, one.progress
-    curves = [progress.curve, *([progress.kept_out] if plan.task == "text" else [])]
+    curves = [progress.curve, *([progress.held_out] if plan.task == "text" else [])]
     size = plan.n_layer, plan.n_head, plan.d_model
     made = training_panels.live(
         TASK_LABELS(plan.task), recording, measured(one, text, recording), curves, size
@@ -209,7 +209,7 @@ def table(plan: TrainingPlan, progress: Progress) -> None:
     """The loss at every look."""
     sizes = f"{plan.n_layer} layers of {plan.n_head} heads, {plan.d_model} wide"
     with_table(
-        partial(training.training_columns, progress.curve, progress.kept_out),
+        partial(training.training_columns, progress.curve, progress.held_out),
         (
             f"Loss in nats during training: {TASK_LABELS(plan.task)}",
             f"Step {progress.step:,} of a training from random weights: {sizes}",
@@ -220,7 +220,7 @@ def table(plan: TrainingPlan, progress: Progress) -> None:
 
 def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
     """The lines of Python that make the same training again, and read the text by it."""
-    steps = [int(step) for step, _ in progress.kept_out]
+    steps = [int(step) for step, _ in progress.held_out]
     export_menu.offer_numbers_code(
         "this training",
         (),
@@ -230,7 +230,7 @@ def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
         ),
         (
             f"run = live_training.repeat_training(live_training.{plan}, {steps})  # trains it",
-            "table = training.training_columns(run.progress.curve, run.progress.kept_out)",
+            "table = training.training_columns(run.progress.curve, run.progress.held_out)",
             f"recording = live_training.record_text(run, {text!r})",
         ),
     )
@@ -239,18 +239,18 @@ def numbers_of(plan: TrainingPlan, progress: Progress, text: str) -> None:
 def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...]:
     """All heads at each step that was looked at so far on this text; what was measured of another
     text is measured anew."""
-    key, kept = st.session_state.get(STAGES, (None, {}))
+    key, stages = st.session_state.get(STAGES, (None, {}))
     if key != (id(one), text):
-        kept = {}
+        stages = {}
     name = training_panels.attention_names(now)[0]
     last = one.progress.step
     for step in (*one.progress.steps, last):
-        if step not in kept and (step in CHECKPOINT_STEPS or step == last):
-            is_kept = step in CHECKPOINT_STEPS
-            seen = cache.record_training(one.run, truncate(text), step) if is_kept else now
-            kept[step] = training_panels.measure(seen, name, step)
-    st.session_state[STAGES] = ((id(one), text), kept)
-    return tuple(kept[step] for step in sorted(kept))
+        if step not in stages and (step in CHECKPOINT_STEPS or step == last):
+            is_checkpoint = step in CHECKPOINT_STEPS
+            seen = cache.record_training(one.run, truncate(text), step) if is_checkpoint else now
+            stages[step] = training_panels.measure(seen, name, step)
+    st.session_state[STAGES] = ((id(one), text), stages)
+    return tuple(stages[step] for step in sorted(stages))
 
 
 @event_log.fragment

@@ -68,9 +68,9 @@ def pick_attention(recording: Recording) -> str:
     return controls.pick("Attention", labels, "train_of", bare=True, on_change=_forget_head)
 
 
-def pick_pattern(patterns: tuple[str, ...], shown: str) -> None:
+def pick_pattern(patterns: tuple[str, ...], current: str) -> None:
     """The control that chooses a pattern; its best head is shown, whichever was before."""
-    st.session_state["pattern shown"] = shown
+    st.session_state["pattern shown"] = current
     st.segmented_control(
         "Pattern",
         patterns,

@@ -82,7 +82,7 @@ def seek(model: str, text: str) -> None:
 
     It runs outside the fragment: a button inside one would not be heard before the run is over.
     """
-    search, name = asked_for(model, text)
+    search, name = requested_search(model, text)
     room, began, looked = st.empty(), time.monotonic(), 0.0
     while not is_done(search, name):
         search.resume()
@@ -102,7 +102,7 @@ def seek(model: str, text: str) -> None:
 
 def searched(model: str, text: str) -> jobs.Search:
     """The search as it is shown. One that is not done after a moment is left to `seek`."""
-    search, name = asked_for(model, text)
+    search, name = requested_search(model, text)
     began = time.monotonic()
     while not is_done(search, name):
         if time.monotonic() - began > PATIENCE:
@@ -115,7 +115,7 @@ def searched(model: str, text: str) -> jobs.Search:
     return search
 
 
-def asked_for(model: str, text: str) -> tuple[jobs.Search, tuple[str, str, str]]:
+def requested_search(model: str, text: str) -> tuple[jobs.Search, tuple[str, str, str]]:
     """The search that the reader asked for, and its name."""
     way = how()
     return jobs.search(model, text, way), (model, text, repr(way))
@@ -132,9 +132,9 @@ def is_done(search: jobs.Search, name: tuple[str, str, str]) -> bool:
     return search.finished or (bool(search.steps) and st.session_state.get("stopped") == name)
 
 
-def chosen_place(held: tuple[Beam, ...]) -> int:
+def chosen_place(beams: tuple[Beam, ...]) -> int:
     """The hypothesis on screen, from 0. The address counts from 1, as the list does."""
-    return max(0, (url_state.whole_number("beam", len(held) + 1) or 1) - 1)
+    return max(0, (url_state.whole_number("beam", len(beams) + 1) or 1) - 1)
 
 
 def forget_step() -> None:
@@ -150,11 +150,11 @@ def forget_beam() -> None:
 
 def take_own(model: str, text: str) -> None:
     """The model's translation that is on screen into the field."""
-    search, name = asked_for(model, text)
+    search, name = requested_search(model, text)
     while not is_done(search, name):  # it may have been let go since it was shown
         search.resume()
-    held = search.steps[-1]
-    st.session_state.target = models.decode(model, held[chosen_place(held)].ids)
+    beams = search.steps[-1]
+    st.session_state.target = models.decode(model, beams[chosen_place(beams)].ids)
     forget_step()
 
 
