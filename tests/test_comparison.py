@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from compare_fixtures import TEXT, recorded, sides
-from conftest import HOSTILE
+from conftest import AWKWARD
 from tolerances import DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
 
 from explorer.analysis import alignment, comparison
@@ -31,7 +31,7 @@ PAIRS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", PAIRS, ids="/".join)
-@pytest.mark.parametrize("text", [TEXT, *HOSTILE.values()], ids=["mixed", *HOSTILE])
+@pytest.mark.parametrize("text", [TEXT, *AWKWARD.values()], ids=["mixed", *AWKWARD])
 def test_units_partition_tokens_and_cover_the_same_characters(
     names: tuple[str, str], text: str
 ) -> None:

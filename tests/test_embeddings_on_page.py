@@ -106,7 +106,7 @@ def test_a_word_in_one_text_is_compared_with_its_embedding() -> None:
     assert panel.figures[0].series[0].y[-1] == pytest.approx(cosine(first, last), abs=PASSED)
 
 
-@pytest.mark.parametrize("name", [name for name in HOSTILE if "characters" not in name])
+@pytest.mark.parametrize("name", ["empty", "one word", "bidi override", "script", "repeated"])
 def test_any_two_texts_and_any_anchors_are_drawn(name: str) -> None:
     text = HOSTILE[name]
     run = Run("encoder", text)

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -153,10 +154,17 @@ def is_project(name: str) -> bool:
     return name.split(".")[0] in {"models", "explorer", "pages", "app", "headlight"}
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A file's syntax tree, read once."""
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
 def imports(path: Path) -> set[str]:
     """The modules a file imports, at its top or inside a function."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -172,17 +180,17 @@ def standard(name: str) -> bool:
     return name.split(".")[0] in sys.stdlib_module_names
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=module_of)
-def test_a_file_imports_only_what_its_floor_may(path: Path) -> None:
-    name = path.relative_to(ROOT).as_posix()
-    outside, inside = next(
-        (packages, parts) for pattern, packages, parts in FLOORS if re.fullmatch(pattern, name)
-    )
-    for imported in imports(path):
-        if is_project(imported):
-            assert re.fullmatch(inside, imported), f"{name} may not import {imported}"
-        elif not standard(imported):
-            assert imported.split(".")[0] in outside, f"{name} may not import {imported}"
+def test_a_file_imports_only_what_its_floor_may() -> None:
+    for path in SOURCES:
+        name = path.relative_to(ROOT).as_posix()
+        outside, inside = next(
+            (packages, parts) for pattern, packages, parts in FLOORS if re.fullmatch(pattern, name)
+        )
+        for imported in imports(path):
+            if is_project(imported):
+                assert re.fullmatch(inside, imported), f"{name} may not import {imported}"
+            elif not standard(imported):
+                assert imported.split(".")[0] in outside, f"{name} may not import {imported}"
 
 
 def test_no_circles() -> None:
@@ -233,7 +241,7 @@ def test_every_public_function_says_what_it_does() -> None:
     for path in SOURCES:
         if path.parent.name == "pages" or "main" in path.stem:
             continue
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
                 if node.name in {"main", "warm_up", "lifespan"} and path.name in {
                     "app.py",
@@ -307,7 +315,7 @@ def test_every_module_is_a_concept_with_a_row_and_no_row_is_without_its_module()
 def test_every_file_says_in_its_first_lines_what_it_is() -> None:
     for path in SOURCES:
         if path.name != "__init__.py":
-            assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
+            assert ast.get_docstring(parsed(path)), path
 
 
 def test_the_project_names_no_other_host_and_loads_nothing_from_one() -> None:
@@ -339,7 +347,7 @@ def keys_of(path: Path) -> list[tuple[str, str]]:
     """The keys written out in a file's calls, each with what is called: `key="..."`, and the second
     argument of a picture's `show`."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             given = [each.value for each in node.keywords if each.arg == "key"]
             given += node.args[1:2] if node.func.attr == "show" else []
@@ -366,11 +374,7 @@ def test_no_picture_chart_or_button_has_the_name_of_a_choice_as_its_key() -> Non
 
 def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
     def mounted(path: Path) -> set[str]:
-        calls = [
-            node
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.Call)
-        ]
+        calls = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)]
         return {
             each.value.value
             for node in calls
@@ -397,7 +401,7 @@ MOST_LINES_OF_A_FUNCTION = 80
 def test_functions_stay_short() -> None:
     """Their branches and parameters are bounded by ruff (C901, PLR0913)."""
     for path in [*SOURCES, *sorted((ROOT / "benchmarks").glob("*.py"))]:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno:
                 lines = node.end_lineno - node.lineno
                 assert lines < MOST_LINES_OF_A_FUNCTION, f"{path}: {node.name}"
@@ -406,7 +410,7 @@ def test_functions_stay_short() -> None:
 def test_a_class_name_means_one_class() -> None:
     places: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(module_of(path))
     assert not {name: found for name, found in places.items() if len(found) > 1}
@@ -415,7 +419,7 @@ def test_a_class_name_means_one_class() -> None:
 def test_a_module_is_called_by_its_own_name() -> None:
     """An import may add a module's folder to its name (`positions_text`), and nothing else."""
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if not isinstance(node, ast.ImportFrom) or not is_project(node.module or ""):
                 continue
             folder = (node.module or "").rpartition(".")[2]

@@ -11,7 +11,7 @@ import pytest
 import tiny
 import torch
 import transformers
-from conftest import HOSTILE
+from conftest import AWKWARD
 from in_own_code import PROJECTIONS, oracle, recorded
 from tolerances import PASSED, SUMMED
 
@@ -287,8 +287,8 @@ def test_special_tokens_typed_by_a_person_are_plain_text(handle: HFModel) -> Non
     )
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama", "t5"])
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "t5"])
 def test_any_text_is_recorded(kind: str, text: str, tiny_loaded: Callable) -> None:
     handle = tiny_loaded(kind)
     recording = hf_source.record(handle, text, target="the dog" if kind == "t5" else None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on
-from conftest import AWKWARD, on_page, read_once
+from conftest import on_page, read_once
 from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import opened as of_today
 from test_hf_models_on_pages import there
@@ -40,7 +40,6 @@ from models.edits import (
 )
 
 TEXT = "the cat sat on the mat"
-DEFAULT = "The animal didn't cross the street because it was too tired."
 pytestmark = pytest.mark.slow
 
 
@@ -226,17 +225,6 @@ def test_a_part_that_the_model_never_had_cannot_be_removed(part: str, experiment
 def test_numbers_that_overflow_are_named_with_their_place() -> None:
     app = clean(opened(text=TEXT, edits="ScaledBy:1e-38:"))
     assert any("the scores of layer 0’s attention" in each.value for each in app.info)
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_any_text_gives_a_picture_or_a_sentence(name: str) -> None:
-    edits = to_line((WithoutPositions(), ZeroHead(0, 0)))
-    app = clean(opened(text=AWKWARD[name], edits=edits))
-    assert panel_named(app, "Effect of the edits")
-    app.session_state["effects"] = "Vectors"
-    assert panel_named(clean(app.run()), "Residual stream")
-    assert app.session_state["text"] == AWKWARD[name]
-    clean(page_at("patching", text=AWKWARD[name], donor=AWKWARD[name] or "a b"))
 
 
 def test_hostile_choices_do_no_harm() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from app_harness import clean
-from conftest import HOSTILE, on_page, read_once, typed
+from app_harness import TABS, clean, page_at
+from conftest import AWKWARD, HOSTILE, on_page, read_once, typed
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED
@@ -63,6 +63,18 @@ def test_it_opens_on_a_sentence_already_drawn() -> None:
         "tired",
     ]
     assert blocks["peak"].size == card.n_layer * card.n_head == len(header["names"])
+
+
+# The choices of an address that are texts.
+TEXTS = ("text", "target", "second", "anchors", "retyped", "donor", "other_text", "claim_note")
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_any_text_opens_every_tab(tab: str) -> None:
+    for name in ("empty", "special tokens", "letters", "marks"):
+        texts = dict.fromkeys(TEXTS, AWKWARD[name])
+        app = clean(page_at(tab, **texts, other_what="Sentence"))
+        assert app.session_state["text"] == AWKWARD[name]
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)

@@ -70,7 +70,7 @@ def test_a_translation_is_drawn_by_its_seed_and_the_next_one_by_the_next() -> No
 
 
 @slow
-@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
+@pytest.mark.parametrize("text", [AWKWARD["empty"], AWKWARD["marks"]])
 def test_any_text_gives_a_picture_with_the_recordings_numbers(text: str) -> None:
     app = opened(text=text)
     for beams in ("1", "3"):
@@ -94,7 +94,7 @@ def test_the_weights_are_those_of_the_head_or_mean_that_was_chosen(name: str) ->
 
 
 @slow
-@pytest.mark.parametrize("target", [FRENCH, "x", "[EOS] <b>", "שלום 💛", HOSTILE["markdown"]])
+@pytest.mark.parametrize("target", [FRENCH, "[EOS] <b>", HOSTILE["markdown"]])
 def test_ones_own_words_get_the_probabilities_of_a_full_pass(target: str) -> None:
     app = opened(target=target)
     recording = translated(SENTENCE, target)

@@ -181,10 +181,11 @@ def strings(value: object) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["The old dog saw a small bird near the river.", "Hello"])
 @pytest.mark.parametrize("tab", TABS)
-def test_a_tab_shows_no_private_word(tab: str, text: str) -> None:
-    app = page_at(tab, text=text, model=MODELS.get(tab, "encoder"))
+def test_a_tab_shows_no_private_word(tab: str) -> None:
+    app = page_at(
+        tab, text="The old dog saw a small bird near the river.", model=MODELS.get(tab, "encoder")
+    )
     assert not app.exception
     told = list(shown(app))
     assert len(told) > 3 and not [each for each in told if FOUND.search(each)]
