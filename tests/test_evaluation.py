@@ -13,7 +13,7 @@ from tolerances import STORED
 from models import own_model, shipped_models
 from models.own_model import OwnModel
 from models.recording import Recording
-from models.training import algorithms, alignments, evaluate, next_word
+from models.training import algorithms, evaluate, next_word
 
 
 def test_a_perfect_translation_has_full_marks_and_any_reference_counts() -> None:
@@ -27,7 +27,7 @@ def test_a_perfect_translation_has_full_marks_and_any_reference_counts() -> None
 
 def test_the_hand_made_pairs_are_words_of_their_sentences() -> None:
     n = 0
-    for english, french, words in alignments.PAIRS:
+    for english, french, words in evaluate.PAIRS:
         for pair in words.split():
             source, target = pair.split("=")
             assert source in english and target in french
@@ -41,7 +41,7 @@ def test_alignment_looks_in_the_row_that_says_the_word(
     """A model whose cross-attention is planted: the row before each French word looks at its
     English one."""
     monkeypatch.setattr(
-        alignments, "PAIRS", (("the cat sat", "on the mat", "the=on cat=the sat=mat"),)
+        evaluate, "PAIRS", (("the cat sat", "on the mat", "the=on cat=the sat=mat"),)
     )
 
     def planted(shift: int):
@@ -64,8 +64,8 @@ def test_alignment_looks_in_the_row_that_says_the_word(
         return record
 
     for shift, share in ((0, 1.0), (-1, 0.0)):
-        monkeypatch.setattr(alignments, "record", planted(shift))
-        found = alignments.word_alignments(small_translator)
+        monkeypatch.setattr(evaluate, "record", planted(shift))
+        found = evaluate.word_alignments(small_translator)
         at_word = [one.mean.all() for one in found]
         assert np.mean(at_word[1:]) == share, "row k says word k + 1"
 

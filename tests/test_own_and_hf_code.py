@@ -15,7 +15,7 @@ import torch
 from tolerances import PASSED, SUMMED, TOTAL
 
 from models import generation, registry
-from models.pretrained import hf_attribution, hf_model, hf_source
+from models.pretrained import hf_model, hf_source
 from models.pretrained.hf_model import HFModel, load
 from models.recording import Recording
 from models.results import Sampling, SeededSampling
@@ -190,7 +190,7 @@ def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
 @pytest.mark.parametrize("kind", tiny.MODELS)
 def test_a_logit_is_the_sum_of_parts(kind: str, loaded: Callable[[str], HFModel]) -> None:
     handle = loaded(kind)
-    recording, why = recorded(handle), hf_attribution.missing(handle)
+    recording, why = recorded(handle), hf_source.missing(handle)
     stream = recording.streams[-1]
     assert not why and handle.capabilities.no_parts == ""
     for word, against in ((5, None), (9, 30)):

@@ -12,7 +12,7 @@ from corpora import unlike, written
 
 from models.config import Config
 from models.example_texts import EXAMPLES, REORDERED_TEXTS
-from models.training import corpus, dedup_split, grammar, heldout_sentences, next_word, pronouns
+from models.training import corpus, grammar, heldout_sentences, masked, next_word
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_hand_made_sentences_are_kept_out_of_all_training(data: Path) -> None:
     assert len(heldout_sentences.PRONOUNS) == len(heldout_sentences.TO_TRANSLATE) == 60
     assert not any(map(corpus.is_suitable, heldout_sentences.TEXTS))
     rng = Random(0)
-    made = {corpus.normalized(pronouns.sentence(rng)) for _ in range(30_000)}
+    made = {corpus.normalized(masked.sentence(rng)) for _ in range(30_000)}
     assert not made & set(
         map(corpus.normalized, (*heldout_sentences.TEXTS, *EXAMPLES.values(), *REORDERED_TEXTS))
     )
@@ -80,12 +80,12 @@ def test_a_pronoun_has_one_noun_that_fits() -> None:
     """Of two people in a made sentence at most one is what the pronoun says."""
     rng = Random(0)
     groups = {
-        "he": (pronouns.HE, grammar.MEN),
-        "she": (pronouns.SHE, grammar.WOMEN),
-        "they": (pronouns.THEY,),
+        "he": (masked.HE, grammar.MEN),
+        "she": (masked.SHE, grammar.WOMEN),
+        "they": (masked.THEY,),
     }
     for _ in range(2000):
-        text = pronouns.sentence(rng)
+        text = masked.sentence(rng)
         words = set(re.findall(r"\w+", text))
         for pronoun in words & set(groups):
             assert len(words & {word for group in groups[pronoun] for word in group}) == 1, text
@@ -132,10 +132,10 @@ def test_near_duplicates_fall_on_neither_side() -> None:
         *(text.upper() for text in base),
         *(f"line {word} stands alone here with {word * 2}" for word in map(chr, range(97, 123))),
     ]
-    train, held = dedup_split.divide(texts * 1)
+    train, held = corpus.divide(texts * 1)
     learned, kept = (
-        [dedup_split.folded(texts[at]) for at in train],
-        [dedup_split.folded(texts[at]) for at in held],
+        [corpus.folded(texts[at]) for at in train],
+        [corpus.folded(texts[at]) for at in held],
     )
     assert not any(near(a, b) for a in kept for b in learned)
 
@@ -153,19 +153,19 @@ def near(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 def test_a_split_of_many_sentences_holds_a_share_out_with_nothing_near_in_training(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dedup_split, "PER_MILLE", 60)
+    monkeypatch.setattr(corpus, "PER_MILLE", 60)
     rng = Random(5)
     texts = [grammar.sentence(rng) for _ in range(1500)]
-    train, held = dedup_split.divide(texts)
+    train, held = corpus.divide(texts)
     assert held and not set(train) & set(held) and len(train) > len(held)
-    learned = {dedup_split.folded(texts[at]) for at in train}
-    assert not any(near(dedup_split.folded(texts[at]), other) for at in held for other in learned)
+    learned = {corpus.folded(texts[at]) for at in train}
+    assert not any(near(corpus.folded(texts[at]), other) for at in held for other in learned)
 
 
 def test_names_numbers_and_short_forms_do_not_tell_sentences_apart() -> None:
     assert (
-        dedup_split.folded("Tom doesn't have 20 cats!")
-        == dedup_split.folded("Mary does not have 3 cats")
+        corpus.folded("Tom doesn't have 20 cats!")
+        == corpus.folded("Mary does not have 3 cats")
         == ("nnn", "does", "not", "have", "000", "cats")
     )
 
@@ -184,12 +184,10 @@ def test_pairs_are_divided_cleaned_and_named_alike(data: Path) -> None:
         file.writestr("fra-eng/fra.txt", rows + "He lost his key.\tQuelle merde.\n")
     learned, held = corpus.read_pairs(data)
     assert held.english and len(learned.english) == len(learned.french)
-    kept = {dedup_split.folded(text) for text in held.english}
-    assert not any(
-        near(dedup_split.folded(text), other) for text in learned.english for other in kept
-    )
-    assert not {dedup_split.folded(text) for text in learned.french} & {
-        dedup_split.folded(text) for text in held.french
+    kept = {corpus.folded(text) for text in held.english}
+    assert not any(near(corpus.folded(text), other) for text in learned.english for other in kept)
+    assert not {corpus.folded(text) for text in learned.french} & {
+        corpus.folded(text) for text in held.french
     }
     assert not any("merde" in text for text in (*learned.french, *held.french))
 

@@ -11,7 +11,7 @@ from tolerances import TOTAL
 from models import registry, shipped_models
 from models.example_texts import EXAMPLES
 from models.own_model import OwnModel, record
-from models.training import alignments, corpus, evaluate, next_word
+from models.training import corpus, evaluate, next_word
 from models.training.head_scores import mean_scores, previous_far_out
 
 pytestmark = pytest.mark.slow
@@ -190,7 +190,7 @@ def translator() -> OwnModel:
 
 
 def test_french_words_look_at_their_english_ones(translator: OwnModel) -> None:
-    found = alignments.accuracy(translator)
+    found = evaluate.accuracy(translator)
     assert found["word pairs"] >= 40
     assert float(found["alignment, mean of a layer's heads"].split()[0]) >= 0.75
     told = shipped_models.card("translator")["scores"]
@@ -201,7 +201,7 @@ def test_the_adjective_swaps_its_place_and_is_looked_at_there(translator: OwnMod
     recording = record(translator, "I bought a red car yesterday.")
     source, target = (stream.tokens for stream in recording.streams)
     assert "voiture rouge" in recording.target
-    _, layer = alignments.accuracy(translator)["alignment, mean of a layer's heads"].split(" L")
+    _, layer = evaluate.accuracy(translator)["alignment, mean of a layer's heads"].split(" L")
     cross = recording.attention[2].pattern[int(layer)].mean(axis=0)
     for word, looked_at in (("voiture", "car"), ("rouge", "red")):
         row = cross[target.index(word) - 1]  # the row that says the word
@@ -209,8 +209,8 @@ def test_the_adjective_swaps_its_place_and_is_looked_at_there(translator: OwnMod
 
 
 def test_translations_are_near_what_a_person_wrote(translator: OwnModel) -> None:
-    said = [record(translator, english).target for english, _, _ in alignments.PAIRS]
-    _, _, chrf = evaluate.bleu_and_chrf(said, [[french] for _, french, _ in alignments.PAIRS])
+    said = [record(translator, english).target for english, _, _ in evaluate.PAIRS]
+    _, _, chrf = evaluate.bleu_and_chrf(said, [[french] for _, french, _ in evaluate.PAIRS])
     assert chrf >= 50, said
 
 
@@ -222,7 +222,7 @@ def test_the_translators_card_tells_a_bleu_on_sentences_without_near_duplicates(
 def test_the_small_translators_earlier_weights_align_worse() -> None:
     names = registry.checkpoints("translator-small")
     assert len(names) >= 2
-    first = alignments.accuracy(read_once(names[0]))["alignment, mean of a layer's heads"]
+    first = evaluate.accuracy(read_once(names[0]))["alignment, mean of a layer's heads"]
     assert float(first.split()[0]) < 0.4
 
 

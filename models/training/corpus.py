@@ -11,13 +11,14 @@ from __future__ import annotations
 import gzip
 import re
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from zlib import crc32
 
 from models.example_texts import EXAMPLES, REORDERED_TEXTS
-from models.training import dedup_split, heldout_sentences
+from models.training import heldout_sentences
 from models.training.grammar import MEN, WOMEN
 
 HELD_OUT_PERCENT = 1.0
@@ -95,13 +96,13 @@ def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
         for row in _tatoeba_rows(data, "fra")
         if is_suitable(row[0]) and not UNSUITABLE_FRENCH.search(row[1])
     ]
-    train, held_out = dedup_split.divide([english for english, _ in rows])
-    held_out_french = {dedup_split.folded(rows[at][1]) for at in held_out}
+    train, held_out = divide([english for english, _ in rows])
+    held_out_french = {folded(rows[at][1]) for at in held_out}
     rng = Random(0)
     training_rows = [
         vary_names(rows[at], rng, *FOR_FRENCH)
         for at in train
-        if dedup_split.folded(rows[at][1]) not in held_out_french
+        if folded(rows[at][1]) not in held_out_french
     ]
     training_pairs, held_out_pairs = (
         Pairs(tuple(one for one, _ in side), tuple(other for _, other in side))
@@ -125,7 +126,7 @@ def read_divided(
     paragraphs = [
         paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if is_suitable(paragraph)
     ]
-    train, held_out = dedup_split.divide(lines)
+    train, held_out = divide(lines)
     rng = Random(0)
     return (
         Corpus(
@@ -307,3 +308,84 @@ def prose(body: str) -> list[str]:
     return [
         text for text in joined if len(text) > 60 and text[-1] in ".!?\"'”’" and not text.isupper()
     ]
+
+
+PER_MILLE = 10
+FEWEST_WORDS, MOST_CROWDED = 4, 40
+OTHER_NAMES = (
+    "Tom",
+    "John",
+    "Bob",
+    "Mary",
+    "Jane",
+    "Alice",
+    "Jack",
+    "Bill",
+    "Jim",
+    "Mike",
+    "Marie",
+    "Jean",
+    "Linda",
+    "Ken",
+    "Ann",
+)
+NAME = re.compile(rf"\b({'|'.join(sorted({*MEN, *WOMEN, *OTHER_NAMES}))})\b")
+SHORT_FORMS = (
+    ("n't", " not"),
+    ("'re", " are"),
+    ("'ve", " have"),
+    ("'ll", " will"),
+    ("'m", " am"),
+    ("'d", " would"),
+    ("'s", " is"),
+)
+
+
+def folded(text: str) -> tuple[str, ...]:
+    """The words by which two sentences are compared."""
+    text = (
+        NAME.sub("nnn", text.replace("’", "'"))
+        .lower()
+        .replace("can't", "cannot")
+        .replace("won't", "will not")
+    )
+    for short, long in SHORT_FORMS:
+        text = text.replace(short, long)
+    return tuple(re.sub(r"[0-9]+", "000", word) for word in re.findall(r"[^\W_]+", text))
+
+
+def divide(texts: Sequence[str]) -> tuple[list[int], list[int]]:
+    """(training, held-out): places in `texts`. Of the sentences of at least 4 words a fixed share,
+    chosen by their letters, is held out; what is nearly the same as one of them belongs to neither.
+
+    A sentence with more than 40 near duplicates is trained on instead: holding it out would cost a
+    whole family of sentences.
+    """
+    words = [folded(text) for text in texts]
+    by_pattern: dict[int, list[int]] = {}
+    for at, sentence in enumerate(words):
+        for pattern in _patterns(sentence):
+            by_pattern.setdefault(pattern, []).append(at)
+    held_out, dropped = set(), set()
+    for at, sentence in enumerate(words):
+        if len(sentence) < FEWEST_WORDS or crc32(" ".join(sentence).encode()) % 1000 >= PER_MILLE:
+            continue
+        near_duplicates = {
+            other for pattern in _patterns(sentence) for other in by_pattern[pattern]
+        }
+        if len({words[other] for other in near_duplicates}) <= MOST_CROWDED:
+            held_out.add(at)
+            dropped |= near_duplicates
+    return [at for at in range(len(texts)) if at not in dropped and at not in held_out], sorted(
+        held_out
+    )
+
+
+def _patterns(words: tuple[str, ...]) -> set[int]:
+    """Two sentences share one of these if they are near duplicates: the sentence, and it with each
+    word dropped or left open."""
+    return (
+        {hash(words)}
+        | {hash((*words[:at], *words[at + 1 :])) for at in range(len(words))}
+        | {hash((*words[:at], None, *words[at + 1 :])) for at in range(len(words))}
+    )

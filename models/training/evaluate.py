@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -24,21 +26,21 @@ from tqdm import tqdm
 
 from models import generation, own_model, registry, shipped_models, smollm2
 from models.config import Config
-from models.own_model import OwnModel
+from models.own_model import OwnModel, record
+from models.recording import Recording, Stream
 from models.tokenizer import Tokenizer
 from models.training import (
     algorithms,
-    alignments,
     grammar,
     heldout_sentences,
     masked,
     next_word,
     norm_placement_ablation,
-    quality_checks,
     translation,
 )
 from models.training.corpus import read, read_divided, read_library, read_pairs
 from models.training.head_scores import best_heads, previous_far_out
+from models.training.training_config import Kind
 from models.transformer import Decoder, Encoder, EncoderDecoder
 
 LONG = 8  # English words
@@ -132,15 +134,11 @@ def handle_from(name: str, folder: Path) -> OwnModel:
 def encoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out and hand-made text."""
     _, held_out = read(data)
-    model = quality_checks.of_kind(handle, Encoder)
+    model = of_kind(handle, Encoder)
     scores = masked.held_out_scores(model, handle.tokenizer, held_out)
-    scores |= (
-        quality_checks.pronoun_heads(handle)
-        | quality_checks.dependency_heads(handle)
-        | quality_checks.example_pronoun_head(handle)
-    )
+    scores |= pronoun_heads(handle) | dependency_heads(handle) | example_pronoun_head(handle)
     scores["heads with a sink in an ordinary sentence"] = round(
-        quality_checks.sink_share(handle, quality_checks.ordinary_texts(held_out.sentences)), 3
+        sink_share(handle, ordinary_texts(held_out.sentences)), 3
     )
     scores["previous, positions 400 to 510 of 512"] = round(
         previous_far_out(handle, list(held_out.paragraphs)), 3
@@ -154,7 +152,7 @@ def encoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
 def twin(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out text."""
     _, held_out = read_divided(data)
-    model = quality_checks.of_kind(handle, Encoder)
+    model = of_kind(handle, Encoder)
     scores = masked.held_out_scores(model, handle.tokenizer, held_out)
     return (
         scores,
@@ -166,7 +164,7 @@ def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     """Perplexity on held-out text, scores of heads on held-out sentences and on repeated text, and
     checks of its generated text."""
     training, (_, held_out) = read_library(data), read_divided(data)
-    model, tokenizer = quality_checks.of_kind(handle, Decoder), handle.tokenizer
+    model, tokenizer = of_kind(handle, Decoder), handle.tokenizer
     _, sentences = next_word.perplexity(model, tokenizer, list(held_out.sentences))
     _, paragraphs = next_word.perplexity(model, tokenizer, list(held_out.paragraphs))
     texts = [text for text in held_out.sentences if len(text) > 40][:100]
@@ -177,7 +175,7 @@ def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     for kind, documents in (("sentences", held_out.sentences), ("paragraphs", held_out.paragraphs)):
         characters = sum(map(len, documents))
         scores[f"bits a character, {kind}"] = round(
-            quality_checks.total_nats(handle, documents) / log(2) / characters, 4
+            total_nats(handle, documents) / log(2) / characters, 4
         )
     scores |= {
         f"{name}, held-out sentences": score
@@ -186,24 +184,18 @@ def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     }
     for relation, (score, layer, head) in next_word.repetition_scores(model, tokenizer).items():
         scores[f"{relation}, 24 random tokens said twice"] = f"{score:.3f} L{layer}H{head}"
-    scores["induction, held-out sentences said twice"] = quality_checks.repetition_score(
-        handle, texts[:40]
-    )
-    prompts = quality_checks.text_prompts(held_out.sentences[1::7])
-    looping = [
-        quality_checks.has_loop(ids) for ids in quality_checks.continuations(handle, prompts, 60)
-    ]
+    scores["induction, held-out sentences said twice"] = repetition_score(handle, texts[:40])
+    prompts = text_prompts(held_out.sentences[1::7])
+    looping = [has_loop(ids) for ids in continuations(handle, prompts, 60)]
     scores[f"greedy texts of 60 tokens without a repeated 8-gram, of {len(prompts)}"] = round(
         1 - sum(looping) / len(looping), 2
     )
-    samples = [
-        tokenizer.text(ids) for ids in quality_checks.continuations(handle, prompts, 40, 0.8)
-    ]
-    known_words = quality_checks.vocabulary(
+    samples = [tokenizer.text(ids) for ids in continuations(handle, prompts, 40, 0.8)]
+    known_words = vocabulary(
         (*training.sentences, *training.paragraphs, *training.books, *grammar.MEN, *grammar.WOMEN)
     )
     scores["words it writes at temperature 0.8 that are none"] = round(
-        quality_checks.unknown_share([text.rpartition(" ")[0] for text in samples], known_words), 4
+        unknown_share([text.rpartition(" ")[0] for text in samples], known_words), 4
     )
     return scores, f"Perplexity on sentences it never saw: {sentences:.0f} a token."
 
@@ -239,11 +231,11 @@ def translator(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
             f"chrF, {label}": chrf,
         }
     translations = greedy(handle, list(heldout_sentences.TO_TRANSLATE))
-    known_words = quality_checks.vocabulary((*training.french, *training.english))
+    known_words = vocabulary((*training.french, *training.english))
     scores["words that are none, in translations of 60 hand-made sentences"] = round(
-        quality_checks.unknown_share(translations, known_words), 4
+        unknown_share(translations, known_words), 4
     )
-    scores |= alignments.accuracy(handle)
+    scores |= accuracy(handle)
     return (
         scores,
         (
@@ -265,7 +257,7 @@ def greedy(handle: OwnModel, sources: list[str]) -> list[str]:
         for place, ids in zip(
             batch,
             translation.greedy(
-                quality_checks.of_kind(handle, EncoderDecoder),
+                of_kind(handle, EncoderDecoder),
                 tokenizer,
                 tokenizer.ids([sources[place] for place in batch]),
             ),
@@ -390,6 +382,321 @@ HOW = {
         "deciding words was kept out of training"
     ),
 }
+
+
+PAIRS = (
+    (
+        "The black cat sleeps on the old chair.",
+        "Le chat noir dort sur la vieille chaise.",
+        "black=noir cat=chat sleeps=dort on=sur old=vieille chair=chaise",
+    ),
+    (
+        "We bought a red car and a white house.",
+        "Nous avons acheté une voiture rouge et une maison blanche.",
+        "bought=acheté red=rouge car=voiture and=et white=blanche house=maison",
+    ),
+    (
+        "My brother never eats green apples.",
+        "Mon frère ne mange jamais de pommes vertes.",
+        "My=Mon brother=frère never=jamais eats=mange green=vertes apples=pommes",
+    ),
+    (
+        "She lost her key in the garden.",
+        "Elle a perdu sa clé dans le jardin.",
+        "She=Elle lost=perdu key=clé in=dans garden=jardin",
+    ),
+    (
+        "The teacher gave us a difficult question.",
+        "Le professeur nous a donné une question difficile.",
+        "teacher=professeur gave=donné us=nous difficult=difficile question=question",
+    ),
+    (
+        "I would like to drink some cold water.",
+        "J'aimerais boire de l'eau froide.",
+        "drink=boire cold=froide water=eau",
+    ),
+    (
+        "His sister speaks French very well.",
+        "Sa sœur parle très bien français.",
+        "sister=sœur speaks=parle French=français very=très well=bien",
+    ),
+    (
+        "Where did you find this interesting book?",
+        "Où as-tu trouvé ce livre intéressant ?",
+        "Where=Où find=trouvé this=ce interesting=intéressant book=livre",
+    ),
+    (
+        "The children are playing in the street.",
+        "Les enfants jouent dans la rue.",
+        "children=enfants playing=jouent street=rue",
+    ),
+    (
+        "It is raining, so we will stay at home.",
+        "Il pleut, alors nous resterons à la maison.",
+        "raining=pleut we=nous stay=resterons home=maison",
+    ),
+    (
+        "He wants to buy a new bicycle tomorrow.",
+        "Il veut acheter un nouveau vélo demain.",
+        "wants=veut buy=acheter new=nouveau bicycle=vélo tomorrow=demain",
+    ),
+    (
+        "Your father works in a big city.",
+        "Votre père travaille dans une grande ville.",
+        "father=père works=travaille big=grande city=ville",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class WordAlignment:
+    """The alignment of one pair of words: `right` (layer, head) bool, and `mean` (layer) for the
+    mean of a layer's heads."""
+
+    english: str
+    french: str
+    right: np.ndarray
+    mean: np.ndarray
+
+
+def word_alignments(handle: OwnModel) -> list[WordAlignment]:
+    """Every hand-made pair of words, looked up in the cross-attention of the forced translation."""
+    alignments = []
+    for english, french, words in PAIRS:
+        recording = record(handle, english, target=french)
+        cross = recording.attention[-1].pattern
+        for pair in words.split():
+            source, target = pair.split("=")
+            keys = _tokens_of(source, recording.stream("encoder"), english)
+            row = (
+                _tokens_of(target, recording.stream("decoder"), french)[0] - 1
+            )  # the row that says it
+            best = cross[:, :, row].argmax(axis=-1)
+            alignments.append(
+                WordAlignment(
+                    source,
+                    target,
+                    np.isin(best, keys),
+                    np.isin(cross[:, :, row].mean(axis=1).argmax(axis=-1), keys),
+                )
+            )
+    return alignments
+
+
+def accuracy(handle: OwnModel) -> dict[str, str | float]:
+    """The share of word pairs that are right: by the mean of a layer's heads, for the best layer,
+    and by the best single head."""
+    alignments = word_alignments(handle)
+    mean = np.mean([alignment.mean for alignment in alignments], axis=0)
+    heads = np.mean([alignment.right for alignment in alignments], axis=0)
+    layer, head = np.unravel_index(heads.argmax(), heads.shape)
+    return {
+        "word pairs": len(alignments),
+        "alignment, mean of a layer's heads": f"{mean.max():.3f} L{mean.argmax()}",
+        "alignment, best head": f"{heads.max():.3f} L{layer}H{head}",
+    }
+
+
+def _tokens_of(word: str, stream: Stream, text: str) -> list[int]:
+    """The places of the tokens that make up a word's first occurrence as a whole word."""
+    if not (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)):
+        raise ValueError(f"{word!r} is no word of {text!r}")
+    start, end = match.span()
+    return [
+        at
+        for at, (first, last) in enumerate(stream.spans)
+        if first < end and last > start and first >= 0
+    ]
+
+
+# A sink, as the app's grid calls one: a token on which a head's rows rest this much on average, and
+# so many times more than evenly.
+SINK, SINK_LIFT = 0.2, 3
+ORDINARY, N_ORDINARY = (
+    range(8, 17),
+    60,
+)  # words of an ordinary sentence, and how many of them are looked at
+EXAMPLE_PRONOUN = (
+    "The animal didn't cross the street because it was too tired.",
+    "it",
+    "animal",
+    "street",
+)
+WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+
+def of_kind(handle: OwnModel, kind: type[Kind]) -> Kind:
+    """The model of a handle. Raises TypeError where it is of another kind."""
+    if not isinstance(handle.model, kind):
+        raise TypeError(f"{handle.card.name} is no {kind.__name__}")
+    return handle.model
+
+
+def token_positions(recording: Recording, word: str, text: str) -> list[int]:
+    """The places of the tokens that make up a word's first occurrence as a whole word."""
+    if not (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)):
+        raise ValueError(f"{word!r} is no word of {text!r}")
+    start, end = match.span()
+    spans = recording.streams[0].spans
+    return [at for at, (a, b) in enumerate(spans) if a < end and b > start and a >= 0]
+
+
+def pair_attention(handle: OwnModel, text: str, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    """Every head's weight from the first word of each pair to the second, (pair, layer, head)."""
+    recording = record(handle, text)
+    pattern = recording.attention[0].pattern
+    return np.stack(
+        [
+            pattern[:, :, token_positions(recording, query, text)[-1]][
+                ..., token_positions(recording, key, text)
+            ].sum(-1)
+            for query, key in pairs
+        ]
+    )
+
+
+def pronoun_heads(handle: OwnModel) -> dict[str, str]:
+    """The head with the highest accuracy in resolving a pronoun between two nouns: its weight on
+    the right one, on the other, and how often the right one gets more. `on the other half`: the
+    same for the head that is best on every second sentence, on those between."""
+    attention = np.stack(
+        [
+            pair_attention(handle, text, ((pronoun, right), (pronoun, other)))
+            for text, pronoun, right, other in heldout_sentences.PRONOUNS
+        ]
+    )  # (sentence, 2, layer, head)
+
+    def best(rows: np.ndarray) -> tuple[int, int]:
+        return np.unravel_index((rows[:, 0] - rows[:, 1]).mean(0).argmax(), rows.shape[2:])
+
+    def summary(rows: np.ndarray, head: tuple[int, int]) -> str:
+        right, other = rows[:, 0, *head], rows[:, 1, *head]
+        share = (right > other).mean()
+        return (
+            f"{right.mean():.2f} and {other.mean():.2f}, more in {share:.0%}, L{head[0]}H{head[1]}"
+        )
+
+    even, odd = attention[::2], attention[1::2]
+    return {
+        "pronoun to the noun that fits and to the other": summary(attention, best(attention)),
+        "the same, head chosen on half of the sentences, measured on the rest": summary(
+            odd, best(even)
+        ),
+    }
+
+
+def dependency_heads(handle: OwnModel) -> dict[str, str]:
+    """The best heads from determiners to their nouns and from verbs to their subjects."""
+    best_heads = {}
+    for name, at in (("determiner to its noun", 0), ("verb to its subject", 1)):
+        scores = np.concatenate(
+            [
+                pair_attention(handle, text, (determiners, verbs)[at])
+                for text, determiners, verbs in heldout_sentences.PAIRS
+            ]
+        ).mean(0)
+        layer, head = np.unravel_index(scores.argmax(), scores.shape)
+        best_heads[name] = f"{scores.max():.3f} L{layer}H{head}"
+    return best_heads
+
+
+def example_pronoun_head(handle: OwnModel) -> dict[str, str]:
+    """The head that most ties "it" to "animal" in the app's first sentence, and what it gives to
+    "street"."""
+    text, it, animal, street = EXAMPLE_PRONOUN
+    to_animal, to_street = pair_attention(handle, text, ((it, animal), (it, street)))
+    layer, head = np.unravel_index((to_animal - to_street).argmax(), to_animal.shape)
+    summary = f"{to_animal[layer, head]:.2f} and {to_street[layer, head]:.2f}, L{layer}H{head}"
+    return {"“it” to “animal” and to “street” in the app’s first sentence": summary}
+
+
+def sink_share(handle: OwnModel, texts: Sequence[str]) -> float:
+    """The share of heads that have a sink, mean over the texts."""
+    shares = []
+    for text in texts:
+        pattern = record(handle, text).attention[0].pattern
+        mean = pattern.mean(axis=2)  # (layer, head, key)
+        is_sink = (mean >= SINK) & (mean >= SINK_LIFT / pattern.shape[-1])
+        shares.append(is_sink.any(-1).mean())
+    return float(np.mean(shares))
+
+
+def ordinary_texts(texts: Sequence[str]) -> list[str]:
+    """Some texts of ordinary length."""
+    return [text for text in texts if len(text.split()) in ORDINARY][:N_ORDINARY]
+
+
+@torch.inference_mode()
+def total_nats(handle: OwnModel, texts: Sequence[str]) -> float:
+    """Negative log-likelihood in nats of all texts together, each alone and cut to the model's
+    length."""
+    total, model = 0.0, of_kind(handle, Decoder)
+    for text in texts:
+        ids = torch.tensor([[handle.tokenizer.ends[0], *handle.tokenizer.ids([text])[0]]])
+        ids = ids[:, : handle.card.n_positions]
+        total += next_word.loss(model, ids, torch.ones_like(ids, dtype=torch.bool)).item() * (
+            ids.shape[1] - 1
+        )
+    return total
+
+
+def repetition_score(handle: OwnModel, texts: Sequence[str]) -> str:
+    """The best induction head over the second time that texts are said, mean attention."""
+    diagonals = []
+    for text in texts:
+        recording = record(handle, f"{text} {text}")
+        pattern = recording.attention[0].pattern
+        n = (pattern.shape[-1] - 1) // 2
+        second_positions = np.arange(n + 1, 2 * n + 1)
+        diagonals.append(pattern[:, :, second_positions, second_positions - n + 1].mean(-1))
+    scores = np.mean(diagonals, axis=0)
+    layer, head = np.unravel_index(scores.argmax(), scores.shape)
+    return f"{scores.max():.3f} L{layer}H{head}"
+
+
+@torch.inference_mode()
+def continuations(
+    handle: OwnModel, prompts: Sequence[str], n: int, temperature: float = 0.0
+) -> list[list[int]]:
+    """A decoder's continuation of each prompt: `n` token ids, the likeliest each time or drawn at a
+    temperature; the end is no token."""
+    generator, continuations = torch.Generator().manual_seed(0), []
+    for prompt in prompts:
+        ids = [handle.tokenizer.ends[0], *handle.tokenizer.ids([prompt])[0]]
+        start = len(ids)
+        while len(ids) < start + n:
+            logits = handle.model.logits(handle.model(torch.tensor([ids])))[0, -1]
+            logits[list(handle.tokenizer.special)] = float("-inf")
+            if temperature:
+                p = (logits / temperature).softmax(-1)
+                ids.append(int(torch.multinomial(p, 1, generator=generator)))
+            else:
+                ids.append(int(logits.argmax()))
+        continuations.append(ids[start:])
+    return continuations
+
+
+def has_loop(ids: Sequence[int], n: int = 8) -> bool:
+    """True where a run of `n` tokens comes a second time."""
+    runs = [tuple(ids[at : at + n]) for at in range(len(ids) - n + 1)]
+    return len(set(runs)) < len(runs)
+
+
+def text_prompts(texts: Sequence[str], n: int = 50, words: int = 4) -> list[str]:
+    """The first words of texts, as prompts."""
+    long = [text for text in texts if len(text.split()) > words + 2]
+    return [" ".join(text.split()[:words]) for text in long[:n]]
+
+
+def unknown_share(texts: Sequence[str], known_words: set[str]) -> float:
+    """The share of the words of texts that are not among the `known` ones, in lower case."""
+    words = [word.lower().replace("’", "'") for text in texts for word in WORD.findall(text)]
+    return sum(word not in known_words for word in words) / max(1, len(words))
+
+
+def vocabulary(texts: Sequence[str]) -> set[str]:
+    """Every word of texts, in lower case."""
+    return {word.lower().replace("’", "'") for text in texts for word in WORD.findall(text)}
 
 
 if __name__ == "__main__":

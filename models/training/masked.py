@@ -22,8 +22,9 @@ from torch import Tensor
 from models.config import Config
 from models.embedding import sinusoids
 from models.tokenizer import SPACE, Tokenizer
-from models.training import grammar, pronouns
+from models.training import grammar
 from models.training.corpus import Corpus, Library, read, read_library
+from models.training.grammar import MEN, PLACES, WOMEN
 from models.training.head_scores import best_heads
 from models.training.training_config import SEED, Scores, TrainingState, padded
 from models.transformer import Encoder
@@ -85,9 +86,7 @@ class Masked:
 
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)
-        synthetic = [
-            make(rng) for make in (grammar.sentence, pronouns.sentence) for _ in range(N_GRAMMAR)
-        ]
+        synthetic = [make(rng) for make in (grammar.sentence, sentence) for _ in range(N_GRAMMAR)]
         return Tokenizer.train(
             [*self.corpus.sentences, *self.corpus.paragraphs, *self.corpus.books[::10], *synthetic],
             self.config.n_vocab,
@@ -209,7 +208,7 @@ def rows(
     )
     synthetic = [
         *(grammar.sentence(rng) for _ in range(N_GRAMMAR)),
-        *(pronouns.sentence(rng) for _ in range(N_PRONOUNS)),
+        *(sentence(rng) for _ in range(N_PRONOUNS)),
     ]
     sentences = tokenizer.ids([*corpus_sentences, *synthetic])
     rng.shuffle(sentences)
@@ -392,3 +391,158 @@ def _masked_word_scores(
         correct += (logits.argmax(-1) == ids[chosen]).sum().item()
         n_targets += chosen.sum().item()
     return round(total / n_targets, 4), round(correct / n_targets, 4)
+
+
+HE = tuple(
+    """
+    man boy father brother uncle king prince son grandfather husband nephew gentleman waiter
+    monk
+    """.split()
+)
+SHE = tuple(
+    """
+    woman girl mother sister aunt queen princess daughter grandmother wife niece lady nurse nun
+    """.split()
+)
+THEY = tuple(
+    """
+    children boys girls students dogs men women soldiers neighbors friends horses parents twins
+    guests
+    """.split()
+)
+VERBS = tuple(
+    """
+    thanked helped followed called met visited watched greeted asked invited taught left found
+    heard saw forgave praised warned surprised remembered
+    """.split()
+)
+ADJECTIVES = tuple(
+    """
+    tired happy late ill kind angry hungry afraid lonely busy proud early sad careful lost
+    """.split()
+)
+EVENTS = (
+    "went home",
+    "began to laugh",
+    "sat down",
+    "said nothing",
+    "came back",
+    "ran away",
+    "fell asleep",
+    "started to sing",
+    "opened the door",
+    "looked out of the window",
+    "made some tea",
+    "told a story",
+    "lost a shoe",
+    "read a book",
+)
+GIFTS = (
+    "a book",
+    "a letter",
+    "some bread",
+    "a ring",
+    "an apple",
+    "a coat",
+    "a map",
+    "some money",
+    "a flower",
+    "a cup of tea",
+)
+LINK = ("because", "when", "although", "and", "but", "after", "while", "so")
+ANIMALS = tuple(
+    "dog cat horse cow bird fox rabbit mouse bear sheep donkey animal goat duck".split()
+)
+STATES = ("tired", "hungry", "weak", "young", "afraid", "old", "lazy", "ill", "sleepy", "thirsty")
+# What a beast does not do, to what, and what that thing is too much of.
+ACTIONS = (
+    (
+        ("cross", "jump over", "swim across"),
+        ("river", "road", "field", "stream", "bridge", "lake"),
+        ("wide", "long", "deep", "dangerous", "wet"),
+    ),
+    (
+        ("eat", "touch", "finish"),
+        ("bread", "soup", "meat", "cake", "grass", "apple"),
+        ("hot", "cold", "hard", "dry", "sweet", "bitter"),
+    ),
+    (
+        ("pull", "carry", "move"),
+        ("cart", "box", "stone", "bag", "basket", "log"),
+        ("heavy", "big", "hot", "wet", "large"),
+    ),
+    (
+        ("enter", "leave", "see"),
+        ("house", "garden", "cave", "room", "barn", "tunnel"),
+        ("dark", "small", "warm", "cold", "narrow"),
+    ),
+)
+
+
+def sentence(rng: Random) -> str:
+    """One sentence, drawn from `rng`."""
+    return (_person if rng.random() < 0.7 else _thing)(rng)
+
+
+def _person(rng: Random) -> str:
+    """Two people (or a person and several) of whom one is "he", "she" or "they"."""
+    kinds = rng.sample(("he", "she", "they"), 2)
+    pronoun = rng.choice(kinds)
+    (noun, rival), be = (
+        [_someone(kind, rng) for kind in kinds],
+        "were" if pronoun == "they" else "was",
+    )
+    first = noun[0].upper() + noun[1:]
+    verb, mood, event, place = (rng.choice(words) for words in (VERBS, ADJECTIVES, EVENTS, PLACES))
+    return rng.choice(
+        (
+            f"{first} {verb} {rival} {rng.choice(LINK)} {pronoun} {be} {mood}.",
+            f"{first} {verb} {rival} {rng.choice(LINK)} {pronoun} {event}.",
+            f"{first} {verb} {rival} at {place}, and then {pronoun} {event}.",
+            f"When {noun} {verb} {rival}, {pronoun} {be} {mood}.",
+            f"After {noun} {verb} {rival}, {pronoun} {event}.",
+            (
+                f"{first} gave {rival} {rng.choice(GIFTS)} "
+                f"{rng.choice(('because', 'when', 'before', 'and'))} {pronoun} {event}."
+            ),
+            f"{first} and {rival} were at {place} when {pronoun} {event}.",
+            f"{first} {verb} {rival} yesterday. Today {pronoun} {be} {mood}.",
+            (
+                f"{first} {event}. {rival[0].upper() + rival[1:]} {rng.choice(VERBS)} "
+                f"{_them(kinds[0])} because {pronoun} {be} {mood}."
+            ),
+        )
+    )
+
+
+def _thing(rng: Random) -> str:
+    """A beast and a thing, one of which "it" is by sense."""
+    verbs, things, traits = rng.choice(ACTIONS)
+    beast, verb, thing = rng.choice(ANIMALS), rng.choice(verbs), rng.choice(things)
+    trait = rng.choice(STATES if rng.random() < 0.5 else traits)
+    modal = rng.choice(("didn't", "could not", "did not", "would not", "couldn't"))
+    return rng.choice(
+        (
+            f"The {beast} {modal} {verb} the {thing} because it was too {trait}.",
+            (
+                f"The {beast} {modal} {verb} the {thing} because it was "
+                f"{rng.choice(('very', 'so'))} {trait}."
+            ),
+            f"The {thing} was there, but the {beast} {modal} {verb} it because it was too {trait}.",
+        )
+    )
+
+
+def _someone(kind: str, rng: Random) -> str:
+    if kind == "they":
+        return f"the {rng.choice(THEY)}"
+    nouns, names = (HE, MEN) if kind == "he" else (SHE, WOMEN)
+    return (
+        rng.choice(names)
+        if rng.random() < 0.35
+        else f"{rng.choice(('the', 'the', 'the old', 'the young'))} {rng.choice(nouns)}"
+    )
+
+
+def _them(kind: str) -> str:
+    return {"he": "him", "she": "her", "they": "them"}[kind]
