@@ -21,7 +21,7 @@ test: .venv/test
 # A journey that fails is told, and made once more by itself, so that one wait that ran out on a
 # busy machine does not refuse everything; one that fails twice fails. Whatever else went wrong
 # (1 means that tests failed) is final, and so is a second run that finds none to run (5).
-JOURNEYS = $(shell grep -lE 'MARKS|mark\.browser' tests/test_*.py)
+JOURNEYS = $(shell grep -lE 'MARKS|mark\.browser|browser_test' tests/test_*.py)
 journeys: .venv/test
 	@.venv/bin/python -m pytest -m browser $(JOURNEYS) -n 2 --dist worksteal; found=$$?; \
 	[ $$found -eq 1 ] || exit $$found; \

@@ -195,6 +195,21 @@ class Visitor:
         while cls.here:
             cls.here.pop().context.close()
 
+    def at_rest(self) -> Visitor:
+        """Wait until no run is on its way."""
+        self.page.wait_for_selector("[data-test-script-state=notRunning]")
+        return self
+
+    def visit(self, path: str, drawn: str, **asked: object) -> Visitor:
+        """Another page than the first, by a link with these choices, at rest with `drawn`, a
+        selector, on it."""
+        self.page.goto(f"{self.server}/{path}?{urlencode(asked)}")
+        self.page.wait_for_selector(drawn)
+        self.at_rest()
+        # Streamlit first looks for its own addresses below a page's path and finds none there.
+        self.errors[:] = self.wrong()
+        return self
+
     def open(self, query: str = "", text: str | None = None) -> Visitor:
         """The first page by a link, of a `text` where one is given."""
         said = "" if text is None else f"{'&' if query else '?'}{urlencode({'text': text})}"
@@ -214,8 +229,7 @@ class Visitor:
         self.page.wait_for_selector(f"{GRID}[data-token]")
         self.page.wait_for_selector(f"{HEAD}[data-token]")
         self.page.wait_for_selector("html:not([data-headlight-ahead])", state="attached")
-        self.page.wait_for_selector("[data-test-script-state=notRunning]")
-        return self
+        return self.at_rest()
 
     def until(self, script: str, argument: object = None) -> None:
         # Whoever looks at a whole page in every frame keeps it from being drawn.

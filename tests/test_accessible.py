@@ -4,7 +4,6 @@ with a picture above the fold."""
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import javascript
 import pytest
@@ -14,7 +13,6 @@ from driver import MARKS, Visitor
 from explorer.state import places
 
 pytestmark = MARKS
-ROOT = Path(__file__).resolve().parent.parent
 TEXT = "She told her that <b>he</b> did not cross the street because $x$ was tired."
 LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
 # Tabs that begin with an empty form, or with a word on the model that they need.
@@ -33,6 +31,33 @@ FIRST_PICTURE = """() => {
   look(document.querySelector('[data-testid=stMain]'));
   return Math.min(...tops);
 }"""
+# What can be pressed between the line of tabs and the first picture, parts of pictures as the
+# tokens of a tinted sentence left out, and the words in sight outside pictures, tables and menus.
+ABOVE = """() => {
+  const pictures = [], pressed = [], words = [];
+  const tabs = document.querySelector('[role=tablist]').getBoundingClientRect().bottom;
+  const look = (root) => {
+    for (const one of root.querySelectorAll('*')) {
+      if (one.shadowRoot) look(one.shadowRoot);
+      const box = one.getBoundingClientRect();
+      if (box.width < 2 || box.height < 2 || box.top < tabs || box.top > innerHeight) continue;
+      if (one.matches('canvas, svg') && box.width > 120 && box.height > 60) pictures.push(box.top);
+      if (one.matches('button:not(.token), a[href], input, [role=button]') && !one.closest('svg'))
+        pressed.push(box.top);
+      if (one.matches('p, h1, h2, h3, summary') && !one.closest('table, [role=radiogroup]'))
+        words.push(...one.innerText.split(/\\s+/).filter(Boolean));
+    }
+  };
+  look(document.querySelector('[data-testid=stMain]'));
+  const top = Math.min(...pictures);
+  return [pressed.filter((each) => each < top).length, words.length];
+}"""
+# The tabs on which few things may stand above the first picture.
+PICTURED = (
+    *("heads", "weight", "aggregated", "circuits", "sentences", "diagram", "positions"),
+    *("residual", "embeddings", "word", "generate", "lens", "translate", "edit", "patching"),
+    *("compare", "checkpoints", "concepts", "claims"),
+)
 # Choices that scroll sideways hide what can be chosen.
 HIDDEN_CHOICES = """() => [...document.querySelectorAll('[data-testid=stButtonGroup]')]
   .flatMap((one) => [one, ...one.querySelectorAll('*')])
@@ -75,6 +100,9 @@ def test_a_page_is_accessible_and_shows_a_picture_at_once(visitor: Visitor, name
     if name not in FORMS:
         visitor.until(f"() => ({FIRST_PICTURE})() < {LAPTOP['height'] - 60}")
     at_rest(visitor, dark=False)
+    if name in PICTURED:
+        pressed, words = page.evaluate(ABOVE)
+        assert pressed <= 12 and 5 < words <= 90, (pressed, words)
     page.evaluate(axe())
     found = {"light": page.evaluate(AXE, {})}
     page.emulate_media(color_scheme="dark")

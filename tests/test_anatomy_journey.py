@@ -25,7 +25,7 @@ def weight_of(visitor: Visitor) -> str:
     )
 
 
-def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: Visitor) -> None:
+def test_keys_open_a_cell_a_link_opens_it_again_and_its_steps_are_walked(visitor: Visitor) -> None:
     arrive(visitor, f"&layer=1&head=2&token=2&anatomy_cell=2.3&{TEXT}")
     pattern = read_once("encoder").record("Ram pushed Hari").attention[0].pattern[1, 2]
     page = visitor.page
@@ -40,13 +40,7 @@ def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: V
     again.page.wait_for_selector(".panel .finding:has-text('“Ram” attends to “pushed”')")
     assert weight_of(again) == weight_of(visitor)
     again.leave()
-
-
-def test_steps_are_walked_by_buttons_and_keys_and_a_key_in_the_row_is_chosen(
-    visitor: Visitor,
-) -> None:
-    arrive(visitor, f"&layer=1&head=2&token=2&anatomy_cell=2.3&{TEXT}")
-    page = visitor.page
+    # Steps are walked by buttons and keys, and a key in the row is chosen.
     page.get_by_role("button", name="Next").click()
     page.wait_for_selector(".panel svg:has-text('Step 2 of 7')")
     page.get_by_role("slider").first.focus()
@@ -55,7 +49,7 @@ def test_steps_are_walked_by_buttons_and_keys_and_a_key_in_the_row_is_chosen(
     page.wait_for_url("**weight_step=Softmax**")
     page.wait_for_selector("[data-test-script-state=notRunning]")
     page.locator(".panel g.target:has-text('[CLS]')").first.click()
-    page.wait_for_url("**anatomy_cell=2.0**")
+    page.wait_for_url("**anatomy_cell=1.0**")
     page.wait_for_selector(".panel .finding:has-text('attends to “[CLS]”')")
     assert page.locator(".panel svg:has-text('Step 3 of 7')").count()
     page.get_by_text("All heads of the layer").click()

@@ -10,16 +10,9 @@ from tolerances import FOUR_DECIMALS
 
 from models.example_texts import DEFAULT_TEXT
 
-# ---- journeys ----------------------------------------------------------------
+pytestmark = MARKS
 
 
-def marked(function):
-    for mark in MARKS:
-        function = mark(function)
-    return function
-
-
-@marked
 def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     visitor: Visitor, browser, server: str
 ) -> None:
@@ -80,7 +73,6 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     page.wait_for_url(lambda url: "token=" not in url)
 
 
-@marked
 def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&model=decoder&layer=1&head=2")
     page = visitor.page
@@ -107,7 +99,6 @@ def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -
     assert page.locator(f"{GRID} .finding").inner_text().endswith("not allowed: a later token")
 
 
-@marked
 def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> None:
     phone = Visitor(
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True

@@ -17,7 +17,7 @@ def found(text: str, model: str = "encoder"):
     return findings.select_findings(findings.findings(read_once(model).record(text)))
 
 
-def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visitor) -> None:
+def test_it_opens_on_the_strongest_finding_and_goes_to_the_next(visitor: Visitor) -> None:
     visitor.open()
     page, best = visitor.page, found(DEFAULT_TEXT)[0]
     assert page.locator("h1").inner_text() == statement(best, str)
@@ -31,23 +31,19 @@ def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visit
     cells = page.locator(".cell").evaluate_all("all => all.map(one => one.ariaLabel)")
     largest = [f" {weight:.2f}".replace("0.", ".") for weight in pattern.max(-1).ravel()]
     assert all(map(str.endswith, cells, largest))
-    # A picture stands above the fold of a small screen.
-    page.set_viewport_size({"width": 1280, "height": 720})
-    assert page.locator(".cell").first.bounding_box()["y"] < 600
-
-
-def test_the_next_finding_leads_to_its_head_and_word(visitor: Visitor) -> None:
-    visitor.open()
-    page, second = visitor.page, found(DEFAULT_TEXT)[1]
-    button = page.get_by_role("button", name="Next finding")
-    button.focus()
+    second = found(DEFAULT_TEXT)[1]
+    page.get_by_role("button", name="Next finding").focus()
     page.keyboard.press("Enter")
     head = f"Layer {second.layer}, head {second.head}"
     page.wait_for_selector(f".st-key-finding p:has-text('{head}')")
     page.wait_for_url(f"**token={second.query}**")
     visitor.drawn()
-    held = page.locator(HELD)
     assert held.evaluate(HELD_AT) == str(second.query)
+    # A word that is let go stays let go.
+    held.click()
+    page.wait_for_url(lambda url: "token=" not in url)
+    visitor.drawn()
+    assert held.count() == 0
 
 
 def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
@@ -73,15 +69,6 @@ def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visi
     assert page.get_by_role("button", name="New here? Tour, 3 min").is_visible()
     visitor.paste("The boy who lost his dog said that he was sad.")
     page.get_by_role("button", name="New here? Tour, 3 min").wait_for(state="detached")
-
-
-def test_let_go_the_word_stays_let_go(visitor: Visitor) -> None:
-    visitor.open()
-    page = visitor.page
-    page.locator(HELD).click()
-    page.wait_for_url("**layer=**")
-    visitor.drawn()
-    assert page.locator(HELD).count() == 0
 
 
 def test_any_text_opens_on_something(visitor: Visitor) -> None:
@@ -128,5 +115,11 @@ def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(browser, server: 
     # The places stand at the foot of the window.
     bar = phone.page.locator(".st-key-places-bar").bounding_box()
     assert bar["y"] + bar["height"] <= 845 and phone.page.get_by_role("link").count() >= 6
+    phone.page.locator(".cell").last.scroll_into_view_if_needed()
+    boxes = [phone.page.locator(".cell").nth(at).bounding_box() for at in (0, 7, 31)]
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
+    phone.page.get_by_role("tab", name="Many sentences").click()  # the last of them
+    phone.page.wait_for_url("**tab=sentences**")
+    assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert not phone.errors
     phone.leave()

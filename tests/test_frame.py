@@ -4,7 +4,6 @@ and nothing of it is cut."""
 from __future__ import annotations
 
 import driver
-import pytest
 from driver import Visitor
 
 from explorer.text import model_descriptions
@@ -46,21 +45,18 @@ def test_a_long_text_waits_for_enter_and_says_so(visitor: Visitor) -> None:
     visitor.page.wait_for_selector(".token:has-text('done')")
 
 
-@pytest.mark.parametrize("width, height", [(1280, 720), (1440, 900), (1920, 1080)])
-def test_the_frame_is_low_and_every_tab_is_seen(
-    browser: object, server: str, width: int, height: int
-) -> None:
-    visitor = Visitor(browser, server, viewport={"width": width, "height": height}).open()
-    tabs = visitor.page.locator("[data-testid=stTopNavLink]")
-    nav = visitor.page.locator("[data-testid=stTopNav]").bounding_box()
-    assert tabs.count() == 6
-    for tab in tabs.all():
-        box = tab.bounding_box()
-        assert box["x"] + box["width"] <= nav["x"] + nav["width"] + 16
-    field = visitor.page.locator(".sentence textarea").bounding_box()
-    assert field["y"] + field["height"] <= 110
-    assert visitor.page.title() == "Attention · Headlight"
-    visitor.leave()
+def test_the_frame_is_low_and_every_tab_is_seen(visitor: Visitor) -> None:
+    page = visitor.open().page
+    tabs = page.locator("[data-testid=stTopNavLink]")
+    assert tabs.count() == 6 and page.title() == "Attention · Headlight"
+    for width, height in ((1920, 1080), (1440, 900), (1280, 720)):
+        page.set_viewport_size({"width": width, "height": height})
+        nav = page.locator("[data-testid=stTopNav]").bounding_box()
+        for tab in tabs.all():
+            box = tab.bounding_box()
+            assert box["x"] + box["width"] <= nav["x"] + nav["width"] + 16
+        field = page.locator(".sentence textarea").bounding_box()
+        assert field["y"] + field["height"] <= 110
 
 
 def test_every_model_that_is_here_says_what_it_is_for() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlencode, urlparse
+from urllib.parse import parse_qs, urlparse
 
 import driver
 
@@ -13,12 +13,7 @@ pytestmark = driver.MARKS
 
 
 def start(visitor: driver.Visitor, **asked: str):
-    page = visitor.page
-    page.goto(f"{visitor.server}/experiment?{urlencode(asked)}")
-    page.wait_for_selector(".panel svg")
-    # Streamlit first looks for its own addresses below a page's path and finds none there.
-    visitor.errors[:] = visitor.wrong()
-    return page
+    return visitor.visit("experiment", ".panel svg", **asked).page
 
 
 def edits_of(page) -> tuple:

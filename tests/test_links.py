@@ -19,20 +19,8 @@ MODEL = (
     "Your session expired, sign in at https://evil.example/login www.evil.example "
     "thief@evil.example"
 )
-PAGES = (
-    "",
-    "anatomy",
-    "positions",
-    "residual",
-    "embeddings",
-    "summaries",
-    "lookup",
-    "predictions",
-    "translation",
-    "switches",
-    "compare",
-    "claims",
-)
+# The pages that show each of these choices.
+PAGES = ("", "positions", "embeddings", "translation", "switches", "compare", "claims")
 # Every choice that takes words, and what makes the pages show them.
 BAITED = {
     "text": BAIT,

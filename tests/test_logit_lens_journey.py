@@ -16,15 +16,7 @@ from explorer.analysis.formatting import tenths
 from explorer.state import cache, models
 from models import edits
 
-# ---- journeys ----------------------------------------------------------------
-
-
-def journey(test):
-    for mark in MARKS:
-        test = mark(test)
-    return test
-
-
+pytestmark = MARKS
 SIXTY = (
     "When the old farmer came back from the market he saw that his dog had opened the gate and "
     "that all the sheep were gone, so he called his son and together they walked along the river "
@@ -34,18 +26,8 @@ SIXTY = (
 
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
-    visitor.page.goto(
-        f"{visitor.server}/predict?{urlencode({'tab': 'lens', 'model': 'decoder', **asked})}"
-    )
-    visitor.page.wait_for_selector(".panel .pane .cells")
-    at_rest(visitor)
-    # Streamlit first looks for its own addresses below a page's path and finds none there.
-    visitor.errors[:] = visitor.wrong()
-    return visitor
-
-
-def at_rest(visitor: Visitor) -> None:
-    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
+    asked = {"tab": "lens", "model": "decoder", **asked}
+    return visitor.visit("predict", ".panel .pane .cells", **asked)
 
 
 def tip(visitor: Visitor) -> str:
@@ -60,7 +42,6 @@ def press(visitor: Visitor, site: int, token: int) -> None:
     cells.click(position=at)
 
 
-@journey
 def test_a_cell_is_pressed_read_with_arrow_keys_and_opened_again_by_its_link(
     visitor: Visitor, browser, server: str
 ) -> None:
@@ -74,7 +55,7 @@ def test_a_cell_is_pressed_read_with_arrow_keys_and_opened_again_by_its_link(
     page.wait_for_url("**token=3**")
     title = f"After the attention of layer 1, at “{tokens[3]}” (token 3)"
     page.wait_for_selector(f".panel text:has-text('{title}')")
-    at_rest(visitor)
+    visitor.at_rest()
     page.locator(".panel .cells").first.focus()
     page.keyboard.press("ArrowUp")
     word = models.labels("decoder", found.top_ids[3, 3, :1])[0]
@@ -82,7 +63,7 @@ def test_a_cell_is_pressed_read_with_arrow_keys_and_opened_again_by_its_link(
     assert tip(visitor) == f"{logit_lens.site_name(found.sites[3])}, “{tokens[3]}”: “{word}” {p}"
     page.keyboard.press("Enter")
     page.wait_for_url(f"**site={found.sites[3]}**")
-    at_rest(visitor)
+    visitor.at_rest()
     page.wait_for_selector(".panel .cells:focus")  # for the next key
     finding = page.locator(".panel .finding").first.inner_text()
     other = visited(Visitor(browser, server), text=text, site=found.sites[3], token="3")
@@ -90,11 +71,9 @@ def test_a_cell_is_pressed_read_with_arrow_keys_and_opened_again_by_its_link(
     other.leave()
 
 
-@journey
-@pytest.mark.parametrize("width", [1440, 390])
-def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str, width: int) -> None:
+def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str) -> None:
     visitor = visited(
-        Visitor(browser, server, viewport={"width": width, "height": 900}), text=SIXTY, token="40"
+        Visitor(browser, server, viewport={"width": 390, "height": 900}), text=SIXTY, token="40"
     )
     page = visitor.page
     assert len(cache.record("decoder", SIXTY).streams[0].tokens) >= 55
@@ -127,7 +106,6 @@ def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str, 
     visitor.leave()
 
 
-@journey
 def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     visitor: Visitor,
 ) -> None:
@@ -144,7 +122,7 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
         f"text=is {n} tokens to this model; the first, {models.labels('decoder', [word])[0]}, "
         "is taken"
     )
-    at_rest(visitor)
+    visitor.at_rest()
     bar = page.locator(".panel g.target[data-select*='self.']").first
     key = json.loads(bar.get_attribute("data-select"))[0]
     bar.click()
@@ -157,7 +135,6 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     assert page.locator("textarea").first.input_value() == text
 
 
-@journey
 def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     visitor: Visitor,
 ) -> None:
@@ -169,7 +146,7 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     press(visitor, 5, 2)
     page.wait_for_url("**token=2**")
     page.wait_for_selector(".panel text:has-text('(token 2)')")
-    at_rest(visitor)
+    visitor.at_rest()
     assert f"hidden={hidden}" in page.url and at() == 2
 
     def download(what: str) -> list[list[str]]:
@@ -182,7 +159,7 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     assert len(rows) == 1 + found.rank.size and float(rows[1][6]) == found.kl[0, 0]
     page.get_by_role("tab", name="Attribution").click()
     page.wait_for_url("**tab=attribution**")
-    at_rest(visitor)
+    visitor.at_rest()
     taken = models.handle("encoder").attribute(recording, "encoder", 2, int(found.final_id[2]))
     rows = download("Direct logit attribution")
     assert (
@@ -191,7 +168,6 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     )
 
 
-@journey
 def test_a_shorter_text_is_drawn_without_the_cell_of_the_longer_one(visitor: Visitor) -> None:
     n = len(cache.record("decoder", SIXTY).streams[0].tokens)
     visited(visitor, text=SIXTY, token=f"{n - 1}")
@@ -209,7 +185,7 @@ def test_a_shorter_text_is_drawn_without_the_cell_of_the_longer_one(visitor: Vis
               return cells && JSON.parse(cells.dataset.cells)[1] === n; })""",
             arg=n,
         )
-        at_rest(visitor)
+        visitor.at_rest()
         page.locator(".panel .cells").first.focus()
         page.keyboard.press("ArrowUp")
         assert tip(visitor) and "undefined" not in tip(visitor)

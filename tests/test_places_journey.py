@@ -64,15 +64,6 @@ def test_back_goes_to_the_last_head_and_the_last_tab(visitor: Visitor) -> None:
     page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 4')")
 
 
-def test_on_a_phone_the_last_tab_of_a_place_is_reached(visitor: Visitor) -> None:
-    page = visitor.page
-    page.set_viewport_size({"width": 390, "height": 844})
-    visitor.open()
-    page.get_by_role("tab", name="Many sentences").click()
-    page.wait_for_url("**tab=sentences**")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
 def corners(box: dict[str, float]) -> tuple[float, float, float, float]:
     return box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
 
@@ -150,43 +141,3 @@ def test_the_selection_bar_chooses_word_key_layer_and_head(visitor: Visitor) -> 
         visitor.drawn()
     assert "layer=3" in page.url and "head=2" in page.url and "token=5" in page.url
     assert visitor.title().startswith("Layer 3, head 2")
-
-
-# What can be pressed between the line of tabs and the first picture, to which the tokens of a
-# tinted sentence belong, and the words in sight outside pictures, tables and menus.
-ABOVE = """() => {
-  const pictures = [], pressed = [], words = [];
-  const tabs = document.querySelector('[role=tablist]').getBoundingClientRect().bottom;
-  const look = (root) => {
-    for (const one of root.querySelectorAll('*')) {
-      if (one.shadowRoot) look(one.shadowRoot);
-      const box = one.getBoundingClientRect();
-      if (box.width < 2 || box.height < 2 || box.top < tabs || box.top > innerHeight) continue;
-      if (one.matches('canvas, svg') && box.width > 120 && box.height > 60) pictures.push(box.top);
-      if (one.matches('button:not(.token), a[href], input, [role=button]'))
-        pressed.push(box.top);
-      if (one.matches('p, h1, h2, h3, summary') && !one.closest('table, [role=radiogroup]'))
-        words.push(...one.innerText.split(/\\s+/).filter(Boolean));
-    }
-  };
-  look(document.querySelector('[data-testid=stMain]'));
-  const top = Math.min(...pictures);
-  return [pressed.filter((each) => each < top).length, words.length];
-}"""
-
-
-@pytest.mark.parametrize(
-    "tab",
-    [
-        *("heads", "weight", "aggregated", "circuits", "sentences", "diagram", "positions"),
-        *("residual", "embeddings", "word", "generate", "lens", "translate", "edit", "patching"),
-        *("compare", "checkpoints", "concepts", "claims"),
-    ],
-)
-def test_few_things_stand_above_the_picture_of_a_tab(visitor: Visitor, tab: str) -> None:
-    page = visitor.page
-    page.goto(f"{visitor.server}{places.address(tab, {})}")
-    page.locator("canvas, .panel svg").first.wait_for()
-    page.wait_for_selector("[data-test-script-state=notRunning]")
-    pressed, words = page.evaluate(ABOVE)
-    assert pressed <= 12 and 5 < words <= 90, (pressed, words)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on
-from conftest import AWKWARD, read_once
-from driver import MARKS, Visitor
+from conftest import read_once
+from driver import Visitor, browser_test
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED, SUMMED
 
@@ -183,17 +181,6 @@ def opened(**asked: str) -> AppTest:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
-def test_any_text_opens_on_its_own_words(text: str) -> None:
-    first, *_ = panels_on(opened(text=text))
-    stream = read_once("encoder").record(text).streams[0]
-    labels = [f"{at} {token}" for at, token in enumerate(stream.tokens)]
-    assert {row["label"] for row in first["figures"][0]["rows"]} <= set(labels)
-    app = opened(text=text, ask="Order")
-    assert len(panels_on(app)) == (0 if stream.special.all() else 2)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator", "minilm", "smollm2"])
 def test_every_view_of_every_model(model: str) -> None:
     stream = "decoder" if model == "translator" else ""
@@ -275,28 +262,17 @@ def test_another_text_forgets_the_order_typed_for_the_last() -> None:
 # ---- a journey -----------------------------------------------------------------------------------
 
 
-def browser(test):
-    for mark in MARKS:
-        test = mark(test)
-    return test
-
-
-@browser
+@browser_test
 def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/positions?{urlencode({'text': TEXT})}", wait_until="commit")
-    page.get_by_role("heading", name="in this sentence").wait_for()
-    # Streamlit first looks for its own addresses below a page's path and finds none there.
-    visitor.errors[:] = visitor.wrong()
+    visitor.visit("positions", "text=in this sentence", text=TEXT)
     page.get_by_role("radio", name="Encoding").click()
     page.wait_for_url("**ask=Waves**")
     page.get_by_role("slider", name="Pair of dimensions").press("ArrowRight")
     page.wait_for_url("**pair=22**")
     page.get_by_text("Pair 22 repeats").wait_for()
     order = {"text": TEXT, "ask": "Order", "order": "Retype"}
-    page.goto(f"{visitor.server}/positions?{urlencode(order)}", wait_until="commit")
-    page.get_by_text("permutation-equivariant").wait_for()
-    visitor.errors[:] = visitor.wrong()
+    visitor.visit("positions", "text=permutation-equivariant", **order)
     field = page.get_by_role("textbox", name="The same words in another order")
     field.fill("Hari Ram pushed <b>")
     page.wait_for_url("**retyped=Hari**")

@@ -6,25 +6,17 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlencode
 
-import pytest
 from conftest import AWKWARD, read_once
 from driver import MARKS, Visitor
 from playwright.sync_api import Locator, expect
 
 from explorer.state import models
 
+pytestmark = MARKS
+
 PROMPT = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
 )
-
-
-# ---- journeys in a browser ---------------------------------------------------
-
-
-def journey(test: Callable) -> Callable:
-    for mark in MARKS:
-        test = mark(test)
-    return test
 
 
 # The sentence of the first panel: a token is a button where it can be selected.
@@ -39,16 +31,7 @@ GENERATED = """box => { const texts = [...box.querySelectorAll('text')].map((eac
 
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
-    visitor.page.goto(f"{visitor.server}/predictions?{urlencode(asked)}")
-    visitor.page.wait_for_selector(".panel[data-token]")
-    at_rest(visitor)
-    # Streamlit first looks for its own addresses below a page's path and finds none there.
-    visitor.errors[:] = visitor.wrong()
-    return visitor
-
-
-def at_rest(visitor: Visitor) -> None:
-    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
+    return visitor.visit("predictions", ".panel[data-token]", **asked)
 
 
 def masked(visitor: Visitor) -> list[str]:
@@ -75,7 +58,7 @@ def token(visitor: Visitor, word: str) -> Locator:
 def press_and_wait(visitor: Visitor, word: str, words: list[str]) -> None:
     token(visitor, word).click()
     until(visitor, masked, lambda now: now == sorted(words))
-    at_rest(visitor)
+    visitor.at_rest()
 
 
 def focused(visitor: Visitor, attribute: str) -> str | None:
@@ -90,7 +73,6 @@ def press_button(visitor: Visitor, name: str) -> None:
     visitor.page.get_by_role("button", name=name, exact=False).first.click()
 
 
-@journey
 def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
     visitor: Visitor, browser: object, server: str
 ) -> None:
@@ -108,7 +90,7 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     until(visitor, masked, lambda now: now == ["bird", "small"])
-    at_rest(visitor)
+    visitor.at_rest()
     assert focused(visitor, "aria-label") == "[MASK] bird", "the focus stays where it was"
     page.wait_for_url("**hidden=6.7**")
     labels = page.locator(".panel").first.inner_text()
@@ -121,7 +103,6 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
     other.leave()
 
 
-@journey
 def test_step_play_pause_and_back(visitor: Visitor) -> None:
     page = visited(visitor, text=PROMPT, model="decoder", seed="1").page
     press_button(visitor, "Step")
@@ -130,7 +111,7 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
     until(visitor, written, lambda now: len(now) >= 4)
     press_button(visitor, "Pause")
     page.get_by_role("button", name="Play").first.wait_for()
-    at_rest(visitor)
+    visitor.at_rest()
     so_far = written(visitor)
     page.wait_for_timeout(1500)
     assert written(visitor) == so_far, "after Pause nothing more is written"
@@ -145,7 +126,6 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
     assert models.labels("decoder", ids) == so_far[:-1]
 
 
-@journey
 def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) -> None:
     page = visited(visitor, text="My sister", model="decoder", temperature="0.4").page
     bars = page.locator(".panel").first.locator(".figure").nth(1)
@@ -157,27 +137,26 @@ def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) 
         page.keyboard.press("ArrowLeft")
     page.wait_for_url("**temperature=0.2**")
     expect(bars).to_contain_text("temperature 0.2")
-    at_rest(visitor)
+    visitor.at_rest()
     page.keyboard.press("Escape")
     label = bars.get_by_role("button").nth(2).locator("text").first.text_content().strip()
     bars.get_by_role("button").first.focus()
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     until(visitor, written, lambda now: now == [label.removesuffix(" (next)")])
-    at_rest(visitor)
+    visitor.at_rest()
     page.wait_for_url("**said=**")
 
 
-@journey
-@pytest.mark.parametrize("name", ["empty", "letters", "marks"])
-def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Visitor) -> None:
+def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(visitor: Visitor) -> None:
     """In the table of the lens, and in the text that is written."""
-    asked = urlencode({"text": AWKWARD[name], "model": "decoder"})
+    text = f"{AWKWARD['letters']} {AWKWARD['marks']}"
+    asked = urlencode({"text": text, "model": "decoder"})
     page = visitor.page
     page.goto(f"{visitor.server}/predict?tab=lens&{asked}")
     page.wait_for_selector(".panel .pane .body text")
-    at_rest(visitor)
-    labels = read_once("decoder").record(AWKWARD[name]).streams[0].tokens
+    visitor.at_rest()
+    labels = read_once("decoder").record(text).streams[0].tokens
     shown = page.locator(".panel .pane .heads text").evaluate_all(
         "all => all.map((each) => each.querySelector('title')?.textContent ?? each.textContent)"
     )
@@ -185,7 +164,7 @@ def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Vis
     assert page.title() == "Predict · Headlight"
     page.goto(f"{visitor.server}/predict?tab=generate&{asked}")
     page.locator(ROW).locator("text").first.wait_for()
-    at_rest(visitor)
+    visitor.at_rest()
     texts = (
         page.locator(ROW)
         .locator("text")
@@ -197,17 +176,3 @@ def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Vis
     press_button(visitor, "Step")
     until(visitor, written, lambda now: len(now) == 1)
     assert page.title() == "Predict · Headlight"
-
-
-@journey
-def test_a_phone_shows_it_without_sideways_scrolling(browser: object, server: str) -> None:
-    phone = Visitor(
-        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
-    )
-    for asked in ({}, {"model": "decoder"}):
-        page = visited(phone, **asked).page
-        assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-        box = page.locator(".panel .figure svg").first.bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
-    assert not phone.errors
-    phone.leave()

@@ -59,8 +59,7 @@ def stays(visitor: Visitor, held: list, before: list[str]) -> None:
     "at",
     [
         "",
-        "?model=translator",  # of three attentions between two texts
-        "?model=translator&view=Matrix&attention=cross&layer=1&head=2",
+        "?model=translator&view=Matrix&attention=cross&layer=1&head=2",  # of three
     ],
 )
 def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(

@@ -89,15 +89,12 @@ TYPES = """(field, text) => {
 }"""
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.skipif(driver.CHROMIUM is None, reason="no chromium on this machine")
+@driver.browser_test
 @pytest.mark.parametrize(
     ("path", "label", "name"),
     [
         ("/", "Your text", "text"),
         ("/embeddings?contexts=Two", "The same word in another context", "second"),
-        ("/compare?other_what=Sentence", "Text of B", "other_text"),
         ("/translation", "Your own French", "target"),
     ],
 )
@@ -117,9 +114,7 @@ def test_a_field_takes_half_a_character(visitor: Visitor, path: str, label: str,
     assert not visitor.wrong()
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.skipif(driver.CHROMIUM is None, reason="no chromium on this machine")
+@driver.browser_test
 def test_an_address_with_half_a_character_opens(visitor: Visitor) -> None:
     packed = "%ED%A0%BD"  # a half as an address would spell it
     page = visitor.page

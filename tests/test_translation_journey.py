@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from urllib.parse import urlencode
 
 import pytest
 from conftest import AWKWARD
@@ -16,28 +14,13 @@ from explorer.analysis.formatting import fixed
 from explorer.state import jobs
 from models.recording import from_npz
 
-PANEL = ".st-key-alignment .panel"
-
-
-def journey(test: Callable) -> Callable:
-    for mark in MARKS:
-        test = mark(test)
-    return test
+pytestmark = MARKS
 
 
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
     asked = {"model": "translator", "text": SENTENCE, **asked}
-    visitor.page.goto(f"{visitor.server}/translation?{urlencode(asked)}")
-    visitor.page.wait_for_selector(".panel .slider output")
-    at_rest(visitor)
-    # Streamlit first looks for its own addresses below a page's path and finds none there.
-    visitor.errors[:] = visitor.wrong()
-    return visitor
-
-
-def at_rest(visitor: Visitor) -> None:
-    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
+    return visitor.visit("translation", ".panel .slider output", **asked)
 
 
 def step(visitor: Visitor) -> str:
@@ -48,7 +31,6 @@ def press(visitor: Visitor, chip: str) -> None:
     visitor.page.get_by_role("button", name=chip, exact=True).first.click()
 
 
-@journey
 def test_a_token_a_source_token_and_keys_lead_to_steps(visitor: Visitor) -> None:
     recording = translated(SENTENCE)
     weights = translation.cross_attention(recording).pattern.mean((0, 1))
@@ -60,7 +42,7 @@ def test_a_token_a_source_token_and_keys_lead_to_steps(visitor: Visitor) -> None
     assert step(visitor) == f"Step {at + 1} of {len(tokens)}"
     assert "“rue”" in finding.inner_text() and fixed(weights[at].max()) in finding.inner_text()
     page.wait_for_url(f"**step={at + 1}**")
-    at_rest(visitor)
+    visitor.at_rest()
     assert step(visitor) == f"Step {at + 1} of {len(tokens)}", "the answer changes nothing"
     page.locator(".slider input").focus()
     page.keyboard.press("ArrowRight")
@@ -73,7 +55,6 @@ def test_a_token_a_source_token_and_keys_lead_to_steps(visitor: Visitor) -> None
     page.wait_for_url(re.compile(r"cross=1\.\d"))
 
 
-@journey
 def test_it_plays_to_the_end_and_stops_where_it_is_asked(visitor: Visitor) -> None:
     page = visited(visitor, step="1", text="I love pizza.").page
     button = page.locator(".slider button")
@@ -86,13 +67,12 @@ def test_it_plays_to_the_end_and_stops_where_it_is_asked(visitor: Visitor) -> No
     button.click()
     assert button.inner_text() == "Play"
     page.wait_for_url("**step=**")
-    at_rest(visitor)
+    visitor.at_rest()
     before = step(visitor)
     page.wait_for_timeout(900)
     assert step(visitor) == before
 
 
-@journey
 def test_a_beam_is_chosen_and_the_link_opens_it_again(
     visitor: Visitor, browser, server: str
 ) -> None:
@@ -102,7 +82,7 @@ def test_a_beam_is_chosen_and_the_link_opens_it_again(
         search.resume()
     page.locator(".panel .target[aria-label^='3, ']").click()
     page.wait_for_url("**beam=3**")
-    at_rest(visitor)
+    visitor.at_rest()
     n = len(search.steps[-1][2].ids)
     visitor.until(
         "n => [...document.querySelectorAll('*')].some(e => "
@@ -116,7 +96,6 @@ def test_a_beam_is_chosen_and_the_link_opens_it_again(
     other.leave()
 
 
-@journey
 def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Visitor) -> None:
     page = visited(visitor).page
     before = step(visitor)
@@ -124,16 +103,15 @@ def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Vi
     field.press_sequentially("Le chat", delay=20)
     page.wait_for_url("**target=Le+chat**")
     page.locator(".panel .target[aria-label^='chat '][aria-label*='#']").wait_for()
-    at_rest(visitor)
+    visitor.at_rest()
     assert "the model predicts" in page.locator(".panel .finding").first.inner_text()
     assert page.get_by_text("The model’s own is more probable.").count()
     page.go_back()
     page.locator(".panel .target[aria-label^='rue ']").wait_for()
-    at_rest(visitor)
+    visitor.at_rest()
     assert step(visitor) == before and field.input_value() == ""
 
 
-@journey
 def test_it_leaves_as_vectors_and_as_a_recording(visitor: Visitor) -> None:
     target = "Le <b>chat</b> & le chien"
     visited(visitor, target=target, cross="1.2")
@@ -144,7 +122,6 @@ def test_it_leaves_as_vectors_and_as_a_recording(visitor: Visitor) -> None:
     assert recording == translated(SENTENCE, target)
 
 
-@journey
 def test_a_phone_shows_all_of_it_without_sideways_scrolling(browser, server: str) -> None:
     phone = Visitor(
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
@@ -161,14 +138,13 @@ def test_a_phone_shows_all_of_it_without_sideways_scrolling(browser, server: str
     phone.leave()
 
 
-@journey
-@pytest.mark.parametrize("name", ["empty", "letters", "marks"])
+@pytest.mark.parametrize("text", ["", f"{AWKWARD['letters']} {AWKWARD['marks']}"])
 def test_hostile_words_on_both_sides_are_shown_as_they_are_and_nothing_runs(
-    name: str, visitor: Visitor
+    text: str, visitor: Visitor
 ) -> None:
-    visited(visitor, text=AWKWARD[name], target=AWKWARD[name])
+    visited(visitor, text=text, target=text)
     assert visitor.page.title() == "Predict · Headlight"
-    tokens = translated(AWKWARD[name], AWKWARD[name] or None).stream("encoder").tokens
+    tokens = translated(text, text or None).stream("encoder").tokens
     texts = visitor.page.locator(".panel .target text").all_text_contents()
     shown = texts[: 2 * len(tokens) : 2]
     assert [each.strip() for each in shown] == [each.strip() for each in tokens]

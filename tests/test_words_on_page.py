@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from app_harness import panels_on
 from conftest import AWKWARD
-from driver import CELLS, HEAD, HELD, HELD_AT, MARKS, Visitor
+from driver import CELLS, HEAD, HELD, HELD_AT, Visitor, browser_test
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
@@ -34,7 +34,7 @@ def drawn(app: AppTest) -> tuple[dict, np.ndarray, np.ndarray | None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
+@pytest.mark.parametrize("text", [AWKWARD["empty"], AWKWARD["letters"]])
 def test_any_text_is_drawn_between_words_and_without_specials(text: str) -> None:
     for asked in ({"model": "encoder"}, {"model": "translator", "attention": "cross"}):
         app = clean(opened(text=text, att_unit="Words", att_keep="No specials", **asked))
@@ -137,11 +137,7 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
 # ---- journeys ----------------------------------------------------------------
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.skipif(
-    any(mark.name == "skip" for mark in MARKS), reason="no chromium on this machine"
-)
+@browser_test
 def test_words_without_specials_renormalised_and_the_link_opens_the_same(
     visitor: Visitor, browser, server: str
 ) -> None:
@@ -200,11 +196,7 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(
     other.leave()
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.skipif(
-    any(mark.name == "skip" for mark in MARKS), reason="no chromium on this machine"
-)
+@browser_test
 def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&layer=1&head=2", "Ram pushed Hari and Hari pushed Ram.")
     page = visitor.page
