@@ -212,6 +212,8 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.keyboard.press("b")
     page.wait_for_selector("html[data-headlight-presenter=blank]", state="attached")
     assert not page.locator(".tour h2").is_visible()
+    dark = "board => getComputedStyle(board).backgroundColor"
+    assert page.locator(".board").evaluate(dark) == "rgb(0, 0, 0)"
     page.keyboard.press("b")
     page.keyboard.press("Escape")
     page.wait_for_selector("html:not([data-headlight-presenter])", state="attached")

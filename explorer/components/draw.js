@@ -65,6 +65,7 @@ export class Pen {
     this.scrolls = false; // whether a figure may be larger than its frame
     /** @type {import("./pane.js").Pane | null} */
     this.pane = null; // what of it is larger
+    this.right = 0; // how far to the right a slide's level texts go
   }
 
   /** What is drawn, as SVG of its own. @param {() => void} draw */
@@ -126,6 +127,10 @@ export class Pen {
   text(x, y, text, style = {}) {
     const { size = 1, bold, fill, anchor, turn, room, halo, alpha } = style;
     const shown = room === undefined ? text : this.cut(text, room, style);
+    if (this.least && !turn) {
+      const before = { start: 0, middle: 0.5, end: 1 }[anchor || "start"] ?? 0;
+      this.right = Math.max(this.right, x + (1 - before) * this.width(shown, style));
+    }
     const ring = { stroke: this.look.paper, "stroke-width": 3, "paint-order": "stroke" };
     const hint = shown !== text && this.screen ? tag("title", {}, escaped(text)) : "";
     this.put(

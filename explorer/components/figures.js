@@ -31,9 +31,11 @@ export function figure(pen, figure, { x, y, width, height }) {
     top += 1.4 * letter;
   }
   if (figure.title) top += 0.4 * letter;
-  const left = height && height - (top - y);
+  const notes = figure.note ? pen.lines(figure.note, width, { size: 0.85 }) : [];
+  const below = pen.least ? 1.25 * letter * notes.length : 0; // a slide has no more room than this
+  const left = height && height - (top - y) - below;
   top += KINDS[figure.kind](pen, figure, { x, y: top, width, height: left });
-  for (const line of figure.note ? pen.lines(figure.note, width, { size: 0.85 }) : []) {
+  for (const line of notes) {
     pen.text(x, top + 0.8 * letter, line, { size: 0.85, alpha: 0.75 });
     top += 1.25 * letter;
   }
@@ -64,7 +66,7 @@ function bars(
     return [Math.min(0, ...all), Math.max(0, ...all) || 1e-12];
   });
   const head = columns.some(Boolean) || header ? 1.6 * letter : 0;
-  const pitch = Math.max(1.15 * letter, Math.min(1.9 * letter, height ? (height - head) / rows.length : Infinity)); // prettier-ignore
+  const pitch = Math.max(1.15 * letter, Math.min(1.9 * letter, height ? (height - head - 0.3 * letter) / rows.length : Infinity)); // prettier-ignore
   const starts = columns.map((_, at) => x + names + texts.slice(0, at).reduce((a, b) => a + b, 0) + at * (track + letter)); // prettier-ignore
   if (header) pen.text(x + names - 0.6 * letter, y + 0.5 * letter, header, { size: 0.85, anchor: "end", alpha: 0.75 }); // prettier-ignore
   columns.forEach((name, at) => pen.text(starts[at], y + 0.5 * letter, name, { size: 0.85, alpha: 0.75, room: track + texts[at] })); // prettier-ignore
@@ -302,12 +304,14 @@ function stack(pen, { figures }, { x, y, width, height }) {
   return top - y - pen.letter;
 }
 
+/** The name at the end of a line of a chart. @param {any} series */
+const named = ({ name, end }) => [name, end].filter(Boolean).join(" ");
 const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const { letter, look } = pen;
-  const height = Math.max(8 * letter, Math.min(room, 0.66 * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
+  const height = Math.max(8 * letter, Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
   const { series, x_title, y_title, log_x, log_y, backwards, guides } = figure;
   const finite = (/** @type {"x" | "y"} */ axis, /** @type {boolean} */ log) =>
     series.flatMap((one) => [...one[axis], ...((axis === "y" && one.base) || [])]).filter((value) => Number.isFinite(value) && (!log || value > 0)); // prettier-ignore
@@ -319,14 +323,18 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   if (!log_y && ys[0] > 0 && ys[0] < 0.4 * ys[1]) ys[0] = 0;
   const labels = ticks(ys[0], ys[1], log_y).map((value) => [value, num(value, 3)]);
   const left = x + Math.max(...labels.map(([, text]) => pen.width(`${text}`, { size: 0.85 }))) + 0.8 * letter; // prettier-ignore
-  const names = Math.max(0, ...series.map((one) => pen.width([one.name, one.end].filter(Boolean).join(" "), { size: 0.9 }))); // prettier-ignore
-  const right = x + width - Math.min(0.35 * width, names + 0.8 * letter);
-  const [top, foot] = [y + (y_title ? 1.8 : 0.6) * letter, y + height - 3 * letter];
+  const names = Math.max(0, ...series.map((one) => pen.width(named(one), { size: 0.9, bold: one.main }))); // prettier-ignore
+  const above = names + 0.8 * letter > 0.4 * width; // the names of lines, where they have no room beside
+  const right = x + width - (above ? 0.5 * letter : names + 0.8 * letter);
+  const titles = (y_title ? 1.8 : 0.6) * letter;
+  const [top, foot] = [y + titles + (above ? 1.3 * letter * series.length : 0), y + height - 3 * letter]; // prettier-ignore
   if (figure.square) even(xs, ys, (right - left) / (foot - top));
   const across = along(backwards ? xs[1] : xs[0], backwards ? xs[0] : xs[1], left, right, log_x);
   const up = along(ys[0], ys[1], foot, top, log_y);
   if (y_title) pen.text(x, y + 0.6 * letter, y_title, { size: 0.85, alpha: 0.75 });
-  pen.text((left + right) / 2, y + height - 0.7 * letter, x_title, { size: 0.85, anchor: "middle", alpha: 0.75 }); // prettier-ignore
+  const half = pen.width(x_title, { size: 0.85 }) / 2;
+  const middle = Math.max(x + half, Math.min((left + right) / 2, x + width - half));
+  pen.text(middle, y + height - 0.7 * letter, x_title, { size: 0.85, anchor: "middle", alpha: 0.75 }); // prettier-ignore
   for (const [value, text] of labels) {
     pen.line([[left, up(value)], [right, up(value)]], look.border, { "stroke-opacity": 0.7 }); // prettier-ignore
     pen.text(left - 0.4 * letter, up(value), text, { size: 0.85, anchor: "end" });
@@ -370,12 +378,14 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     ends.push({ y: points[points.length - 1][1], one, colour });
   });
   ends.sort((a, b) => a.y - b.y);
+  if (above)
+    ends.forEach(({ one, colour }, at) => pen.text(x, y + titles + (1.3 * at + 0.2) * letter, named(one), { size: 0.9, fill: colour, bold: one.main, room: width })); // prettier-ignore
+  if (above) return height;
   const pitch = 1.15 * letter;
   ends.forEach((end, i) => (end.y = Math.max(end.y, i ? ends[i - 1].y + pitch : -Infinity)));
   ends.reduceRight((most, end) => (end.y = Math.min(end.y, most)) - pitch, foot);
   for (const { y: place, one, colour } of ends) {
-    const text = [one.name, one.end].filter(Boolean).join(" ");
-    pen.text(right + 0.4 * letter, place, text, { size: 0.9, fill: colour, bold: one.main, halo: true, room: x + width - right - 0.4 * letter }); // prettier-ignore
+    pen.text(right + 0.4 * letter, place, named(one), { size: 0.9, fill: colour, bold: one.main, halo: true, room: x + width - right - 0.4 * letter }); // prettier-ignore
   }
   return height;
 }
@@ -552,7 +562,7 @@ function diagram(pen, { stacks }, { x, y, width }) {
       const used = row.reduce((sum, each) => sum + wide(each), 0) + gap * (row.length - 1);
       const stretch = Math.min(1.5, Math.max(1, (width - gap * (row.length - 1)) / (used - gap * (row.length - 1)))); // prettier-ignore
       const most = Math.max(...row.flatMap((stage) => stage.blocks.map((/** @type {any} */ block) => rowsOf(block).length))); // prettier-ignore
-      const high = Math.max(4.8, 1.4 * most + 0.6) * letter;
+      const high = Math.max(pen.least ? 3.4 : 4.8, 1.4 * most + 0.6) * letter;
       const stream = top + high + 3.8 * letter;
       const end = x + row.reduce((sum, each) => sum + wide(each) * stretch, 0) + gap * (row.length - 1); // prettier-ignore
       pen.line([[x, stream], [end, stream]], look.primary, { "stroke-width": letter / 5 }); // prettier-ignore
@@ -599,7 +609,8 @@ function blockOf(pen, block, [left, top, room, high], stream) {
   const colour = wordAt(look.one, 0.75 * block.strength);
   const ink = block.strength ? inkOn(colour) : look.ink;
   const rows = rowsOf(block);
-  const [enter, leave] = [x + 0.25 * wide, x + 0.8 * wide];
+  const signs = block.norm === "post" ? 1.9 : 0.6; // letters behind the way out
+  const [enter, leave] = [x + 0.25 * wide, Math.min(x + 0.8 * wide, left + room - signs * letter)];
   if (block.writes) {
     pen.line([[enter, stream], [enter, foot]], look.ink, { "stroke-opacity": 0.6 }); // prettier-ignore
     pen.line([[leave, foot], [leave, stream]], look.ink, { "stroke-opacity": 0.6 }); // prettier-ignore

@@ -47,7 +47,9 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const legend = 1.6 * letter;
   const pane = pen.scrolls && scrolls && (width - down) / n < READABLE * letter;
   const roomX = pane ? READABLE * letter : (width - down) / n;
-  const roomY = pane ? roomX : height ? Math.max(2, (height - across - legend) / m) : Infinity;
+  const least = pen.least ? 1.35 * letter : 2; // rows of a slide are read
+  const spare = pen.least ? 0.5 * letter : 0;
+  const roomY = pane ? roomX : height ? Math.max(least, (height - across - legend - spare) / m) : Infinity; // prettier-ignore
   const most = stretched ? 6 * letter : Math.min(3.2 * letter, Math.max(roomY, 0.4 * letter) * (n < m / 3 ? 4 : 1)); // prettier-ignore
   const wide = Math.min(roomX, most);
   const high1 = Math.min(roomY, stretched ? Infinity : wide, 2.6 * letter);
@@ -149,8 +151,8 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const [legend, across] = [1.6 * letter, 1.7 * letter];
   const room = (width - down - 2) / n;
   const wide = Math.max(pen.scrolls ? LEAST * letter : 0, Math.min(room, MOST * letter));
-  const fits = pen.scrolls ? Infinity : ((height ?? Infinity) - legend - across) / m;
-  const tall = Math.max(0.4 * letter, Math.min(1.65 * letter, fits));
+  const fits = pen.scrolls ? Infinity : ((height ?? Infinity) - legend - across - 0.5 * letter) / m;
+  const tall = Math.max((pen.least ? 1.3 : 0.4) * letter, Math.min(1.65 * letter, fits));
   const end = (/** @type {number} */ value) => `${num(value, 5)}${unit}`;
   pen.scale(x + Math.min(width, down + Math.max(n * wide, 9 * letter)), y + 0.5 * letter, look.one, end(low), end(high)); // prettier-ignore
   pen.text(x, y + 0.5 * letter, sides.filter(Boolean).join(" ↓, ") + (sides[1] ? " →" : ""), { size: 0.8, alpha: 0.75 }); // prettier-ignore

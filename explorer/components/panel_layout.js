@@ -114,8 +114,9 @@ export function sheet({ header, figures }, look) {
 
 // ---- the back row --------------------------------------------------------------------------------
 
-/** Pixels of type that is read from the last row: 28 on a screen of 1280. */
-const least = () => Math.max(28, (28 * innerWidth) / 1280);
+/** Pixels of type that is read from the last row: 28 on a screen of 1280. On a larger one it grows less
+ * than the screen, which shows more rows. */
+const least = () => Math.max(28, 14 + (14 * innerWidth) / 1280);
 const COLUMN = 18; // letters that a figure needs beside others
 const FEW = 20; // rows below which of figures in a column one is left
 const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figure, tried in turn
@@ -138,8 +139,10 @@ export function slide({ figures: every, look }, room, name, small = least()) {
     const pen = new Pen(look, letter, true, Math.min(letter, small));
     return { pen, took: row(pen, list, { x: 0, y: 0, width, height }) };
   };
-  const fits = (/** @type {any[]} */ list, /** @type {number} */ letter) =>
-    draw(list, letter).took <= height;
+  const fits = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
+    const { pen, took } = draw(list, letter);
+    return took <= height && pen.right <= width + 1;
+  };
   const rows = (/** @type {any[]} */ list) =>
     MOST.find((each) => fits(list.map((one) => cut(one, each)), small)); // prettier-ignore
   // What does not fit beside others in the smallest type stands alone.
@@ -316,7 +319,19 @@ const CUTS = {
   linkedweights: (figure, most) => cut(picture(figure), most),
   stack(figure, most) {
     const kept = most < FEW ? [figure.figures[figure.main]] : figure.figures;
-    return { ...figure, figures: kept.map((/** @type {any} */ one) => cut(one, most)) };
+    const alone = kept.length === 1 && { half: false };
+    return { ...figure, figures: kept.map((/** @type {any} */ one) => ({ ...cut(one, most), ...alone })) }; // prettier-ignore
+  },
+  // Without the sizes of the blocks, and with the first prediction alone.
+  diagram(figure, most) {
+    if (most >= FEW) return figure;
+    const short = (/** @type {any} */ block) => {
+      const lines = block.text.split("\n");
+      return { ...block, about: lines.length > 1 ? block.about : "", text: lines[0] };
+    };
+    const stage = (/** @type {any} */ one) => ({ ...one, blocks: one.blocks.map(short) });
+    const stacks = figure.stacks.map((/** @type {any} */ one) => ({ ...one, sections: one.sections.map(stage) })); // prettier-ignore
+    return { ...figure, note: "", stacks };
   },
   steps(figure, most) {
     const { frames, current } = figure;

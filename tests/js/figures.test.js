@@ -162,6 +162,29 @@ test("what a slide keeps is around what it speaks of, and figures share the widt
   assert.ok(main > beside && main + beside < 1000);
 });
 
+test("on a slide rows are high enough to be read, and no name of a line is cut", () => {
+  const matrix = (/** @type {number} */ n) => ({
+    ...plain,
+    ...{ kind: "matrix", rows: Array(n).fill("it"), columns: ["a", "b", "c", "d", "e"] },
+    ...{ values: new Float32Array(5 * n), low: 0, high: 1, marks: [], sides: [], note: "rows" },
+  });
+  const height = (/** @type {number} */ n) =>
+    figure(new Pen(look, 28, false, 28), matrix(n), { x: 0, y: 0, width: 480, height: 400 });
+  assert.ok(height(5) <= 400 && height(20) > 400);
+  const pen = new Pen(look, 28, false, 28);
+  const line = {
+    x: Float32Array.of(0, 1),
+    y: Float32Array.of(1, 2),
+    main: true,
+    end: "",
+    shape: "",
+  };
+  const name = "position times position";
+  const more = { kind: "chart", series: [{ ...line, name }], x_title: "", y_title: "", ticks: [], guides: [] }; // prettier-ignore
+  figure(pen, { ...plain, ...more }, { x: 0, y: 0, width: 480, height: 400 });
+  assert.ok(pen.parts.join("").includes(`>${name}<`) && pen.right <= 480);
+});
+
 test("a long word is cut with an ellipsis, a short one is not", () => {
   const pen = new Pen(look, 14, false);
   assert.equal(pen.cut("animal", 500), "animal");
