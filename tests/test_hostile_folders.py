@@ -71,10 +71,16 @@ def test_a_hostile_folder_is_refused_in_one_sentence(
     assert "the folder" in said and ("; " in said or "own classes" in said), said
 
 
-@pytest.mark.parametrize("base", [0, 0.0, -5.0, "wide", True, float("inf")])
-@pytest.mark.parametrize("said", ["rope_theta", "rope_parameters", "rope_scaling"])
+@pytest.mark.parametrize(
+    ("said", "base"),
+    [
+        *(("rope_theta", base) for base in (0, True, float("inf"))),
+        *(("rope_parameters", base) for base in (0.0, "wide")),
+        ("rope_scaling", -5.0),
+    ],
+)
 def test_rotary_positions_need_a_base_above_0(
-    base: object, said: str, tester: Tester, tmp_path: Path
+    said: str, base: object, tester: Tester, tmp_path: Path
 ) -> None:
     folder = tiny.build("llama", tmp_path)
     tiny.change(folder, rope_parameters=None, rope_theta=None)

@@ -6,19 +6,16 @@ from __future__ import annotations
 import gc
 import types
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
-from app_harness import TABS, go
+from app_harness import TABS, go, page_at
 from streamlit.runtime.media_file_manager import MediaFileManager
-from streamlit.testing.v1 import AppTest
 
 from explorer.state import cache
 from explorer.state.jobs import Job
 from models.recording import Attention, Recording, Stream
 
-ROOT = Path(__file__).resolve().parent.parent
 LONG = "The cat sat on the mat, and the dog ran to the park. " * 12
 
 
@@ -80,14 +77,9 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
     page: str, callables: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "_cache", cache.Cache(2**29))
-    before, visits = {id(each) for each in recorded()}, []
-    for model in ("encoder", "translator"):
-        app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-        app.query_params["text"], app.query_params["model"] = f"{model}: {LONG}", model
-        app.run()
-        go(app, page)
-        assert not app.exception and not app.error
-        visits.append(app)
+    before = {id(each) for each in recorded()}
+    visit = go(page_at("attention", text=LONG, model="translator"), page)
+    assert not visit.exception and not visit.error
     on_shelf = [value for value, _ in cache._cache.entries.values()]
     pattern = max(
         one.pattern.nbytes
@@ -98,6 +90,6 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
     stop_all()
     cache._cache.entries.clear()
     del on_shelf
-    assert visits and not [each for each in recorded() if id(each) not in before]
+    assert visit and not [each for each in recorded() if id(each) not in before]
     kept = {id(each): each.nbytes for made in callables for each in arrays(made, set())}
     assert sum(kept.values()) < pattern / 2, "buttons hold arrays as large as a recording's"

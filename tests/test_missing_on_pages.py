@@ -188,20 +188,21 @@ def shown(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize(
-    ("page", "choices", "family", "sentence"),
-    [(page, choices, each, said) for page, choices, which, said in SAID for each in which],
+    ("page", "choices", "families", "sentence"),
+    SAID,
     ids=lambda each: "-".join(each.values()) if isinstance(each, dict) else str(each)[:24],
 )
 def test_a_page_says_what_is_missing_and_why(
     page: str,
     choices: dict[str, str],
-    family: str,
+    families: tuple[str, ...],
     sentence: str,
     tiny_folder: Callable[[str], Path],
 ) -> None:
-    folder = tiny_folder(family)
-    there(f"hub:{folder}")
-    app = opened(page, model=f"hub:{folder}", text=TEXT, **choices)
-    assert not app.exception
-    assert sentence.replace("NAME", f"{folder}, in its own code,") in shown(app)
-    assert f"hub:{folder}" not in shown(app), "one name everywhere"
+    for family in families:
+        folder = tiny_folder(family)
+        there(f"hub:{folder}")
+        app = opened(page, model=f"hub:{folder}", text=TEXT, **choices)
+        assert not app.exception
+        assert sentence.replace("NAME", f"{folder}, in its own code,") in shown(app), family
+        assert f"hub:{folder}" not in shown(app), "one name everywhere"
