@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 from conftest import read_once
 
-from explorer.analysis.evidence import ClaimContext
+from explorer.analysis.measure import MeasureContext
 from explorer.text import claims
 from models import registry
 from models.edits import from_line
@@ -26,9 +26,9 @@ def material(
     handle: OwnModel,
     text: str,
     base: str = "",
-    chance: Callable[[tuple[int, ...] | None], ClaimContext] | None = None,
+    chance: Callable[[tuple[int, ...] | None], MeasureContext] | None = None,
     target: tuple[int, ...] | None = None,
-) -> ClaimContext:
+) -> MeasureContext:
     """Evidence straight from the library; `base`: edits that every pass runs under; `chance`: of
     the permuted model, on the same target."""
     two = handle.card.kind == "encoder-decoder"
@@ -52,24 +52,32 @@ def material(
             scores.append(writing.logits)
         return scores
 
-    return ClaimContext(
+    return MeasureContext(
         recording,
         again,
         lambda stream: handle.norms(stream),
         lambda: handle.outputs(),
         lambda *where: handle.jacobian(recording, *where),
         lambda *where: handle.gradients(recording, *where),
-        lambda stream: handle.lens(recording, stream),
+        handle.lens,
         lambda *where: handle.logits(recording, *where),
         lambda: handle.embeddings(),
         stepwise,
+        first=lambda: None,
+        labels=handle.labels,
+        ffn=lambda *where: handle.ffn_activations(recording, *where),
+        nearest=lambda *_: (np.zeros(0, int), np.zeros(0)),
+        predicted_words=lambda *_: {},
+        offers=handle.capabilities,
+        scale=None,
+        norm="LayerNorm",
         depth=cache(lambda stream: registry.depth(recording.stream(stream).resid[0])),
         chance=chance and (lambda: chance(ids)),
     )
 
 
 @cache
-def on_text(model: str, text: str, base: str = "") -> ClaimContext:
+def on_text(model: str, text: str, base: str = "") -> MeasureContext:
     """A shipped model's evidence, with that of the same model permuted beside it."""
     return material(
         read_once(model),
@@ -79,11 +87,11 @@ def on_text(model: str, text: str, base: str = "") -> ClaimContext:
     )
 
 
-def real(model: str, base: str = "") -> ClaimContext:
+def real(model: str, base: str = "") -> MeasureContext:
     return on_text(model, TEXT, base)
 
 
-def shuffled(handle: OwnModel, text: str, seed: int = 0) -> ClaimContext:
+def shuffled(handle: OwnModel, text: str, seed: int = 0) -> MeasureContext:
     """The evidence of a model of the tests, with that of its own weights permuted beside it."""
     other = permuted(replace(handle, model=deepcopy(handle.model)), "permuted", seed)
     return material(handle, text, chance=lambda ids: material(other, text, target=ids))
@@ -92,15 +100,15 @@ def shuffled(handle: OwnModel, text: str, seed: int = 0) -> ClaimContext:
 # ---- doctored evidence -------------------------------------------------------
 
 
-def attending(e: ClaimContext, change: Callable[[Attention], dict]) -> ClaimContext:
+def attending(e: MeasureContext, change: Callable[[Attention], dict]) -> MeasureContext:
     """The same with some arrays of every attention replaced."""
     attention = tuple(replace(each, **change(each)) for each in e.recording.attention)
     return replace(e, recording=replace(e.recording, attention=attention))
 
 
 def flowing(
-    e: ClaimContext, change: Callable[[Stream, str, np.ndarray], np.ndarray]
-) -> ClaimContext:
+    e: MeasureContext, change: Callable[[Stream, str, np.ndarray], np.ndarray]
+) -> MeasureContext:
     """The same with every site's vectors (token, d_model) sent through `change`."""
     streams = tuple(
         replace(
@@ -114,12 +122,12 @@ def flowing(
     return replace(e, recording=replace(e.recording, streams=streams))
 
 
-def adding(e: ClaimContext, how: Callable[[np.ndarray], np.ndarray]) -> ClaimContext:
+def adding(e: MeasureContext, how: Callable[[np.ndarray], np.ndarray]) -> MeasureContext:
     """The same with another encoding of the positions."""
     return flowing(e, lambda _, site, x: how(x) if site == "pos.wrote" else x)
 
 
-def adding_nothing(e: ClaimContext) -> ClaimContext:
+def adding_nothing(e: MeasureContext) -> MeasureContext:
     """The same with positions that are 0 where the model adds none."""
     streams = tuple(
         replace(
@@ -132,12 +140,12 @@ def adding_nothing(e: ClaimContext) -> ClaimContext:
     return replace(e, recording=replace(e.recording, streams=streams))
 
 
-def hearing(e: ClaimContext, change: Callable[[Recording], Recording]) -> ClaimContext:
+def hearing(e: MeasureContext, change: Callable[[Recording], Recording]) -> MeasureContext:
     """The same with every further recording sent through `change`."""
     return replace(e, again=lambda *asked: change(e.again(*asked)))
 
 
-def feeling(e: ClaimContext, norm: Callable[[int, int], float]) -> ClaimContext:
+def feeling(e: MeasureContext, norm: Callable[[int, int], float]) -> MeasureContext:
     """The same with gradients of our own: norm(place of the site, distance from the token
     asked)."""
     n = len(e.recording.streams[-1].tokens)
@@ -154,7 +162,7 @@ def feeling(e: ClaimContext, norm: Callable[[int, int], float]) -> ClaimContext:
     return replace(e, highway=highway)
 
 
-def deeply(e: ClaimContext, on: float, off: float) -> ClaimContext:
+def deeply(e: MeasureContext, on: float, off: float) -> MeasureContext:
     """The same with a deep stack of our own: what is left of the gradient at the input with
     residuals and without."""
     ways = (
@@ -228,16 +236,16 @@ def to_normed(how: Callable[[np.ndarray], np.ndarray]) -> Callable:
     return lambda _, site, x: how(x) if site.endswith(".normed") else x
 
 
-def unit_states(e: ClaimContext) -> ClaimContext:
+def unit_states(e: MeasureContext) -> MeasureContext:
     return flowing(e, to_normed(lambda x: x / np.linalg.norm(x, axis=-1, keepdims=True)))
 
 
-def unit_words(e: ClaimContext) -> ClaimContext:
+def unit_words(e: MeasureContext) -> MeasureContext:
     words = e.embeddings()
     return words_of(e, words / np.linalg.norm(words, axis=-1, keepdims=True))
 
 
-def words_of(e: ClaimContext, words: np.ndarray) -> ClaimContext:
+def words_of(e: MeasureContext, words: np.ndarray) -> MeasureContext:
     """The same with a readout that is these words, as they stand."""
     stream = e.recording.streams[-1]
     return replace(
@@ -245,22 +253,22 @@ def words_of(e: ClaimContext, words: np.ndarray) -> ClaimContext:
     )
 
 
-def stretched_words(e: ClaimContext) -> np.ndarray:
+def stretched_words(e: MeasureContext) -> np.ndarray:
     return e.embeddings() * np.linspace(0.5, 20, e.recording.model.n_vocab)[:, None]
 
 
-def ranked(e: ClaimContext, rank: int) -> ClaimContext:
+def ranked(e: MeasureContext, rank: int) -> MeasureContext:
     stream = e.recording.streams[-1]
     sites, n = ("embed+pos", "0.ffn.normed", "1.ffn.normed"), len(stream.tokens)
     return replace(
         e,
-        lens=lambda _: SimpleNamespace(
+        lens=lambda *_: SimpleNamespace(
             sites=sites, rank=np.full((3, n), rank), kl=np.zeros((3, n))
         ),
     )
 
 
-def saying(e: ClaimContext, ahead: int) -> ClaimContext:
+def saying(e: MeasureContext, ahead: int) -> MeasureContext:
     """The same with scores that are high for the token `ahead` of the one read."""
     stream = e.recording.streams[-1]
     n = e.recording.model.n_vocab
@@ -275,7 +283,7 @@ def other_keys(recording: Recording) -> Recording:
     return replace(recording, attention=tuple(replace(a, k=a.k + 1) for a in recording.attention))
 
 
-def drawing(how: Callable[[int, int], np.ndarray]) -> ClaimContext:
+def drawing(how: Callable[[int, int], np.ndarray]) -> MeasureContext:
     return replace(real("encoder"), draw=how)
 
 
@@ -285,5 +293,5 @@ E, D, T = (lambda name=name: real(name) for name in ("encoder", "decoder", "tran
 # ---- the numbers are what they say -------------------------------------------
 
 
-def value(id: str, e: ClaimContext) -> float:
+def value(id: str, e: MeasureContext) -> float:
     return claims.BY_ID[id].measure(e).value

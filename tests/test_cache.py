@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from explorer.analysis import evidence
-from explorer.panels.claims import material
+from explorer.panels.claims import measure_context
 from explorer.state import cache
 from explorer.state.cache import Cache, weight_of
 from explorer.text import claims
@@ -89,5 +89,5 @@ def test_recordings_of_readers_at_once_stay_within_the_shelf(
     for at in range(4):
         cache.record("encoder", f"{at} {text}")
     for claim in (claims.BY_ID[name] for name in ("alone", "order-matters", "convex")):
-        evidence.evaluate_claim(claim, material(cache.record("encoder", text), text))
+        evidence.evaluate_claim(claim, measure_context(cache.record("encoder", text), text))
     assert most == 4 < len(made)

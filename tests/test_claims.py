@@ -42,9 +42,10 @@ from claim_fixtures import (
 )
 from tolerances import PASSED, SUMMED, TOTAL
 
-from explorer.analysis import evidence
-from explorer.analysis.claims import NETWORKS
-from explorer.analysis.evidence import FAILS, HOLDS, UNTESTABLE, Claim, ClaimContext
+from explorer.analysis import evidence, measure
+from explorer.analysis.evidence import FAILS, HOLDS, UNTESTABLE, Claim
+from explorer.analysis.gradients import N_NETWORKS
+from explorer.analysis.measure import MeasureContext
 from explorer.text import claims
 from models import registry
 from models.recording import Attention, Recording
@@ -66,11 +67,11 @@ def still(recording: Recording, by: float) -> Recording:
 
 
 # For each claim: evidence on which it must hold, and evidence on which it must not.
-CASES: dict[str, tuple[Callable[[], ClaimContext], Callable[[], ClaimContext]]] = {
+CASES: dict[str, tuple[Callable[[], MeasureContext], Callable[[], MeasureContext]]] = {
     "convex": (E, lambda: attending(E(), overdrawn)),
     "variance-grows": (
         E,
-        lambda: drawing(lambda n, d: np.repeat(evidence.gaussian(n, 1), d, axis=1)),
+        lambda: drawing(lambda n, d: np.repeat(measure.gaussian(n, 1), d, axis=1)),
     ),
     "variance-here": (lambda: attending(E(), aligned), lambda: attending(E(), independent)),
     "mask-is-zero": (D, lambda: attending(D(), even)),
@@ -237,9 +238,9 @@ def test_the_numbers_of_a_few_claims_by_hand() -> None:
 def test_a_recurrent_gradient_agrees_with_small_steps() -> None:
     e = real("encoder")
     x = e.recording.streams[0].at("embed").astype(float)
-    x, n = x / x.std(axis=1, keepdims=True), NETWORKS
-    weights = evidence.gaussian(n * 64, 64).reshape(n, 64, 64) / 8
-    inward = evidence.gaussian(n * 64, x.shape[1]).reshape(n, 64, -1) / np.sqrt(x.shape[1])
+    x, n = x / x.std(axis=1, keepdims=True), N_NETWORKS
+    weights = measure.gaussian(n * 64, 64).reshape(n, 64, 64) / 8
+    inward = measure.gaussian(n * 64, x.shape[1]).reshape(n, 64, -1) / np.sqrt(x.shape[1])
 
     def last(w: np.ndarray, u: np.ndarray, nudge: np.ndarray) -> float:
         h = np.zeros(64)
@@ -281,10 +282,10 @@ def test_products_are_measured_before_any_scale() -> None:
 def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
     e, handle = real(model), registry.load(model)
     stream, words = e.recording.streams[0], handle.model.embedding.token.weight.detach().numpy()
-    assert evidence.embedding_factor(e) == pytest.approx(
+    assert measure.embedding_factor(e) == pytest.approx(
         np.sqrt(e.recording.model.d_model), rel=TOTAL
     )
-    places = evidence.subsample(np.flatnonzero(~stream.special), 8)
+    places = measure.subsample(np.flatnonzero(~stream.special), 8)
     found = []
     for place in places:
         nearest_first = np.argsort(((words - stream.resid[-1, place]) ** 2).sum(axis=1)).argsort()

@@ -64,7 +64,8 @@ FLOORS = [
     (
         r"explorer/analysis/.*",
         {"numpy"},
-        r"models\.(recording|token_relations|results|buffer_pool|edits|chat)|explorer\.analysis\..*",
+        r"models\.(recording|token_relations|results|buffer_pool|edits|chat|capabilities)"
+        r"|explorer\.analysis\..*",
     ),
     (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
     (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from explorer.analysis.evidence import with_unit
+from explorer.analysis.formatting import with_unit
 from explorer.panels import positions
 from explorer.state.cache import Run
 from models.example_texts import EXAMPLES

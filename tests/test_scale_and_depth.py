@@ -8,7 +8,7 @@ import torch
 from conftest import read_once
 from tolerances import SUMMED
 
-from explorer.analysis import evidence, soft_lookup
+from explorer.analysis import measure, soft_lookup
 from models import registry
 from models.readouts.gradients import (
     DEPTH_SEED,
@@ -28,7 +28,7 @@ TEXT = "The animal didn't cross the street because it was too tired."
 
 
 def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
-    found = soft_lookup.random_variance(evidence.gaussian)
+    found = soft_lookup.random_variance(measure.gaussian)
     # 6,000 products: their variance has a standard error of about sqrt(2 / 6,000), 1.8 %, more
     # where few terms make the tails heavy.
     assert found.variance / np.array(found.widths) == pytest.approx(1, abs=0.12)
@@ -55,7 +55,7 @@ def test_a_models_own_widths_are_its_heads_side_by_side() -> None:
 def test_the_table_holds_every_width_of_both() -> None:
     attention = read_once("encoder").record(TEXT).attention[0]
     table = soft_lookup.variance_table(
-        soft_lookup.random_variance(evidence.gaussian), soft_lookup.model_variance(attention)
+        soft_lookup.random_variance(measure.gaussian), soft_lookup.model_variance(attention)
     )
     variance, width = (np.array(table[name]) for name in ("Var(q·k)", "width"))
     assert len(width) == 17 and {"random", "this model"} == set(table["vectors"])

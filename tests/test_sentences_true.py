@@ -17,14 +17,15 @@ from tolerances import PASSED, TOTAL, TWO_DECIMALS
 
 from explorer.analysis import evidence, residual, tour
 from explorer.analysis.evidence import FAILS, HOLDS
-from explorer.analysis.figures import StepResult, as_plain
+from explorer.analysis.figures import as_plain
 from explorer.analysis.formatting import matches_text, parse_number
-from explorer.analysis.tour import REACH_RATIO, TourContext, followed_pair
+from explorer.analysis.measure import Measure, MeasureContext
+from explorer.analysis.tour import REACH_RATIO, followed_pair
 from explorer.panels import claims as claims_panels
+from explorer.panels.claims import measure_context
 from explorer.state.cache import Run
 from explorer.text import claims, quiz
 from explorer.text import tour as tour_text
-from explorer.views.tour.tour_inputs import seen_of
 from models import registry
 from models.edits import HideToken
 
@@ -44,8 +45,8 @@ def test_the_sentences_are_ordinary_ones_of_three_languages() -> None:
 
 
 @lru_cache(maxsize=2)
-def seen(model: str, text: str) -> TourContext:
-    return seen_of(Run(model, text))
+def seen(model: str, text: str) -> MeasureContext:
+    return measure_context(Run(model, text).recording(), text)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def number(written: str) -> float:
 # ---- the tour ----------------------------------------------------------------
 
 
-def tour_is_true(of: TourContext) -> None:
+def tour_is_true(of: MeasureContext) -> None:
     """Every step says what its numbers say."""
     way = tour_text.way(of.recording.model.kind)
     possible = tour.available_steps(of, [step.id for step in way])
@@ -85,7 +86,7 @@ def tour_is_true(of: TourContext) -> None:
         if step.id not in possible:
             assert tour.missing_reason(of, step.id)
             continue
-        shown = tour.MEASURES[step.id](of)
+        shown = step.measure(of)
         told = tour_text.sentence(step, shown)
         sentence = "".join(told)
         assert "{" not in sentence and len(sentence) <= 230, sentence
@@ -93,22 +94,22 @@ def tour_is_true(of: TourContext) -> None:
         drawn = text_in([as_plain(each, {}) for each in shown.figures])
         assert any(told[1] in each.split(" ") or told[1] == each for each in drawn), step.id
         if step.id not in ("chain", "words"):  # a logarithm, and a share that is never 100%
-            assert matches_text(figure(shown.number), _value(shown)), (step.id, told[1])
-        TRUE[step.id](of, shown, {name: str(word) for name, word in shown.words.items()})
+            assert matches_text(figure(shown.text), _value(shown)), (step.id, told[1])
+        TRUE[step.id](of, shown, {name: str(word) for name, word in shown.slots.items()})
 
 
-def _value(shown: StepResult) -> float:
-    return shown.value if shown.value >= 5e-4 or "%" not in shown.number else 0.0
+def _value(shown: Measure) -> float:
+    return shown.value if shown.value >= 5e-4 or "%" not in shown.text else 0.0
 
 
-def before(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
-    assert 0 < number(shown.number) < 1, "a gradient fades"
+def before(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
+    assert 0 < number(shown.text) < 1, "a gradient fades"
     network, attention = shown.figures[1].rows
     assert network.values == (int(slots["n"]) - 1,) and attention.values == (1,)
     assert len(shown.figures[0].series) == 1, "a gradient is compared with no weight"
 
 
-def embed(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def embed(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     scaled = shown.variant in ("", "scaled_alone")
     root = np.sqrt(int(slots["d"])) if scaled else 1
     # Half of the last digit of a number with one decimal, times the root.
@@ -118,18 +119,18 @@ def embed(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert (number(slots["position"]) > 0) == ("pos.wrote" in stream.sites)
 
 
-def waves(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def waves(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     n = len(of.recording.streams[0].tokens)
     assert slots["n"] == str(n) and shown.value == pytest.approx((n - 1) / 2 / np.pi)
-    assert number(slots["slowest"]) < 0.01 < number(shown.number)
+    assert number(slots["slowest"]) < 0.01 < number(shown.text)
 
 
-def order(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
-    assert number(slots["most"]) == 0 and number(shown.number) >= 0.05
+def order(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
+    assert number(slots["most"]) == 0 and number(shown.text) >= 0.05
     assert bool(slots["mask"]) == (of.recording.streams[0].name == "decoder")
 
 
-def weight(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def weight(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     one = followed_pair(of)
     row = one.attention.pattern[one.layer, one.head, one.query]
     assert slots["query"] == one.rows.tokens[one.query]
@@ -139,18 +140,18 @@ def weight(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
         assert slots["apart"].split()[0] == str(abs(one.query - one.key)) != "0"
 
 
-def scale(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def scale(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     width = int(slots["d"])
     assert number(slots["after"]) == pytest.approx(shown.value / width, abs=TWO_DECIMALS)
     assert number(slots["raw"]) >= number(slots["scaled"]), "sharper without the division"
 
 
-def match(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def match(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     assert (slots["there"] == slots["back"]) == (shown.variant == "alike")
     assert 0 < shown.value <= 1
 
 
-def kinds(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def kinds(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     last = of.recording.streams[-1]
     n = int(slots["n"])
     assert n == len(last.tokens), "of the mask that is shown"
@@ -161,7 +162,7 @@ def kinds(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert shown.variant == expected[of.recording.model.kind] and 0 < shown.value < 1
 
 
-def heads(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def heads(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     far, near = shown.value, number(slots["shortest"])
     assert far >= near - 0.05  # half of the one decimal that is written
     # The same, times APART.
@@ -171,28 +172,28 @@ def heads(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     assert {f"head {slots['best']}", f"head {slots['near']}"} <= set(labels), "both are shown"
 
 
-def stages(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
-    assert number(shown.number) > 0 and slots["else"] == "0%" and slots["word"]
+def stages(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
+    assert number(shown.text) > 0 and slots["else"] == "0%" and slots["word"]
 
 
-def ffn(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def ffn(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     stream, layer = of.recording.streams[-1], int(slots["layer"])
     token = int(dict(shown.address)["token"])
-    inside = of.inside(stream.name, layer, token)
-    assert number(shown.number) == (inside.before > 0).sum() <= int(slots["units"])
+    inside = of.ffn(stream.name, layer, token)
+    assert number(shown.text) == (inside.before > 0).sum() <= int(slots["units"])
     assert (shown.variant == "") == (not inside.writes[inside.before <= 0].any())
     rest = stream.at(f"{layer}.ffn.wrote")[token] - inside.writes.sum(axis=0)
     assert ("bias" in slots["sum"]) == bool(np.abs(rest).max() > 1e-3)
 
 
-def deep(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
-    assert number(shown.number) < 0.1, "without residual connections it is lost"
+def deep(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
+    assert number(shown.text) < 0.1, "without residual connections it is lost"
     assert 0.1 < number(slots["kept"]) < 10, "with them it is kept"
     spoken = [one for one in shown.figures[0].series if one.main]
-    assert [one.end for one in spoken] == [shown.number], "in the colour of the text's number"
+    assert [one.end for one in spoken] == [shown.text], "in the colour of the text's number"
 
 
-def sphere(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def sphere(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     stream = of.recording.streams[-1]
     token = int(dict(shown.address)["token"])
     own = [each for each in residual.sublayers(stream) if each.layer >= 0]
@@ -210,10 +211,10 @@ def sphere(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     cut = f"{len(dials.dials)} of {len(own)} rotations"
     assert (cut in dials.note) == (len(dials.dials) < len(own))
     assert len(dials.dials) == len(own) or len(own) > 9, "all nine of a translator are shown"
-    assert [one.text for one in dials.dials if one.selected] == [shown.number]
+    assert [one.text for one in dials.dials if one.selected] == [shown.text]
 
 
-def words(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def words(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     recording, token = of.recording, int(dict(shown.address)["token"])
     handle = read_once(recording.model.name)
     stream = recording.streams[-1]
@@ -225,12 +226,12 @@ def words(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
     shares = np.exp(scores - scores.max())
     best = int(shares.argmax())
     assert shown.value == pytest.approx(shares[best] / shares.sum(), abs=PASSED)
-    assert number(shown.number) == pytest.approx(shown.value, abs=TWO_DECIMALS)
+    assert number(shown.text) == pytest.approx(shown.value, abs=TWO_DECIMALS)
     assert list(handle.labels([best])) == [slots["piece"] or slots["answer"]]
     assert (shown.variant == "piece") == bool(slots["piece"])
 
 
-def chain(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def chain(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     stream, handle = of.recording.streams[-1], read_once(of.recording.model.name)
     total = 0.0
     for at, id in enumerate(stream.ids[1:]):
@@ -238,32 +239,32 @@ def chain(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
         total += scores[id] - scores.max() - np.log(np.exp(scores - scores.max()).sum())
     assert slots["n"] == str(len(stream.ids) - 1) and shown.value == pytest.approx(total, abs=TOTAL)
     # Two figures of a power of ten.
-    assert np.log10(number(shown.number)) == pytest.approx(total / np.log(10), abs=0.03)
+    assert np.log10(number(shown.text)) == pytest.approx(total / np.log(10), abs=0.03)
     assert (slots["first"], slots["second"]) == stream.tokens[:2]
 
 
-def loops(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def loops(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     own = next(one for one in of.recording.attention if one.query == one.key == "decoder")
     assert shown.value == own.k.size + own.v.size
     n = int(slots["n"])
     assert number(slots["without"]) == n * (n + 1) / 2 > n == own.k.shape[2]
 
 
-def since(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def since(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     by_name = {row.label: row.values[0] for row in shown.figures[0].rows}
     assert shown.value == by_name[slots["most"]] == max(by_name.values())
     assert by_name[slots["least"]] == min(by_name.values()) and shown.variant == ""
     assert "after training" in shown.figures[0].title, "harm to a trained model is no progress"
 
 
-def pizza(of: TourContext, shown: StepResult, slots: dict[str, str]) -> None:
+def pizza(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     measured = shown.figures[0]
     own = [measured.values[at][at] for at in range(5)]
     assert shown.value == pytest.approx(np.mean(own))
     assert measured.rows[int(np.argmax(own))] == slots["most"]
 
 
-TRUE: dict[str, Callable[[TourContext, StepResult, dict[str, str]], None]] = {
+TRUE: dict[str, Callable[[MeasureContext, Measure, dict[str, str]], None]] = {
     "before": before,
     "embed": embed,
     "waves": waves,
@@ -316,12 +317,12 @@ OTHERWISE = {
 SELDOM = {"identity-plus", "steps-agree", "variance-grows", "vocabulary-sphere"}
 
 
-def claims_are_true(of: TourContext, model: str, fully: bool) -> None:
+def claims_are_true(of: MeasureContext, model: str, fully: bool) -> None:
     """A claim by construction fails by construction, and numbers agree."""
     for claim in claims.CLAIMS:
         if claim.id in SELDOM and not fully:
             continue
-        found = evidence.evaluate_claim(claim, of.evidence)
+        found = evidence.evaluate_claim(claim, of)
         if found.value is None:
             continue
         if claim.kind == evidence.CONSTRUCTION:
@@ -350,7 +351,7 @@ def _reached(claim: evidence.Claim, found: evidence.Verdict, rule: str, beside: 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_what_is_true_of_random_weights_is(model: str) -> None:
     for text in SENTENCES[::15]:
-        of = seen(model, text).evidence
+        of = seen(model, text)
         assert of.chance is not None
         random = of.chance()
         for claim in claims.CLAIMS:

@@ -77,7 +77,7 @@ def text_in(value: object) -> list[str]:
 
 def test_every_system_of_the_notes_is_named_by_a_step_and_each_way_is_ten_minutes() -> None:
     assert {name for step in tour_text.STEPS for name in step.systems} == SYSTEMS
-    assert {step.id for step in tour_text.STEPS} == set(tour.MEASURES)
+    assert {step.id for step in tour_text.STEPS} == set(tour.NEEDS)
     for kind in ("encoder", "decoder", "encoder-decoder"):
         way = tour_text.way(kind)
         assert 12 <= len(way) <= 17, "eleven minutes at forty seconds a step"

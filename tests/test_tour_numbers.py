@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from explorer.analysis import tour
-from explorer.analysis.figures import StepResult
-from explorer.analysis.tour import TourContext, followed_pair, followed_word
+from explorer.analysis.measure import MeasureContext
+from explorer.analysis.tour import followed_pair, followed_word
+from explorer.panels.claims import measure_context
 from explorer.state import cache
 from explorer.state.cache import Run
-from explorer.views.tour.tour_inputs import seen_of
 from models.edits import (
     OtherNorm,
     OtherPositions,
@@ -26,19 +26,20 @@ MODELS = ("encoder", "decoder", "translator")
 
 
 @pytest.fixture(scope="module")
-def seen() -> dict[str, TourContext]:
-    return {model: seen_of(Run(model, DEFAULT_TEXT)) for model in MODELS}
+def seen() -> dict[str, MeasureContext]:
+    runs = [Run(model, DEFAULT_TEXT) for model in MODELS]
+    return {run.model: measure_context(run.recording(), run.text) for run in runs}
 
 
 # ---- the numbers, by another way ---------------------------------------------
 
 
-def test_weights_and_distances_are_the_recordings_own(seen: dict[str, TourContext]) -> None:
+def test_weights_and_distances_are_the_recordings_own(seen: dict[str, MeasureContext]) -> None:
     for each in seen.values():
         one = followed_pair(each)
         scores = one.attention.scores[one.layer, one.head, one.query].astype(np.float64)
         e = np.exp(scores - scores.max()) * one.attention.allowed[one.query]
-        for step in (tour.query_key_value, tour.lookup):
+        for step in (tour.qkv, tour.lookup):
             assert abs(step(each).value - (e / e.sum())[one.key]) < 1e-5
     one = followed_pair(seen["encoder"])
     rows = [at for at, token in enumerate(one.rows.tokens) if token[0].isalpha() or token == "'t"]
@@ -49,7 +50,7 @@ def test_weights_and_distances_are_the_recordings_own(seen: dict[str, TourContex
     assert abs(tour.heads(seen["encoder"]).value - far) < 1e-4
 
 
-def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, TourContext]) -> None:
+def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, MeasureContext]) -> None:
     own = seen["decoder"].recording.attention[0]
     words = [
         at
@@ -74,7 +75,7 @@ def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, TourContext]
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_what_changed_since_moves_the_words_by_what_its_edits_do(
-    seen: dict[str, TourContext], model: str
+    seen: dict[str, MeasureContext], model: str
 ) -> None:
     shown, plain = tour.since(seen[model]), seen[model].recording.streams[-1]
     said = tuple(map(int, plain.ids[1:])) if model == "translator" else None
@@ -88,7 +89,7 @@ def test_what_changed_since_moves_the_words_by_what_its_edits_do(
     assert len(shown.figures[0].rows) == len(edits)
 
 
-def test_words_waves_and_order(seen: dict[str, TourContext]) -> None:
+def test_words_waves_and_order(seen: dict[str, MeasureContext]) -> None:
     each = seen["encoder"]
     stream = each.recording.streams[0]
     vector = stream.at("embed+pos")[9].astype(np.float64) - stream.at("pos.wrote")[9]
@@ -106,100 +107,35 @@ def test_words_waves_and_order(seen: dict[str, TourContext]) -> None:
     assert np.abs(moved - tour.order(each).value).min() < 1e-4
 
 
-def test_what_a_recurrent_network_forgets_is_its_gradient(seen: dict[str, TourContext]) -> None:
-    """By finite differences of the last state's sum along the direction that the gradient has, in
-    every network that is drawn."""
-    each = seen["encoder"]
-    stream, draw, width = each.recording.streams[0], each.evidence.draw, tour.WIDTH
-    x = stream.at(stream.sites[0])[1:13].astype(np.float64)
-    x, n = x / x.std(axis=1, keepdims=True), tour.NETWORKS
-    weights = draw(n * width, width).reshape(n, width, width) / np.sqrt(width)
-    onto = draw(n * width, x.shape[1]).reshape(n, width, -1) / np.sqrt(x.shape[1])
-    left = []
-    for w, inward in zip(weights, x @ onto.swapaxes(1, 2)):
-
-        def last(first: np.ndarray, w: np.ndarray = w, inward: np.ndarray = inward) -> float:
-            h = first
-            for one in inward[1:]:
-                h = np.tanh(w @ h + one)
-            return float(h.sum() / np.sqrt(width))
-
-        h, step = np.tanh(inward[0]), 1e-6
-        slopes = [(last(h + step * e) - last(h - step * e)) / (2 * step) for e in np.eye(width)]
-        left.append(np.linalg.norm(slopes))
-    assert abs(tour.before(each).value / np.median(left) - 1) < 1e-5
-    steps = tour.before(each).figures[1]
-    assert [row.values for row in steps.rows] == [(11.0,), (1.0,)], "both in steps"
-
-
-def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, TourContext]) -> None:
+def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, MeasureContext]) -> None:
     for each in seen.values():
         stream = each.recording.streams[-1]
         token = followed_word(each, stream)
         for layer in range(each.recording.model.n_layer):
-            found = each.inside(stream.name, layer, token)
+            found = each.ffn(stream.name, layer, token)
             wrote = stream.at(f"{layer}.ffn.wrote")[token]
             assert np.abs(found.writes.sum(axis=0) + found.bias - wrote).max() < 1e-4
             assert ((found.after > 0) == (found.before > 0)).all()
         shown = tour.ffn(each)
-        layer = int(shown.words["layer"])
-        assert shown.value == (each.inside(stream.name, layer, token).after > 0).sum()
+        layer = int(shown.slots["layer"])
+        assert shown.value == (each.ffn(stream.name, layer, token).after > 0).sum()
     with pytest.raises(ValueError, match="no layer 99"):
-        seen["encoder"].inside("encoder", 99, 0)
+        seen["encoder"].ffn("encoder", 99, 0)
 
 
-def test_two_stages_a_stack_and_turns(seen: dict[str, TourContext]) -> None:
+def test_two_stages_and_a_stack(seen: dict[str, MeasureContext]) -> None:
     for each in seen.values():
         shown = tour.stages(each)
         (bars,) = shown.figures
-        others = [row for row in bars.rows if row.label != shown.words["word"]]
+        others = [row for row in bars.rows if row.label != shown.slots["word"]]
         assert all(row.values[1] < 1e-5 for row in others), "the FFN knows one token"
         assert shown.value == max(row.values[0] for row in others) > 0.01
-        turned = tour.sphere(each)
-        (dials,) = turned.figures
-        stream = each.recording.streams[-1]
-        token = followed_word(each, stream)
-        best = max(dials.dials, key=lambda one: one.after[1])
-        a, b = (stream.resid[at, token].astype(np.float64) for at in _around(stream, best.label))
-        cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
-        assert abs(np.cos(np.radians(turned.value)) - cosine) < 1e-6
     found = cache.depth_gradients(seen["encoder"].recording, "encoder")
     assert tour.deep(seen["encoder"]).value == found.norm[1, 0] / found.norm[1, -1] < 0.1
 
 
-def _around(stream, label: str) -> tuple[int, int]:
-    """The sites before and after the sub-layer of a dial."""
-    layer, _, place = label.partition(" · ")
-    name = f"{layer}.{ {'attention': 'attn', 'cross': 'cross', 'FFN': 'ffn'}[place] }"
-    before = next(state for state, wrote, _ in stream.writes() if wrote == f"{name}.wrote")
-    return stream.sites.index(before), stream.sites.index(f"{name}.normed")
-
-
-def test_a_text_is_a_product_and_its_store_is_counted(seen: dict[str, TourContext]) -> None:
-    for model in ("decoder", "translator"):
-        each = seen[model]
-        stream = each.recording.streams[-1]
-        lens = cache.lens(each.recording, stream.name)
-        assert lens.final_id.shape == (len(stream.tokens),)
-        total = 0.0
-        for at, id in enumerate(stream.ids[1:]):
-            p = np.exp(cache.logits(each.recording, stream.name, at).astype(np.float64))
-            total += np.log(p[id] / p.sum())
-        assert abs(tour.MEASURES["chain"](each).value - total) < 1e-6
-        written = each.evidence.stepwise(1)
-        assert len(written) == 1
-        own = next(one for one in each.recording.attention if one.query == one.key == "decoder")
-        assert tour.MEASURES["loops"](each).value == own.k.size + own.v.size
-        said = tour.MEASURES["words"](each)
-        assert abs(said.value - np.exp(lens.top_logprobs[-1, _place(said, stream), 0])) < 1e-6
-
-
-def _place(shown: StepResult, stream) -> int:
-    return int(dict(shown.address)["token"])
-
-
-def test_the_notes_own_sentence_is_measured(seen: dict[str, TourContext]) -> None:
-    shown = tour.MEASURES["pizza"](seen["encoder"])
+def test_the_notes_own_sentence_is_measured(seen: dict[str, MeasureContext]) -> None:
+    shown = tour.pizza(seen["encoder"])
     recording = cache.record("encoder", "I love to eat pizza.")
     tokens = list(recording.streams[0].tokens)
     at = [tokens.index(word) for word in ("I", "love", "to", "eat", "pizza")]

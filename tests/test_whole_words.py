@@ -13,11 +13,11 @@ from explorer.analysis import tour
 from explorer.analysis.formatting import tenths
 from explorer.panels import attention as attention_panels
 from explorer.panels import logit_lens, predictions
+from explorer.panels.claims import measure_context
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text import findings as findings_text
 from explorer.text import tour as tour_text
-from explorer.views.tour.tour_inputs import seen_of
 from models import smollm2, whole_words
 from models.edits import ZeroHead
 from models.results import softmax
@@ -155,7 +155,7 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
             assert one.words == (word, piece)
             assert word in findings_text.headline(one, str)
             assert f"first piece, {piece}." in findings_text.evidence(one, str)
-    step = tour.MEASURES["words"](seen_of(Run(model, text)))
+    step = tour.words(measure_context(Run(model, text).recording(), text))
     (told,) = [each for each in tour_text.STEPS if each.id == "words"]
     before, number, _ = tour_text.sentence(told, step)
     assert f"“{word}”" in before and f"“{piece}”" in before

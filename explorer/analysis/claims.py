@@ -1,31 +1,33 @@
-"""Measures of the claims: one function for each claim's id in `explorer/text/claims.toml`."""
+"""Measures of the claims: each is the function of its claim's id in `explorer/text/claims.toml`,
+with `_` for `-`. The sentences there name the slots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from explorer.analysis import head_naming, positions, residual, soft_lookup
+from explorer.analysis import head_naming, positions, residual
 from explorer.analysis.consistency import heads_error
-from explorer.analysis.evidence import (
+from explorer.analysis.formatting import fixed, number, percent, plural
+from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gradient
+from explorer.analysis.measure import (
     N_TRIALS,
-    ClaimContext,
-    Measurement,
+    Measure,
+    MeasureContext,
     Untestable,
     attention_with_qkv,
     by_layer,
     causal_attention,
     embedding_factor,
     factor,
-    filler_text,
     input_site,
-    number,
+    layers_of,
     output_stream,
-    patch_edit,
     require_count,
+    require_shuffle,
     require_tokens,
     rows_with_choice,
     sample_tokens,
@@ -35,85 +37,76 @@ from explorer.analysis.evidence import (
     subsample,
     text_places,
     text_rows,
+    with_other_vector,
 )
-from explorer.analysis.formatting import fixed, percent, plural
 from explorer.analysis.residual import degrees, normalised
+from explorer.analysis.soft_lookup import KEYS, PAIRS, asymmetry, random_variance
 from explorer.analysis.terminology import norm_name, with_article
 from models.recording import Attention, Recording, Stream
 
 # Claims about the residual stream: what is added, its norms, the sphere and its rotations.
 
 SMALL_GAIN = 1e-2
-NORM_EFFECTS = {
-    "LayerNorm": "LayerNorm makes the variance 1",
-    "RMSNorm": "RMSNorm makes the mean square 1",
-}
 
 
-def addition_error(e: ClaimContext) -> Measurement:
+def adds(context: MeasureContext) -> Measure:
     """The largest |before + wrote - after|, of the largest component."""
-    for stream in e.recording.streams:
+    for stream in context.recording.streams:
         layers_of(stream)
-    checks = [residual.residual_error(stream) for stream in e.recording.streams]
+    checks = [residual.residual_error(stream) for stream in context.recording.streams]
     worst, size = max(error for error, _, _ in checks), max(largest for _, _, largest in checks)
-    return Measurement(
-        worst / size,
-        f"{sum(n for _, n, _ in checks):,} additions of this recording were done again: the "
-        f"largest error is {number(worst)}, where components reach {number(size)}.",
-    )
+    slots = {"n": sum(n for _, n, _ in checks), "error": worst, "size": size}
+    return Measure(worst / size, slots=slots)
 
 
-def little_work(e: ClaimContext) -> Measurement:
-    """The mean angle between the vector before a sub-layer and after it, in degrees."""
-    angles, rows = [], []
-    for stream in e.recording.streams:
+def _sublayers(context: MeasureContext) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Of each sub-layer its name, and the text's vectors before and after it, (token, d_model)."""
+    for stream in context.recording.streams:
         text = text_places(stream)
+        side = "" if len(context.recording.streams) == 1 else f"{stream.name}, "
         for sublayer in layers_of(stream):
-            angle = float(
-                np.nanmean(
-                    residual.degrees(
-                        residual.site_vectors(stream, sublayer.before)[text],
-                        residual.site_vectors(stream, sublayer.after)[text],
-                    )
-                )
+            before, after = (
+                residual.site_vectors(stream, site)[text]
+                for site in (sublayer.before, sublayer.after)
             )
-            angles.append(angle)
-            rows.append((_sublayer_name(e, stream, sublayer.name), f"{fixed(angle, 1)}°"))
-    value = float(np.mean(angles))
-    return Measurement(
-        value,
-        f"A sub-layer rotates a word’s vector by {fixed(value, 1)}° on average, from "
-        f"{fixed(min(angles), 1)}° to {fixed(max(angles), 1)}°. A random rotation in so many "
-        "dimensions would be about 90°. cos 60° = 0.5, so at 60° the component along the old "
-        "direction is half the norm.",
-        tuple(rows),
+            yield f"{side}{sublayer.name}", before, after
+
+
+def little_work(context: MeasureContext) -> Measure:
+    """The mean angle between the vector before a sub-layer and after it, in degrees."""
+    angles = {
+        name: float(np.nanmean(degrees(before, after)))
+        for name, before, after in _sublayers(context)
+    }
+    return Measure(
+        float(np.mean(list(angles.values()))),
+        slots={"least": min(angles.values()), "most": max(angles.values())},
+        rows=tuple((name, f"{fixed(angle, 1)}°") for name, angle in angles.items()),
     )
 
 
-def layers_of(stream: Stream) -> tuple[residual.SubLayer, ...]:
-    """The sub-layers of a stream. Raises Untestable where the model does not show what they
-    write."""
-    sublayers = tuple(each for each in residual.sublayers(stream) if each.layer >= 0)
-    if not sublayers:
-        raise Untestable("This model does not give the outputs of its sub-layers.")
-    return sublayers
-
-
-def _sublayer_name(e: ClaimContext, stream: Stream, name: str) -> str:
-    return name if len(e.recording.streams) == 1 else f"{stream.name}, {name}"
-
-
-# ---- norms ----
+def only_rotations(context: MeasureContext) -> Measure:
+    """The mean | |after| / |before| - 1 | over the sub-layers: by how much they stretch or
+    shrink."""
+    stretch, rows = [], []
+    for name, before, after in _sublayers(context):
+        ratio = np.linalg.norm(after, axis=-1) / np.linalg.norm(before, axis=-1)
+        stretch.append(float(np.abs(ratio - 1).mean()))
+        angle = fixed(np.nanmean(degrees(before, after)), 1)
+        rows.append((name, f"rotated {angle}°, length × {fixed(ratio.mean(), 2)}"))
+    last = layers_of(context.recording.streams[-1])[-1]
+    variant = "post-LN" if last.after.endswith(".normed") else ""
+    return Measure(float(np.mean(stretch)), variant=variant, rows=tuple(rows))
 
 
 def _norms(
-    e: ClaimContext,
+    context: MeasureContext,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, float, bool]]]:
     """Every norm of a sub-layer: what it is given and what it gives (token, d_model), and its gain,
     bias, eps and whether it subtracts the mean."""
     has_norm = False
-    for stream in e.recording.streams:
-        norms = e.norms(stream.name)
+    for stream in context.recording.streams:
+        norms = context.norms(stream.name)
         for sublayer in layers_of(stream):
             if sublayer.site not in norms:
                 continue
@@ -130,55 +123,48 @@ def _norms(
         raise Untestable("This model has no norm that it shows both sides of.")
 
 
-def mean_and_spread(e: ClaimContext) -> Measurement:
+def zero_and_one(context: MeasureContext) -> Measure:
     """The largest of: |mean|, |variance - 1| before gain and bias, and what then differs from what
     the model has after its LayerNorm."""
     mean, variance, error, n = 0.0, 0.0, 0.0, 0
-    for norm_input, norm_output, (gain, bias, eps, centred) in _norms(e):
+    for norm_input, norm_output, (gain, bias, eps, centred) in _norms(context):
         if not centred:
             raise Untestable("It is RMSNorm here, which subtracts no mean, and no LayerNorm.")
         normed = normalised(norm_input, eps)
-        mean, variance = (
-            max(mean, float(np.abs(normed.mean(-1)).max())),
-            max(variance, float(np.abs(normed.var(-1) - 1).max())),
-        )
+        mean = max(mean, float(np.abs(normed.mean(-1)).max()))
+        variance = max(variance, float(np.abs(normed.var(-1) - 1).max()))
         error = max(error, float(np.abs(normed * gain + bias - norm_output).max()))
         n += len(norm_input)
-    return Measurement(
-        max(mean, variance, error),
-        f"{n:,} vectors were normalised again, each by its own mean and variance, and agree with "
-        f"the model’s to {number(error)}. Before gain and bias their means are 0 to "
-        f"{number(mean)}, their variances 1 to {number(variance)}.",
-        (
-            ("mean, off 0 by", number(mean)),
-            ("variance, off 1 by", number(variance)),
-            ("after gain and bias, off the model’s by", number(error)),
-        ),
-    )
+    slots = {"n": n, "mean": mean, "variance": variance, "error": error}
+    return Measure(max(mean, variance, error), slots=slots)
 
 
-def unit_length(e: ClaimContext) -> Measurement:
+def unit_length(context: MeasureContext) -> Measure:
     """By what factor the length of a state after a norm is away from 1, either way, in the mean."""
-    norms = list(_norms(e))
+    norms = list(_norms(context))
     lengths = np.concatenate([np.linalg.norm(norm_output, axis=-1) for _, norm_output, _ in norms])
     name = norm_name(parameters[3] for _, _, parameters in norms)
-    d = e.recording.model.d_model
+    d = context.recording.model.d_model
     with np.errstate(divide="ignore"):
         value = float(np.maximum(lengths, 1 / lengths).mean())
-    return Measurement(
-        value,
-        f"The {len(lengths):,} vectors after {with_article(name)} are "
-        f"{number(float(lengths.mean()))} long "
-        f"on average, from {number(float(lengths.min()))} to {number(float(lengths.max()))}. "
-        f"{NORM_EFFECTS.get(name, 'It sets the size')}, so the length is √d = √{d} = "
-        f"{fixed(np.sqrt(d), 1)} before gain and bias.",
-    )
+    slots = {"norm": with_article(name), "d": d, "root": float(np.sqrt(d))} | _range(lengths)
+    return Measure(value, slots=slots, variant=name)
 
 
-def on_a_sphere(e: ClaimContext) -> Measurement:
+def _range(values: np.ndarray) -> dict[str, object]:
+    """How many values there are, their mean, the least and the most."""
+    return {
+        "n": len(values),
+        "mean": float(values.mean()),
+        "least": float(values.min()),
+        "most": float(values.max()),
+    }
+
+
+def sphere(context: MeasureContext) -> Measure:
     """The largest | |u| / sqrt(d) - 1 |, u the state with gain and bias taken back."""
     worst, longest, shortest, all_centred = 0.0, 0.0, np.inf, True
-    for norm_input, norm_output, (gain, bias, eps, centred) in _norms(e):
+    for norm_input, norm_output, (gain, bias, eps, centred) in _norms(context):
         all_centred = all_centred and centred
         strong = np.abs(gain) > SMALL_GAIN  # a gain near 0 cannot be taken back
         u = np.where(
@@ -189,96 +175,31 @@ def on_a_sphere(e: ClaimContext) -> Measurement:
         length = np.linalg.norm(u, axis=-1)
         longest, shortest = max(longest, float(length.max())), min(shortest, float(length.min()))
         worst = max(worst, float(np.abs(length / np.sqrt(u.shape[-1]) - 1).max()))
-    d = e.recording.model.d_model
-    return Measurement(
-        worst,
-        f"With gain and bias taken back, every vector is between {fixed(shortest, 3)} and "
-        f"{fixed(longest, 3)} long; √{d} is {fixed(np.sqrt(d), 3)}. "
-        + (
-            "All of them also have mean 0, so they lie on that sphere cut by a plane."
-            if all_centred
-            else "RMSNorm subtracts no mean, so they may lie anywhere on that sphere."
-        ),
-        (
-            ("radius √d", fixed(np.sqrt(d), 3)),
-            ("shortest", fixed(shortest, 3)),
-            ("longest", fixed(longest, 3)),
-        ),
-    )
+    d = context.recording.model.d_model
+    slots = {"shortest": shortest, "longest": longest, "d": d, "root": float(np.sqrt(d))}
+    return Measure(worst, slots=slots, variant="centred" if all_centred else "RMSNorm")
 
 
-def only_turns(e: ClaimContext) -> Measurement:
-    """The mean | |after| / |before| - 1 | over the sub-layers: by how much they stretch or
-    shrink."""
-    stretch, rows = [], []
-    for stream in e.recording.streams:
-        text = text_places(stream)
-        for sublayer in layers_of(stream):
-            before, after = (
-                residual.site_vectors(stream, site)[text]
-                for site in (sublayer.before, sublayer.after)
-            )
-            ratio = np.linalg.norm(after, axis=-1) / np.linalg.norm(before, axis=-1)
-            stretch.append(float(np.abs(ratio - 1).mean()))
-            rows.append(
-                (
-                    _sublayer_name(e, stream, sublayer.name),
-                    f"rotated {fixed(np.nanmean(residual.degrees(before, after)), 1)}°, "
-                    f"length × {fixed(ratio.mean(), 2)}",
-                )
-            )
-    value = float(np.mean(stretch))
-    return Measurement(
-        value,
-        "A rotation preserves norms. Each sub-layer rotates the vector and changes its norm "
-        f"by {percent(value)} on average."
-        + (
-            " Before gain and bias, and from the first norm on, all lengths are √d, and the "
-            "reading as rotations is exact."
-            if sublayer.after.endswith(".normed")
-            else ""
-        ),
-        tuple(rows),
-    )
-
-
-def vocabulary_sphere(e: ClaimContext) -> Measurement:
+def vocabulary_sphere(context: MeasureContext) -> Measure:
     """The spread of the lengths of all embeddings, of their mean, beside that of random vectors as
     wide, 1 / sqrt(2 d)."""
-    words = e.embeddings()
+    words = context.embeddings()
     parts = np.array_split(words, max(len(words) // 1000, 1))  # all in 64 bits are 100 MB
     lengths = np.concatenate([np.linalg.norm(part.astype(np.float64), axis=-1) for part in parts])
-    chance = 1 / np.sqrt(2 * words.shape[1])
+    chance = float(1 / np.sqrt(2 * words.shape[1]))
     spread = float(lengths.std() / lengths.mean())
-    return Measurement(
-        spread / chance,
-        f"The {len(lengths):,} rows, as the stream begins with them, are "
-        f"{number(float(lengths.min()))} to {number(float(lengths.max()))} long, "
-        f"{number(float(lengths.mean()))} on average: a spread of {spread:.1%}. Random vectors "
-        f"of {words.shape[1]} numbers have one of {chance:.1%}, near a sphere by their width "
-        "alone. Nothing in training holds words to one length.",
-        (
-            ("spread of the lengths", f"{spread:.1%}"),
-            ("of random vectors", f"{chance:.1%}"),
-            ("shortest", number(float(lengths.min()))),
-            ("mean", number(float(lengths.mean()))),
-            ("longest", number(float(lengths.max()))),
-        ),
-    )
+    slots = {"spread": spread, "chance": chance, "d": words.shape[1]} | _range(lengths)
+    return Measure(spread / chance, slots=slots)
 
 
 # Claims about gradients, along layers and along tokens.
 
-WIDTH = 64  # of the recurrent network
-NETWORKS = 20  # whose weights are drawn; a number is their median
-# The size of its weights: the first decides, the second shows how much hangs on it.
-GAINS = (1.0, 2.0)
 NEAR_AND_FAR = 8  # tokens that a text must have before near and far differ
 
 
-def identity_plus(e: ClaimContext) -> Measurement:
+def identity_plus(context: MeasureContext) -> Measure:
     """The largest entry of |J(x + f) - J(f) - I| of one sub-layer, at several tokens."""
-    stream = output_stream(e.recording)
+    stream = output_stream(context.recording)
     sublayer = layers_of(stream)[-1]
     if f"{sublayer.site}.read" in stream.sites:
         raise Untestable(
@@ -286,108 +207,98 @@ def identity_plus(e: ClaimContext) -> Measurement:
             "is not measured here."
         )
     jacobians = {
-        token: e.jacobian(stream.name, token, sublayer.site)
+        token: context.jacobian(stream.name, token, sublayer.site)
         for token in sample_tokens(text_places(stream))
     }
     if not all(jacobian.adds for jacobian in jacobians.values()):
         raise Untestable(
             "This model was trained without residual connections, so f is added to nothing."
         )
-    of_f, weakest = (
-        [float(getattr(jacobian, field)[-1]) for jacobian in jacobians.values()]
-        for field in ("wrote", "total")
-    )
-    largest = max(float(jacobian.wrote[0]) for jacobian in jacobians.values())
-    n = len(next(iter(jacobians.values())).total)
-    return Measurement(
-        max(float(jacobian.error) for jacobian in jacobians.values()),
-        f"Both Jacobians at {len(jacobians)} tokens in {sublayer.name}, {n} × {n} numbers "
-        "each, were "
-        f"worked out apart. That of f alone stretches by at most {number(largest)} and loses some "
-        f"directions (down to {number(min(of_f))}); with x added, the weakest keeps at least "
-        f"{number(min(weakest))}.",
-        tuple(
-            (
-                f"{stream.tokens[token]} (token {token}): off by; smallest stretch of f; of x + f",
-                f"{number(float(jacobian.error))}; {number(float(jacobian.wrote[-1]))}; "
-                f"{number(float(jacobian.total[-1]))}",
-            )
-            for token, jacobian in jacobians.items()
-        ),
-    )
-
-
-def _depth_gradient(e: ClaimContext, switch: str) -> Measurement:
-    """By what factor the gradient at a deep stack's input is away from that at its end, of the ways
-    with a switch the one nearer to 1 where it is off and further from 1 where it is on."""
-    stream = e.recording.streams[0]
-    require_tokens(stream)
-    stack = e.depth(stream.name)
-    remaining = {
-        variant: float(norm[0] / norm[-1])
-        for variant, norm in zip(stack.ways, stack.norm)
-        if variant.startswith(switch)
+    singular = {
+        token: tuple(map(float, (jacobian.error, jacobian.wrote[-1], jacobian.total[-1])))
+        for token, jacobian in jacobians.items()
     }
-    factors = {variant: factor(each) if each > 0 else np.inf for variant, each in remaining.items()}
-    pick = max if switch == "residual on" else min
-    summary = "; ".join(f"{variant}: {number(each)} times" for variant, each in remaining.items())
-    return Measurement(
-        pick(factors.values()),
-        f"{stack.layers} layers of {stack.width} numbers, weights at random, this text’s first "
-        f"{stack.tokens} embeddings. The gradient at the input, of that at the last state: "
-        f"{summary}.",
-        tuple(
-            (
-                f"{variant}, layer {layer}",
-                number(float(stack.norm[stack.ways.index(variant), layer])),
-            )
-            for variant in remaining
-            for layer in (0, stack.layers // 4, stack.layers // 2, stack.layers)
-        ),
+    errors, weakest_of_f, weakest = zip(*singular.values())
+    slots = {
+        "n": len(jacobians),
+        "where": sublayer.name,
+        "d": len(next(iter(jacobians.values())).total),
+        "largest": max(float(jacobian.wrote[0]) for jacobian in jacobians.values()),
+        "weakest_of_f": min(weakest_of_f),
+        "weakest": min(weakest),
+    }
+    rows = tuple(
+        (
+            f"{_token(stream, token)}: off by; smallest stretch of f; of x + f",
+            "; ".join(map(number, numbers)),
+        )
+        for token, numbers in singular.items()
     )
+    return Measure(max(errors), slots=slots, rows=rows)
 
 
-def gradient_with(e: ClaimContext) -> Measurement:
-    """The same with residual connections: the worse of with LayerNorm and without."""
-    return _depth_gradient(e, "residual on")
+def _token(stream: Stream, token: int) -> str:
+    """A token as the name of a row."""
+    return f"{stream.tokens[token]} (token {token})"
 
 
-def gradient_without(e: ClaimContext) -> Measurement:
+def gradient_with(context: MeasureContext) -> Measure:
+    """By what factor the gradient at a deep stack's input is away from that at its end, with
+    residual connections: the worse of with LayerNorm and without."""
+    return _depth_gradient(context, "residual on", max)
+
+
+def gradient_without(context: MeasureContext) -> Measure:
     """The same without residual connections: the milder of with LayerNorm and without."""
-    return _depth_gradient(e, "residual off")
+    return _depth_gradient(context, "residual off", min)
 
 
-def far_words(e: ClaimContext) -> Measurement:
+def _depth_gradient(
+    context: MeasureContext, switch: str, pick: Callable[[list[float]], float]
+) -> Measure:
+    stream = context.recording.streams[0]
+    require_tokens(stream)
+    stack = context.depth(stream.name)
+    norms = {way: norm for way, norm in zip(stack.ways, stack.norm) if way.startswith(switch)}
+    remaining = {way: float(norm[0] / norm[-1]) for way, norm in norms.items()}
+    slots = {
+        "layers": stack.layers,
+        "width": stack.width,
+        "tokens": stack.tokens,
+        "each": "; ".join(f"{way}: {number(left)} times" for way, left in remaining.items()),
+    }
+    rows = tuple(
+        (f"{way}, layer {layer}", float(norm[layer]))
+        for way, norm in norms.items()
+        for layer in (0, stack.layers // 4, stack.layers // 2, stack.layers)
+    )
+    value = pick([factor(left) if left > 0 else np.inf for left in remaining.values()])
+    return Measure(value, slots=slots, rows=rows)
+
+
+def far_words_count(context: MeasureContext) -> Measure:
     """Ratio of the gradient norm at the nearest token to that at the farthest one, in the model
     itself, by a log-linear fit over the distance; the fits from the predictions at several tokens
     are averaged."""
-    stream = output_stream(e.recording)
+    stream = output_stream(context.recording)
     text = text_places(stream)
     require_count(len(text), "tokens of text, so that near and far differ", NEAR_AND_FAR)
     steps, reach, rows = [], 0, []
     for token in map(int, text[-N_TRIALS:]):
-        norms = e.highway(stream.name, token).norm[0, 0]  # the model as it is
+        norms = context.highway(stream.name, token).norm[0, 0]  # the model as it is
         visible = text[(text != token) & (norms[text] > 0)]  # a mask hides the later ones
         means = _by_distance(np.abs(visible - token), norms[visible])
         step = residual.step_factor(means)
         if step is not None:
             steps.append(step)
             reach = max(reach, len(means) - 1)
-            rows.append(
-                (f"from {stream.tokens[token]} (token {token}): a token", f"× {fixed(step, 3)}")
-            )
+            rows.append((f"from {_token(stream, token)}: a token", f"× {fixed(step, 3)}"))
     require_count(len(steps), "answers that reach tokens at three distances")
     step = float(np.exp(np.mean(np.log(steps))))
     total = float(step ** (1 - reach))
-    comparison = (
-        f"{number(total)} times weaker" if total >= 1 else f"{number(1 / total)} times stronger"
-    )
-    return Measurement(
-        total,
-        "Through the layers, not along the text: the gradient from the answers at the last "
-        f"{len(steps)} tokens changes by × {fixed(step, 3)} a token, which makes it "
-        f"{comparison} at {reach} tokens than at 1.",
-        tuple(rows),
+    slots = {"n": len(steps), "step": step, "reach": reach, "times": max(total, 1 / total)}
+    return Measure(
+        total, slots=slots, variant="weaker" if total >= 1 else "stronger", rows=tuple(rows)
     )
 
 
@@ -399,59 +310,27 @@ def _by_distance(distance: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
 
 
-def recurrent_fades(e: ClaimContext) -> Measurement:
+def recurrence_fades(context: MeasureContext) -> Measure:
     """By what factor the gradient of an untrained tanh RNN of gain 1 on this text's embeddings
     changes with each token back."""
-    stream = e.recording.streams[0]
+    stream = context.recording.streams[0]
     require_tokens(stream)
     x = residual.site_vectors(stream, stream.sites[0])
-    lengths = {gain: recurrent_gradient(e.draw, x, gain) for gain in GAINS}
-    steps = {gain: _mean_step(values) for gain, values in lengths.items()}
-    main_gain, other_gain = GAINS
+    lengths, doubled = (recurrent_gradient(context.draw, x, gain) for gain in (1.0, 2.0))
     back = len(x) - 1
-    return Measurement(
-        steps[main_gain],
-        f"{NETWORKS} recurrent networks of width {WIDTH}, their weights at random with a gain of "
-        f"{main_gain:g}, read this text’s embeddings. From the last state back over {back} "
-        f"tokens the gradient comes to {number(lengths[main_gain][-1])} of itself in the median, "
-        f"× {fixed(steps[main_gain], 2)} a token. The gain decides: at {other_gain:g}, with "
-        f"the same tanh, it is × {fixed(steps[other_gain], 2)} a token.",
-        tuple(
-            (
-                f"{at} back; at a gain of {other_gain:g}",
-                f"{number(lengths[main_gain][at])}; {number(lengths[other_gain][at])}",
-            )
-            for at in sorted({1, 2, 5, 10, 20, back})
-            if at <= back
-        ),
+    slots = {
+        "networks": N_NETWORKS,
+        "width": NETWORK_WIDTH,
+        "back": back,
+        "left": float(lengths[-1]),
+        "doubled": _mean_step(doubled),
+    }
+    rows = tuple(
+        (f"{at} back; at a gain of 2", f"{number(lengths[at])}; {number(doubled[at])}")
+        for at in sorted({1, 2, 5, 10, 20, back})
+        if at <= back
     )
-
-
-def recurrent_gradient(
-    draw: Callable[[int, int], np.ndarray], x: np.ndarray, gain: float = 1.0
-) -> np.ndarray:
-    """The length of a gradient at the last state of untrained tanh networks and at each one before
-    it, of that at the last, that one first: the median of NETWORKS; x (token, d_model)."""
-    x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
-    w = gain * draw(NETWORKS * WIDTH, WIDTH).reshape(NETWORKS, WIDTH, WIDTH) / np.sqrt(WIDTH)
-    onto = draw(NETWORKS * WIDTH, x.shape[1]).reshape(NETWORKS, WIDTH, -1) / np.sqrt(x.shape[1])
-    return np.median(backpropagate(w, x @ onto.swapaxes(1, 2)), axis=0)
-
-
-def backpropagate(w: np.ndarray, inward: np.ndarray) -> np.ndarray:
-    """The length of a gradient of length 1 at the last state of each tanh network, and at each one
-    before it, that one first, (network, token); w (network, width, width), inward (network, token,
-    width)."""
-    h, states = np.zeros(w.shape[:2]), []
-    for inputs in inward.swapaxes(0, 1):
-        h = np.tanh((w @ h[..., None])[..., 0] + inputs)
-        states.append(h)
-    gradient = np.ones_like(h) / np.sqrt(w.shape[-1])
-    lengths = [np.ones(len(w))]
-    for h in states[:0:-1]:
-        gradient = (((1 - h**2) * gradient)[:, None] @ w)[:, 0]
-        lengths.append(np.linalg.norm(gradient, axis=-1))
-    return np.stack(lengths, axis=1)
+    return Measure(_mean_step(lengths), slots=slots, rows=rows)
 
 
 def _mean_step(lengths: np.ndarray) -> float:
@@ -465,50 +344,35 @@ def _mean_step(lengths: np.ndarray) -> float:
 MAX_RATIO = 1000.0  # beyond this a ratio says no more than "many times"
 
 
-def concatenated(e: ClaimContext) -> Measurement:
+def concatenate(context: MeasureContext) -> Measure:
     """The largest |sum over heads of z W_O + b - what attention wrote|, of the largest number
     written."""
-    outputs = e.outputs()
+    outputs = context.outputs()
     error, size = 0.0, 0.0
-    for stream in e.recording.streams:
-        error = max(error, heads_error(e.recording, stream, outputs))
-        size = max(
-            size,
-            *(
-                float(np.abs(stream.at(wrote)).max())
-                for _, wrote, _ in stream.writes()
-                if wrote.endswith(("attn.wrote", "cross.wrote"))
-            ),
-        )
-    return Measurement(
-        error / size,
-        "Each head’s z was multiplied by its slice of W_O, and the results were summed, for every "
-        "token and layer. The largest difference from the model’s attention output is "
-        f"{number(error)}, where numbers reach {number(size)}.",
-    )
+    for stream in context.recording.streams:
+        error = max(error, heads_error(context.recording, stream, outputs))
+        for _, wrote, _ in stream.writes():
+            if wrote.endswith(("attn.wrote", "cross.wrote")):
+                size = max(size, float(np.abs(stream.at(wrote)).max()))
+    return Measure(error / size, slots={"error": error, "size": size})
 
 
-def reshaped(e: ClaimContext) -> Measurement:
+def reshape(context: MeasureContext) -> Measure:
     """The largest difference of the model's heads' products, added up, to the product of the
     vectors before they were cut, of the largest."""
     error, size = 0.0, 0.0
-    for attention in attention_with_qkv(e.recording):
+    for attention in attention_with_qkv(context.recording):
         for scores, *layer in zip(
             attention.scores, attention.q, attention.k
         ):  # all at once are very large
-            q, k = (one.astype(np.float64) for one in layer)
+            q, k = (each.astype(np.float64) for each in layer)
             whole_q, whole_k = (v.transpose(1, 0, 2).reshape(v.shape[1], -1) for v in (q, k))
             product = whole_q @ whole_k.T
             error = max(error, float(np.abs(_summed_products(scores, q, k) - product).max()))
             size = max(size, float(np.abs(product).max()))
-    h, d = e.recording.model.n_head, e.recording.model.d_head
-    return Measurement(
-        error / size if size else float("nan"),
-        f"The vectors of {h * d} numbers were put together again from their {h} pieces of {d}. "
-        f"What the model’s {h} heads made of the pieces, their scores with the scale and whatever "
-        "was added by distance taken back, adds up to the one long q·k, off by at most "
-        f"{number(error)} where it reaches {number(size)}.",
-    )
+    heads, d = context.recording.model.n_head, context.recording.model.d_head
+    slots = {"heads": heads, "d": d, "width": heads * d, "error": error, "size": size}
+    return Measure(error / size if size else float("nan"), slots=slots)
 
 
 def _summed_products(scores: np.ndarray, q: np.ndarray, k: np.ndarray) -> np.ndarray:
@@ -534,43 +398,39 @@ def _summed_products(scores: np.ndarray, q: np.ndarray, k: np.ndarray) -> np.nda
     return both / max(square, 1e-300) * rests + distances
 
 
-def heads_apart(e: ClaimContext) -> Measurement:
+def heads_differ(context: MeasureContext) -> Measure:
     """Mean total variation distance between the rows of two heads of a layer, over all pairs."""
-    if e.recording.model.n_head < 2:
+    if context.recording.model.n_head < 2:
         raise Untestable("This model has one head a layer, so there are none to compare.")
-    rows: list[tuple[str, str]] = []
+    rows: list[tuple[str, object]] = []
     differences: list[float] = []
-    for attention in e.recording.attention:
-        layer_means = []
-        for pattern in attention.pattern[:, :, rows_with_choice(attention)]:
-            layer_means.append(
-                float(
-                    np.mean(
-                        [np.abs(a - b).sum(axis=-1).mean() / 2 for a, b in combinations(pattern, 2)]
-                    )
+    for attention in context.recording.attention:
+        places = rows_with_choice(attention)
+        layer_means = [
+            float(
+                np.mean(
+                    [np.abs(a - b).sum(axis=-1).mean() / 2 for a, b in combinations(pattern, 2)]
                 )
             )
+            for pattern in attention.pattern[:, :, places]
+        ]
         rows += by_layer(f"{attention.name}, ", layer_means)
         differences += layer_means
-    value = float(np.mean(differences))
-    return Measurement(
-        value,
-        f"Two heads of one layer place {percent(value)} of their weight on different tokens, in "
-        "the mean of all pairs (0: the same pattern; 1: nothing in common).",
-        tuple(rows),
-    )
+    return Measure(float(np.mean(differences)), rows=tuple(rows))
 
 
-def reach(e: ClaimContext) -> Measurement:
+def near_and_far(context: MeasureContext) -> Measure:
     """Ratio of the largest mean attention distance of a head to the smallest, attention sinks and
     special tokens left out."""
     reaches: list[tuple[float, float, str]] = []
-    for attention in self_attention(e.recording):
-        head_reach, share = head_naming.reach(e.recording, attention)
+    n = 0
+    for attention in self_attention(context.recording):
+        head_reach, share = head_naming.reach(context.recording, attention)
         require_count(
-            int(head_naming.reach_cells(e.recording, attention)[0].sum()),
+            int(head_naming.reach_cells(context.recording, attention)[0].sum()),
             "rows with words to choose from",
         )
+        n += head_reach.size
         reaches += [
             (float(head_reach[at]), float(share[at]), f"layer {at[0]}, head {at[1]}")
             for at in np.ndindex(head_reach.shape)
@@ -583,92 +443,75 @@ def reach(e: ClaimContext) -> Measurement:
         )
     near, far = min(reaches), max(reaches)
     exceeds = far[0] > MAX_RATIO * near[0]
-    n = sum(
-        attention.pattern.shape[0] * attention.pattern.shape[1]
-        for attention in self_attention(e.recording)
+    slots = {
+        "measured": len(reaches),
+        "n": n,
+        "near": near[0],
+        "near_head": near[2],
+        "far": far[0],
+        "far_head": far[2],
+    }
+    rows = tuple(
+        (f"{name}, on {percent(share)} of its weight", f"{number(distance)} tokens")
+        for distance, share, name in (far, near)
     )
-    return Measurement(
+    return Measure(
         MAX_RATIO if exceeds else far[0] / near[0],
-        "Special tokens, the first token and each head’s own sinks are left out. "
-        f"{len(reaches)} of {n} heads have enough weight on other tokens. The smallest mean "
-        f"distance is {number(near[0])} tokens ({near[2]}), the largest {number(far[0])} "
-        f"({far[2]}).",
-        tuple(
-            (f"{name}, on {percent(share)} of its weight", f"{number(distance)} tokens")
-            for distance, share, name in (far, near)
-        ),
         f"over {number(MAX_RATIO)}×" if exceeds else "",
+        slots=slots,
+        rows=rows,
     )
 
 
-def self_attention_share(e: ClaimContext) -> Measurement:
+def looks_at_itself(context: MeasureContext) -> Measure:
     """The share of rows, over all heads, whose largest weight is on the token itself."""
     shares: list[float] = []
-    rows: list[tuple[str, str]] = []
-    for attention in self_attention(e.recording):
-        places = rows_with_choice(attention)
-        layer_shares = (attention.pattern[:, :, places].argmax(axis=-1) == places).mean(axis=(1, 2))
+    rows: list[tuple[str, object]] = []
+    for attention in self_attention(context.recording):
+        layer_shares = _on_itself(attention).mean(axis=(1, 2))
         rows += by_layer(f"{attention.name}, ", layer_shares)
         shares.append(float(layer_shares.mean()))
-    value = float(np.mean(shares))
-    return Measurement(
-        value,
-        f"In {percent(value)} of all rows the largest weight is on the token itself. Learned heads "
-        "often attend to the previous token, a separator, or another occurrence of the word.",
-        tuple(rows),
-    )
+    return Measure(float(np.mean(shares)), rows=tuple(rows))
 
 
-def asymmetry(e: ClaimContext) -> Measurement:
+def _on_itself(attention: Attention) -> np.ndarray:
+    """Mask of the rows whose largest weight is on their own token, (layer, head, row)."""
+    places = rows_with_choice(attention)
+    return attention.pattern[:, :, places].argmax(axis=-1) == places
+
+
+def asymmetric(context: MeasureContext) -> Measure:
     """Asymmetry of the attention scores in the median head, as `soft_lookup.asymmetry` defines
     it."""
     asymmetries, naive = [], 0.0
-    attention_with_qkv(e.recording)
-    for attention in self_attention(e.recording):
-        require_tokens(e.recording.stream(attention.query))
+    attention_with_qkv(context.recording)
+    for attention in self_attention(context.recording):
+        require_tokens(context.recording.stream(attention.query))
         asymmetries += [
-            soft_lookup.asymmetry(s.astype(np.float64)) for layer in attention.scores for s in layer
+            asymmetry(s.astype(np.float64)) for layer in attention.scores for s in layer
         ]
-        naive = max(naive, soft_lookup.asymmetry(_naive_scores(e, attention)))
-    value = float(np.median(asymmetries))
-    return Measurement(
-        value,
-        f"With x·x as the score, “a to b” equals “b to a”: asymmetry {number(naive)} on this "
-        f"sentence’s own vectors. With queries and keys apart it is {number(value)} in the median "
-        "head; 0 is symmetric, about 0.7 unrelated, 1 opposite.",
-        (
-            ("naive x·x", number(naive)),
-            ("least of all heads", number(min(asymmetries))),
-            ("median head", number(value)),
-            ("most of all heads", number(max(asymmetries))),
-        ),
-    )
+        naive = max(naive, asymmetry(_naive_scores(context, attention)))
+    slots = {"naive": naive, "least": min(asymmetries), "most": max(asymmetries)}
+    return Measure(float(np.median(asymmetries)), slots=slots)
 
 
-def _naive_scores(e: ClaimContext, attention: Attention) -> np.ndarray:
-    stream = e.recording.stream(attention.query)
+def _naive_scores(context: MeasureContext, attention: Attention) -> np.ndarray:
+    stream = context.recording.stream(attention.query)
     x = stream.at(state_before(stream, 0, "attn")).astype(np.float64)
     return x @ x.T
 
 
-def naive_self_share(e: ClaimContext) -> Measurement:
+def naive_itself(context: MeasureContext) -> Measure:
     """The share of tokens that x . x makes most like themselves."""
     shares, peaks, learned = [], [], []
-    for attention in self_attention(e.recording):
-        require_tokens(e.recording.stream(attention.query))
-        product = _naive_scores(e, attention)
-        places = np.arange(len(product))
-        shares.append(float((product.argmax(axis=1) == places).mean()))
+    for attention in self_attention(context.recording):
+        require_tokens(context.recording.stream(attention.query))
+        product = _naive_scores(context, attention)
+        shares.append(float((product.argmax(axis=1) == np.arange(len(product))).mean()))
         peaks.append(float(softmax(product, np.ones_like(product, dtype=bool)).diagonal().mean()))
-        rows = rows_with_choice(attention)
-        learned.append(float((attention.pattern[:, :, rows].argmax(axis=-1) == rows).mean()))
-    value = float(np.mean(shares))
-    return Measurement(
-        value,
-        f"With x·x as the score, {percent(value)} of the tokens prefer themselves, at a mean "
-        f"weight of {fixed(float(np.mean(peaks)), 2)}: attention depends on similarity alone. "
-        f"With learned queries and keys it is {percent(float(np.mean(learned)))} of the rows.",
-    )
+        learned.append(float(_on_itself(attention).mean()))
+    slots = {"weight": float(np.mean(peaks)), "learned": float(np.mean(learned))}
+    return Measure(float(np.mean(shares)), slots=slots)
 
 
 # Claims about what passes from one token to another: the mask, messages, the feed-forward
@@ -677,63 +520,68 @@ def naive_self_share(e: ClaimContext) -> Measurement:
 SMALLEST_WEIGHT = 2.0**-24  # a weight below this adds less to a sum than a 32-bit number can show
 
 
-# ---- the mask ----
-
-
-def later_weight(e: ClaimContext) -> Measurement:
+def mask_is_zero(context: MeasureContext) -> Measure:
     """The largest weight on a later token under a causal mask."""
-    attention, stream = causal_attention(e.recording)
+    attention, stream = causal_attention(context.recording)
     require_tokens(stream)
     n = len(stream.tokens)
     later = np.triu(np.ones((n, n), dtype=bool), 1)
-    value = float(np.abs(attention.pattern[..., later]).max())
-    return Measurement(
-        value,
-        f"All {int(later.sum()) * attention.pattern.shape[0] * attention.pattern.shape[1]:,} "
-        f"weights above the diagonal were checked. The largest is {number(value)}. exp(−∞) "
-        "is exactly 0.",
+    layers, heads = attention.pattern.shape[:2]
+    return Measure(
+        float(np.abs(attention.pattern[..., later]).max()),
+        slots={"n": int(later.sum()) * layers * heads},
     )
 
 
-def future_change(e: ClaimContext) -> Measurement:
+def _changes(
+    stream: Stream, sites: Sequence[str], changed_streams: Iterator[tuple[int, Stream]]
+) -> list[tuple[int, np.ndarray]]:
+    """Of each exchanged token its place, and how far every token's vectors move at some sites,
+    (token); those that do not move themselves are left out. Raises Untestable where none is
+    left."""
+    result = []
+    for place, changed in changed_streams:  # each holds a whole pass: one at a time
+        moved = np.max(
+            [np.abs(stream.at(site) - changed.at(site)).max(axis=1) for site in sites], axis=0
+        )
+        del changed
+        if moved[place] > 0:
+            result.append((place, moved))
+    if not result:
+        raise Untestable("No token could be replaced.")
+    return result
+
+
+def _others(
+    stream: Stream, changes: list[tuple[int, np.ndarray]], others: list[np.ndarray]
+) -> Measure:
+    """The largest movement of tokens that should stay where they are, with those that move."""
+    largest = [float(each.max()) for each in others]
+    rows = tuple((_token(stream, place), other) for (place, _), other in zip(changes, largest))
+    slots = {"n": len(changes), "own": max(float(moved[place]) for place, moved in changes)}
+    return Measure(max(largest), slots=slots, rows=rows)
+
+
+def future_blind(context: MeasureContext) -> Measure:
     """The largest change of any earlier token's vector, at any place, when a later token is another
     one."""
-    _, stream = causal_attention(e.recording)
+    _, stream = causal_attention(context.recording)
+    exchange = _with_other_word if len(context.recording.streams) > 1 else _with_other_vector
     places = sample_tokens(np.arange(1, len(stream.tokens)))
-    two_streams = len(e.recording.streams) > 1
-    own_changes, earlier_changes, rows = [], [], []
-    for place in places:
-        changed = (
-            _with_other_word(e, stream, place)
-            if two_streams
-            else _with_other_vector(e, stream, place)
-        )
-        moved = np.abs(stream.resid - changed.resid).max(axis=(0, 2))
-        del changed  # each holds a whole pass: one at a time
-        if moved[place] > 0:
-            own_changes.append(float(moved[place]))
-            earlier_changes.append(float(moved[:place].max()))
-            rows.append((f"{stream.tokens[place]} (token {place})", number(earlier_changes[-1])))
-    if not own_changes:
-        raise Untestable("No token could be replaced.")
-    return Measurement(
-        max(earlier_changes),
-        f"{len(own_changes)} tokens were replaced, one at a time. Their own vectors "
-        f"changed by up to {number(max(own_changes))}, those of the tokens before them by "
-        f"{number(max(earlier_changes))}.",
-        tuple(rows),
+    changes = _changes(
+        stream, stream.sites, ((place, exchange(context, stream, place)) for place in places)
     )
+    return _others(stream, changes, [moved[:place] for place, moved in changes])
 
 
-def _with_other_vector(e: ClaimContext, stream: Stream, place: int) -> Stream:
-    edit = patch_edit(filler_text(stream, place), input_site(stream), place)
-    return e.again(edit, "", None).stream(stream.name)
+def _with_other_vector(context: MeasureContext, stream: Stream, place: int) -> Stream:
+    return with_other_vector(context, stream, place, input_site(stream)).stream(stream.name)
 
 
-def _with_other_word(e: ClaimContext, stream: Stream, place: int) -> Stream:
+def _with_other_word(context: MeasureContext, stream: Stream, place: int) -> Stream:
     ids = list(map(int, stream.ids[1:]))
-    ids[place - 1] = _other_id(e.recording, int(stream.ids[place]))
-    return e.again("", "", tuple(ids)).stream(stream.name)
+    ids[place - 1] = _other_id(context.recording, int(stream.ids[place]))
+    return context.again("", "", tuple(ids)).stream(stream.name)
 
 
 def _other_id(recording: Recording, id: int) -> int:
@@ -744,62 +592,49 @@ def _other_id(recording: Recording, id: int) -> int:
     return int(others[0])
 
 
-def both_sides(e: ClaimContext) -> Measurement:
+def both_sides(context: MeasureContext) -> Measure:
     """The share of an encoder's tokens before an exchanged one whose last vectors change: the
     mask's law the other way round."""
     attention = next(
-        (candidate for candidate in e.recording.attention if candidate.query == "encoder"), None
+        (each for each in context.recording.attention if each.query == "encoder"), None
     )
     if attention is None or attention.key != "encoder":
         raise Untestable("This model has no encoder.")
-    stream = e.recording.stream("encoder")
-    n_changed, n_earlier, rows = 0, 0, []
-    for place in sample_tokens(np.arange(1, len(stream.tokens))):
-        moved = np.abs(stream.resid[-1] - _with_other_vector(e, stream, place).resid[-1]).max(
-            axis=1
-        )
-        if moved[place] > 0:
-            n_changed, n_earlier = n_changed + int((moved[:place] > 0).sum()), n_earlier + place
-            rows.append(
-                (
-                    f"{stream.tokens[place]} (token {place}): earlier tokens that change",
-                    f"{int((moved[:place] > 0).sum())} of {place}",
-                )
-            )
-    if not n_earlier:
-        raise Untestable("No token could be replaced.")
+    stream = context.recording.stream("encoder")
+    places = sample_tokens(np.arange(1, len(stream.tokens)))
+    changed_streams = ((place, _with_other_vector(context, stream, place)) for place in places)
+    earlier = [
+        (place, int((moved[:place] > 0).sum()))
+        for place, moved in _changes(stream, stream.sites[-1:], changed_streams)
+    ]
+    n_earlier, n_changed = (sum(each) for each in zip(*earlier))
     later = np.triu(np.ones(attention.allowed.shape, dtype=np.float32), 1)
     share = float((attention.pattern * later).sum() / attention.pattern[..., 0].size)
-    return Measurement(
-        n_changed / n_earlier,
-        f"{len(rows)} tokens were replaced, one at a time: {n_changed} of the {n_earlier} "
-        "vectors "
-        f"before them change. On this text {percent(share)} of all weight rests on later tokens.",
-        tuple(rows),
+    rows = tuple(
+        (f"{_token(stream, place)}: earlier tokens that change", f"{n} of {place}")
+        for place, n in earlier
     )
+    slots = {"n": len(rows), "changed": n_changed, "earlier": n_earlier, "later": share}
+    return Measure(n_changed / n_earlier, slots=slots, rows=rows)
 
 
-# ---- what passes ----
-
-
-def messages(e: ClaimContext) -> Measurement:
+def messages(context: MeasureContext) -> Measure:
     """The share of tokens that hear of a change of one token in layer 0's attention just where an
     edge of the graph is, over several tokens exchanged. Edges whose weight is lost in rounding say
     nothing and do not count. Raises Untestable where most are."""
-    attention = self_attention(e.recording)[0]
-    stream = e.recording.stream(attention.query)
+    attention = self_attention(context.recording)[0]
+    stream = context.recording.stream(attention.query)
     state_before(stream, 0, "attn")
     n_agreeing, n_counted, n_lost, n_edges, faintest, rows = 0, 0, 0, 0, 0.0, []
     for place in sample_tokens(text_places(stream)):
-        edit = patch_edit(filler_text(stream, place), input_site(stream), place)
-        changed = e.again(edit, "", None)
+        changed = with_other_vector(context, stream, place, input_site(stream))
         there = changed.stream(stream.name).at("0.attn.wrote")
         moved = np.abs(stream.at("0.attn.wrote") - there).max(axis=1) > 0
         edges = attention.allowed[:, place]
         weight = np.max(
             [
                 self_attention(each)[0].pattern[0, :, :, place].max(axis=0)
-                for each in (e.recording, changed)
+                for each in (context.recording, changed)
             ],
             axis=0,
         )
@@ -809,10 +644,11 @@ def messages(e: ClaimContext) -> Measurement:
         n_lost, n_edges = n_lost + int(silent.sum()), n_edges + int(edges.sum())
         n_agreeing += int((moved == edges)[~silent].sum())
         n_counted += int((~silent).sum())
+        counts = (edges, moved & edges, moved & ~edges)
         rows.append(
             (
-                f"{stream.tokens[place]} (token {place}): edges; of these changed; changed without",
-                f"{int(edges.sum())}; {int((moved & edges).sum())}; {int((moved & ~edges).sum())}",
+                f"{_token(stream, place)}: edges; of these changed; changed without",
+                "; ".join(str(int(each.sum())) for each in counts),
             )
         )
     if 2 * n_lost > n_edges:
@@ -820,56 +656,39 @@ def messages(e: ClaimContext) -> Measurement:
             f"Layer 0’s attention is so sharp here that at {n_lost} of {n_edges} edges its "
             f"weight is below rounding (at most {number(faintest)}), so the test cannot decide."
         )
-    note = (
-        f" At {n_lost} edges the weight is below 32-bit rounding, so they are left out."
-        if n_lost
-        else ""
-    )
-    return Measurement(
-        n_agreeing / n_counted,
-        f"{len(rows)} tokens were replaced before layer 0, one at a time. In {n_agreeing} of "
-        f"{n_counted} cases the attention output at a token changed exactly if it has an edge to "
-        f"the replaced one.{note}",
-        tuple(rows),
+    slots = {"n": len(rows), "agreeing": n_agreeing, "counted": n_counted, "lost": n_lost}
+    return Measure(
+        n_agreeing / n_counted, slots=slots, variant="lost" if n_lost else "", rows=tuple(rows)
     )
 
 
-def ffn_isolation(e: ClaimContext) -> Measurement:
+def alone(context: MeasureContext) -> Measure:
     """The largest change of what the FFN writes at any other token, when one token's vector before
     it is another; several are tried."""
-    stream = e.recording.streams[0]
+    stream = context.recording.streams[0]
     site = state_before(stream, 0, "ffn")
-    own_changes, other_changes, rows = [], [], []
-    for place in sample_tokens(text_places(stream)):
-        changed = e.again(patch_edit(filler_text(stream, place), site, place), "", None)
-        moved = np.abs(stream.at("0.ffn.wrote") - changed.stream(stream.name).at("0.ffn.wrote"))
-        del changed  # each holds a whole pass: one at a time
-        moved = moved.max(axis=1)
-        if moved[place] > 0:
-            own_changes.append(float(moved[place]))
-            other_changes.append(float(np.delete(moved, place).max()))
-            rows.append((f"{stream.tokens[place]} (token {place})", number(other_changes[-1])))
-    if not own_changes:
-        raise Untestable("No token’s vector could be replaced.")
-    return Measurement(
-        max(other_changes),
-        f"The vectors of {len(own_changes)} tokens were replaced just before the FFN of layer 0, "
-        f"one at a time. The FFN output changed there by up to {number(max(own_changes))} "
-        f"and at the other {len(stream.tokens) - 1} tokens by {number(max(other_changes))}.",
-        tuple(rows),
+    changed_streams = (
+        (place, with_other_vector(context, stream, place, site).stream(stream.name))
+        for place in sample_tokens(text_places(stream))
     )
+    changes = _changes(stream, ("0.ffn.wrote",), changed_streams)
+    measure = _others(stream, changes, [np.delete(moved, place) for place, moved in changes])
+    return replace(measure, slots={**measure.slots, "others": len(stream.tokens) - 1})
 
 
-def cross_keys(e: ClaimContext) -> Measurement:
+def cross_from_encoder(context: MeasureContext) -> Measure:
     """The largest change of any cross-attention key or value when the decoder reads something else:
     several other texts, one after another."""
-    cross = next((each for each in e.recording.attention if each.query != each.key), None)
+    cross = next((each for each in context.recording.attention if each.query != each.key), None)
     if cross is None:
         raise Untestable("This model has one stream, so it has no cross-attention.")
-    attention_with_qkv(e.recording)
+    attention_with_qkv(context.recording)
+    source, target = (context.recording.stream(name) for name in (cross.key, cross.query))
     key_changes, query_changes, rows = [], [], []
-    for ids in _other_targets(e.recording.stream(cross.key), e.recording.stream(cross.query)):
-        other = next(each for each in e.again("", "", ids).attention if each.name == cross.name)
+    for ids in _other_targets(source, target):
+        other = next(
+            each for each in context.again("", "", ids).attention if each.name == cross.name
+        )
         pairs = (cross.k, other.k), (cross.v, other.v)
         key_changes.append(max(float(np.abs(a - b).max()) for a, b in pairs))
         n = min(cross.q.shape[2], other.q.shape[2])
@@ -882,13 +701,9 @@ def cross_keys(e: ClaimContext) -> Measurement:
             )
         )
     n_source = cross.k.shape[2]
-    return Measurement(
-        max(key_changes),
-        f"The decoder read {len(rows)} other texts, one at a time. The {n_source} keys and values "
-        f"changed by at most {number(max(key_changes))}. The queries, which come from the decoder, "
-        f"changed by up to {number(max(query_changes))}.",
-        (*rows, ("queries × keys", f"{cross.q.shape[2]} × {n_source}")),
-    )
+    rows.append(("queries × keys", f"{cross.q.shape[2]} × {n_source}"))
+    slots = {"n": len(key_changes), "source": n_source, "queries": max(query_changes)}
+    return Measure(max(key_changes), slots=slots, rows=tuple(rows))
 
 
 def _other_targets(source: Stream, target: Stream) -> list[tuple[int, ...]]:
@@ -901,48 +716,40 @@ def _other_targets(source: Stream, target: Stream) -> list[tuple[int, ...]]:
     return others[:N_TRIALS]
 
 
-def offset(e: ClaimContext) -> Measurement:
+def offset_by_one(context: MeasureContext) -> Measure:
     """Logit of the next token minus that of the token just read, in nats, mean of a decoder's
     rows."""
-    _, stream = causal_attention(e.recording)
+    _, stream = causal_attention(context.recording)
     ids = stream.ids
     places = subsample(np.flatnonzero(ids[:-1] != ids[1:]), 32)
     require_count(len(places), "rows whose next token is another than the one they read")
     gains = []
     for place in places:
-        scores = e.logits(stream.name, int(place)).astype(np.float64)
+        scores = context.logits(stream.name, int(place)).astype(np.float64)
         gains.append(scores[ids[place + 1]] - scores[ids[place]])
     value = float(np.mean(gains))
-    higher = int((np.array(gains) > 0).sum())
-    return Measurement(
-        value,
-        "Row by row, the score of the token that comes next was compared with that of the token "
-        f"just read: it is {'higher' if value > 0 else 'lower'} by {number(abs(value))} nats in "
-        f"the mean, and higher in {higher} of the {len(places)} rows. The text begins with "
-        f"{stream.tokens[0]}, so that the first word has a row too.",
-    )
+    slots = {
+        "lead": abs(value),
+        "higher": int((np.array(gains) > 0).sum()),
+        "n": len(places),
+        "first": stream.tokens[0],
+    }
+    return Measure(value, slots=slots, variant="higher" if value > 0 else "lower")
 
 
-def steps_agree(e: ClaimContext) -> Measurement:
+def steps_agree(context: MeasureContext) -> Measure:
     """The largest difference of any score between one pass over the text and one pass a token, of
     the largest score."""
-    _, stream = causal_attention(e.recording)
+    _, stream = causal_attention(context.recording)
     require_tokens(stream)
     n = min(len(stream.tokens), 32)
-    stepwise_scores = np.stack(e.stepwise(n))
-    parallel_scores = np.stack(
-        [e.logits(output_stream(e.recording).name, place) for place in range(n)]
+    stepwise = np.stack(context.stepwise(n))
+    parallel = np.stack(
+        [context.logits(output_stream(context.recording).name, place) for place in range(n)]
     )
-    error, size = (
-        float(np.abs(stepwise_scores - parallel_scores).max()),
-        float(np.abs(parallel_scores).max()),
-    )
-    return Measurement(
-        error / size,
-        f"The first {n} tokens were read at once, and one at a time with a KV cache: "
-        f"the {parallel_scores.size:,} scores differ by at most {number(error)}, where they reach "
-        f"{number(size)}.",
-    )
+    error, size = float(np.abs(stepwise - parallel).max()), float(np.abs(parallel).max())
+    slots = {"n": n, "scores": parallel.size, "error": error, "size": size}
+    return Measure(error / size, slots=slots)
 
 
 # Claims about word order: the sinusoids and their laws, what is added to a sentence, and who
@@ -951,10 +758,10 @@ def steps_agree(e: ClaimContext) -> Measurement:
 MOST_SHUFFLES = 16  # drawn, to find N_TRIALS that move a token
 
 
-def _encoding(e: ClaimContext) -> tuple[np.ndarray, Stream]:
+def _encoding(context: MeasureContext) -> tuple[np.ndarray, Stream]:
     """Positional encoding that the model adds, (position, d_model), and the stream it is added to:
     the longest one. Raises Untestable where none is added and where d_model is odd."""
-    stream = max(e.recording.streams, key=lambda each: len(each.tokens))
+    stream = max(context.recording.streams, key=lambda each: len(each.tokens))
     if "pos.wrote" not in stream.sites:
         raise Untestable("Nothing is added to this model’s embeddings for the positions.")
     encoding = stream.at("pos.wrote").astype(np.float64)
@@ -972,57 +779,48 @@ def _table_name(stream: Stream) -> str:
     )
 
 
-def by_distance(e: ClaimContext) -> Measurement:
+def product_is_distance(context: MeasureContext) -> Measure:
     """The largest difference of two products at the same distance, of the largest product."""
-    encoding, stream = _encoding(e)
+    encoding, stream = _encoding(context)
     require_tokens(stream)
     gram = encoding @ encoding.T
     n = len(gram)
-    spread = max(float(np.ptp(np.diagonal(gram, distance))) for distance in range(n))
-    value = spread / float(np.abs(gram).max())
+    diagonals = [np.diagonal(gram, distance) for distance in range(n)]
+    spread = max(float(np.ptp(products)) for products in diagonals)
     rows = tuple(
         (
             f"distance {distance}: smallest and largest p·p",
-            f"{number(float(np.diagonal(gram, distance).min()))} … "
-            f"{number(float(np.diagonal(gram, distance).max()))}",
+            f"{number(products.min())} … {number(products.max())}",
         )
-        for distance in range(min(n, 6))
+        for distance, products in enumerate(diagonals[:6])
     )
-    return Measurement(
-        value,
-        f"All {n * (n + 1) // 2:,} products of this text’s {n} positions; the model adds "
-        f"{_table_name(stream)}. Products at one distance differ by at most {number(spread)}.",
-        rows,
-    )
+    slots = {
+        "products": n * (n + 1) // 2,
+        "n": n,
+        "table": _table_name(stream),
+        "spread": spread,
+    }
+    return Measure(spread / float(np.abs(gram).max()), slots=slots, rows=rows)
 
 
-def both_ways(e: ClaimContext) -> Measurement:
+def left_is_right(context: MeasureContext) -> Measure:
     """The largest |p_i . p_(i+k) - p_i . p_(i-k)|, of the largest product."""
-    encoding, stream = _encoding(e)
+    encoding, stream = _encoding(context)
     require_tokens(stream)
     gram = encoding @ encoding.T
-    n = len(gram)
+    n, size = len(gram), float(np.abs(gram).max())
     worst = max(
         abs(float(gram[i, i + k] - gram[i, i - k]))
         for i in range(1, n - 1)
         for k in range(1, min(i, n - 1 - i) + 1)
     )
-    return Measurement(
-        worst / float(np.abs(gram).max()),
-        "From each position as far to the right as to the left: the two products differ by at "
-        f"most {number(worst)}. "
-        + (
-            "So the product gives the distance but not the direction; W_Q and W_K must learn "
-            "the direction."
-            if worst < 1e-4 * np.abs(gram).max()
-            else "So this table distinguishes left from right."
-        ),
-    )
+    variant = "alike" if worst < 1e-4 * size else "apart"
+    return Measure(worst / size, slots={"error": worst}, variant=variant)
 
 
-def low_is_fast(e: ClaimContext) -> Measurement:
+def low_is_fast(context: MeasureContext) -> Measure:
     """The share of neighbouring pairs of dimensions of which the lower one turns faster."""
-    encoding, stream = _encoding(e)
+    encoding, stream = _encoding(context)
     require_tokens(stream)
     pairs = encoding.reshape(len(encoding), -1, 2)
     if pairs.shape[1] < 2:
@@ -1032,50 +830,31 @@ def low_is_fast(e: ClaimContext) -> Measurement:
         raise Untestable(
             "Some pairs of this table’s dimensions are 0 at a position, and have no angle there."
         )
-    value = float((np.diff(angles) < 0).mean())
-    sampled = [0, len(angles) // 4, len(angles) // 2, len(angles) - 1]
-    return Measurement(
-        value,
-        f"From one position to the next, dimensions 0 and 1 rotate by {number(float(angles[0]))}°, "
-        f"the last two by {number(float(angles[-1]))}°.",
-        tuple(
-            (f"dimensions {2 * i} and {2 * i + 1}: degrees a position", number(float(angles[i])))
-            for i in sampled
-        ),
+    n = len(angles)
+    rows = tuple(
+        (f"dimensions {2 * at} and {2 * at + 1}: degrees a position", float(angles[at]))
+        for at in (0, n // 4, n // 2, n - 1)
     )
+    slots = {"first": float(angles[0]), "last": float(angles[-1])}
+    return Measure(float((np.diff(angles) < 0).mean()), slots=slots, rows=rows)
 
 
-def even_is_sine(e: ClaimContext) -> Measurement:
+def even_is_sine(context: MeasureContext) -> Measure:
     """The largest difference of the model's encoding to the formula with the sine in the even
     dimensions."""
-    encoding, _ = _encoding(e)
+    encoding, _ = _encoding(context)
     n, d = encoding.shape
     table = positions.table(n, d)
     swapped = table.reshape(n, -1, 2)[..., ::-1].reshape(n, d)
-    error, swapped_error = (
-        float(np.abs(encoding - table).max()),
-        float(np.abs(encoding - swapped).max()),
-    )
-    explanation = (
-        "Position 0 is (0, 1, 0, 1, …): sines of 0 in the even places."
-        if error <= positions.FORMULA_TOLERANCE
-        else f"What this model adds is not the formula’s table: it is off by up to {number(error)}."
-    )
-    return Measurement(
-        error,
-        f"{explanation} With sine and cosine the other way round the table would be off by "
-        f"{number(swapped_error)}.",
-        (
-            ("sine in even dimensions: off by", number(error)),
-            ("cosine in even dimensions: off by", number(swapped_error)),
-        ),
-    )
+    error, swapped_error = (float(np.abs(encoding - each).max()) for each in (table, swapped))
+    variant = "sinusoids" if error <= positions.FORMULA_TOLERANCE else "other"
+    return Measure(error, slots={"swapped": swapped_error}, variant=variant)
 
 
-def shift_turns(e: ClaimContext) -> Measurement:
+def shift_is_rotation(context: MeasureContext) -> Measure:
     """The largest difference of an encoding turned by one position and the next position's
     encoding."""
-    encoding, stream = _encoding(e)
+    encoding, stream = _encoding(context)
     require_tokens(stream)
     n = len(encoding)
     errors = {
@@ -1087,116 +866,66 @@ def shift_turns(e: ClaimContext) -> Measurement:
         for shift in sorted({1, min(5, n - 1), n - 1})
     }
     worst = max(errors.values())
-    explanation = (
-        "One matrix of rotations for each shift, the same at every position, takes each of the "
-        f"{n} encodings to the one further on"
-        if worst < 1e-3
-        else (
-            f"The formula’s rotations do not take these {n} encodings to the ones further on; the "
-            f"model adds {_table_name(stream)}"
-        )
-    )
-    return Measurement(
-        worst,
-        f"{explanation}: off by at most {number(worst)}.",
-        tuple((f"shift by {shift}: off by", number(error)) for shift, error in errors.items()),
-    )
+    rows = tuple((f"shift by {shift}: off by", error) for shift, error in errors.items())
+    variant = "rotations" if worst < 1e-3 else "other"
+    slots = {"n": n, "table": _table_name(stream)}
+    return Measure(worst, slots=slots, variant=variant, rows=rows)
 
 
-def start(e: ClaimContext) -> Measurement:
+def start(context: MeasureContext) -> Measure:
     """The largest difference of the first state and sqrt(d) times the word's embedding plus the
     position's; or of that factor, if larger."""
-    _encoding(e)
-    scale = embedding_factor(e)
-    words, error, size = e.embeddings(), 0.0, 0.0
-    for stream in e.recording.streams:
+    _encoding(context)
+    scale = embedding_factor(context)
+    words, error, size = context.embeddings(), 0.0, 0.0
+    for stream in context.recording.streams:
         if "embed+pos" in stream.sites:
             first = stream.at("embed+pos").astype(np.float64)
-            error = max(
-                error,
-                float(
-                    np.abs(
-                        words[stream.ids].astype(np.float64) + stream.at("pos.wrote") - first
-                    ).max()
-                ),
-            )
+            made = words[stream.ids].astype(np.float64) + stream.at("pos.wrote")
+            error = max(error, float(np.abs(made - first).max()))
             size = max(size, float(np.abs(first).max()))
-    d = e.recording.model.d_model
-    scale_error = abs(scale / np.sqrt(d) - 1)
-    return Measurement(
-        max(error / size, scale_error),
-        "The readout uses the same E, which shows by what it is multiplied on its way in: "
-        f"{scale:.4g}; √{d} is {np.sqrt(d):.4g}. That times each token’s row of E, plus its "
-        f"position’s encoding, is what enters layer 0: off by at most {number(error)}, where "
-        f"numbers reach {number(size)}.",
-        (
-            ("factor before E", f"{scale:.4g}"),
-            (f"√{d}", f"{np.sqrt(d):.4g}"),
-            ("off, in the first state", number(error)),
-        ),
-    )
+    d = context.recording.model.d_model
+    root = float(np.sqrt(d))
+    slots = {"scale": scale, "d": d, "root": root, "error": error, "size": size}
+    return Measure(max(error / size, abs(scale / root - 1)), slots=slots)
 
 
-def balance(e: ClaimContext) -> Measurement:
+def balance(context: MeasureContext) -> Measure:
     """By what factor a component of sqrt(d) e is larger than one of p, or smaller, root mean square
     over the text."""
-    encoding, stream = _encoding(e)
-    if abs(embedding_factor(e) / np.sqrt(e.recording.model.d_model) - 1) > 0.01:
+    encoding, stream = _encoding(context)
+    d = context.recording.model.d_model
+    if abs(embedding_factor(context) / np.sqrt(d) - 1) > 0.01:
         raise Untestable("This model does not multiply its embeddings by √d.")
     text = text_places(stream)
     word, place = (
         float(np.sqrt((v[text] ** 2).mean()))
         for v in (stream.at("embed").astype(np.float64), encoding)
     )
-    d = e.recording.model.d_model
-    bare = word / np.sqrt(d)
-    return Measurement(
-        factor(word / place),
-        f"A component of √d·e is {number(word)} in size, one of the encoding {number(place)}. "
-        f"Without the √{d} a word’s would be {number(bare)}, {number(place / bare)} times smaller "
-        "than the position’s.",
-        (
-            ("√d · e, root mean square", number(word)),
-            ("p", number(place)),
-            ("e without √d", number(bare)),
-        ),
-    )
+    bare = float(word / np.sqrt(d))
+    slots = {"word": word, "position": place, "d": d, "bare": bare, "times": place / bare}
+    return Measure(factor(word / place), slots=slots)
 
 
 # ---- another order ----
 
 
-@dataclass(frozen=True)
-class _ShuffleEffect:
-    """Effect of token shuffles on the last vectors of a stream, one entry for each shuffle. gaps:
-    the mean distance of the tokens that moved from the same tokens in order, as a share of their
-    norm; tokens: the number of tokens that moved."""
-
-    gaps: tuple[float, ...]
-    tokens: tuple[int, ...]
-
-    @property
-    def rows(self) -> tuple[tuple[str, str], ...]:
-        return tuple(
-            (f"shuffle {at}: {n} tokens elsewhere, vectors apart by", number(gap))
-            for at, (gap, n) in enumerate(zip(self.gaps, self.tokens), 1)
-        )
-
-
-def _shuffle_effect(e: ClaimContext, stream: str, base: str = "") -> _ShuffleEffect:
-    """Effect of several token shuffles, every pass under the edits `base`. Raises Untestable where
-    there is no other order, TooShort where fewer shuffles than N_TRIALS move a token."""
-    first = e.recording.streams[0]
-    if len(set(map(int, first.ids[~first.special]))) < 2:
-        raise Untestable("All tokens of this text are the same, so there is no other order.")
+def _shuffled(
+    context: MeasureContext, stream: str, base: str, pick: Callable[[Sequence[float]], float]
+) -> Measure:
+    """Effect of several token shuffles on the last vectors of a stream, every pass under the edits
+    `base`: the mean distance of the tokens that moved from the same tokens in order, as a share of
+    their norm. The number is what is picked of the shuffles. Raises Untestable where there is no
+    other order, TooShort where fewer shuffles than N_TRIALS move a token."""
+    require_shuffle(context.recording.streams[0])
     baseline = _last_state(
-        e.again(base, "", None).stream(stream) if base else e.recording.stream(stream)
+        context.again(base, "", None).stream(stream) if base else context.recording.stream(stream)
     )
     length = np.linalg.norm(baseline.resid[-1].astype(np.float64), axis=1)
     effects: dict[tuple[int, ...], tuple[float, int]] = {}
     for seed in range(1, MOST_SHUFFLES + 1):
         edits = ",".join(filter(None, (base, f"ShuffleTokens:{seed}")))
-        shuffled = _last_state(e.again(edits, "", None).stream(stream))
+        shuffled = _last_state(context.again(edits, "", None).stream(stream))
         pairs = positions.match_tokens(baseline, shuffled, same_text=True)
         moved = pairs.here != pairs.there
         if moved.any():
@@ -1210,7 +939,18 @@ def _shuffle_effect(e: ClaimContext, stream: str, base: str = "") -> _ShuffleEff
             break
     require_count(len(effects), "shuffles that move tokens", N_TRIALS)
     gaps, tokens = zip(*effects.values())
-    return _ShuffleEffect(gaps, tokens)
+    slots = {
+        "n": len(gaps),
+        "least": min(gaps),
+        "most": max(gaps),
+        "fewest": min(tokens),
+        "moved": max(tokens),
+    }
+    rows = tuple(
+        (f"shuffle {at}: {n} tokens elsewhere, vectors apart by", gap)
+        for at, (gap, n) in enumerate(effects.values(), 1)
+    )
+    return Measure(pick(gaps), slots=slots, rows=rows)
 
 
 def _last_state(stream: Stream) -> Stream:
@@ -1218,79 +958,54 @@ def _last_state(stream: Stream) -> Stream:
     return replace(stream, sites=stream.sites[-1:], resid=stream.resid[-1:].copy())
 
 
-def without_positions(e: ClaimContext) -> Measurement:
-    """Largest effect of several token shuffles on the last vectors, without positions and mask. It
-    is the distance between a token's vectors in both orders, as a share of their norm."""
-    stream = e.recording.streams[0].name
-    effect = _shuffle_effect(e, stream, "WithoutPositions" + ",WithoutMask" * (stream == "decoder"))
-    unmasked = ", and without the mask," if stream == "decoder" else ""
-    return Measurement(
-        max(effect.gaps),
-        f"The text’s tokens were read in {len(effect.gaps)} other orders without "
-        f"positions{unmasked} and {min(effect.tokens)} to {max(effect.tokens)} of them had another "
-        f"position. Each kept its vector, with differences of at most {number(max(effect.gaps))} "
-        "of the norm.",
-        effect.rows,
-    )
+def order_blind(context: MeasureContext) -> Measure:
+    """Largest effect of several token shuffles on the last vectors, without positions and mask."""
+    stream = context.recording.streams[0].name
+    masked = stream == "decoder"
+    edits = "WithoutPositions" + ",WithoutMask" * masked
+    return replace(_shuffled(context, stream, edits, max), variant="decoder" if masked else "")
 
 
-def _has_no_positions(e: ClaimContext) -> bool:
+def order_matters(context: MeasureContext) -> Measure:
+    """Smallest effect of several token shuffles on the last vectors, the model as it is."""
+    if _has_no_positions(context):
+        raise Untestable("This model has no positions.")
+    return _shuffled(context, context.recording.streams[0].name, "", min)
+
+
+def _has_no_positions(context: MeasureContext) -> bool:
     """True where taking the positions away changes nothing. A model that adds none may know them
     elsewhere, as in its attention, and refuse this."""
-    if any("pos.wrote" in stream.sites for stream in e.recording.streams):
+    if any("pos.wrote" in stream.sites for stream in context.recording.streams):
         return False
     try:
-        without = e.again("WithoutPositions", "", None)
+        without = context.again("WithoutPositions", "", None)
     except Untestable:
         return False
     return all(
         np.array_equal(here.resid, there.resid)
-        for here, there in zip(e.recording.streams, without.streams)
+        for here, there in zip(context.recording.streams, without.streams)
     )
 
 
-def with_positions(e: ClaimContext) -> Measurement:
-    """Smallest effect of several token shuffles on the last vectors, the model as it is: the
-    distance between a token's vectors in both orders, as a share of their norm."""
-    if _has_no_positions(e):
-        raise Untestable("This model has no positions.")
-    effect = _shuffle_effect(e, e.recording.streams[0].name)
-    return Measurement(
-        min(effect.gaps),
-        f"{len(effect.gaps)} shuffles with positions: the last vectors of the tokens that moved "
-        f"differ by at least {percent(min(effect.gaps))} of their norm, and at most "
-        f"{percent(max(effect.gaps))}.",
-        effect.rows,
-    )
-
-
-def mask_tells(e: ClaimContext) -> Measurement:
+def blind_decoder(context: MeasureContext) -> Measure:
     """Smallest effect of several token shuffles on a decoder's last vectors, without positions but
-    with its mask, as a share of their norm."""
-    if len(e.recording.streams) > 1:
+    with its mask."""
+    if len(context.recording.streams) > 1:
         raise Untestable(
             "A translator’s target is written word by word, so its order is not shuffled here."
         )
-    effect = _shuffle_effect(e, causal_attention(e.recording)[1].name, "WithoutPositions")
-    return Measurement(
-        min(effect.gaps),
-        f"{len(effect.gaps)} shuffles without positions, but under the causal mask: the last "
-        f"vectors of the moved tokens differ by {percent(min(effect.gaps))} of their length at "
-        "least. Which tokens one may see already depends on the order; only attention without a "
-        "mask is blind to it.",
-        effect.rows,
-    )
+    stream = causal_attention(context.recording)[1]
+    return _shuffled(context, stream.name, "WithoutPositions", min)
 
 
-def no_blow_up(e: ClaimContext) -> Measurement:
+def norm_tames(context: MeasureContext) -> Measure:
     """Ratio of the length of the last vectors without LayerNorm or RMSNorm to that with it."""
-    stream = e.recording.streams[0]
+    stream = context.recording.streams[0]
     if not any(site.endswith((".normed", ".read")) for site in stream.sites):
         raise Untestable("This model has no norm.")
-    without_norms = e.again("WithoutNorm", "", None).stream(stream.name)
-    length_with, length_without = (
-        _length(each, each.sites[-1]) for each in (stream, without_norms)
-    )
+    without_norms = context.again("WithoutNorm", "", None).stream(stream.name)
+    length, length_without = (_length(each, each.sites[-1]) for each in (stream, without_norms))
     rows = by_layer(
         "without norms, after ",
         [
@@ -1299,26 +1014,14 @@ def no_blow_up(e: ClaimContext) -> Measurement:
             if wrote.endswith("ffn.wrote")
         ],
     )
-    comparison = "None was trained without it here to compare with."
-    if norm_free := e.bare():
-        norm_free_stream = norm_free.stream(stream.name)
-        start, end = (
-            _length(norm_free_stream, norm_free_stream.sites[0]),
-            _length(norm_free_stream, norm_free_stream.sites[-1]),
-        )
-        comparison = (
-            f"{norm_free.model.name}, which learned without norms, keeps them at "
-            f"{number(end)}, {number(end / start)} times the length they begin with: training "
-            "finds weights to suit."
-        )
-        rows = (*rows, (f"{norm_free.model.name}, the last vectors", number(end)))
-    return Measurement(
-        length_without / length_with,
-        "The norms were removed from a model that was trained with them. The mean norm of the last "
-        f"vectors is {number(length_with)}. With the same weights and without norms it is "
-        f"{number(length_without)}. {comparison}",
-        rows,
-    )
+    slots: dict[str, object] = {"length": length, "without": length_without}
+    variant = "none"
+    if norm_free := context.bare():
+        variant, bare = "trained", norm_free.stream(stream.name)
+        first, last = (_length(bare, site) for site in (bare.sites[0], bare.sites[-1]))
+        slots |= {"other": norm_free.model.name, "last": last, "times": last / first}
+        rows = (*rows, (f"{norm_free.model.name}, the last vectors", last))
+    return Measure(length_without / length, slots=slots, variant=variant, rows=rows)
 
 
 def _length(stream: Stream, site: str) -> float:
@@ -1329,86 +1032,58 @@ def _length(stream: Stream, site: str) -> float:
 
 TEMPERATURES = (1.0, 0.5, 0.1, 0.01)
 ROUNDING = 1e-5  # a row's sum off 1 by no more than this is 1, in 32-bit numbers
-# MOST = 1000.0  # beyond this a ratio says no more than "many times"
 
 
-# ---- softmax ----
-
-
-def rows_sum(e: ClaimContext) -> Measurement:
+def rows_sum(context: MeasureContext) -> Measure:
     """The largest |sum over keys - 1| of any row."""
-    errors = {
-        each.name: float(np.abs(each.pattern.sum(axis=-1, dtype=np.float64) - 1).max())
-        for each in e.recording.attention
-    }
-    n = sum(int(np.prod(each.pattern.shape[:3])) for each in e.recording.attention)
-    return Measurement(
-        max(errors.values()),
-        f"All {n:,} rows of weights were added up; the one furthest from 1 is off by "
-        f"{number(max(errors.values()))}.",
-        tuple((name, number(value)) for name, value in errors.items()),
-    )
+    errors = {each.name: _row_error(each) for each in context.recording.attention}
+    n = sum(int(np.prod(each.pattern.shape[:3])) for each in context.recording.attention)
+    return Measure(max(errors.values()), slots={"n": n}, rows=tuple(errors.items()))
 
 
-def summed_axis(e: ClaimContext) -> Measurement:
+def _row_error(attention: Attention) -> float:
+    return float(np.abs(attention.pattern.sum(axis=-1, dtype=np.float64) - 1).max())
+
+
+def summed_axis(context: MeasureContext) -> Measure:
     """By how much the sums over queries are away from 1, in the mean; 0 where the sums over keys
     are not 1 either."""
     deviations, row_error = [], 0.0
-    for attention in self_attention(e.recording):
-        require_tokens(e.recording.stream(attention.query))
+    for attention in self_attention(context.recording):
+        require_tokens(context.recording.stream(attention.query))
         deviations.append(np.abs(attention.pattern.sum(axis=-2, dtype=np.float64) - 1).mean())
-        row_error = max(
-            row_error, float(np.abs(attention.pattern.sum(axis=-1, dtype=np.float64) - 1).max())
-        )
+        row_error = max(row_error, _row_error(attention))
     if row_error > ROUNDING:
-        return Measurement(
-            0.0,
-            f"The sums over keys are not 1 either, but differ by up to {number(row_error)}.",
-        )
-    value = float(np.mean(deviations))
-    return Measurement(
-        value,
-        f"Every sum over keys is 1 (within {number(row_error)}). The sums over queries differ from "
-        f"1 by {number(value)} on average, because a token can receive much or no attention.",
-    )
+        return Measure(0.0, slots={"error": row_error}, variant="neither")
+    return Measure(float(np.mean(deviations)), slots={"error": row_error}, variant="rows")
 
 
-def convex(e: ClaimContext) -> Measurement:
+def convex(context: MeasureContext) -> Measure:
     """Largest violation of convexity: an output outside the range of the values that it is made of,
     a weight below 0, or a row sum off 1."""
     overshoot, smallest, sum_error = 0.0, np.inf, 0.0
-    for attention in attention_with_qkv(e.recording):
+    for attention in attention_with_qkv(context.recording):
         last = (
             attention.allowed.sum(axis=1) - 1
         )  # what is allowed is always a beginning of the keys
         for layer in zip(attention.pattern, attention.v):
-            weights, v = (one.astype(np.float64) for one in layer)
+            weights, v = (each.astype(np.float64) for each in layer)
             z = weights @ v
             low, high = (ufunc.accumulate(v, axis=1)[:, last] for ufunc in (np.minimum, np.maximum))
             overshoot = max(overshoot, float(np.maximum(low - z, z - high).max()))
             smallest = min(smallest, float(weights.min()))
             sum_error = max(sum_error, float(np.abs(weights.sum(axis=-1) - 1).max()))
     value = max(0.0, overshoot, -smallest, sum_error)
-    return Measurement(
-        value,
-        "Every output z lies between the smallest and the largest of the values it may use, "
-        "dimension by dimension."
-        if value < 1e-4
-        else "Some output lies outside what its values span, or some weight is below 0.",
-        (
-            ("largest distance outside the values’ range", number(max(overshoot, 0.0))),
-            ("smallest weight", number(smallest)),
-            ("largest difference of a row sum from 1", number(sum_error)),
-        ),
-    )
+    slots = {"overshoot": max(overshoot, 0.0), "smallest": smallest, "sum": sum_error}
+    return Measure(value, slots=slots, variant="inside" if value < 1e-4 else "outside")
 
 
-def soft_to_hard(e: ClaimContext) -> Measurement:
+def soft_lookup(context: MeasureContext) -> Measure:
     """Distance of z from the value of the best key at a temperature of 0.01, as a share of that at
     temperature 1, as the model runs."""
     distances: dict[float, list[float]] = {t: [] for t in TEMPERATURES}
     peak = []
-    for attention in attention_with_qkv(e.recording):
+    for attention in attention_with_qkv(context.recording):
         rows = rows_with_choice(attention)
         allowed = attention.allowed[rows]
         for scores, v in zip(attention.scores[:, :, rows], attention.v.astype(np.float64)):
@@ -1422,125 +1097,102 @@ def soft_to_hard(e: ClaimContext) -> Measurement:
                     peak.append(weights.max(axis=-1).mean())
     means = {t: float(np.mean(values)) for t, values in distances.items()}
     value = means[TEMPERATURES[-1]] / means[1.0] if means[1.0] > 0 else float("nan")
-    return Measurement(
-        value,
-        f"At T = 1, the best key gets {percent(np.mean(peak))} of the weight on average. "
-        "Dividing the scores by a smaller and smaller temperature, the output comes to the best "
-        "key’s value alone.",
-        tuple(
-            (f"distance to the hard lookup at temperature {t:g}", number(means[t]))
-            for t in TEMPERATURES
-        ),
+    parts = tuple(
+        (f"distance to the hard lookup at temperature {t:g}", means[t]) for t in TEMPERATURES
     )
+    return Measure(value, slots={"peak": float(np.mean(peak))}, rows=parts)
 
 
-# ---- the scale ----
-
-
-def random_products(e: ClaimContext) -> Measurement:
+def variance_grows(context: MeasureContext) -> Measure:
     """By how much Var(q . k) of random vectors is off d, relatively, at the worst of many
     widths."""
-    statistics = soft_lookup.random_variance(e.draw)
-    widest = statistics.widths[-1]
-    return Measurement(
-        float(np.abs(statistics.variance / np.array(statistics.widths) - 1).max()),
-        f"{soft_lookup.PAIRS:,} pairs of random vectors at each of {len(statistics.widths)} "
-        f"widths, without text and weights. At width {widest} Var(q·k) is "
-        f"{number(float(statistics.variance[-1]))}, and the largest of {soft_lookup.KEYS} weights "
-        f"{fixed(statistics.raw[-1], 2)} on average. After division by √{widest} they are "
-        f"{number(float(statistics.variance[-1] / widest))} and {fixed(statistics.scaled[-1], 2)}.",
-        tuple(
-            (
-                f"Var(q·k) at width {width}, and after the scale",
-                f"{number(float(variance))} → {number(float(variance / width))}",
-            )
-            for width, variance in zip(statistics.widths, statistics.variance)
-        ),
+    statistics = random_variance(context.draw)
+    widths, variance = np.array(statistics.widths), statistics.variance
+    slots = {
+        "pairs": PAIRS,
+        "widths": len(widths),
+        "d": int(widths[-1]),
+        "keys": KEYS,
+        "variance": float(variance[-1]),
+        "raw": float(statistics.raw[-1]),
+        "after": float(variance[-1] / widths[-1]),
+        "scaled": float(statistics.scaled[-1]),
+    }
+    rows = tuple(
+        (
+            f"Var(q·k) at width {width}, and after the scale",
+            f"{number(each)} → {number(each / width)}",
+        )
+        for width, each in zip(widths, variance)
     )
+    return Measure(float(np.abs(variance / widths - 1).max()), slots=slots, rows=rows)
 
 
-def own_products(e: ClaimContext) -> Measurement:
+def variance_here(context: MeasureContext) -> Measure:
     """By what factor the variance of the model's own q . k is off d_k sigma_q^2 sigma_k^2, the
     median of its heads."""
-    ratios, spread = [], []
-    for each in attention_with_qkv(e.recording):
-        d = each.q.shape[-1]
+    ratios: list[np.ndarray] = []
+    rows: list[tuple[str, object]] = []
+    for attention in attention_with_qkv(context.recording):
         q, k = (
-            (v.astype(np.float64) ** 2).mean(axis=(2, 3)) for v in (each.q, each.k)
+            (v.astype(np.float64) ** 2).mean(axis=(2, 3)) for v in (attention.q, attention.k)
         )  # (layer, head)
         # Of the products themselves: a model may divide them by something else than √d, or by
         # nothing, and add to them.
         variance = np.stack(
             [
                 [(a.astype(np.float64) @ b.astype(np.float64).T).var() for a, b in zip(*layer)]
-                for layer in zip(each.q, each.k)
+                for layer in zip(attention.q, attention.k)
             ]
         )
-        ratios.append(variance / (d * q * k))
-        spread.append([layer.std(axis=(1, 2), dtype=np.float64).mean() for layer in each.scores])
+        ratios.append(variance / (attention.q.shape[-1] * q * k))
+        spread = [layer.std(axis=(1, 2), dtype=np.float64).mean() for layer in attention.scores]
+        rows += by_layer(f"spread of the model’s scores, {attention.name} ", spread)
     ratio = float(np.median(np.concatenate([each.ravel() for each in ratios])))
-    more = "more" if ratio > 1 else "less"
-    return Measurement(
-        factor(ratio),
-        f"In the median head Var(q·k) is {number(ratio)} times dₖ σ²(q) σ²(k): its products vary "
-        f"{more} than those of independent draws, which would give 1.",
-        tuple(
-            row
-            for each, values in zip(e.recording.attention, spread)
-            for row in by_layer(f"spread of the model’s scores, {each.name} ", values)
-        ),
-    )
+    slots = {"ratio": ratio, "more": "more" if ratio > 1 else "less"}
+    return Measure(factor(ratio), slots=slots, rows=tuple(rows))
 
 
-def head_width(e: ClaimContext) -> Measurement:
+def head_scale(context: MeasureContext) -> Measure:
     """The largest |score - q . k / sqrt(d_head)|, of the largest score."""
     error, full_width_error, largest = 0.0, 0.0, 0.0
-    for attention in attention_with_qkv(e.recording):
+    model = context.recording.model
+    for attention in attention_with_qkv(context.recording):
         for scores, q, k in zip(attention.scores, attention.q, attention.k):
             products = q @ k.swapaxes(-1, -2)
-            error = max(error, float(np.abs(scores - products / np.sqrt(q.shape[-1])).max()))
-            full_width_error = max(
-                full_width_error,
-                float(np.abs(scores - products / np.sqrt(e.recording.model.d_model)).max()),
+            off, full_width_off = (
+                float(np.abs(scores - products / np.sqrt(width)).max())
+                for width in (q.shape[-1], model.d_model)
             )
+            error, full_width_error = max(error, off), max(full_width_error, full_width_off)
             largest = max(largest, float(np.abs(scores).max()))
-    d, d_k = e.recording.model.d_model, e.recording.model.d_head
-    comparison = (
-        "it gives the model’s scores"
-        if error <= 1e-4 * largest
-        else f"it is off the model’s scores by up to {number(error)}"
-    )
-    return Measurement(
+    slots = {
+        "d_head": model.d_head,
+        "d": model.d_model,
+        "error": error,
+        "other": full_width_error,
+        "largest": largest,
+    }
+    return Measure(
         error / largest if largest else float("nan"),
-        f"q·k was worked out again from the recorded vectors. Divided by √{d_k} {comparison}; "
-        f"divided by √{d} it would be off by up to {number(full_width_error)}.",
-        (
-            (f"off, dividing by √{d_k} (one head’s width)", number(error)),
-            (f"off, dividing by √{d} (the whole width)", number(full_width_error)),
-            ("largest score", number(largest)),
-        ),
+        slots=slots,
+        variant="same" if error <= 1e-4 * largest else "off",
     )
 
 
-def saturation(e: ClaimContext) -> Measurement:
+def scale_keeps_soft(context: MeasureContext) -> Measure:
     """Ratio of the mean softmax derivative with the scale 1/√d_head to that without it."""
-    with_scale: list[float] = []
-    without_scale: list[float] = []
-    for attention in attention_with_qkv(e.recording):
+    slopes: dict[str, list[float]] = {"scaled": [], "raw": []}
+    for attention in attention_with_qkv(context.recording):
         rows = rows_with_choice(attention)
         for q, k in zip(attention.q[:, :, rows], attention.k):
-            raw = q @ k.swapaxes(-1, -2)
-            for values, divisor in ((with_scale, np.sqrt(q.shape[-1])), (without_scale, 1.0)):
-                values.append(
-                    1 - (softmax(raw / divisor, attention.allowed[rows]) ** 2).sum(axis=-1).mean()
-                )
-    a, b = float(np.mean(with_scale)), float(np.mean(without_scale))
-    return Measurement(
-        a / b if b else np.inf,
-        f"Σ a(1 − a) over a row measures the softmax gradient. It is {number(a)} with "
-        f"the scale and {number(b)} with raw q·k.",
-        (("with the scale", number(a)), ("without", number(b))),
-    )
+            products = q @ k.swapaxes(-1, -2)
+            for name, divisor in (("scaled", np.sqrt(q.shape[-1])), ("raw", 1.0)):
+                weights = softmax(products / divisor, attention.allowed[rows])
+                slopes[name].append(1 - (weights**2).sum(axis=-1).mean())
+    slots = {name: float(np.mean(values)) for name, values in slopes.items()}
+    value = slots["scaled"] / slots["raw"] if slots["raw"] else np.inf
+    return Measure(value, slots=slots)
 
 
 # Claims about words: where the last vector lies among the vocabulary's, what the layers before it
@@ -1551,61 +1203,43 @@ MOST_TOKENS, MOST_WORDS, TOP = 8, 6, 5
 CONTINUATION = "‧"  # what a token's label begins with where it goes on inside a word
 
 
-def _output_places(e: ClaimContext) -> tuple[Stream, np.ndarray]:
-    stream = output_stream(e.recording)
+def _output_places(context: MeasureContext) -> tuple[Stream, np.ndarray]:
+    stream = output_stream(context.recording)
     return stream, subsample(text_rows(stream), MOST_TOKENS)
 
 
-def near_words(e: ClaimContext) -> Measurement:
+def near_its_words(context: MeasureContext) -> Measure:
     """The share of the vocabulary that is further (by angle) from the last vector than its five
     likeliest words, in the mean."""
-    stream, places = _output_places(e)
-    words = _unit(e.embeddings())
+    stream, places = _output_places(context)
+    words = _unit(context.embeddings())
     shares, cosines = [], []
     for place in places:
-        likely = np.argsort(-e.logits(stream.name, int(place)), kind="stable")[:TOP]
+        likely = np.argsort(-context.logits(stream.name, int(place)), kind="stable")[:TOP]
         cosine = words @ _unit(stream.resid[-1, place])
         shares += [float((cosine < cosine[id]).mean()) for id in likely]
         cosines += [float(cosine[likely[0]])]
-    value = float(np.mean(shares))
-    return Measurement(
-        value,
-        f"At {len(places)} tokens, the five most probable words are more similar to the last "
-        f"vector than {percent(value)} of the {len(words):,} words. The mean cosine of the most "
-        f"probable word is {fixed(float(np.mean(cosines)), 2)}.",
-        (
-            ("cosine to the most probable word, mean", fixed(float(np.mean(cosines)), 2)),
-            ("largest", fixed(max(cosines), 2)),
-        ),
-    )
+    slots = {
+        "n": len(places),
+        "words": len(words),
+        "cosine": float(np.mean(cosines)),
+        "most": max(cosines),
+    }
+    return Measure(float(np.mean(shares)), slots=slots)
 
 
-def distance_tells(e: ClaimContext) -> Measurement:
+def distance_tells(context: MeasureContext) -> Measure:
     """The rank correlation over the vocabulary of a word's nearness to the last vector and its
     probability, in the mean."""
-    stream, places = _output_places(e)
-    words = e.embeddings() / embedding_factor(e)  # as the readout has them
+    stream, places = _output_places(context)
+    words = context.embeddings() / embedding_factor(context)  # as the readout has them
     squares = (words**2).sum(axis=1)
-    distance_correlations, product_correlations = [], []
+    by_distance, by_product = [], []
     for place in places:
-        scores, h = e.logits(stream.name, int(place)), stream.resid[-1, place]
-        product = words @ h
-        distance_correlations.append(_rank_correlation(2 * product - squares, scores))
-        product_correlations.append(_rank_correlation(product, scores))
-    value = float(np.mean(distance_correlations))
-    return Measurement(
-        value,
-        "Sorted by distance to the last vector, the rows of the readout are in the order of "
-        f"their words’ probability with a rank correlation of {fixed(value, 2)} (1: the same "
-        "order). "
-        "The readout takes the product h·e and adds a bias, and a product is not a distance "
-        "where words are of unlike lengths: sorted by h·e alone it is "
-        f"{fixed(float(np.mean(product_correlations)), 2)}.",
-        (
-            ("by distance |h − e|", fixed(value, 2)),
-            ("by product h·e", fixed(float(np.mean(product_correlations)), 2)),
-        ),
-    )
+        scores, product = context.logits(stream.name, int(place)), words @ stream.resid[-1, place]
+        by_distance.append(_rank_correlation(2 * product - squares, scores))
+        by_product.append(_rank_correlation(product, scores))
+    return Measure(float(np.mean(by_distance)), slots={"product": float(np.mean(by_product))})
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
@@ -1617,12 +1251,12 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.corrcoef(a, b)[0, 1])
 
 
-def block_ranks(e: ClaimContext) -> Measurement:
+def readable_blocks(context: MeasureContext) -> Measure:
     """The worst block's median rank of the model's final answer when read off its output, as a
     share of the vocabulary."""
-    stream = output_stream(e.recording)
-    lens, text = e.lens(stream.name), text_rows(stream)
-    n_vocab = e.recording.model.n_vocab
+    stream = output_stream(context.recording)
+    lens, text = context.lens(context.recording, stream.name), text_rows(stream)
+    n_vocab = context.recording.model.n_vocab
     if n_vocab < FEWEST_WORDS:
         raise Untestable(
             f"A rank among this model’s {n_vocab} words is too coarse: this needs at least "
@@ -1635,34 +1269,32 @@ def block_ranks(e: ClaimContext) -> Measurement:
     }  # the last site of each
     if not blocks:
         raise Untestable("This model does not show what comes out of its blocks.")
-    ranks = {layer: lens.rank[at, text] for layer, at in blocks.items()}
-    value = max(float(np.median(rank)) for rank in ranks.values()) / n_vocab
-    shares = {layer: float((rank == 0).mean()) for layer, rank in ranks.items()}
-    first = next(iter(ranks))
-    return Measurement(
-        value,
-        f"The readout, applied to the output of block {first}, gives the final prediction a median "
-        f"rank of {np.median(ranks[first]) + 1:.0f} of {n_vocab:,} (baseline: {n_vocab // 2:,}). "
-        f"It has rank 1 at {percent(shares[first])} of the tokens."
-        + (
-            " No word is masked here, so the prediction is mostly the word itself."
-            if stream.name == "encoder"
-            else ""
-        ),
-        tuple(
-            (
-                f"block {layer}: final prediction first; median rank; KL to the end",
-                f"{percent(shares[layer])}; {np.median(rank) + 1:.0f}; "
-                f"{number(float(lens.kl[blocks[layer], text].mean()))} nats",
-            )
-            for layer, rank in ranks.items()
-        ),
+    medians = {layer: float(np.median(lens.rank[at, text])) for layer, at in blocks.items()}
+    shares = {layer: float((lens.rank[at, text] == 0).mean()) for layer, at in blocks.items()}
+    first = next(iter(blocks))
+    rows = tuple(
+        (
+            f"block {layer}: final prediction first; median rank; KL to the end",
+            f"{percent(shares[layer])}; {medians[layer] + 1:.0f}; "
+            f"{number(float(lens.kl[at, text].mean()))} nats",
+        )
+        for layer, at in blocks.items()
     )
+    slots = {
+        "first": first,
+        "rank": medians[first] + 1,
+        "words": n_vocab,
+        "baseline": n_vocab // 2,
+        "share": shares[first],
+    }
+    variant = "masked" if stream.name == "encoder" else ""
+    return Measure(max(medians.values()) / n_vocab, slots=slots, variant=variant, rows=rows)
 
 
-def context_moves(e: ClaimContext) -> Measurement:
+def context_moves(context: MeasureContext) -> Measure:
     """The mean cosine between a word's last vector in this text and when it stands alone."""
-    stream = output_stream(e.recording) if len(e.recording.streams) == 1 else e.recording.streams[0]
+    streams = context.recording.streams
+    stream = streams[-1] if len(streams) == 1 else streams[0]
     text = text_places(stream)
     if stream.name == "decoder":
         text = text[
@@ -1674,79 +1306,16 @@ def context_moves(e: ClaimContext) -> Measurement:
         for place in text
         if len(stream.tokens[place]) > 2 and stream.tokens[place].isalpha() and not continues[place]
     ]
-    rows, cosines = [], []
-    for place in subsample(np.array(words, dtype=int), MOST_WORDS):
-        alone_stream = e.again("", stream.tokens[place], ()).stream(stream.name)
+    cosines = {}
+    for place in map(int, subsample(np.array(words, dtype=int), MOST_WORDS)):
+        alone_stream = context.again("", stream.tokens[place], ()).stream(stream.name)
         matches = np.flatnonzero(alone_stream.ids == stream.ids[place])
         if len(matches):
-            cosines.append(
-                float(
-                    residual.cosine(
-                        residual.site_vectors(stream, stream.sites[-1])[place],
-                        residual.site_vectors(alone_stream, alone_stream.sites[-1])[matches[0]],
-                    )
-                )
+            here, there = (
+                residual.site_vectors(each, each.sites[-1])[at]
+                for each, at in ((stream, place), (alone_stream, matches[0]))
             )
-            rows.append((f"{stream.tokens[place]} (token {place})", fixed(cosines[-1], 2)))
+            cosines[place] = float(residual.cosine(here, there))
     require_count(len(cosines), "words of one token, of letters, with words around them")
-    value = float(np.mean(cosines))
-    return Measurement(
-        value,
-        f"Each of {len(cosines)} words was also read alone. It begins with the same embedding, "
-        f"and ends at a cosine of {fixed(value, 2)} to what it is in this sentence.",
-        tuple(rows),
-    )
-
-
-MEASURES: dict[str, Callable[[ClaimContext], Measurement]] = {
-    "convex": convex,
-    "variance-grows": random_products,
-    "variance-here": own_products,
-    "mask-is-zero": later_weight,
-    "future-blind": future_change,
-    "start": start,
-    "balance": balance,
-    "product-is-distance": by_distance,
-    "left-is-right": both_ways,
-    "low-is-fast": low_is_fast,
-    "shift-is-rotation": shift_turns,
-    "heads-differ": heads_apart,
-    "near-and-far": reach,
-    "identity-plus": identity_plus,
-    "gradient-with": gradient_with,
-    "gradient-without": gradient_without,
-    "norm-tames": no_blow_up,
-    "summed-axis": summed_axis,
-    "naive-itself": naive_self_share,
-    "asymmetric": asymmetry,
-    "messages": messages,
-    "alone": ffn_isolation,
-    "adds": addition_error,
-    "order-matters": with_positions,
-    "offset-by-one": offset,
-    "soft-lookup": soft_to_hard,
-    "concatenate": concatenated,
-    "unit-length": unit_length,
-    "sphere": on_a_sphere,
-    "only-rotations": only_turns,
-    "little-work": little_work,
-    "vocabulary-sphere": vocabulary_sphere,
-    "near-its-words": near_words,
-    "distance-tells": distance_tells,
-    "readable-blocks": block_ranks,
-    "recurrence-fades": recurrent_fades,
-    "far-words-count": far_words,
-    "order-blind": without_positions,
-    "blind-decoder": mask_tells,
-    "even-is-sine": even_is_sine,
-    "rows-sum": rows_sum,
-    "looks-at-itself": self_attention_share,
-    "context-moves": context_moves,
-    "steps-agree": steps_agree,
-    "reshape": reshaped,
-    "head-scale": head_width,
-    "scale-keeps-soft": saturation,
-    "zero-and-one": mean_and_spread,
-    "both-sides": both_sides,
-    "cross-from-encoder": cross_keys,
-}
+    rows = tuple((_token(stream, place), fixed(cosine, 2)) for place, cosine in cosines.items())
+    return Measure(float(np.mean(list(cosines.values()))), slots={"n": len(cosines)}, rows=rows)

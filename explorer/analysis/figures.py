@@ -456,20 +456,6 @@ class Plane(Figure):
     close: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class StepResult:
-    """A step on this sentence: its number, as it stands on the picture and as a value; the words
-    that its sentence names; its figures side by side; the choices of the address that show the
-    same on the step's page; and which of the step's sentences is true here, "" for the first."""
-
-    number: str
-    value: float
-    figures: tuple[Figure, ...]
-    words: dict[str, str] = field(default_factory=dict)
-    address: tuple[tuple[str, str], ...] = ()
-    variant: str = ""
-
-
 def as_plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
     """A figure as JSON, its arrays in blocks: {"block": name}. Arrays of more than MAX_EXACT
     numbers with fractions are in LEVELS levels from "low" to "high"; one level more is NaN."""

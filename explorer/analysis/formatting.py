@@ -4,9 +4,11 @@ digits that are printed."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import exp, floor, inf, isfinite, isnan, log, log10
 from operator import truediv
+from string import Formatter
+from typing import Any
 
 MINUS = "−"
 NONE = "–"  # what stands where a number does not exist
@@ -91,6 +93,46 @@ def tenths(value: float) -> str:
     if 0 < value < 0.0005:
         return "< 0.1%"
     return "> 99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
+
+
+def number(value: float) -> str:
+    """A number in three figures, very small and large ones as a power of ten; a dash for one that
+    does not exist (NaN)."""
+    return power(value).removeprefix("1.00 × ")
+
+
+def with_unit(value: float, unit: str) -> str:
+    """A number with its unit; shares, whose unit is "%", as percentages."""
+    if unit == " nats":
+        return plural(number(value), "nat")
+    if unit != "%":
+        return number(value) + unit
+    return f"{100 * value:.{4 if 0.99 <= value < 1 else 3}g}%"
+
+
+def fill(template: str, slots: Mapping[str, object]) -> str:
+    """A sentence with its slots. A word stands as it is, a count with its thousands, a number as
+    `number` writes it; `{x:%}` is a share in per cent, `{x:+}` has its sign, `{x:.2f}` so many
+    decimals; anything else is a format of Python. Raises KeyError for a slot that is not there."""
+    return _SLOTS.vformat(template, (), slots)
+
+
+class _SlotFormatter(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, str):
+            return value
+        if format_spec in _WRITERS:
+            return _WRITERS[format_spec](value)
+        if FIXED.fullmatch(format_spec):
+            return fixed(value, int(format_spec[1:-1]))
+        if format_spec:
+            return format(value, format_spec)
+        return number(value) if isinstance(value, float) else f"{value:,}"
+
+
+FIXED = re.compile(r"\.\df")
+_WRITERS = {"%": percent, "+": signed}
+_SLOTS = _SlotFormatter()
 
 
 def plural(count: float | str, noun: str, several: str = "") -> str:

@@ -3,7 +3,7 @@ sub-layer, and over distance."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,28 @@ from explorer.analysis.csv import Columns
 from explorer.analysis.residual import SHORT_PLACES, token_norm
 
 NETWORKS = ("RNN", "LSTM", "Transformer")
+N_NETWORKS, NETWORK_WIDTH = 20, 64  # untrained ones, whose weights are drawn
+
+
+def recurrent_gradient(
+    draw: Callable[[int, int], np.ndarray], x: np.ndarray, gain: float = 1.0
+) -> np.ndarray:
+    """The length of a gradient at the last state of untrained tanh networks and at each one before
+    it, of that at the last, that one first: the median of N_NETWORKS; x (token, d_model)."""
+    n, width = N_NETWORKS, NETWORK_WIDTH
+    x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
+    w = gain * draw(n * width, width).reshape(n, width, width) / np.sqrt(width)
+    onto = draw(n * width, x.shape[1]).reshape(n, width, -1) / np.sqrt(x.shape[1])
+    h, states = np.zeros((n, width)), []
+    for inputs in (x @ onto.swapaxes(1, 2)).swapaxes(0, 1):
+        h = np.tanh((w @ h[..., None])[..., 0] + inputs)
+        states.append(h)
+    gradient = np.ones_like(h) / np.sqrt(width)
+    lengths = [np.ones(n)]
+    for h in states[:0:-1]:
+        gradient = (((1 - h**2) * gradient)[:, None] @ w)[:, 0]
+        lengths.append(np.linalg.norm(gradient, axis=-1))
+    return np.median(lengths, axis=1)
 
 
 def state_labels(gradients: Any) -> list[str]:

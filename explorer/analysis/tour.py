@@ -3,34 +3,19 @@ id that it has in tour.toml, and what each needs to have something to show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from explorer.analysis import logit_lens, positions, residual
-from explorer.analysis.claims import NETWORKS, WIDTH, layers_of, recurrent_gradient
-from explorer.analysis.evidence import (
-    LACKS,
-    NO_QKV,
-    ClaimContext,
-    Untestable,
-    attention_with_qkv,
-    causal_attention,
-    filler_text,
-    patch_edit,
-    require_count,
-    softmax,
-    state_before,
-    text_places,
-)
 from explorer.analysis.figures import (
     BarRow,
     Bars,
     Box,
     Chart,
     Dials,
+    Figure,
     Ladder,
     Links,
     Loops,
@@ -38,7 +23,6 @@ from explorer.analysis.figures import (
     Rotation,
     Rung,
     Series,
-    StepResult,
     Strip,
     Strips,
     matrix,
@@ -47,9 +31,25 @@ from explorer.analysis.figures import (
     truncation_note,
     window,
 )
-from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fixed, percent, plural, power, power_of_e
+from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gradient
 from explorer.analysis.head_naming import MIN_REACH_SHARE
+from explorer.analysis.measure import (
+    LACKS,
+    NO_QKV,
+    Measure,
+    MeasureContext,
+    Untestable,
+    attention_with_qkv,
+    causal_attention,
+    layers_of,
+    require_count,
+    require_shuffle,
+    softmax,
+    state_before,
+    text_places,
+    with_other_vector,
+)
 from explorer.analysis.positions import match_tokens
 from explorer.analysis.soft_lookup import (
     attention_input,
@@ -59,7 +59,6 @@ from explorer.analysis.soft_lookup import (
 )
 from explorer.analysis.word_classes import is_word
 from models.edits import (
-    Edit,
     HideToken,
     OtherNorm,
     OtherPositions,
@@ -73,53 +72,7 @@ from models.edits import (
 from models.recording import Attention, Recording, Stream
 from models.results import Lens, WholeWord
 
-# What a step of the tour looks at: the evidence of claims, the word and the head that are held,
-# and what else its model shows.
-
 NO_WORD = "This step needs a sentence: type one above."
-
-
-@dataclass(frozen=True, eq=False)
-class TourContext:
-    """evidence: the recording and ways to ask its model for more, as for claims. first: the
-    recording's strongest finding that is seen in a head, None where there is none. labels(ids):
-    tokens of the vocabulary as a person reads them. inside(stream, layer, token): the FFN's hidden
-    units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines.
-    lens(recording, stream): what every state of a recording would say. predicted_words(recording,
-    next_tokens): the words of several pieces that next tokens begin, by the token. scale: by what
-    embeddings are multiplied, None where that is not known. norm: what the model's norms are
-    called. edits, logits, key_heads, gate, ffn_biases: as in `models.capabilities`. turns:
-    positions turn q and k."""
-
-    evidence: ClaimContext
-    first: Finding | None
-    labels: Callable[[Iterable[int]], list[str]]
-    inside: Callable[[str, int, int], Any]
-    nearest: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
-    lens: Callable[[Recording, str], Lens]
-    predicted_words: Callable[[Recording, Sequence[tuple[int, float]]], Mapping[int, WholeWord]]
-    edits: tuple[type[Edit], ...] = ()
-    logits: str = ""
-    scale: float | None = None
-    norm: str = "LayerNorm"
-    key_heads: int | None = None
-    gate: str = ""
-    ffn_biases: bool = True
-    has_rotary_positions: bool = False
-
-    @property
-    def recording(self) -> Recording:
-        return self.evidence.recording
-
-    def require_edits(self, *kinds: type[Edit]) -> None:
-        """Raises Untestable where the model does not honour an edit of each of these kinds."""
-        if not all(issubclass(kind, self.edits) for kind in kinds):
-            raise Untestable(f"{LACKS}.")
-
-    def require_readout(self) -> None:
-        """Raises Untestable where no words are read off the model's last stream."""
-        if self.logits != self.recording.streams[-1].name:
-            raise Untestable("This model has no prediction head.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,24 +98,37 @@ class FollowedPair:
         """The labels of the two tokens."""
         return self.rows.tokens[self.query], self.keys.tokens[self.key]
 
-    def address(self) -> tuple[tuple[str, str], ...]:
-        """The choices that show it on the Attention page and on Anatomy."""
-        named = "" if self.attention.name in ("self", "encoder self") else self.attention.name
-        return (
-            ("attention", named),
-            ("layer", str(self.layer)),
-            ("head", str(self.head)),
-            ("token", str(self.query)),
-            ("source", ""),
-            ("anatomy_cell", f"{self.query}.{self.key}"),
+    def measure(
+        self,
+        value: float,
+        text: str,
+        figures: tuple[Figure, ...],
+        slots: Mapping[str, object] | None = None,
+        variant: str = "",
+    ) -> Measure:
+        """A measure of the pair: its sentence names the pair and its head, and its address shows
+        them on the Attention page and on Anatomy."""
+        place = {
+            "layer": str(self.layer),
+            "head": str(self.head),
+            "token": str(self.query),
+            "source": "",
+            "anatomy_cell": f"{self.query}.{self.key}",
+        }
+        first = self.attention.name in ("self", "encoder self")
+        address = (("attention", "" if first else self.attention.name), *place.items())
+        query, key = self.words
+        named = {"query": query, "key": key, "layer": place["layer"], "head": place["head"]}
+        return Measure(
+            value, text, named | dict(slots or {}), variant, figures=figures, address=address
         )
 
 
-def followed_pair(context: TourContext, attention_name: str = "") -> FollowedPair:
+def followed_pair(context: MeasureContext, attention_name: str = "") -> FollowedPair:
     """The strongest finding's pair, in the attention `attention_name` where that is named; without
     a finding the pair of words with the largest weight between two different words. Raises
     Untestable for a text without two words."""
-    recording, finding = context.recording, context.first
+    recording, finding = context.recording, context.first()
     if not recording.attention:
         raise Untestable("This model shows no attention.")
     if (
@@ -201,13 +167,13 @@ def word_mask(stream: Stream) -> np.ndarray:
     return np.array([is_word(token) for token in stream.tokens]) & ~stream.special
 
 
-def followed_word(context: TourContext, stream: Stream) -> int:
+def followed_word(context: MeasureContext, stream: Stream) -> int:
     """The word that a step about one token follows: the finding's, else the last word. Raises
     Untestable for a text without one."""
     places = np.flatnonzero(word_mask(stream))
     if not len(places):
         raise Untestable(NO_WORD)
-    finding = context.first
+    finding = context.first()
     if finding is not None and finding.query in places:
         attention = next(
             each for each in context.recording.attention if each.name == finding.attention
@@ -230,7 +196,7 @@ def text_tokens(stream: Stream) -> np.ndarray:
 MOST_RUNGS, MOST_ROWS = 9, 10
 
 
-def words(context: TourContext) -> StepResult:
+def words(context: MeasureContext) -> Measure:
     """The logit lens of each layer's vector. Of a decoder after its last word, of a translator at
     its last output, of an encoder at the followed word, which is masked. The number is the last
     layer's probability of its likeliest word."""
@@ -239,7 +205,7 @@ def words(context: TourContext) -> StepResult:
     word = stream.tokens[token]
     recording = context.recording
     if is_hidden:
-        recording = context.evidence.again(f"HideToken:{token}", "", None)
+        recording = context.again(f"HideToken:{token}", "", None)
         stream = recording.stream(stream.name)
     lens = context.lens(recording, stream.name)
     sites = [at for at, site in enumerate(lens.sites) if _ends_a_layer(lens.sites, at)]
@@ -256,19 +222,20 @@ def words(context: TourContext) -> StepResult:
     note = "; of each word the probability of its first piece" * bool(words)
     ladder = Ladder(title=title + note, rungs=(*rungs[:-1], replace(rungs[-1], selected=True)))
     answer, value, number = rungs[-1].words[0]
-    placeholders = {
+    slots = {
         "answer": answer,
         "piece": words[final].pieces[0] if final in words else "",
         "settled": _site_label(lens.sites[settled]),
         "word": word,
         "mask": mask,
     }
-    address = (("token", str(token)),)
     variant = "masked" if is_hidden else "piece" if final in words else ""
-    return StepResult(number, value, (ladder,), placeholders, address, variant)
+    return Measure(
+        value, number, slots, variant, figures=(ladder,), address=(("token", str(token)),)
+    )
 
 
-def _predicted_words(context: TourContext, lens: Lens, token: int) -> Mapping[int, WholeWord]:
+def _predicted_words(context: MeasureContext, lens: Lens, token: int) -> Mapping[int, WholeWord]:
     """The words of several pieces that the likeliest tokens after a text begin, by the token."""
     if token != len(context.recording.streams[-1].tokens) - 1:
         return {}
@@ -276,7 +243,7 @@ def _predicted_words(context: TourContext, lens: Lens, token: int) -> Mapping[in
 
 
 def _rung(
-    context: TourContext, lens: Lens, cell: tuple[int, int], words: Mapping[int, WholeWord]
+    context: MeasureContext, lens: Lens, cell: tuple[int, int], words: Mapping[int, WholeWord]
 ) -> Rung:
     """The likeliest words of a (site, token), those in `words` written out."""
     ids = list(map(int, lens.top_ids[cell][:3]))
@@ -290,7 +257,7 @@ def _rung(
     )
 
 
-def readout_place(context: TourContext) -> int:
+def readout_place(context: MeasureContext) -> int:
     """The place that a step on the readout looks at. Raises Untestable where none can be read."""
     context.require_readout()
     stream = context.recording.streams[-1]
@@ -323,7 +290,7 @@ def _site_label(site: str) -> str:
     )
 
 
-def chain(context: TourContext) -> StepResult:
+def chain(context: MeasureContext) -> Measure:
     """The probability of each next token given those before it, and their product, which is the
     number."""
     stream = context.recording.streams[-1]
@@ -349,16 +316,16 @@ def chain(context: TourContext) -> StepResult:
         rows=tuple(rows),
         mark=(len(rows) - 1, 0),
     )
-    placeholders = {
+    slots = {
         "n": str(n - 1),
         "first": stream.tokens[0],
         "second": stream.tokens[1],
         "likeliest": stream.tokens[likeliest + 1],
     }
-    return StepResult(number, total, (bars,), placeholders)
+    return Measure(total, number, slots, figures=(bars,))
 
 
-def require_next_words(context: TourContext) -> None:
+def require_next_words(context: MeasureContext) -> None:
     """Raises Untestable for a model that does not say next words, TooShort for fewer than two."""
     stream = context.recording.streams[-1]
     if stream.name != "decoder" or not word_mask(stream).any():
@@ -367,23 +334,23 @@ def require_next_words(context: TourContext) -> None:
     require_count(len(stream.tokens), "tokens", 3)
 
 
-def _token_logprobs(context: TourContext, stream: Stream) -> np.ndarray:
+def _token_logprobs(context: MeasureContext, stream: Stream) -> np.ndarray:
     """ln p(token i + 1 | tokens to i), (token - 1), float64."""
     logprobs = []
     for at in range(len(stream.tokens) - 1):
-        scores = context.evidence.logits(stream.name, at).astype(np.float64)
+        scores = context.logits(stream.name, at).astype(np.float64)
         top = scores.max()
         logprobs.append(scores[int(stream.ids[at + 1])] - top - np.log(np.exp(scores - top).sum()))
     return np.array(logprobs)
 
 
-def loops(context: TourContext) -> StepResult:
+def loops(context: MeasureContext) -> Measure:
     """Generation as nested loops, with the KV cache. The number is that of stored values after this
     text."""
     model, stream = context.recording.model, context.recording.streams[-1]
     attention = causal_attention(context.recording)[0]
     n, layers, heads = len(stream.tokens), attention.pattern.shape[0], attention.pattern.shape[1]
-    stored = 2 * n * layers * (context.key_heads or heads) * model.d_head
+    stored = 2 * n * layers * (context.offers.key_heads or heads) * model.d_head
     number = f"{stored:,}"
     cross = any(one.query != one.key for one in context.recording.attention)
     steps = [
@@ -412,13 +379,13 @@ def loops(context: TourContext) -> StepResult:
         (Box("take its embedding"), block, Box("predict the next token")),
     )
     n_without_cache = n * (n + 1) // 2
-    placeholders = {
+    slots = {
         "n": str(n),
         "layers": str(layers),
         "without": f"{n_without_cache:,}",
         "whose": "the decoder’s own" if cross else "the",
     }
-    return StepResult(number, float(stored), (Loops(boxes=(token,)),), placeholders)
+    return Measure(float(stored), number, slots, figures=(Loops(boxes=(token,)),))
 
 
 # Steps of the tour about attention: how a weight is made, and who looks at whom.
@@ -428,7 +395,7 @@ MOST_HEADS = 12  # of a layer that are written out
 REACH_RATIO = 1.5  # times: heads that look as far as this of each other look about equally far
 
 
-def query_key_value(context: TourContext) -> StepResult:
+def qkv(context: MeasureContext) -> Measure:
     """One row of a softmax: q . k, scaled, and as weights; the number is the weight of the pair."""
     pair = followed_pair(context)
     if not pair.attention.opens:
@@ -463,10 +430,10 @@ def query_key_value(context: TourContext) -> StepResult:
         rows=rows,
         mark=mark,
     )
-    return StepResult(fixed(pair.weight), pair.weight, (bars,), _pair_words(pair), pair.address())
+    return pair.measure(pair.weight, fixed(pair.weight), (bars,))
 
 
-def lookup(context: TourContext) -> StepResult:
+def lookup(context: MeasureContext) -> Measure:
     """The attention pattern of the selected head. The number is the count of words between the
     pair."""
     pair = followed_pair(context)
@@ -489,23 +456,16 @@ def lookup(context: TourContext) -> StepResult:
     distance = (
         plural(abs(pair.query - pair.key), "token") + " away" if same else "in the other text"
     )
-    return StepResult(
-        number, pair.weight, (lines,), _pair_words(pair) | {"apart": distance}, pair.address()
-    )
+    return pair.measure(pair.weight, number, (lines,), {"apart": distance})
 
 
-def _pair_words(pair: FollowedPair) -> dict[str, str]:
-    query, key = pair.words
-    return {"query": query, "key": key, "layer": str(pair.layer), "head": str(pair.head)}
-
-
-def scale(context: TourContext) -> StepResult:
+def scale(context: MeasureContext) -> Measure:
     """Var(q . k) against the width, with the scale and without; the number is this model's own at
     the width of its heads."""
     attention_with_qkv(context.recording)
     text_tokens(context.recording.streams[0])
     random, model_products = (
-        random_variance(context.evidence.draw),
+        random_variance(context.draw),
         model_variance(context.recording.attention[0]),
     )
     d_head = context.recording.model.d_head
@@ -542,16 +502,16 @@ def scale(context: TourContext) -> StepResult:
         log_y=True,
         ticks=tuple((float(each), str(each)) for each in random.widths[::2]),
     )
-    placeholders = {
+    slots = {
         "d": str(model_products.widths[width_index]),
         "after": end_labels[1],
         "scaled": fixed(model_products.scaled[width_index]),
         "raw": fixed(model_products.raw[width_index]),
     }
-    return StepResult(end_labels[0], variance, (curves,), placeholders)
+    return Measure(variance, end_labels[0], slots, figures=(curves,))
 
 
-def match(context: TourContext) -> StepResult:
+def match(context: MeasureContext) -> Measure:
     """Three ways to score pairs: the vectors as they are, one matrix for both sides, two matrices;
     the number is the last one's asymmetry."""
     pair, x = pair_with_inputs(context)
@@ -585,17 +545,12 @@ def match(context: TourContext) -> StepResult:
         variants[-1].scores[pair.query, pair.key],
         variants[-1].scores[pair.key, pair.query],
     )
-    placeholders = _pair_words(pair) | {
-        "there": fixed(forward_score, 1),
-        "back": fixed(backward_score, 1),
-    }
-    variant = "alike" if placeholders["there"] == placeholders["back"] else ""
-    return StepResult(
-        number, variants[-1].asymmetry, tuple(grids), placeholders, pair.address(), variant
-    )
+    slots = {"there": fixed(forward_score, 1), "back": fixed(backward_score, 1)}
+    variant = "alike" if slots["there"] == slots["back"] else ""
+    return pair.measure(variants[-1].asymmetry, number, tuple(grids), slots, variant)
 
 
-def pair_with_inputs(context: TourContext) -> tuple[FollowedPair, np.ndarray]:
+def pair_with_inputs(context: MeasureContext) -> tuple[FollowedPair, np.ndarray]:
     """The pair within one text, and the vectors that its layer reads. Raises Untestable where these
     are not known."""
     pair = followed_pair(
@@ -609,7 +564,7 @@ def pair_with_inputs(context: TourContext) -> tuple[FollowedPair, np.ndarray]:
     return pair, x
 
 
-def heads(context: TourContext) -> StepResult:
+def heads(context: MeasureContext) -> Measure:
     """Every head of the selected layer: its mean attention distance and its share of the layer's
     output at the word. The number is the largest distance. A head that hardly attends to words has
     no distance."""
@@ -653,26 +608,23 @@ def heads(context: TourContext) -> StepResult:
         rows=bar_rows,
         mark=([row.selected for row in bar_rows].index(True), 0),
     )
-    head_words = {
+    slots = {
         "best": str(farthest),
         "near": str(nearest),
         "shortest": f"{mean_distance[nearest]:.1f}",
     }
-    number = f"{mean_distance[farthest]:.1f}"
-    variant = "alike" if mean_distance[farthest] < REACH_RATIO * mean_distance[nearest] else ""
-    placeholders = head_words | _pair_words(pair)
-    return StepResult(
-        number, float(mean_distance[farthest]), (bars,), placeholders, pair.address(), variant
-    )
+    far, near = float(mean_distance[farthest]), float(mean_distance[nearest])
+    variant = "alike" if far < REACH_RATIO * near else ""
+    return pair.measure(far, f"{far:.1f}", (bars,), slots, variant)
 
 
-def _head_output_shares(context: TourContext, pair: FollowedPair) -> np.ndarray | None:
+def _head_output_shares(context: MeasureContext, pair: FollowedPair) -> np.ndarray | None:
     """The length of each head's part of what the layer's attention writes at the query, of all
     lengths together; None where W_O is not known."""
     if not pair.attention.opens:
         return None
     try:
-        w_o = context.evidence.outputs()[pair.attention.name][0][pair.layer].astype(np.float64)
+        w_o = context.outputs()[pair.attention.name][0][pair.layer].astype(np.float64)
     except (ValueError, AttributeError, LookupError):
         return None
     weights = pair.attention.pattern[pair.layer, :, pair.query].astype(np.float64)
@@ -681,7 +633,7 @@ def _head_output_shares(context: TourContext, pair: FollowedPair) -> np.ndarray 
     return lengths / max(float(lengths.sum()), 1e-12)
 
 
-def kinds(context: TourContext) -> StepResult:
+def kinds(context: MeasureContext) -> Measure:
     """The three masks: with and without a causal mask, and between two texts. The number is the
     share of attention to later tokens without a mask."""
     recording = context.recording
@@ -721,8 +673,8 @@ def kinds(context: TourContext) -> StepResult:
                 matrix(masked_pattern[cut], causal[cut].astype(bool)),
             ),
         )
-    placeholders = {"n": str(len(causal)), "cells": str(int((~causal.astype(bool)).sum()))}
-    return StepResult(number, ahead_share, panels, placeholders, pair.address(), variant)
+    slots = {"n": str(len(causal)), "cells": str(int((~causal.astype(bool)).sum()))}
+    return pair.measure(ahead_share, number, panels, slots, variant)
 
 
 def _three_attentions(recording: Recording, number: str) -> tuple[Matrix, ...]:
@@ -753,7 +705,7 @@ def _three_attentions(recording: Recording, number: str) -> tuple[Matrix, ...]:
 PIZZA = "I love to eat pizza."
 
 
-def pizza(context: TourContext) -> StepResult:
+def pizza(context: MeasureContext) -> Measure:
     """The note's own sentence in this model, beside the note's claim on it. The number is the
     weight of its words on themselves."""
     recording, places = read_pizza(context)
@@ -787,20 +739,19 @@ def pizza(context: TourContext) -> StepResult:
         marks=tuple((each, each, "most") for each in range(4)) + ((4, 4, "top"), (4, 3, "strong")),
     )
     special = float(mean[np.ix_(places, np.flatnonzero(stream.special))].sum(axis=1).mean())
-    placeholders = {"most": labels[most], "special": percent(special)}
-    return StepResult(
-        number,
+    return Measure(
         value,
-        (measured_grid, note_grid),
-        placeholders,
-        (("text", PIZZA), ("token", ""), ("source", "")),
+        number,
+        {"most": labels[most], "special": percent(special)},
+        figures=(measured_grid, note_grid),
+        address=(("text", PIZZA), ("token", ""), ("source", "")),
     )
 
 
-def read_pizza(context: TourContext) -> tuple[Recording, np.ndarray]:
+def read_pizza(context: MeasureContext) -> tuple[Recording, np.ndarray]:
     """The note's sentence as this model reads it, and the places of its five words. Raises
     Untestable where these are not tokens."""
-    recording = context.evidence.again("", PIZZA, None)
+    recording = context.again("", PIZZA, None)
     tokens = recording.streams[0].tokens
     places = np.flatnonzero(word_mask(recording.streams[0]))
     if [tokens[each].strip().lower() for each in places] != PIZZA.lower().strip(".").split():
@@ -817,7 +768,7 @@ MOST_LAYERS = 4  # in which a word is exchanged
 SMALLEST_CHANGE = 5e-4  # of a length: a smaller change is written as 0%
 
 
-def stages(context: TourContext) -> StepResult:
+def stages(context: MeasureContext) -> Measure:
     """One word's vector exchanged before attention, and before the FFN: how much each token's part
     then writes differently. The number is the largest change at another word."""
     stream = context.recording.streams[0]
@@ -855,14 +806,16 @@ def stages(context: TourContext) -> StepResult:
         rows=rows,
         mark=(int(np.flatnonzero(visible == best)[0]), 0),
     )
-    placeholders = {"word": stream.tokens[place], "other": stream.tokens[best]}
-    placeholders["else"] = share(float(ffn_change[others].max()))
-    return StepResult(
-        share(attention_change[best]), float(attention_change[best]), (bars,), placeholders
-    )
+    value = float(attention_change[best])
+    slots = {
+        "word": stream.tokens[place],
+        "other": stream.tokens[best],
+        "else": share(float(ffn_change[others].max())),
+    }
+    return Measure(value, share(value), slots, figures=(bars,))
 
 
-def exchangeable_places(context: TourContext) -> np.ndarray:
+def exchangeable_places(context: MeasureContext) -> np.ndarray:
     """The places of the text's tokens, whose vectors can be exchanged. Raises Untestable where they
     cannot, TooShort for fewer than two."""
     stream = context.recording.streams[0]
@@ -875,20 +828,18 @@ def exchangeable_places(context: TourContext) -> np.ndarray:
 
 
 def _output_change(
-    context: TourContext, stream: Stream, layer: int, place: int, part: str
+    context: MeasureContext, stream: Stream, layer: int, place: int, part: str
 ) -> np.ndarray:
     """By how much of its length what a part of a layer writes at each token changes, when one
     token's vector before it is another, (token)."""
     site, wrote = state_before(stream, layer, part), f"{layer}.{part}.wrote"
-    changed = context.evidence.again(patch_edit(filler_text(stream, place), site, place), "", None)
-    output, changed_output = (
-        residual.site_vectors(each, wrote) for each in (stream, changed.stream(stream.name))
-    )
+    changed = with_other_vector(context, stream, place, site).stream(stream.name)
+    output, changed_output = (residual.site_vectors(each, wrote) for each in (stream, changed))
     size = np.maximum(np.linalg.norm(output, axis=1), 1e-12)
     return np.linalg.norm(changed_output - output, axis=1) / size
 
 
-def ffn(context: TourContext) -> StepResult:
+def ffn(context: MeasureContext) -> Measure:
     """The hidden units of an FFN at the selected word, in the layer with the largest output there:
     those above zero, and the outputs of the strongest. The number is that of units above zero."""
     stream = context.recording.streams[-1]
@@ -902,9 +853,9 @@ def ffn(context: TourContext) -> StepResult:
         for sublayer in sublayers
     ]
     layer = sublayers[int(np.argmax(shares))].layer
-    activations = context.inside(stream.name, layer, token)
+    activations = context.ffn(stream.name, layer, token)
     silent = not np.any(activations.after[activations.before <= 0])
-    summands = "these vectors plus a bias" if context.ffn_biases else "these vectors"
+    summands = "these vectors plus a bias" if context.offers.ffn_biases else "these vectors"
     n_above, n_units = int((activations.before > 0).sum()), len(activations.before)
     lengths = np.linalg.norm(activations.writes, axis=1)
     best = np.argsort(-lengths, kind="stable")[:MOST_UNITS]
@@ -928,30 +879,35 @@ def ffn(context: TourContext) -> StepResult:
         columns=("length",),
         rows=rows,
     )
-    placeholders = {
+    slots = {
         "word": stream.tokens[token],
         "units": str(n_units),
         "layer": str(layer),
         "sum": f"the sum of {summands} is the FFN’s output",
     }
-    address = (("token", str(token)),)
-    variant = "" if silent else "smooth"
-    return StepResult(number, float(n_above), (counts, strongest), placeholders, address, variant)
+    return Measure(
+        float(n_above),
+        number,
+        slots,
+        "" if silent else "smooth",
+        figures=(counts, strongest),
+        address=(("token", str(token)),),
+    )
 
 
-def require_ffn(context: TourContext) -> None:
+def require_ffn(context: MeasureContext) -> None:
     """Raises Untestable where the inside of an FFN cannot be seen."""
     stream = context.recording.streams[-1]
     token = followed_word(context, stream)
     if not any(each.place == "ffn" for each in residual.sublayers(stream)):
         raise Untestable("This model does not give the input and output of its FFN.")
     try:
-        context.inside(stream.name, 0, token)
+        context.ffn(stream.name, 0, token)
     except (ValueError, AttributeError) as error:
         raise Untestable(f"{LACKS}.") from error
 
 
-def _nearest_words(context: TourContext, writes: np.ndarray) -> list[str]:
+def _nearest_words(context: MeasureContext, writes: np.ndarray) -> list[str]:
     """The two words of the vocabulary that each written vector points to most."""
     try:
         ids, _ = context.nearest(writes, 2)
@@ -960,12 +916,12 @@ def _nearest_words(context: TourContext, writes: np.ndarray) -> list[str]:
     return [", ".join(context.labels(map(int, row))) for row in ids]
 
 
-def deep(context: TourContext) -> StepResult:
+def deep(context: MeasureContext) -> Measure:
     """The gradient through a deep random stack on this sentence, with residual connections and
     without; the number is what is left of it without them at the input."""
     stream = context.recording.streams[0]
     text_tokens(stream)
-    stack = context.evidence.depth(stream.name)
+    stack = context.depth(stream.name)
     remaining = {way: norm / norm[-1] for way, norm in zip(stack.ways, stack.norm)}
     with_residuals, without_residuals = remaining["residual on"], remaining["residual off"]
     number = power(float(without_residuals[0]), 2)
@@ -989,54 +945,40 @@ def deep(context: TourContext) -> StepResult:
         log_y=True,
         backwards=True,
     )
-    placeholders = {"layers": str(stack.layers), "kept": residual_label}
-    return StepResult(number, float(without_residuals[0]), (curves,), placeholders)
+    slots = {"layers": str(stack.layers), "kept": residual_label}
+    return Measure(float(without_residuals[0]), number, slots, figures=(curves,))
 
 
-def sphere(context: TourContext) -> StepResult:
+def sphere(context: MeasureContext) -> Measure:
     """The held word's vector turned by each sub-layer, and where the norm leaves it; the number is
     the largest turn."""
     stream = context.recording.streams[-1]
     token = followed_word(context, stream)
     sublayers = layers_of(stream)
     width = float(np.sqrt(stream.resid.shape[-1]))
-    dials, angles = [], []
+    dials = []
     for sublayer in sublayers:
         before, total, after = (
             residual.site_vectors(stream, site)[token]
             for site in (sublayer.before, sublayer.total, sublayer.after)
         )
-        angle = float(residual.degrees(before, after))
-        angles.append(angle)
         lengths = [float(np.linalg.norm(vector)) for vector in (before, total, after)]
-        half_angle = float(residual.degrees(before, total))
+        half_angle, angle = (float(residual.degrees(before, each)) for each in (total, after))
         dials.append(
-            (
+            Rotation(
                 f"{sublayer.layer} · {NAMES.get(sublayer.place, sublayer.place)}",
-                lengths,
-                half_angle,
-                angle,
+                lengths[0],
+                (lengths[1], half_angle),
+                (lengths[2], angle),
+                f"{angle:.0f}°",
             )
         )
-    best = int(np.nanargmax(angles))
-    number = f"{angles[best]:.0f}°"
-    ends = [lengths[2] for _, lengths, _, _ in dials]
-    chosen = window(len(dials), (best,), MOST_DIALS)
+    best = int(np.nanargmax([each.after[1] for each in dials]))
+    dials[best] = replace(dials[best], selected=True)
+    ends = [each.after[0] for each in dials]
     post = any(sublayer.after.endswith(".normed") for sublayer in sublayers)
-    full = width if post else max(lengths[2] for _, lengths, _, _ in dials)
-    chosen_dials = tuple(
-        Rotation(
-            label,
-            lengths[0],
-            (lengths[1], half_angle),
-            (lengths[2], angle),
-            f"{angle:.0f}°",
-            at == best,
-        )
-        for at in map(int, chosen)
-        for label, lengths, half_angle, angle in [dials[at]]
-    )
-    note = truncation_note(len(chosen_dials), len(dials), "rotations")
+    chosen = tuple(dials[at] for at in window(len(dials), (best,), MOST_DIALS))
+    note = truncation_note(len(chosen), len(dials), "rotations")
     panel = Dials(
         title=f"“{stream.tokens[token]}”: grey before, dotted after adding, bold at the end",
         note=(
@@ -1051,21 +993,27 @@ def sphere(context: TourContext) -> StepResult:
             )
         )
         + (f" {note}." if note else ""),
-        dials=chosen_dials,
-        full=full,
+        dials=chosen,
+        full=width if post else max(ends),
     )
-    placeholders = {
+    slots = {
         "word": stream.tokens[token],
         "where": f"the {residual.PLACES[sublayers[best].place]} of layer {sublayers[best].layer}",
         "norm": context.norm,
         "short": fixed(min(ends), 1),
         "long": fixed(max(ends), 1),
         "radius": fixed(width, 1),
-        "first": fixed(dials[0][1][0], 1),
+        "first": fixed(dials[0].before, 1),
         "last": fixed(ends[-1], 1),
     }
-    address = (("token", str(token)),)
-    return StepResult(number, angles[best], (panel,), placeholders, address, "" if post else "pre")
+    return Measure(
+        dials[best].after[1],
+        dials[best].text,
+        slots,
+        "" if post else "pre",
+        figures=(panel,),
+        address=(("token", str(token)),),
+    )
 
 
 NAMES = {"attn": "attention", "cross": "cross", "ffn": "FFN"}
@@ -1085,7 +1033,7 @@ CHANGES = {
 KINDS = (OtherNorm, SideBySide, OtherPositions, Window, SharedKeys)
 
 
-def since(context: TourContext) -> StepResult:
+def since(context: MeasureContext) -> Measure:
     """The effect of each change since the paper on the last vectors: the mean difference, as a
     share of their length. The number is the largest. Changes that the model has already are left
     out."""
@@ -1094,7 +1042,7 @@ def since(context: TourContext) -> StepResult:
     shifts = {}
     for name, edit in CHANGES.items():
         try:
-            other = context.evidence.again(edit, "", None).stream(stream.name)
+            other = context.again(edit, "", None).stream(stream.name)
         except ValueError:  # it has this already, or runs in its own code
             continue
         shift = _mean_shift(stream, other, text)
@@ -1114,16 +1062,20 @@ def since(context: TourContext) -> StepResult:
         mark=(list(shifts).index(most), 0),
         shared=True,
     )
-    placeholders = {"most": most, "least": min(shifts, key=lambda name: shifts[name])}
-    address = (("edits", CHANGES[most]),)
-    variant = "single" if len(shifts) == 1 else ""
-    return StepResult(share(shifts[most]), shifts[most], (bars,), placeholders, address, variant)
+    return Measure(
+        shifts[most],
+        share(shifts[most]),
+        {"most": most, "least": min(shifts, key=lambda name: shifts[name])},
+        "single" if len(shifts) == 1 else "",
+        figures=(bars,),
+        address=(("edits", CHANGES[most]),),
+    )
 
 
-def changeable_places(context: TourContext) -> np.ndarray:
+def changeable_places(context: MeasureContext) -> np.ndarray:
     """The places of the text. Raises Untestable without words, and where no part can be
     exchanged."""
-    if not any(issubclass(kind, context.edits) for kind in KINDS):
+    if not any(issubclass(kind, context.offers.edits) for kind in KINDS):
         raise Untestable("This model runs in its own code, so its parts cannot be exchanged.")
     return text_tokens(context.recording.streams[-1])
 
@@ -1142,13 +1094,13 @@ MOST_SHUFFLES = 16  # drawn, to find one that moves two words
 SMALLEST_SHIFT = 1e-3  # of a vector's length: what moves by less has not moved
 
 
-def before(context: TourContext) -> StepResult:
+def before(context: MeasureContext) -> Measure:
     """Gradients through an untrained recurrent network over the sentence, and path lengths there
     and along attention. The number is the gradient left at the first word."""
     stream = context.recording.streams[0]
     places = word_span(stream)
     remaining = recurrent_gradient(
-        context.evidence.draw, residual.site_vectors(stream, stream.sites[0])[places]
+        context.draw, residual.site_vectors(stream, stream.sites[0])[places]
     )
     steps_back = tuple(float(at) for at in range(len(places)))
     number = power(float(remaining[-1]), 2)
@@ -1159,7 +1111,7 @@ def before(context: TourContext) -> StepResult:
     )
     curves = Chart(
         title=f"From “{last}” back to “{first}”",
-        note=f"The median of {NETWORKS} untrained networks, gain 1, on this text’s embeddings.",
+        note=f"The median of {N_NETWORKS} untrained networks, gain 1, on this text’s embeddings.",
         series=(
             Series(
                 "a recurrent network", numbers(steps_back), numbers(remaining), number, main=True
@@ -1179,8 +1131,8 @@ def before(context: TourContext) -> StepResult:
             BarRow("attention", (1.0,), ("1",)),
         ),
     )
-    placeholders = {"first": first, "last": last, "n": str(len(places)), "width": str(WIDTH)}
-    return StepResult(number, float(remaining[-1]), (curves, bars), placeholders)
+    slots = {"first": first, "last": last, "n": str(len(places)), "width": str(NETWORK_WIDTH)}
+    return Measure(float(remaining[-1]), number, slots, figures=(curves, bars))
 
 
 def word_span(stream: Stream) -> np.ndarray:
@@ -1191,7 +1143,7 @@ def word_span(stream: Stream) -> np.ndarray:
     return places
 
 
-def embed(context: TourContext) -> StepResult:
+def embed(context: MeasureContext) -> Measure:
     """A word's vector times the root of d_model, and its position; the number is the length of the
     first."""
     stream = (
@@ -1236,16 +1188,18 @@ def embed(context: TourContext) -> StepResult:
         if has_position
         else "alone"
     )
-    placeholders = {
+    slots = {
         "word": stream.tokens[token],
         "d": str(len(word)),
         "alone": fixed(length / scale, 1),
         "position": fixed(position_length, 1),
     }
-    return StepResult(number, length, (figure,), placeholders, (("token", str(token)),), variant)
+    return Measure(
+        length, number, slots, variant, figures=(figure,), address=(("token", str(token)),)
+    )
 
 
-def waves(context: TourContext) -> StepResult:
+def waves(context: MeasureContext) -> Measure:
     """The fastest, a slow and the slowest pair of the sinusoids over this sentence; the number is
     how often the fastest turns."""
     stream = context.recording.streams[0]
@@ -1269,11 +1223,11 @@ def waves(context: TourContext) -> StepResult:
         x_title="position in the sentence",
         ticks=tuple((float(at), stream.tokens[at]) for at in range(0, n, tick_step)),
     )
-    placeholders = {"n": str(n), "pairs": str(d // 2), "slowest": series[-1].end}
-    return StepResult(series[0].end, turns, (curves,), placeholders)
+    slots = {"n": str(n), "pairs": str(d // 2), "slowest": series[-1].end}
+    return Measure(turns, series[0].end, slots, figures=(curves,))
 
 
-def require_sinusoids(context: TourContext) -> None:
+def require_sinusoids(context: MeasureContext) -> None:
     """Raises Untestable for a text without words and a model that does not add sinusoids."""
     stream = context.recording.streams[0]
     text_tokens(stream)
@@ -1284,12 +1238,12 @@ def require_sinusoids(context: TourContext) -> None:
         raise Untestable("This model does not add sinusoids, so there are no waves to show.")
 
 
-def order(context: TourContext) -> StepResult:
+def order(context: MeasureContext) -> Measure:
     """The movement of each word's last vector under another word order, with positions and without.
     The number is the largest with positions."""
-    recording, again = context.recording, context.evidence.again
+    recording, again = context.recording, context.again
     stream = recording.streams[0]
-    require_shuffle(context)
+    require_order(context)
     edits = "WithoutPositions" + (",WithoutMask" if stream.name == "decoder" else "")
     for seed in range(1, MOST_SHUFFLES + 1):
         shuffle = f"ShuffleTokens:{seed}"
@@ -1324,20 +1278,18 @@ def order(context: TourContext) -> StepResult:
         mark=(places.index(best), 0),
         shared=True,
     )
-    placeholders = {
+    slots = {
         "word": stream.tokens[best],
         "most": share(max(shifts_without.values())),
         "mask": " and mask" if stream.name == "decoder" else "",
     }
-    return StepResult(share(shifts[best]), shifts[best], (bars,), placeholders)
+    return Measure(shifts[best], share(shifts[best]), slots, figures=(bars,))
 
 
-def require_shuffle(context: TourContext) -> None:
+def require_order(context: MeasureContext) -> None:
     """Raises Untestable where there is no other order of the words, or none can be tried."""
-    stream = context.recording.streams[0]
-    text_tokens(stream)
-    if len({int(each) for each in stream.ids[~stream.special]}) < 2:
-        raise Untestable("All words of this text are the same, so there is no other order.")
+    text_tokens(context.recording.streams[0])
+    require_shuffle(context.recording.streams[0])
     context.require_edits(ShuffleTokens, WithoutPositions)
 
 
@@ -1357,47 +1309,24 @@ def _word_shifts(original: Recording, shuffled: Recording, stream: Stream) -> di
     }
 
 
-MEASURES: dict[str, Callable[[TourContext], StepResult]] = {
-    "before": before,
-    "embed": embed,
-    "waves": waves,
-    "order": order,
-    "qkv": query_key_value,
-    "scale": scale,
-    "match": match,
-    "lookup": lookup,
-    "kinds": kinds,
-    "heads": heads,
-    "stages": stages,
-    "ffn": ffn,
-    "deep": deep,
-    "sphere": sphere,
-    "words": words,
-    "chain": chain,
-    "loops": loops,
-    "since": since,
-    "pizza": pizza,
-}
-
-
-def _pair(context: TourContext) -> object:
+def _pair(context: MeasureContext) -> object:
     return followed_pair(context)
 
 
-def _sentence(context: TourContext) -> object:
+def _sentence(context: MeasureContext) -> object:
     return text_tokens(context.recording.streams[0])
 
 
-def _word(context: TourContext) -> object:
+def _word(context: MeasureContext) -> object:
     return followed_word(context, context.recording.streams[-1])
 
 
 # Cheap checks that raise Untestable where a step has nothing to show.
-NEEDS: dict[str, tuple[Callable[[TourContext], object], ...]] = {
+NEEDS: dict[str, tuple[Callable[[MeasureContext], object], ...]] = {
     "before": (lambda seen: word_span(seen.recording.streams[0]),),
     "embed": (_sentence, _word),
     "waves": (require_sinusoids,),
-    "order": (require_shuffle,),
+    "order": (require_order,),
     "qkv": (_pair, lambda seen: attention_with_qkv(seen.recording)),
     "scale": (_sentence, lambda seen: attention_with_qkv(seen.recording)),
     "match": (pair_with_inputs,),
@@ -1416,12 +1345,12 @@ NEEDS: dict[str, tuple[Callable[[TourContext], object], ...]] = {
 }
 
 
-def available_steps(context: TourContext, ids: Iterable[str]) -> tuple[str, ...]:
+def available_steps(context: MeasureContext, ids: Iterable[str]) -> tuple[str, ...]:
     """Those of the steps that have something to show of this text and model."""
     return tuple(each for each in ids if not missing_reason(context, each))
 
 
-def missing_reason(context: TourContext, id: str) -> str:
+def missing_reason(context: MeasureContext, id: str) -> str:
     """The reason why a step has nothing to show, "" where it has."""
     try:
         for need in NEEDS[id]:

@@ -69,6 +69,16 @@ def recording_findings(recording: Recording) -> tuple[Finding, ...]:
     )
 
 
+def strongest_in_head(recording: Recording) -> Finding | None:
+    """The strongest finding that is seen in a head at one token, None where there is none."""
+    seen = (
+        finding
+        for finding in recording_findings(recording)
+        if finding.page == "attention" and finding.query >= 0
+    )
+    return next(seen, None)
+
+
 def has_findings(recording: Recording) -> bool:
     """True where the findings of a recording are made."""
     return cache.is_cached_for(recording, "findings")

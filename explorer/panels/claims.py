@@ -7,16 +7,12 @@ from time import sleep
 
 import numpy as np
 
-from explorer.analysis.evidence import (
-    FAILS,
-    HOLDS,
-    Claim,
-    ClaimContext,
-    Verdict,
-    evaluate_claim,
-    with_unit,
-)
+from explorer.analysis.evidence import FAILS, HOLDS, Claim, Verdict, evaluate_claim
 from explorer.analysis.figures import BarRow, Bars, Facts, Figure, Stack, TextTable
+from explorer.analysis.formatting import with_unit
+from explorer.analysis.measure import MeasureContext
+from explorer.analysis.terminology import recording_norm_name
+from explorer.panels import attention as attention_panels
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
@@ -38,8 +34,9 @@ NO_NORM = "-no-norm"  # behind a model's name: trained without LayerNorm from th
 # ---- tests of claims -----------------------------------------------------------------------------
 
 
-def material(recording: Recording, text: str) -> ClaimContext:
-    """Build the context of a test: the recording, and its model through the app's cache."""
+def measure_context(recording: Recording, text: str) -> MeasureContext:
+    """The recording, and its model through the app's cache. It is made anew in every run and
+    nowhere kept."""
     model, last = recording.model.name, recording.streams[-1]
     two = len(recording.streams) > 1
     own_target = tuple(map(int, last.ids[1:])) if two else None
@@ -62,25 +59,34 @@ def material(recording: Recording, text: str) -> ClaimContext:
 
         return cache.run_in_turn(write)
 
-    def chance() -> ClaimContext:
-        return material(cache.record(model + PERMUTED, text, target=own_target), text)
+    def chance() -> MeasureContext:
+        return measure_context(cache.record(model + PERMUTED, text, target=own_target), text)
 
     def bare() -> Recording | None:
         other = model + NO_NORM
         return cache.record(other, text, target=own_target) if other in models.cards() else None
 
-    return ClaimContext(
+    shows = models.capabilities(model)
+    return MeasureContext(
         recording,
         again,
         norms=lambda stream: cache.norms(recording, stream),
         outputs=lambda: cache.outputs(recording),
         jacobian=lambda stream, token, site: cache.jacobian(recording, stream, token, site),
         highway=lambda stream, token: cache.stream_gradients(recording, stream, token),
-        lens=lambda stream: cache.lens(recording, stream),
+        lens=cache.lens,
         logits=lambda stream, token: cache.logits(recording, stream, token),
         embeddings=lambda: models.embeddings(model),
         stepwise=stepwise,
         depth=lambda stream: cache.depth_gradients(recording, stream),
+        first=lambda: attention_panels.strongest_in_head(recording),
+        labels=lambda ids: models.labels(model, ids),
+        ffn=lambda stream, layer, token: cache.ffn_activations(recording, stream, layer, token),
+        nearest=lambda vectors, top: cache.nearest_to(model, vectors, top),
+        predicted_words=cache.predicted_words,
+        offers=shows,
+        scale=models.embedding_scale(model),
+        norm=recording_norm_name(recording, shows.rms),
         chance=chance,
         bare=bare,
     )
@@ -89,7 +95,7 @@ def material(recording: Recording, text: str) -> ClaimContext:
 def evaluate(run: Run, claim: Claim) -> Verdict:
     """The verdict on a claim, made once for everyone; one test at a time on the whole server, which
     holds no recording of another."""
-    test = lambda: evaluate_claim(claim, material(run.recording(), run.text))
+    test = lambda: evaluate_claim(claim, measure_context(run.recording(), run.text))
     key = ("claim", claim.id)
     return cache.cached_for(run.recording(), key, lambda: jobs.run_exclusively(test))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.analysis import evidence, soft_lookup
+from explorer.analysis import soft_lookup
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import (
     BarRow,
@@ -23,6 +23,7 @@ from explorer.analysis.figures import (
     Strips,
 )
 from explorer.analysis.formatting import fixed, percent, power, signed
+from explorer.analysis.measure import gaussian
 from explorer.panels import spec
 from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
@@ -456,7 +457,7 @@ def scale(run: Run, attention: str = "") -> Panel:
     selection = select(run, attention=attention)
     expect_values(selection)
     words = sentences(CONCEPT, "scale")
-    random = soft_lookup.random_variance(evidence.gaussian)
+    random = soft_lookup.random_variance(gaussian)
     own = cache.cached_for(
         selection.recording,
         ("scale, own", selection.attention.name),

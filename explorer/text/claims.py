@@ -6,9 +6,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl
 
-from explorer.analysis.claims import MEASURES
+from explorer.analysis import claims as claims_analysis
 from explorer.analysis.evidence import (
     CONSTRUCTION,
     FAILS,
@@ -48,11 +49,16 @@ MEANING = {
 
 
 def read() -> tuple[Claim, ...]:
-    """All claims in the order of the file. Raises KeyError where one has no measure, ValueError
-    where one is not complete."""
+    """All claims in the order of the file. Raises AttributeError where one has no measure,
+    ValueError where one is not complete."""
     with (Path(__file__).parent / "claims.toml").open("rb") as file:
         written = tomllib.load(file)["claim"]
-    return tuple(Claim(**each, measure=MEASURES[each["id"]]) for each in written)
+    return tuple(_claim(**each) for each in written)
+
+
+def _claim(id: str, parts: Sequence[Sequence[str]] = (), **more: Any) -> Claim:
+    measure = getattr(claims_analysis, id.replace("-", "_"))
+    return Claim(id, measure=measure, parts=tuple((name, part) for name, part in parts), **more)
 
 
 CLAIMS = read()

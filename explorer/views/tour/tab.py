@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from explorer.layout import current_recording
-from explorer.state import event_log, url_state
+from explorer.analysis.measure import Measure, MeasureContext, Untestable
+from explorer.analysis.tour import available_steps
+from explorer.components import tour
+from explorer.layout import current_recording, navigation
+from explorer.panels.claims import measure_context
+from explorer.state import cache, event_log, places, url_state
 from explorer.state.cache import Run
-from explorer.views.tour import step
-from explorer.views.tour.tour_inputs import seen_of
+from explorer.text import tour as tour_text
+from explorer.text.tour import TourStep
+
+LACKS = "This model does not show what this step needs. The next one may."
 
 
 def take_tour() -> None:
@@ -22,7 +30,83 @@ def take_tour() -> None:
 @event_log.fragment
 def walk(source: Run) -> None:
     """The step on screen. Another step runs this alone."""
-    seen = seen_of(source)
-    steps = step.way(seen)
-    step.show(seen, steps, step.chosen(steps))
+    context = measure_context(source.recording(), source.text)
+    steps = available(context)
+    show(context, steps, selected_step(steps))
     url_state.write()
+
+
+def selected_step(steps: Sequence[TourStep]) -> int:
+    """Index of the step that the address names; 0 where it names none. In place of a step that this
+    model does not have it is the next one that it has."""
+    ids = tuple(step.id for step in steps)
+    wanted, every = st.session_state.tour, [step.id for step in tour_text.STEPS]
+    if wanted == "":
+        return 0
+    if wanted in every and wanted not in ids:  # nothing to show here: the next that has
+        later = (at for at, id in enumerate(ids) if every.index(id) > every.index(wanted))
+        return next(later, len(ids) - 1)
+    return ids.index(url_state.one_of("tour", ids))
+
+
+def available(context: MeasureContext) -> tuple[TourStep, ...]:
+    """The steps of this model that have something to show of this text; the first of all where
+    none has, which then says why."""
+    steps = tour_text.way(context.recording.model.kind)
+    find = lambda: available_steps(context, [step.id for step in steps])
+    ids = cache.cached_for(context.recording, ("tour", "way"), find)
+    return tuple(step for step in steps if step.id in ids) or steps[:1]
+
+
+def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
+    """The step, and the ways on."""
+    step, shown, problem = steps[at], None, ""
+    try:
+        shown = measured(context, step)
+    except (Untestable, ValueError, LookupError) as reason:
+        problem = str(reason) if isinstance(reason, Untestable) else LACKS
+    header = tour.StepPayload(
+        at=at,
+        names=tuple(each.title for each in steps),
+        title=step.title,
+        says=tour_text.sentence(step, shown) if shown else (problem, "", ""),
+        figures=shown.figures if shown else (),
+    )
+    token = cache.picture_name(context.recording, "tour", step.id)
+    tour.show(tour.payload(header, token), "tour step", on_go=go)
+    st.session_state["tour ids"] = [each.id for each in steps]
+    choices = (*step.address, *(shown.address if shown else ()))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button(
+            f"Open this on {places.title(places.tab_of(step.page, dict(choices)))}",
+            key="open on its page",
+            icon=":material/arrow_outward:",
+            on_click=leave,
+            args=(choices,),
+            type="tertiary",
+        )
+        if pressed:
+            navigation.go(step.page, dict(choices))
+        with st.popover("More", key="tour more"):
+            st.markdown(tour_text.more(step, context))
+
+
+def measured(context: MeasureContext, step: TourStep) -> Measure:
+    """Measure of a step on this recording, computed once."""
+    key = ("tour", step.id)
+    return cache.cached_for(context.recording, key, lambda: step.measure(context))
+
+
+def go() -> None:
+    """Another step: the one that the reader went to."""
+    state = st.session_state
+    wanted, ids = state["tour step"].get("go"), state.get("tour ids", [])
+    if isinstance(wanted, int) and 0 <= wanted < len(ids):
+        state.tour = ids[wanted]
+
+
+def leave(choices: Sequence[tuple[str, str]]) -> None:
+    """On the way to the page that shows a step: its choices."""
+    st.session_state.acted = True
+    for name, value in choices:
+        st.session_state[name] = value

@@ -1,0 +1,295 @@
+"""A measured number and the words it is read in, the context it is measured in, and what many
+measurements ask first: whether there are rows enough, which tokens are text, what the model shows.
+
+A measure that a text or a model has nothing for raises `Untestable` with a message for the reader;
+`TooShort` where a longer text would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from explorer.analysis import residual
+from explorer.analysis.figures import Figure
+from explorer.analysis.findings import Finding
+from explorer.analysis.formatting import fill
+from models.capabilities import Capabilities
+from models.edits import Edit
+from models.recording import Attention, Recording, Stream
+from models.results import Lens, WholeWord
+
+LACKS = "This model or text does not offer what the test needs"
+NO_QKV = (
+    "This model computes attention in its own code, which returns only the weights, without "
+    "the scores, queries, keys and values they are made of."
+)
+MOST_ROWS = 48  # of a long text that are looked at where every pair of rows would take too long
+FEWEST = 4  # rows, tokens or words on which a verdict rests; fewer decide nothing
+N_TRIALS = 4  # tokens that are exchanged, one after another, where each takes a pass of its own
+WORDS = {2: "two", 3: "three", 4: "four", 5: "five"}
+
+
+class Untestable(Exception):
+    """A measure that this text or model has nothing for; the message says why."""
+
+
+class TooShort(Untestable):
+    """A measure that a longer text would have; the message says how long."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """A measured number, and what its readers say and show of it.
+
+    value: the number; text: the same as it is written, "" where the reader's unit says how. slots:
+    the words and numbers that sentences name. variant: which of a reader's sentences is true here,
+    "" for the first. rows: parts as (name, value) for a small table. figures: the pictures side by
+    side. address: the choices that show the same on its page. Raises TypeError for a slot that is
+    neither a word nor a number of Python."""
+
+    value: float
+    text: str = ""
+    slots: Mapping[str, object] = field(default_factory=dict)
+    variant: str = ""
+    rows: tuple[tuple[str, object], ...] = ()
+    figures: tuple[Figure, ...] = ()
+    address: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, slot in (*self.slots.items(), *self.rows):
+            if not isinstance(slot, str | int | float):
+                raise TypeError(f"{name} is a {type(slot).__name__}")
+
+    def fill(self, template: str) -> str:
+        """A sentence with the slots in it; `value` is the number, `number` its text."""
+        return fill(template, {"value": self.value, "number": self.text, **self.slots})
+
+
+def gaussian(rows: int, columns: int) -> np.ndarray:
+    """Independent numbers of mean 0 and variance 1, the same ones each time: (row, column)."""
+    return np.random.default_rng((rows, columns)).standard_normal((rows, columns))
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureContext:
+    """The recording on screen, and functions that compute more with its model.
+
+    again(edits, text, target): another recording; `edits` in one line as `models.edits.to_line`
+    writes them, text "" for the same one, target ids of a translator's decoder, None for those it
+    has here. norms(stream), outputs(), jacobian(stream, token, site), highway(stream, token),
+    lens(recording, stream), logits(stream, token), embeddings() and depth(stream) as in
+    `models.registry`. stepwise(rows): the scores (id) after each of so many tokens, read one at a
+    time; raises ValueError for a model that does not write. chance(): the same context for the same
+    model with permuted weights. bare(): the recording of the model trained without LayerNorm beside
+    this one, None where there is none. draw(rows, columns): random numbers.
+
+    first(): the recording's strongest finding that is seen in a head, None where there is none.
+    labels(ids): tokens of the vocabulary as a person reads them. ffn(stream, layer, token): the
+    hidden units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines.
+    predicted_words(recording, next_tokens): the words of several pieces that next tokens begin, by
+    the token. scale: by what embeddings are multiplied, None where that is not known. norm: what
+    the model's norms are called. offers: its capabilities."""
+
+    recording: Recording
+    again: Callable[[str, str, tuple[int, ...] | None], Recording]
+    norms: Callable[[str], Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]]]
+    outputs: Callable[[], Mapping[str, tuple[np.ndarray, np.ndarray]]]
+    jacobian: Callable[[str, int, str], Any]
+    highway: Callable[[str, int], Any]
+    lens: Callable[[Recording, str], Lens]
+    logits: Callable[[str, int], np.ndarray]
+    embeddings: Callable[[], np.ndarray]
+    stepwise: Callable[[int], Sequence[np.ndarray]]
+    depth: Callable[[str], Any]
+    first: Callable[[], Finding | None]
+    labels: Callable[[Iterable[int]], list[str]]
+    ffn: Callable[[str, int, int], Any]
+    nearest: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+    predicted_words: Callable[[Recording, Sequence[tuple[int, float]]], Mapping[int, WholeWord]]
+    offers: Capabilities
+    scale: float | None
+    norm: str
+    chance: Callable[[], MeasureContext] | None = None
+    bare: Callable[[], Recording | None] = lambda: None
+    draw: Callable[[int, int], np.ndarray] = gaussian
+
+    def require_edits(self, *kinds: type[Edit]) -> None:
+        """Raises Untestable where the model does not honour an edit of each of these kinds."""
+        if not all(issubclass(kind, self.offers.edits) for kind in kinds):
+            raise Untestable(f"{LACKS}.")
+
+    def require_readout(self) -> None:
+        """Raises Untestable where no words are read off the model's last stream."""
+        if self.offers.logits != self.recording.streams[-1].name:
+            raise Untestable("This model has no prediction head.")
+
+
+def require_tokens(stream: Stream, n: int = FEWEST, what: str = "") -> None:
+    """Raises TooShort for a stream of fewer than n tokens."""
+    require_count(len(stream.tokens), f"tokens{what}", n)
+
+
+def require_count(n: int, what: str, fewest: int = FEWEST) -> None:
+    """Check the sample size of a verdict, such as "rows". Raises TooShort for fewer."""
+    if n < fewest:
+        raise TooShort(
+            f"This needs at least {WORDS.get(fewest, fewest)} {what}; there "
+            f"{'is' if n == 1 else 'are'} {n} here."
+        )
+
+
+def attention_with_qkv(recording: Recording) -> tuple[Attention, ...]:
+    """The attentions, all with the scores, queries, keys and values they are made of. Raises
+    Untestable where some are not known, or there is none."""
+    if not recording.attention:
+        raise Untestable("This model shows no attention.")
+    if not all(each.opens for each in recording.attention):
+        raise Untestable(NO_QKV)
+    return recording.attention
+
+
+def self_attention(recording: Recording, stream: str = "") -> tuple[Attention, ...]:
+    """The self-attentions, of one stream where it is named. Raises Untestable where there is
+    none."""
+    matches = tuple(
+        attention
+        for attention in recording.attention
+        if attention.query == attention.key and stream in ("", attention.query)
+    )
+    if not matches:
+        raise Untestable("This model shows no self-attention.")
+    return matches
+
+
+def causal_attention(recording: Recording) -> tuple[Attention, Stream]:
+    """The self-attention under a causal mask and its stream. Raises Untestable where there is
+    none."""
+    for attention in recording.attention:
+        if attention.query == attention.key == "decoder":
+            return attention, recording.stream("decoder")
+    raise Untestable(
+        "This model has no decoder: an encoder’s attention has no mask, and each token sees the "
+        "later ones too."
+    )
+
+
+def output_stream(recording: Recording) -> Stream:
+    """The stream that words are read from."""
+    return recording.streams[-1]
+
+
+def text_places(stream: Stream) -> np.ndarray:
+    """The places of a stream's tokens that are text, all where none is."""
+    places = np.flatnonzero(~stream.special)
+    return places if len(places) else np.arange(len(stream.tokens))
+
+
+def text_rows(stream: Stream) -> np.ndarray:
+    """The places of a stream's tokens that are text. Raises TooShort for fewer than FEWEST."""
+    places = text_places(stream)
+    require_count(len(places), "tokens of text")
+    return places
+
+
+def subsample(places: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
+    """At most so many of some places, evenly spread."""
+    return (
+        places
+        if len(places) <= most
+        else places[np.linspace(0, len(places) - 1, most).round().astype(int)]
+    )
+
+
+def rows_with_choice(attention: Attention) -> np.ndarray:
+    """The queries that have more than one key to choose from, at most MOST_ROWS of them. Raises
+    TooShort for fewer than FEWEST."""
+    places = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
+    require_count(len(places), "tokens that have more than one token to look at")
+    return subsample(places)
+
+
+def softmax(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Softmax along the last axis over what is allowed, float64."""
+    z = np.where(allowed, scores.astype(np.float64), -np.inf)
+    z = np.exp(z - z.max(axis=-1, keepdims=True))
+    return z / z.sum(axis=-1, keepdims=True)
+
+
+def state_before(stream: Stream, layer: int, place: str) -> str:
+    """The site of the state that a sub-layer adds to. Raises Untestable where the model does not
+    show it."""
+    for before, wrote, _ in stream.writes():
+        if wrote == f"{layer}.{place}.wrote":
+            return before
+    raise Untestable(f"This model does not show what the {place} of layer {layer} wrote.")
+
+
+def input_site(stream: Stream) -> str:
+    """The site where token and position are together, or the token's alone in a model that adds no
+    positions."""
+    return "embed+pos" if "embed+pos" in stream.sites else stream.sites[0]
+
+
+def embedding_factor(context: MeasureContext) -> float:
+    """By what the rows of the readout are multiplied to give the embeddings as the stream begins
+    with them.
+
+    The tied readout has those rows themselves: the scores of two tokens differ by E (h - h'), the
+    bias falls out. Raises Untestable where it reads anything else."""
+    stream = context.recording.streams[-1]
+    require_tokens(stream)
+    last = len(stream.tokens) - 1
+    scores = context.logits(stream.name, last).astype(np.float64) - context.logits(stream.name, 0)
+    product = context.embeddings() @ (
+        stream.resid[-1, last].astype(np.float64) - stream.resid[-1, 0]
+    )
+    times = float(product @ product) / float(product @ scores) if product @ scores else np.nan
+    if not np.abs(product - times * scores).max() <= 1e-3 * np.abs(product).max():
+        raise Untestable(
+            "This model’s readout is not its embedding matrix itself, so the two cannot be "
+            "compared."
+        )
+    return times
+
+
+def by_layer(name: str, values: Sequence[float]) -> tuple[tuple[str, float], ...]:
+    """Values of layers as rows of a small table."""
+    return tuple((f"{name}layer {layer}", float(value)) for layer, value in enumerate(values))
+
+
+def factor(ratio: float) -> float:
+    """By what factor a ratio is away from 1, either way: 1 and more."""
+    return float("nan") if not ratio > 0 else max(ratio, 1 / ratio)
+
+
+def sample_tokens(places: np.ndarray) -> list[int]:
+    """The tokens that are exchanged, one after another: N_TRIALS of the places, evenly spread.
+    Raises TooShort for fewer places than that."""
+    require_count(len(places), "tokens to try", N_TRIALS)
+    return [int(place) for place in subsample(places, N_TRIALS)]
+
+
+def with_other_vector(context: MeasureContext, stream: Stream, place: int, site: str) -> Recording:
+    """The recording in which one token's vector at a site is that of another text, of as many words
+    as the stream has tokens, of which none is this token."""
+    other = "b" if stream.tokens[place].strip().lower() == "a" else "a"
+    text = "%20".join([other] * len(stream.tokens))
+    return context.again(f"PatchSite:{text}:{site.replace('+', '%2B')}:{place}:", "", None)
+
+
+def layers_of(stream: Stream) -> tuple[residual.SubLayer, ...]:
+    """The sub-layers of a stream. Raises Untestable where the model does not show what they
+    write."""
+    sublayers = tuple(each for each in residual.sublayers(stream) if each.layer >= 0)
+    if not sublayers:
+        raise Untestable("This model does not give the outputs of its sub-layers.")
+    return sublayers
+
+
+def require_shuffle(stream: Stream) -> None:
+    """Raises Untestable for a text whose words have no other order."""
+    if len(set(map(int, stream.ids[~stream.special]))) < 2:
+        raise Untestable("All words of this text are the same, so there is no other order.")
