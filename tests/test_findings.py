@@ -117,6 +117,7 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> 
         ("encoder", "own"),
         ("encoder", "shuffled"),
         ("decoder", "normal"),
+        ("decoder", "shuffled"),
         ("decoder", "own"),
         ("translator", "shuffled"),
         ("induction", "normal"),

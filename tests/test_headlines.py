@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import read_once
-from test_findings import SENTENCES, learned_nothing
+from test_findings import SENTENCES
 from tolerances import STORED
 
 from benchmarks import names
@@ -344,14 +344,3 @@ def test_the_rule_is_broken_by_what_it_forbids() -> None:
         findings.LINK, 0.2, 0.1, 1.0, "self", 1, 5, 32, best.query, (sink,), ("it", "animal")
     )
     assert "another row gives" in names.broken(recording, (low,))
-
-
-@pytest.mark.slow
-def test_permuted_weights_show_a_link_in_one_text_of_twenty_at_most() -> None:
-    for name in ("encoder", "decoder"):
-        told = 0
-        for seed in range(20):
-            recording = learned_nothing(name, "shuffled", seed)
-            one = names.headline(findings.findings(recording))
-            told += one is not None and one.kind in findings.LINKS
-        assert told <= 1, name

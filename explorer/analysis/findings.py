@@ -526,32 +526,76 @@ class AlignedLayer:
 def _crossing(aligned: AlignedLayer) -> list[Finding]:
     """The clearest two words that cross."""
     choice = aligned.choice
-    crosses = aligned.beside & (choice[1:] == choice[:-1] - 1)
-    if not crosses.any():
+    return _clearest(
+        aligned,
+        CROSSED,
+        CROSSING_SCORE,
+        aligned.beside & (choice[1:] == choice[:-1] - 1),
+        np.minimum(aligned.choice_weights[:, :-1], aligned.choice_weights[:, 1:]),
+        np.maximum(aligned.largest_other[:, :-1], aligned.largest_other[:, 1:]),
+        [((row, row), (row + 1, row + 1)) for row in range(len(choice) - 1)],
+    )
+
+
+def _double(aligned: AlignedLayer) -> list[Finding]:
+    """The clearest pair of neighbouring target words that look at one source word."""
+    rows = range(len(aligned.rows) - 1)
+    return _clearest(
+        aligned,
+        DOUBLE,
+        DOUBLE_SCORE,
+        aligned.beside & (aligned.choice[1:] == aligned.choice[:-1]),
+        np.minimum(aligned.choice_weights[:, :-1], aligned.choice_weights[:, 1:]),
+        aligned.others([(row, row + 1) for row in rows]),
+        [((row, row), (row + 1, row)) for row in rows],
+    )
+
+
+def _alignment(aligned: AlignedLayer) -> list[Finding]:
+    """The word that looks most plainly at a word of the source."""
+    return _clearest(
+        aligned,
+        ALIGNED,
+        ALIGNMENT_SCORE,
+        aligned.choice >= 0,
+        aligned.choice_weights,
+        aligned.largest_other,
+        [((row, row),) for row in range(len(aligned.rows))],
+    )
+
+
+def _clearest(
+    aligned: AlignedLayer,
+    kind: str,
+    bonus: float,
+    possible: np.ndarray,
+    weight: np.ndarray,
+    competitor: np.ndarray,
+    pairs: Sequence[tuple[tuple[int, int], ...]],
+) -> list[Finding]:
+    """The clearest of the `possible` (row), by its weight and the largest of another row, (head,
+    row). pairs: of each the rows that attend, each with the row whose choice it attends to."""
+    if not possible.any():
         return []
-    smaller = np.minimum(aligned.choice_weights[:, :-1], aligned.choice_weights[:, 1:])
-    larger = np.maximum(aligned.largest_other[:, :-1], aligned.largest_other[:, 1:])
-    order = [
-        aligned.order(((row, int(choice[row])), (row + 1, int(choice[row + 1]))))
-        for row in range(len(choice) - 1)
-    ]
-    worth = np.where(crosses & _is_clear(smaller, larger), order + smaller - larger, -1)
-    head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
+    order = [aligned.order((row, int(aligned.choice[at])) for row, at in each) for each in pairs]
+    clear = possible & _is_clear(weight, competitor)
+    worth = np.where(clear, order + weight - competitor, -1)
+    head, row = (int(at) for at in np.unravel_index(worth.argmax(), worth.shape))
     if worth[head, row] < 0:
         return []
-    columns = int(choice[row]), int(choice[row + 1])
+    columns = tuple(dict.fromkeys(int(aligned.choice[at]) for _, at in pairs[row]))
     return [
         aligned.finding(
-            CROSSED,
+            kind,
             head,
             row,
             columns,
-            value=float(smaller[head, row]),
-            chance=float(larger[head, row]),
-            score=CROSSING_SCORE + float(worth[head, row]),
+            value=float(weight[head, row]),
+            chance=float(competitor[head, row]),
+            score=bonus + float(worth[head, row]),
             words=(
-                *_target_words(aligned, row, 2),
-                *(aligned.seen.keys.labels[one] for one in columns),
+                *(aligned.seen.rows.labels[aligned.rows[at]] for at, _ in pairs[row]),
+                *(aligned.seen.keys.labels[column] for column in columns),
             ),
             also=int((worth[:, row] >= 0).sum()) - 1,
         )
@@ -565,41 +609,6 @@ def _is_clear(weight: np.ndarray, competitor: np.ndarray) -> np.ndarray:
         & (weight - competitor >= LEAST_EXCESS)
         & (competitor < MOST_ELSEWHERE)
     )
-
-
-def _target_words(aligned: AlignedLayer, row: int, n_words: int) -> tuple[str, ...]:
-    return tuple(aligned.seen.rows.labels[aligned.rows[row + offset]] for offset in range(n_words))
-
-
-def _double(aligned: AlignedLayer) -> list[Finding]:
-    """The clearest pair of neighbouring target words that look at one source word."""
-    smaller = np.minimum(aligned.choice_weights[:, :-1], aligned.choice_weights[:, 1:])
-    same = aligned.beside & (aligned.choice[1:] == aligned.choice[:-1])
-    if not same.any():
-        return []
-    others = aligned.others([(row, row + 1) for row in range(len(aligned.rows) - 1)])
-    order = [
-        aligned.order(((row, int(aligned.choice[row])), (row + 1, int(aligned.choice[row]))))
-        for row in range(len(aligned.rows) - 1)
-    ]
-    worth = np.where(same & _is_clear(smaller, others), order + smaller - others, -1)
-    head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
-    if worth[head, row] < 0:
-        return []
-    column = int(aligned.choice[row])
-    return [
-        aligned.finding(
-            DOUBLE,
-            head,
-            row,
-            (column,),
-            value=float(smaller[head, row]),
-            chance=float(others[head, row]),
-            score=DOUBLE_SCORE + float(worth[head, row]),
-            words=(*_target_words(aligned, row, 2), aligned.seen.keys.labels[column]),
-            also=int((worth[:, row] >= 0).sum()) - 1,
-        )
-    ]
 
 
 def _omission(aligned: AlignedLayer) -> list[Finding]:
@@ -623,33 +632,6 @@ def _omission(aligned: AlignedLayer) -> list[Finding]:
             chance=middle,
             score=ORDER_SCORES[FILLER] if filler else OMISSION_SCORE,
             words=(aligned.seen.keys.labels[column],),
-        )
-    ]
-
-
-def _alignment(aligned: AlignedLayer) -> list[Finding]:
-    """The word that looks most plainly at a word of the source."""
-    order = [
-        aligned.order(((row, column),)) if column >= 0 else 0.0
-        for row, column in enumerate(aligned.choice.tolist())
-    ]
-    tells = _is_clear(aligned.choice_weights, aligned.largest_other)
-    worth = np.where(tells, order + aligned.choice_weights - aligned.largest_other, -1)
-    head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
-    if worth[head, row] < 0:
-        return []
-    column = int(aligned.choice[row])
-    return [
-        aligned.finding(
-            ALIGNED,
-            head,
-            row,
-            (column,),
-            value=float(aligned.choice_weights[head, row]),
-            chance=float(aligned.largest_other[head, row]),
-            score=ALIGNMENT_SCORE + float(worth[head, row]),
-            words=(*_target_words(aligned, row, 1), aligned.seen.keys.labels[column]),
-            also=int((worth[:, row] >= 0).sum()) - 1,
         )
     ]
 

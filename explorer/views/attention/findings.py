@@ -77,7 +77,7 @@ def current(on: AttentionState, view: HeadView) -> Finding | None:
 
 def headline(one: Finding) -> str:
     """A finding as a headline: of the crowd the most alone."""
-    return findings.short(one) if one.kind == CROWD else findings.statement(one)
+    return findings.crowd(one).partition("; ")[0] if one.kind == CROWD else findings.statement(one)
 
 
 def seen(every: Sequence[Finding], view: HeadView) -> Finding | None:
