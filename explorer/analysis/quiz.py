@@ -12,7 +12,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -26,41 +26,26 @@ from models.recording import Recording, Stream
 # What a question is: one measured fact about a recording, and other numbers of the same recording
 # beside it that are not it.
 
-# The kinds, in the order in which one of each is asked.
 LOOKS, BACK, HEAD, SCALE, TURNED, RECEIVED = "looks", "back", "head", "scale", "turned", "received"
 WEIGHT, SPREAD, NEXT, AHEAD, SHARPENED = "weight", "spread", "next", "ahead", "sharpened"
 WROTE, NEAREST = "wrote", "nearest"
-KINDS = (
-    LOOKS,
-    BACK,
-    SCALE,
-    TURNED,
-    HEAD,
-    NEXT,
-    RECEIVED,
-    WEIGHT,
-    NEAREST,
-    SPREAD,
-    SHARPENED,
-    WROTE,
-    AHEAD,
-)
-# By how much the right answer leads the next at least, in the unit of its kind: a weight or a share
-# of attention, words, degrees, a cosine, a probability. Of numbers: how far any two are apart.
+# The kinds, in the order in which one of each is asked, and by how much the right answer leads the
+# next at least, in the unit of its kind: a weight or a share of attention, words, degrees, a
+# cosine, a probability. Of numbers: how far any two are apart.
 MIN_MARGIN = {
     LOOKS: 0.1,
-    HEAD: 0.1,
-    WEIGHT: 0.08,
     BACK: 0.15,
-    AHEAD: 0.15,
-    RECEIVED: 0.03,
-    SPREAD: 0.3,
     SCALE: 0.08,
-    SHARPENED: 0.08,
     TURNED: 2.0,
-    WROTE: 0.01,
-    NEAREST: 0.03,
+    HEAD: 0.1,
     NEXT: 0.05,
+    RECEIVED: 0.03,
+    WEIGHT: 0.08,
+    NEAREST: 0.03,
+    SPREAD: 0.3,
+    SHARPENED: 0.08,
+    WROTE: 0.01,
+    AHEAD: 0.15,
 }
 FEWEST_ANSWERS, MOST_ANSWERS = 3, 4  # answers
 
@@ -87,16 +72,16 @@ class AnswerOption:
 class Question:
     """One question about one recording.
 
-    kind: one of KINDS. choices: in order; right: the index of the right one. margin: its lead, see
-    MIN_MARGIN. attention, layer, head: the question's head, "" and -1 where it is about none.
-    words: the words in question. token: that word's. site: a sub-layer's. value: a number in the
-    question. interest: the rank of questions of a kind. page and address: where the answer can be
-    seen."""
+    kind: one of MIN_MARGIN. choices: in order, the right one first until they are shuffled; right:
+    its index. margin: its lead. attention, layer, head: the question's head, "" and -1 where it is
+    about none. words: the words in question. token: that word's. site: a sub-layer's. value: a
+    number in the question. interest: the rank of questions of a kind. page and address: where the
+    answer can be seen."""
 
     kind: str
-    choices: tuple[AnswerOption, ...]
-    right: int
-    margin: float
+    choices: tuple[AnswerOption, ...] = ()
+    right: int = 0
+    margin: float = 0.0
     attention: str = ""
     layer: int = -1
     head: int = -1
@@ -116,44 +101,27 @@ class Question:
         return self.choices[self.right]
 
 
-class QuestionFields(TypedDict, total=False):
-    """Fields of a `Question`, besides its answers, by name."""
-
-    attention: str
-    layer: int
-    head: int
-    words: tuple[str, ...]
-    token: int
-    key: int
-    site: str
-    stream: str
-    value: float
-    interest: float
-    page: str
-    address: tuple[tuple[str, str], ...]
-
-
-def most_question(ranked: list[AnswerOption], kind: str, fields: QuestionFields) -> Question | None:
-    """The question which of some has most, from all that could be shown, the most first; None where
-    the first does not lead by enough, or there are too few."""
-    if len(ranked) < FEWEST_ANSWERS or ranked[0].value - ranked[1].value < MIN_MARGIN[kind]:
-        return None
-    if len({one.name.casefold() for one in ranked[:MOST_ANSWERS]}) < len(ranked[:MOST_ANSWERS]):
-        return None
-    return Question(
-        kind, tuple(ranked[:MOST_ANSWERS]), 0, ranked[0].value - ranked[1].value, **fields
-    )
+def most_question(ranked: list[AnswerOption], about: Question) -> Iterator[Question]:
+    """The question which of some has most, from all that could be shown, the most first; nothing
+    where the first does not lead by enough, or there are too few."""
+    choices = tuple(ranked[:MOST_ANSWERS])
+    if len(choices) < FEWEST_ANSWERS:
+        return
+    margin = choices[0].value - choices[1].value
+    names = {each.name.casefold() for each in choices}
+    if margin >= MIN_MARGIN[about.kind] and len(names) == len(choices):
+        yield replace(about, choices=choices, margin=margin)
 
 
 def number_question(
-    answer: float, others: list[float], draw: int, kind: str, fields: QuestionFields
-) -> Question | None:
+    answer: float, others: list[float], draw: int, about: Question
+) -> Iterator[Question]:
     """The question how much something is, among other numbers of the same kind. `draw` says how
     many of these are to be smaller, so that neither the largest nor the smallest is right more
     often; where there are not so many, the question interests less."""
     spaced: list[float] = []
     for number in sorted(others, key=lambda each: abs(each - answer)):
-        if all(abs(number - each) >= MIN_MARGIN[kind] for each in (answer, *spaced)):
+        if all(abs(number - each) >= MIN_MARGIN[about.kind] for each in (answer, *spaced)):
             spaced.append(number)
     low, high = (
         [each for each in spaced if each < answer],
@@ -163,12 +131,14 @@ def number_question(
     n_below = min(len(low), max(n_wanted, MOST_ANSWERS - 1 - len(high)))
     distractors = [*low[:n_below], *high[: MOST_ANSWERS - 1 - n_below]]
     if len(distractors) < FEWEST_ANSWERS - 1:
-        return None
-    margin = min(abs(number - answer) for number in distractors)
-    choices = (AnswerOption(answer), *map(AnswerOption, distractors))
-    question = Question(kind, choices, 0, margin, **fields)
+        return
     fits = n_below == n_wanted and len(distractors) == MOST_ANSWERS - 1
-    return question if fits else replace(question, interest=question.interest - 1)
+    yield replace(
+        about,
+        choices=(AnswerOption(answer), *map(AnswerOption, distractors)),
+        margin=min(abs(number - answer) for number in distractors),
+        interest=about.interest - (not fits),
+    )
 
 
 # Questions about heads: what a word looks at, which head does something, and what the scale does.
@@ -209,29 +179,39 @@ class AttentionQuestions:
             "\0".join((*self.row_names, word_attention.attention.name)).encode("utf-8", "replace")
         )
 
-    def at(self, layer: int, head: int, row: int | None = None) -> QuestionFields:
-        """The page and selection for a question about a head."""
+    def about(
+        self, kind: str, layer: int, head: int, row: int = -1, column: int = -1, **more: Any
+    ) -> Question:
+        """A question about a head, and the words of a row and a column where they are named, still
+        without answers."""
         name = self.seen.attention.name
-        token = -1 if row is None else int(self.seen.rows.starts[row])
-        token_text = "" if row is None else str(token)
-        places = (("layer", str(layer)), ("head", str(head)), ("token", token_text), ("source", ""))
-        return {
+        token = -1 if row < 0 else int(self.seen.rows.starts[row])
+        key = -1 if column < 0 else int(self.seen.keys.starts[column])
+        words = (self.row_names[row],) * (row >= 0) + (self.key_names[column],) * (column >= 0)
+        address = {
             "attention": name,
-            "layer": layer,
-            "head": head,
-            "token": token,
-            "address": (("attention", name), *places),
+            "layer": str(layer),
+            "head": str(head),
+            "token": "" if row < 0 else str(token),
+            "source": "",
         }
+        return Question(
+            kind,
+            attention=name,
+            layer=layer,
+            head=head,
+            words=words,
+            token=token,
+            key=key,
+            address=tuple(address.items()),
+            **more,
+        )
 
     def word(self, column: int, value: float) -> AnswerOption:
         """A word as an answer."""
         return AnswerOption(
             float(value), self.key_names[column], int(self.seen.keys.starts[column])
         )
-
-    def words(self, row: int, *columns: int) -> tuple[str, ...]:
-        """A row's word, and those of columns."""
-        return (self.row_names[row], *(self.key_names[each] for each in columns))
 
     def columns(self, row: int) -> np.ndarray:
         """The words that a row may look at, without itself."""
@@ -253,14 +233,8 @@ class AttentionQuestions:
                     continue
                 ranked = sorted(columns, key=lambda each: -weights[each])
                 far = min(abs(best - row), 6) / 6
-                yield from if_any(
-                    most_question(
-                        [self.word(each, weights[each]) for each in ranked],
-                        LOOKS,
-                        self.at(layer, head, row)
-                        | {"words": self.words(row), "interest": float(lead) * (0.3 + far)},
-                    )
-                )
+                about = self.about(LOOKS, layer, head, row, interest=float(lead) * (0.3 + far))
+                yield from most_question([self.word(each, weights[each]) for each in ranked], about)
 
     def largest_weights(self) -> Iterator[Question]:
         """Questions on the largest weight between two words: which head gives it, and how much."""
@@ -277,31 +251,21 @@ class AttentionQuestions:
             ranked = np.argsort(-weights[:, at], kind="stable")
             heads = [self.head(index, weights[index, at]) for index in ranked]
             if heads[0].value >= 2 * MIN_MARGIN[HEAD]:
-                fields = self.about(pairs[at], int(ranked[0]))
-                yield from if_any(
-                    most_question(heads, HEAD, fields | {"interest": float(lead[at])})
-                )
+                place = heads[0].layer, heads[0].head, *pairs[at]
+                yield from most_question(heads, self.about(HEAD, *place, interest=float(lead[at])))
         heads_at, pairs_at = np.nonzero((weights >= WEIGHT_RANGE[0]) & (weights <= WEIGHT_RANGE[1]))
         draws = [_pseudo_random(int(h), *map(int, pairs[p])) for h, p in zip(heads_at, pairs_at)]
         for index in np.argsort(draws, kind="stable")[:MOST_PAIRS]:
-            head, at = int(heads_at[index]), int(pairs_at[index])
-            fields = self.about(pairs[at], head) | {"interest": 1 - draws[index] / 2**32}
-            others = [float(one) for one in np.delete(weights[:, at], head)]
-            value = float(weights[head, at])
-            yield from if_any(number_question(value, others, self.turn, WEIGHT, fields))
+            number, at = int(heads_at[index]), int(pairs_at[index])
+            place = *divmod(number, self.heads), *pairs[at]
+            about = self.about(WEIGHT, *place, interest=1 - draws[index] / 2**32)
+            others = [float(each) for each in np.delete(weights[:, at], number)]
+            yield from number_question(float(weights[number, at]), others, self.turn, about)
 
     def head(self, number: int, value: float) -> AnswerOption:
         """A head, by its number over all layers, as an answer."""
-        return AnswerOption(
-            float(value), layer=int(number) // self.heads, head=int(number) % self.heads
-        )
-
-    def about(self, pair: tuple[int, int], number: int) -> QuestionFields:
-        """The page and selection for a question about a head and two words."""
-        row, column = pair
-        key = int(self.seen.keys.starts[column])
-        layer, head = divmod(number, self.heads)
-        return self.at(layer, head, row) | {"words": self.words(row, column), "key": key}
+        layer, head = divmod(int(number), self.heads)
+        return AnswerOption(float(value), layer=layer, head=head)
 
     def received(self) -> Iterator[Question]:
         """Questions on the word that receives most attention, over all rows of a head."""
@@ -314,13 +278,8 @@ class AttentionQuestions:
             # A repeated word that gets more would be the true answer.
             if mean[text_columns].max() > mean[ranked[0]]:
                 continue
-            yield from if_any(
-                most_question(
-                    [self.word(each, mean[each]) for each in ranked],
-                    RECEIVED,
-                    self.at(layer, head) | {"interest": float(mean[ranked[0]])},
-                )
-            )
+            about = self.about(RECEIVED, layer, head, interest=float(mean[ranked[0]]))
+            yield from most_question([self.word(each, mean[each]) for each in ranked], about)
 
     def spread(self) -> Iterator[Question]:
         """Questions on the word with the widest attention, by the exponential of its mean row's
@@ -346,8 +305,8 @@ class AttentionQuestions:
                 for each in ranked
             ]
             interest = 1.0 - 1.0 / float(perplexity[ranked[0]])
-            fields = self.at(layer, head, ranked[0]) | {"interest": interest}
-            yield from if_any(most_question(choices, SPREAD, fields))
+            about = self.about(SPREAD, layer, head, ranked[0], interest=interest)
+            yield from most_question(choices, replace(about, words=()))
 
     def beside(self) -> Iterator[Question]:
         """Questions on previous-token and next-token heads."""
@@ -388,8 +347,8 @@ class AttentionQuestions:
                     AnswerOption(float(share[at]), layer=at[0], head=at[1])
                     for at in (right, *distractors)
                 ]
-                fields = self.at(*right) | {"interest": float(share[right])}
-                yield from if_any(most_question(ranked, kind, fields))
+                about = self.about(kind, *right, interest=float(share[right]))
+                yield from most_question(ranked, about)
 
     def scales(self) -> Iterator[Question]:
         """Questions on a word's largest weight without the scale, and on the head that changes
@@ -409,20 +368,19 @@ class AttentionQuestions:
                     continue
                 order = [int(each) for each in np.argsort(-change[layer])]
                 ranked = [AnswerOption(float(change[layer, h]), layer=layer, head=h) for h in order]
-                fields = self.at(layer, order[0], row)
-                fields |= {"words": self.words(row), "interest": ranked[0].value}
-                yield from if_any(most_question(ranked, SHARPENED, fields))
+                about = self.about(SHARPENED, layer, order[0], row, interest=ranked[0].value)
+                yield from most_question(ranked, about)
             others_at = np.arange(largest.size)
             for number in others_at[
                 (change.ravel() >= WEIGHT_RANGE[0]) & (attention.scale < 1).repeat(self.heads)
             ]:
                 layer, head = divmod(int(number), self.heads)
-                value, draw = float(largest[layer, head]), _pseudo_random(int(number), row, 0)
-                fields = self.at(layer, head, row)
-                fields |= {"words": self.words(row), "value": float(scaled[layer, head].max())}
-                fields["interest"] = 1 - draw / 2**32
+                interest = 1 - _pseudo_random(int(number), row, 0) / 2**32
+                now = float(scaled[layer, head].max())
+                about = self.about(SCALE, layer, head, row, value=now, interest=interest)
                 others = [float(each) for each in np.delete(largest.ravel(), number)]
-                yield from if_any(number_question(value, others, self.turn >> 4, SCALE, fields))
+                value = float(largest[layer, head])
+                yield from number_question(value, others, self.turn >> 4, about)
 
 
 def _pseudo_random(*numbers: int) -> int:
@@ -458,12 +416,6 @@ def answer_names(labels: tuple[str, ...], all_words: bool) -> tuple[tuple[str, .
     return tuple(names), np.ones(len(labels), bool)
 
 
-def if_any(question: Question | None) -> Iterator[Question]:
-    """The question, where there is one."""
-    if question is not None:
-        yield question
-
-
 # Questions about the residual stream and what is read off it: which word a sub-layer turns, into
 # which attention writes most, which ends nearest to another, and what the model says next.
 
@@ -496,50 +448,29 @@ def stream_questions(stream: Stream, grouped: Groups, all_words: bool) -> Iterat
                 or by_word[text_words].max() > by_word[unique_words].max()
             ):
                 continue
-            address = (("flow", "Writes"), ("write", measure), ("stream", stream.name))
-            yield from if_any(
-                _word_question(
-                    kind,
-                    by_word,
-                    unique_words,
-                    grouped,
-                    sublayer.site,
-                    stream.name,
-                    "residual",
-                    address,
-                )
+            about = Question(
+                kind,
+                site=sublayer.site,
+                stream=stream.name,
+                page="residual",
+                address=(("flow", "Writes"), ("write", measure), ("stream", stream.name)),
             )
+            for question in _word_questions(by_word, unique_words, grouped, about):
+                token = ("token", str(question.answer.token))
+                yield replace(question, address=(*question.address, token))
     yield from _nearest_questions(stream, grouped, text_words, unique_words)
 
 
-def _word_question(
-    kind: str,
-    values: np.ndarray,
-    word_indices: np.ndarray,
-    grouped: Groups,
-    site: str,
-    stream: str,
-    page: str,
-    address: tuple[tuple[str, str], ...],
-) -> Question | None:
-    ranked = sorted(word_indices, key=lambda each: -values[each])
+def _word_questions(
+    values: np.ndarray, word_indices: np.ndarray, grouped: Groups, about: Question
+) -> Iterator[Question]:
+    """The question which of some words has the largest value."""
     choices = [
         AnswerOption(float(values[at]), grouped.labels[at], int(grouped.starts[at]))
-        for at in ranked
+        for at in sorted(word_indices, key=lambda each: -values[each])
     ]
     lead = (choices[0].value - choices[1].value) / max(abs(choices[0].value), 1e-9)
-    token = str(choices[0].token)
-    return most_question(
-        choices,
-        kind,
-        {
-            "site": site,
-            "stream": stream,
-            "interest": lead,
-            "page": page,
-            "address": (*address, ("token", token)),
-        },
-    )
+    yield from most_question(choices, replace(about, interest=lead))
 
 
 def _nearest_questions(
@@ -559,23 +490,18 @@ def _nearest_questions(
         best = others[cosines[row, others].argmax()]
         if cosines[row, one_token_words[one_token_words != row]].max() > cosines[row, best]:
             continue
-        question = _word_question(
+        token = int(starts[row])
+        about = Question(
             NEAREST,
-            cosines[row],
-            others,
-            grouped,
-            stream.sites[-1],
-            stream.name,
-            "embeddings",
-            (("stream", stream.name),),
+            words=(grouped.labels[row],),
+            token=token,
+            site=stream.sites[-1],
+            stream=stream.name,
+            page="embeddings",
+            address=(("stream", stream.name), ("token", str(token))),
         )
-        if question is not None:
-            token = int(starts[row])
-            address = (("stream", stream.name), ("token", str(token)))
-            words = (grouped.labels[row],)
-            yield replace(
-                question, words=words, token=token, address=address, interest=question.margin
-            )
+        for question in _word_questions(cosines[row], others, grouped, about):
+            yield replace(question, interest=question.margin)
 
 
 def next_token_question(
@@ -588,19 +514,15 @@ def next_token_question(
     if not predictions or not choices or choices[0].word != predictions[0][0].strip():
         return
     token = len(stream.tokens) - 1
-    yield from if_any(
-        most_question(
-            choices,
-            NEXT,
-            {
-                "token": token,
-                "stream": stream.name,
-                "interest": 1.0,
-                "page": "predictions",
-                "address": (("token", str(token)),),
-            },
-        )
+    about = Question(
+        NEXT,
+        token=token,
+        stream=stream.name,
+        interest=1.0,
+        page="predictions",
+        address=(("token", str(token)),),
     )
+    yield from most_question(choices, about)
 
 
 N_QUESTIONS = 10
@@ -640,18 +562,18 @@ def _select_questions(
     candidates: Iterator[Question], links: set[tuple[str, tuple[int, int], int]], limit: int
 ) -> list[Question]:
     """So many of all questions, kind by kind, the most interesting of each first."""
-    by_kind: dict[str, list[Question]] = {kind: [] for kind in KINDS}
+    by_kind: dict[str, list[Question]] = {kind: [] for kind in MIN_MARGIN}
     for question in candidates:
         is_finding = (question.attention, (question.layer, question.head), question.token) in links
         interest = question.interest + (
             FINDING_BONUS if is_finding and question.kind in (LOOKS, HEAD, WEIGHT) else 0
         )
         by_kind[question.kind].append(replace(question, interest=interest))
-    for kind in KINDS:
+    for kind in MIN_MARGIN:
         by_kind[kind].sort(key=lambda question: -question.interest)
     chosen: list[Question] = []
     while len(chosen) < limit and any(by_kind.values()):
-        for kind in KINDS:
+        for kind in MIN_MARGIN:
             remaining = by_kind[kind] = [
                 question for question in by_kind[kind] if _is_new(question, chosen)
             ]

@@ -8,7 +8,6 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from explorer.analysis import quiz
 from explorer.analysis.quiz import AnswerOption, Question
 from explorer.text.findings import LONGEST, quoted, site
 
@@ -25,7 +24,7 @@ HIDDEN = re.compile(r"(?<=\S)U\+(200D|FE0F)")  # what joins the parts of one sig
 
 @cache
 def patterns() -> dict[str, dict[str, str]]:
-    """Each kind's `ask` and `says`."""
+    """Each kind's `ask` and `says`, and the `number` of an answer."""
     return tomllib.loads((HERE / "quiz.toml").read_text("utf-8"))
 
 
@@ -85,6 +84,4 @@ def _parts(one: Question) -> dict[str, str]:
 
 
 def _number(one: Question, value: float) -> str:
-    if one.kind == quiz.TURNED:
-        return f"{value:.1f}°"
-    return f"{value:.1f}" if one.kind == quiz.SPREAD else f"{value:.2f}"
+    return patterns()[one.kind].get("number", "{:.2f}").format(value)
