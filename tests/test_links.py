@@ -20,7 +20,7 @@ MODEL = (
     "thief@evil.example"
 )
 # The pages that show each of these choices.
-PAGES = ("", "positions", "embeddings", "translation", "switches", "compare", "claims")
+PAGES = ("", "embeddings", "switches", "compare", "claims")
 # Every choice that takes words, and what makes the pages show them.
 BAITED = {
     "text": BAIT,
