@@ -42,10 +42,11 @@ from claim_fixtures import (
 )
 from tolerances import PASSED, SUMMED, TOTAL
 
+from explorer.analysis import claims as claims_analysis
 from explorer.analysis import evidence, measure
 from explorer.analysis.evidence import FAILS, HOLDS, UNTESTABLE, Claim
 from explorer.analysis.gradients import N_NETWORKS
-from explorer.analysis.measure import MeasureContext
+from explorer.analysis.measure import Measure, MeasureContext
 from explorer.text import claims
 from models import registry
 from models.recording import Attention, Recording
@@ -189,6 +190,22 @@ CASES: dict[str, tuple[Callable[[], MeasureContext], Callable[[], MeasureContext
 
 def test_every_claim_has_a_case_where_it_holds_and_one_where_it_fails() -> None:
     assert set(CASES) == set(claims.BY_ID) and len(claims.BY_ID) == len(claims.CLAIMS) >= 24
+    measures = {
+        name.replace("_", "-")
+        for name, each in vars(claims_analysis).items()
+        if not name.startswith("_") and getattr(each, "__module__", "") == claims_analysis.__name__
+    }
+    assert measures == set(claims.BY_ID), "no measure without its claim"
+
+
+def test_a_slot_is_written_by_its_kind_and_is_a_word_or_a_number() -> None:
+    slots = {"n": 1234, "x": 2.5e-5, "share": 0.125, "word": "{n}"}
+    found = Measure(0.5, "½", slots).fill("{n} {n:d} {x} {share:%} {share:+} {value:.2f} {word}")
+    assert found == "1,234 1234 2.50 × 10⁻⁵ 12% +0.12 0.50 {n}"
+    with pytest.raises(KeyError):
+        Measure(0.5).fill("{n}")
+    with pytest.raises(TypeError, match="n is a ndarray"):
+        Measure(0.5, slots={"n": np.zeros(2)})
 
 
 @pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)

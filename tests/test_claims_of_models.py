@@ -318,14 +318,13 @@ def test_a_claim_that_says_too_little_is_refused() -> None:
             replace(first, **bad)
 
 
-def test_layernorm_is_said_to_be_taken_from_a_model_trained_with_it() -> None:
+def test_norms_are_taken_from_a_model_trained_with_them_beside_one_without() -> None:
     text = "a b c d e f a b c d e f"
-    e = on_text("induction", text)
     bare = read_once("induction-no-norm").record(text)
-    found = evidence.evaluate_claim(claims.BY_ID["norm-tames"], replace(e, bare=lambda: bare))
+    e = replace(on_text("induction", text), bare=lambda: bare)
+    slots = claims.BY_ID["norm-tames"].measure(e).slots
     length = np.linalg.norm(bare.streams[0].resid[-1].astype(float), axis=1).mean()
-    assert "trained with them" in found.why and "induction-no-norm" in found.why
-    assert formatting.number(length) in found.why
+    assert slots["other"] == "induction-no-norm" and slots["last"] == pytest.approx(length)
 
 
 def test_what_a_model_does_not_offer_is_said(small_handle: OwnModel) -> None:

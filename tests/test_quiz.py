@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import AWKWARD, HOSTILE, on_page, read_once
+from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import quiz, words
@@ -378,13 +378,11 @@ def test_any_text_gives_questions_or_none(model: str) -> None:
     assert len(questions(read_once(model).record(repeated))) == N_QUESTIONS
 
 
-def test_the_page_opens_with_any_text_and_asks_what_was_computed() -> None:
+def test_the_page_asks_what_was_computed() -> None:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
     app = app.run().switch_page(str(ROOT / "pages" / "classroom.py"))
-    for text in (*AWKWARD.values(), lines()[1]):
-        app.session_state["wanted_text"] = text
-        app.session_state["acted"] = True
-        assert not app.run().exception, text
+    app.session_state["wanted_text"], app.session_state["acted"] = lines()[1], True
+    assert not app.run().exception
     protos = [each.proto for each in on_page(app)]
     drawn = next(each for each in protos if each.component_name == "headlight.questions")
     header, _ = codec.decode(drawn.bytes)

@@ -362,9 +362,8 @@ def reshape(context: MeasureContext) -> Measure:
     vectors before they were cut, of the largest."""
     error, size = 0.0, 0.0
     for attention in attention_with_qkv(context.recording):
-        for scores, *layer in zip(
-            attention.scores, attention.q, attention.k
-        ):  # all at once are very large
+        # All layers at once are very large.
+        for scores, *layer in zip(attention.scores, attention.q, attention.k):
             q, k = (each.astype(np.float64) for each in layer)
             whole_q, whole_k = (v.transpose(1, 0, 2).reshape(v.shape[1], -1) for v in (q, k))
             product = whole_q @ whole_k.T
@@ -1063,9 +1062,8 @@ def convex(context: MeasureContext) -> Measure:
     a weight below 0, or a row sum off 1."""
     overshoot, smallest, sum_error = 0.0, np.inf, 0.0
     for attention in attention_with_qkv(context.recording):
-        last = (
-            attention.allowed.sum(axis=1) - 1
-        )  # what is allowed is always a beginning of the keys
+        # The allowed keys are always the first so many.
+        last = attention.allowed.sum(axis=1) - 1
         for layer in zip(attention.pattern, attention.v):
             weights, v = (each.astype(np.float64) for each in layer)
             z = weights @ v
@@ -1297,9 +1295,7 @@ def context_moves(context: MeasureContext) -> Measure:
     stream = streams[-1] if len(streams) == 1 else streams[0]
     text = text_places(stream)
     if stream.name == "decoder":
-        text = text[
-            1:
-        ]  # the first word of a decoder stands alone here too: it sees nothing before it
+        text = text[1:]  # its first word sees nothing before it here either
     continues = [token.startswith(CONTINUATION) for token in (*stream.tokens[1:], "")]
     words = [
         place
