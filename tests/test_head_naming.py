@@ -20,13 +20,14 @@ from models.recording import Attention, Card, Recording, Stream
 WORDS = ("[CLS]", "The", "fox", "saw", "the", "bird", ".", "The", "fox", "ran", ".", "[SEP]")
 
 
-def recording_of(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> Recording:
-    """A recording whose one layer has the given patterns (head, query, key); everything else is
-    zeros."""
+def recording_of(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS, layer: int = 0) -> Recording:
+    """A recording whose last layer, `layer`, has the patterns (head, query, key); those of the
+    layers before it are even, and everything else is zeros."""
     pattern = np.asarray(pattern, dtype=np.float32)[None]
     n, heads = len(tokens), pattern.shape[1]
+    pattern = np.concatenate([*[np.full_like(pattern, 1 / n)] * layer, pattern])
     special = np.array([token.startswith("[") for token in tokens])
-    nothing = np.zeros((1, heads, n, 2), np.float32)
+    nothing = np.zeros((1 + layer, heads, n, 2), np.float32)
     stream = Stream(
         "encoder",
         tokens,
@@ -48,7 +49,7 @@ def recording_of(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> Record
         nothing,
     )
     return Recording(
-        Card("planted", "encoder", 1, heads, 4, 2, 9, 99, 0, "none", "none"),
+        Card("planted", "encoder", 1 + layer, heads, 4, 2, 9, 99, 0, "none", "none"),
         " ".join(tokens),
         (),
         (stream,),
@@ -64,9 +65,9 @@ def toward(mask: np.ndarray, share: float = 0.9) -> np.ndarray:
     return np.where(held > 0, share * mask / np.maximum(held, 1) + (1 - share) / n, 1 / n)
 
 
-def named(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> head_naming.Head:
-    recording = recording_of(pattern[None], tokens)
-    return head_naming.describe(recording, recording.attention[0])[0]
+def named(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS, layer: int = 1) -> head_naming.Head:
+    recording = recording_of(pattern[None], tokens, layer)
+    return head_naming.describe(recording, recording.attention[0])[layer]
 
 
 ALONE = [name for name in head_naming.NAMING if name != head_naming.SINK]
@@ -208,8 +209,8 @@ def test_the_reasons_never_contradict_the_name() -> None:
             rng.dirichlet(np.full(n, 0.2), size=n)
         ]
         mixed.append(sum(weight * part for weight, part in zip(weights, parts)))
-    recording = recording_of(np.stack(mixed), TWICE)
-    heads = head_naming.describe(recording, recording.attention[0])
+    recording = recording_of(np.stack(mixed), TWICE, 1)
+    heads = head_naming.describe(recording, recording.attention[0])[len(mixed) :]
     assert len({head.name for head in heads}) > 4
     for head in heads:
         lines = table(head).splitlines()[2:]
@@ -283,6 +284,17 @@ def test_punctuation_and_spaces_are_no_repeated_words() -> None:
 def test_a_head_that_looks_at_itself_is_no_induction_head() -> None:
     masks = token_relations.text_relations(("the",) * 6, [False] * 6)
     assert not (masks["induction"] & masks["self"]).any()
+
+
+def test_in_layer_0_no_head_is_an_induction_head() -> None:
+    """A key there holds its own token alone, so that nothing says which token stood before it."""
+    special = [word.startswith("[") for word in TWICE]
+    pattern = toward(token_relations.text_relations(TWICE, special)["induction"])
+    first, second = (named(pattern, TWICE, layer) for layer in (0, 1))
+    assert second.name == "induction" and first.name == head_naming.NO_PATTERN
+    relation = next(one for one in first.relations if one.name == "induction")
+    assert relation.lift > 0.8 and relation.against == head_naming.FIRST_LAYER
+    assert "a coincidence in layer 0" in summary(first, head_naming.MEANING)
 
 
 def test_induction_points_at_what_followed_last_time() -> None:

@@ -35,8 +35,12 @@ def test_a_head_became_what_it_is_at_the_first_checkpoint_from_which_on_it_stays
         wanted = next((at for at in range(len(has)) if all(has[at:])), None)
         assert one.formed_at == wanted
         finding = training.headline(one)
-        if wanted:
-            assert f"at step {one.steps[wanted]:,}." in finding and not has[wanted - 1]
+        if wanted and wanted < len(has) - 1:
+            between = f"between steps {one.steps[wanted - 1]:,} and {one.steps[wanted]:,}."
+            assert between in finding and not has[wanted - 1]
+        if wanted and wanted == len(has) - 1:  # of the last one nobody knows whether it would stay
+            assert "became" not in finding and f"(step {one.steps[-1]:,}), not before." in finding
+            assert "still rising" in finding
         assert ("at any checkpoint" in finding) == (not any(has))
         if one.lost is not None:
             assert has[one.lost] and not any(has[one.lost + 1 :])
@@ -98,7 +102,9 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     line, uniform = scores.series[:2]
     assert line.name == f"induction L{best[1]} H{best[2]}" and line.main
     assert line.y[-1] == pytest.approx(best[0], abs=SUMMED) and uniform.y[-1] < line.y[-1]
-    assert panel.finding.startswith(f"L{best[1]} H{best[2]} became an induction head at step ")
+    name = f"L{best[1]} H{best[2]}"
+    assert panel.finding.startswith(f"{name} became an induction head between steps ")
+    assert scores.x_range == loss.x_range == (0, 2000)
     assert grid.selected == best[1:]
 
     early = training.checkpoints(Run("induction", TWICE), step=300)
@@ -115,6 +121,23 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
         if (head.layer, head.head, one.name) == (*best[1:], "induction")
     )
     assert line.y[at] == pytest.approx(score, abs=SUMMED)
+
+
+def test_no_head_of_layer_0_is_an_induction_head() -> None:
+    panel = training.checkpoints(Run("induction", TWICE), layer=0, head=1, pattern="induction")
+    assert panel.finding.startswith("L0 H1 is in layer 0") and "cannot be" in panel.finding
+    for model in ("induction", "twin-post", "decoder"):
+        panel = training.checkpoints(Run(model, TWICE))
+        names = [line.name for line in panel.figures[0].figures[0].series]
+        assert not [name for name in names if name.startswith("induction L0")]
+        assert any(name.startswith("induction L") for name in names)
+
+
+def test_a_text_without_a_pattern_says_so_unless_a_head_was_asked_for() -> None:
+    text = "Hello"
+    assert training.checkpoints(Run("twin-post", text)).finding.startswith("On this text no head")
+    asked = training.checkpoints(Run("twin-post", text), pattern="self").finding
+    assert "is not a head that attends to its own token" in asked
 
 
 def test_a_pair_of_trainings_is_compared_at_the_same_steps() -> None:

@@ -218,7 +218,7 @@ class Series:
 class Chart(Figure):
     """Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x
     falls to the right. square: one scale for both axes. guides: (x, text), dashed lines.
-    y_range: the ends of the y axis, those of the curves where None. half: half as high."""
+    x_range, y_range: the ends of an axis, those of the curves where None. half: half as high."""
 
     series: tuple[Series, ...] = ()
     x_title: str = ""
@@ -229,6 +229,7 @@ class Chart(Figure):
     backwards: bool = False
     square: bool = False
     guides: tuple[tuple[float, str], ...] = ()
+    x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     half: bool = False
 
@@ -264,7 +265,8 @@ class Edge:
 
 @dataclass(frozen=True, eq=False)
 class Stack(Figure):
-    """Figures one below the other in one column; `main`: the one that stays where one has room."""
+    """Figures one below the other in one column; `main`: the one that stays where one has room.
+    Charts over the same x axis are aligned."""
 
     figures: tuple[Figure, ...] = ()
     main: int = 0

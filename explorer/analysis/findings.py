@@ -777,6 +777,8 @@ def repetition_findings(word_attention: WordLevelAttention) -> list[Finding]:
         chance = float((mask[rows].sum(axis=1) / word_attention.allowed[rows].sum(axis=1)).mean())
         mass = token_relations.mass(word_attention.weights, mask)
         score = mass.mean(axis=-1)
+        if kind == INDUCTION:
+            score[0] = 0  # as head_naming has it, no head of layer 0 is an induction head
         layer, head = (int(one) for one in np.unravel_index(score.argmax(), score.shape))
         value = float(score[layer, head])
         lift = (value - chance) / max(1 - chance, 1e-9)

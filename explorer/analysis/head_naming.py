@@ -6,7 +6,8 @@ chance) is 0 at chance and 1 when all attention goes to these keys. A head is na
 relation of highest lift under three conditions. The lift is at least `MIN_LIFT`. More than half of
 the queries that could show it reach it too, among them `FEWEST_ROWS` different tokens. Heads whose
 every row attends to one random key would show it in as many rows in fewer than one case in fifty
-(`MAX_P_VALUE`).
+(`MAX_P_VALUE`). In layer 0 no head is named "induction": a key there holds its own token alone, so
+that nothing tells a head which token stood before it (Elhage et al., 2021).
 
 All sinks are one relation: attention to the first token and the special ones, whichever of them.
 The number of rows is no evidence against chance there, since a head that rests on a key does so in
@@ -259,7 +260,8 @@ SINK, NO_PATTERN, TOO_SHORT = "sink", "no clear pattern", "text too short"
 PRONOUN = "pronoun to noun"
 FINDS_NOUN = "A pronoun attends to the noun it stands for."
 # The relations that can name a head, within one text and between two.
-NAMING = ("previous", "next", "self", "same word", "induction", SINK)
+INDUCTION = "induction"
+NAMING = ("previous", "next", "self", "same word", INDUCTION, SINK)
 NAMING_ACROSS = ("diagonal", "anti-diagonal", SINK)
 EVEN = "uniform attention would"
 # In the order offered to a reader; the notes say what each means.
@@ -269,7 +271,7 @@ MEANING = {
     "self": "Each token attends to itself.",
     SINK: f"It gives the first and the special tokens more than {EVEN}.",
     "same word": "A repeated word attends to its other occurrences.",
-    "induction": "A repeated word attends to the token after its previous occurrence.",
+    INDUCTION: "A repeated word attends to the token after its previous occurrence.",
     PRONOUN: f"{FINDS_NOUN} Measured over test sentences and not on this text.",
     "diffuse": "Attention is nearly uniform.",
     NO_PATTERN: "There is no consistent pattern on this text.",
@@ -289,13 +291,21 @@ MEANING_ACROSS = {
     TOO_SHORT: f"A pattern needs at least {FEWEST_TOKENS} tokens on each side.",
 }
 # Why a relation does not name a head.
-WEAK, FEW_ROWS, FEW_TOKENS, LUCK = (
+FIRST_LAYER, WEAK, FEW_ROWS, FEW_TOKENS, LUCK = (
+    "coincidence in layer 0",
     "too weak",
     "in too few rows",
     "by too few different tokens",
     "not significant",
 )
-REJECTIONS = ("", WEAK, FEW_ROWS, FEW_TOKENS, LUCK)  # in the order in which they are said
+REJECTIONS = (
+    "",
+    FIRST_LAYER,
+    WEAK,
+    FEW_ROWS,
+    FEW_TOKENS,
+    LUCK,
+)  # in the order in which they are said
 
 
 def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
@@ -476,9 +486,10 @@ def _relation_masks(recording: Recording, attention: Attention) -> _RelationMask
 @dataclass(frozen=True, eq=False)
 class _RelationScores:
     """Scores of the heads for the relations `names`, (relation, head): as in `Relation`, with
-    `against` an index into REJECTIONS. chance and n_queries (relation)."""
+    `against` an index into REJECTIONS. chance and n_queries (relation). n_heads: of a layer."""
 
     names: list[str]
+    n_heads: int
     chance: np.ndarray
     n_queries: np.ndarray
     score: np.ndarray
@@ -501,7 +512,14 @@ class _RelationScores:
         luck = self.p_value > np.where(sink, SINK_MAX_P_VALUE, MAX_P_VALUE)
         reasons = luck * REJECTIONS.index(LUCK)
         few_tokens = self.n_token_types < FEWEST_ROWS
-        for mask, reason in ((few_tokens, FEW_TOKENS), (few_rows, FEW_ROWS), (weak, WEAK)):
+        first = np.zeros_like(weak)
+        first[[name == INDUCTION for name in self.names], : self.n_heads] = True
+        for mask, reason in (
+            (few_tokens, FEW_TOKENS),
+            (few_rows, FEW_ROWS),
+            (weak, WEAK),
+            (first, FIRST_LAYER),
+        ):
             reasons[mask] = REJECTIONS.index(reason)
         return reasons
 
@@ -561,6 +579,7 @@ def _relation_scores(
     p_values = batched_tail_probabilities(chances)[np.arange(len(sink))[:, None], n_matches]
     return _RelationScores(
         relation_masks.names,
+        attention.pattern.shape[1],
         np.array([each.mean() for each in chances]),
         np.array([len(each) for each in chances], dtype=int),
         score,

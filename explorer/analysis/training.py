@@ -35,8 +35,8 @@ class Stage:
 class HabitCourse:
     """One head and one habit over the checkpoints. All four tuples are aligned with `steps`.
 
-    scores, chances: NaN where the text cannot show the habit. has: True where nothing speaks
-    against it.
+    scores, chances: NaN where the text, or a head of this layer, cannot show the habit. has: True
+    where nothing speaks against it.
     """
 
     habit: str
@@ -94,7 +94,12 @@ def habit_course(stages: Sequence[Stage], habit: str, at: tuple[int, int]) -> Ha
 
 def habits(stages: Sequence[Stage]) -> tuple[str, ...]:
     """The habits that this text can show, in the order of HABITS."""
-    visible_names = {relation.name for head in stages[-1].heads for relation in head.relations}
+    visible_names = {
+        relation.name
+        for head in stages[-1].heads
+        for relation in head.relations
+        if relation.against != head_naming.FIRST_LAYER
+    }
     return tuple(name for name in HABITS if name in visible_names)
 
 
@@ -102,7 +107,7 @@ def best_head(stage: Stage, habit: str) -> tuple[int, int]:
     """The head with the highest score for a habit; of those that have it, where any does."""
 
     def rank(head: head_naming.Head) -> tuple[bool, float]:
-        relation = next((relation for relation in head.relations if relation.name == habit), None)
+        relation = _relation(stage, habit, (head.layer, head.head))
         return (False, -1.0) if relation is None else (not relation.against, relation.score)
 
     best = max(stage.heads, key=rank)
@@ -126,7 +131,10 @@ def most_informative(courses: Sequence[HabitCourse]) -> HabitCourse | None:
         return max(courses, key=lambda course: _finite_or_lowest(course.scores[-1]), default=None)
     return max(
         formed,
-        key=lambda course: (course.habit == "induction", course.scores[-1] - course.scores[0]),
+        key=lambda course: (
+            course.habit == head_naming.INDUCTION,
+            course.scores[-1] - course.scores[0],
+        ),
     )
 
 
@@ -181,6 +189,12 @@ def _head(stage: Stage, at: tuple[int, int]) -> head_naming.Head:
 
 
 def _relation(stage: Stage, habit: str, at: tuple[int, int]) -> head_naming.Relation | None:
+    """A head's score for a habit that the text, and a head of this layer, can show."""
     return next(
-        (relation for relation in _head(stage, at).relations if relation.name == habit), None
+        (
+            relation
+            for relation in _head(stage, at).relations
+            if relation.name == habit and relation.against != head_naming.FIRST_LAYER
+        ),
+        None,
     )

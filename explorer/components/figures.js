@@ -296,7 +296,7 @@ function stack(pen, { figures }, { x, y, width, height }) {
     const draw = (/** @type {any} */ one, /** @type {number} */ at) => figure(pen, one, { x: x + at * room, y, width: room - pen.letter, height }); // prettier-ignore
     return Math.max(...figures.map(draw));
   }
-  for (const one of figures) {
+  for (const one of aligned(pen, figures)) {
     const fixed = figures.filter((each) => each !== one && each.kind === "strips");
     const taken = fixed.reduce((sum, { strips: list }) => sum + (2 * list.length + 3) * pen.letter, 0); // prettier-ignore
     top += figure(pen, one, { x, y: top, width, height: height && height - taken }) + pen.letter;
@@ -306,6 +306,42 @@ function stack(pen, { figures }, { x, y, width, height }) {
 
 /** The name at the end of a line of a chart. @param {any} series */
 const named = ({ name, end }) => [name, end].filter(Boolean).join(" ");
+
+/** Charts over the same x axis with the same margins; other figures as they are. @param {Pen} pen @param {any[]} figures */
+function aligned(pen, figures) {
+  const { x_title, x_range } = figures[0] || {};
+  if (!x_range || figures.some((one) => one.x_title !== x_title)) return figures;
+  const each = figures.map((one) => margins(pen, one, extent(one)));
+  const aside = [0, 1].map((side) => Math.max(...each.map((both) => both[side])));
+  return figures.map((one) => ({ ...one, aside }));
+}
+
+/** The ends of a chart's axes, [x, y]. @param {any} figure */
+function extent({ series, log_x, log_y, x_range, y_range }) {
+  const finite = (/** @type {"x" | "y"} */ axis, /** @type {boolean} */ log) =>
+    series.flatMap((one) => [...one[axis], ...((axis === "y" && one.base) || [])]).filter((value) => Number.isFinite(value) && (!log || value > 0)); // prettier-ignore
+  const range = (/** @type {number[]} */ list) => {
+    const [low, high] = [Math.min(...list), Math.max(...list)];
+    return low === high ? [low, low + 1] : [low, high];
+  };
+  const [xs, ys] = [
+    range(x_range || finite("x", log_x)),
+    [...(y_range || range(finite("y", log_y)))],
+  ];
+  if (!log_y && ys[0] > 0 && ys[0] < 0.4 * ys[1]) ys[0] = 0;
+  return [xs, ys];
+}
+
+/** Ticks of a chart's y axis, each with its text. @param {any} figure @param {number[]} ys */
+const levels = ({ log_y }, ys) => ticks(ys[0], ys[1], log_y).map((value) => [value, num(value, 3)]);
+
+/** The room left of a chart's axes for its ticks, and right of them for the names of its curves. @param {Pen} pen @param {any} figure @param {number[][]} ends */
+function margins(pen, figure, [, ys]) {
+  const texts = levels(figure, ys).map(([, text]) => pen.width(`${text}`, { size: 0.85 }));
+  const names = figure.series.map((one) => pen.width(named(one), { size: 0.9, bold: one.main }));
+  return [texts, names].map((wide) => Math.max(0, ...wide) + 0.8 * pen.letter);
+}
+
 const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
@@ -313,19 +349,12 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const { letter, look } = pen;
   const height = Math.max(8 * letter, Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
   const { series, x_title, y_title, log_x, log_y, backwards, guides } = figure;
-  const finite = (/** @type {"x" | "y"} */ axis, /** @type {boolean} */ log) =>
-    series.flatMap((one) => [...one[axis], ...((axis === "y" && one.base) || [])]).filter((value) => Number.isFinite(value) && (!log || value > 0)); // prettier-ignore
-  const range = (/** @type {number[]} */ list) => {
-    const [low, high] = [Math.min(...list), Math.max(...list)];
-    return low === high ? [low, low + 1] : [low, high];
-  };
-  const [xs, ys] = [range(finite("x", log_x)), figure.y_range || range(finite("y", log_y))];
-  if (!log_y && ys[0] > 0 && ys[0] < 0.4 * ys[1]) ys[0] = 0;
-  const labels = ticks(ys[0], ys[1], log_y).map((value) => [value, num(value, 3)]);
-  const left = x + Math.max(...labels.map(([, text]) => pen.width(`${text}`, { size: 0.85 }))) + 0.8 * letter; // prettier-ignore
-  const names = Math.max(0, ...series.map((one) => pen.width(named(one), { size: 0.9, bold: one.main }))); // prettier-ignore
-  const above = names + 0.8 * letter > 0.4 * width; // the names of lines, where they have no room beside
-  const right = x + width - (above ? 0.5 * letter : names + 0.8 * letter);
+  const [xs, ys] = extent(figure);
+  const labels = levels(figure, ys);
+  const aside = figure.aside || margins(pen, figure, [xs, ys]);
+  const left = x + aside[0];
+  const above = aside[1] > 0.4 * width; // the names of lines, where they have no room beside
+  const right = x + width - (above ? 0.5 * letter : aside[1]);
   const titles = (y_title ? 1.8 : 0.6) * letter;
   const [top, foot] = [y + titles + (above ? 1.3 * letter * series.length : 0), y + height - 3 * letter]; // prettier-ignore
   if (figure.square) even(xs, ys, (right - left) / (foot - top));

@@ -14,6 +14,7 @@ const SHARE = [0.6, 0.4]; // of the width, for the main figure and its companion
 const WORDS = [0.7, 0.3]; // for a matrix of words
 const WIDE = 60; // letters of width from which it takes so much
 const WALK = [0.42, 0.58]; // for frames that are walked through beside a picture
+const SMALL = 4; // heads of a layer up to which one grid is no wider than a companion
 export const GAP = 2; // letters between figures
 const NARROW = 44; // letters of width below which figures stand one below the other
 
@@ -36,6 +37,9 @@ const leveled = (levels, { low, high }) =>
 /** Whether the first figure is a sentence that stands above the others. @param {any[]} figures */
 const isHeaded = (figures) => figures.length > 1 && figures[0].kind === "tokenrow";
 
+/** Whether a frame is one grid of few heads. @param {any} frame */
+const isSmall = ({ figures: [one, other] }) => !other && one?.kind === "headmatrices" && one.shape[1] <= SMALL; // prettier-ignore
+
 /** How wide each figure may be. @param {number} width @param {any[]} figures @param {number} letter @param {number} [narrow] */
 export function widths(width, figures, letter, narrow = NARROW) {
   if (isHeaded(figures)) return [width, ...widths(width, figures.slice(1), letter, narrow)];
@@ -44,7 +48,7 @@ export function widths(width, figures, letter, narrow = NARROW) {
   const two =
     figures[0].words?.length && width > WIDE * letter
       ? WORDS
-      : figures[1]?.kind === "steps"
+      : figures[1]?.kind === "steps" && !isSmall(figures[1].frames[0])
         ? WALK
         : SHARE;
   const share = unlike ? two : figures.map(() => 1 / figures.length);

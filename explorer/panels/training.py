@@ -133,10 +133,13 @@ def _charts(
     every = [step for curve in curves for step, _ in curve] + [
         step for _, points in scores for step, _ in points
     ]
+    log_x = _log(every)
+    ends = [step for step in every if step > 0 or not log_x]
     chart = partial(
         Chart,
         x_title=words("steps"),
-        log_x=_log(every),
+        log_x=log_x,
+        x_range=(min(ends), max(ends)) if ends else None,
         guides=() if guide is None else ((guide, ""),),
         follows="train_step",
         half=bool(scores) and any(curves),
@@ -200,9 +203,7 @@ def checkpoints(
     )
     return Panel(
         title=words("title"),
-        finding=" ".join((headline(chosen), *evidence(chosen)[:1]))
-        if chosen
-        else words("too_short"),
+        finding=_finding(courses, chosen, asked=bool(pattern) or layer is not None),
         figures=(
             _charts(
                 [(shared("loss_curve"), loss)], _score_lines(courses, chosen), float(steps[at])
@@ -304,15 +305,38 @@ def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curv
     return made
 
 
+def _finding(courses: Sequence[HabitCourse], chosen: HabitCourse | None, asked: bool) -> str:
+    """The headline of the head and pattern on show with its evidence; where nobody `asked` for
+    them and no head has a pattern in the end, a sentence on that."""
+    words = sentences(CONCEPT, "checkpoints")
+    if chosen is None:
+        return words("too_short")
+    if asked or any(each.has[-1] for each in courses):
+        return " ".join((headline(chosen), *evidence(chosen)[:1]))
+    return words(
+        "none_formed",
+        score=fixed(chosen.scores[-1]),
+        head=head_name(chosen.at),
+        where=sentences(CONCEPT, "where")(chosen.habit),
+        chance=fixed(chosen.chances[-1]),
+    )
+
+
 def headline(one: HabitCourse) -> str:
-    """Sentence on the step at which this head learned its pattern."""
+    """Sentence on the checkpoints between which this head learned its pattern."""
     words = sentences(CONCEPT, "checkpoints")
     slots = {"head": head_name(one.at), "kind": sentences(CONCEPT, "kinds")(one.habit)}
     if isnan(one.scores[-1]):
-        return words("cannot", **slots)
+        first = one.habit == head_naming.INDUCTION and one.at[0] == 0
+        return words("first_layer" if first else "cannot", **slots)
     if (place := one.formed_at) is not None:
-        name = "from_start" if place == 0 else "became"
-        return words(name, step=f"{one.steps[place]:,}", **slots)
+        step = f"{one.steps[place]:,}"
+        if place == 0:
+            return words("from_start", step=step, **slots)
+        if place == len(one.steps) - 1:
+            rising = one.scores[-1] > one.scores[-2]
+            return words("at_last", step=step, **slots) + f" {words('rising')}" * rising
+        return words("became", before=f"{one.steps[place - 1]:,}", step=step, **slots)
     if (place := one.lost) is not None:
         return words("lost", step=f"{one.steps[place]:,}", **slots)
     return words("never", **slots)

@@ -9,6 +9,7 @@ from explorer.text.markdown_escape import literal
 
 # Why a pattern is not the name, after "because it is".
 ALTERNATIVES = {
+    head_naming.FIRST_LAYER: "a coincidence in layer 0, where a key holds only its own token",
     head_naming.WEAK: "too weak",
     head_naming.FEW_ROWS: "true of too few rows",
     head_naming.FEW_TOKENS: "true of too few different tokens",
@@ -16,6 +17,7 @@ ALTERNATIVES = {
 }
 
 
+FIRST_LAYER = " In layer 0 no head is named “induction”: a key there holds only its own token."
 PRONOUNS = (
     f" “{head_naming.PRONOUN.capitalize()}” is measured over {len(coreference.sentences())} test "
     "sentences. In more than half of them the pronoun must give its noun the largest weight of all "
@@ -123,7 +125,7 @@ def rule(across: bool) -> str:
         f"more often than chance (p < {head_naming.SINK_MAX_P_VALUE:.1%}). Under a lift of "
         f"{head_naming.MIN_LIFT} that label has the lowest priority. A diffuse head has a "
         f"normalised entropy of at least {head_naming.BROAD_ENTROPY}."
-        f"{near}{'' if across else PRONOUNS}"
+        f"{near}{'' if across else FIRST_LAYER + PRONOUNS}"
     )
 
 

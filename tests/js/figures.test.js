@@ -104,6 +104,23 @@ test("the main curve has the page's own colour, and no other curve has it", () =
   );
 });
 
+test("charts one below the other have one x axis, however wide their texts are", () => {
+  const chart = (name, from, high) => ({
+    ...plain,
+    kind: "chart",
+    series: [{ name, end: "", main: true, shape: "line", x: [from, 2000], y: [0, high] }],
+    x_title: "steps",
+    x_range: [0, 2000],
+    y_title: "",
+    ticks: [],
+    guides: [[1000, ""]],
+  });
+  const svg = drawn("stack", { figures: [chart("a long name", 0, 1), chart("b", 50, 30_000)] });
+  const guides = [...svg.matchAll(/<path d="M([\d.]+)[^"]*"[^>]*stroke-dasharray="4 4"/g)];
+  assert.equal(guides.length, 2);
+  assert.equal(guides[0][1], guides[1][1]);
+});
+
 test("bars are as long as their values, and those below zero go to the left", () => {
   const row = (value) => ({ label: "a", values: [value], texts: [""], selected: false, key: "", outline: null }); // prettier-ignore
   const svg = drawn("bars", {
@@ -160,6 +177,15 @@ test("what a slide keeps is around what it speaks of, and figures share the widt
   const [main, beside] = widths(1000, [{ kind: "graph" }, { kind: "bars" }], 14);
   assert.deepEqual(below.slice(1), [main, beside]);
   assert.ok(main > beside && main + beside < 1000);
+  const grid = (heads) => ({ kind: "headmatrices", shape: [4, heads, 9, 9] });
+  const walk = (...grids) =>
+    widths(1000, [{ kind: "stack" }, { kind: "steps", frames: [{ figures: grids }] }], 14);
+  assert.deepEqual(
+    walk(grid(4)),
+    [main, beside],
+    "a grid of few heads leaves the rest to the charts",
+  );
+  assert.ok(walk(grid(8))[1] > beside && walk(grid(4), grid(4))[1] > beside);
 });
 
 test("on a slide rows are high enough to be read, and no name of a line is cut", () => {
