@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from tolerances import STORED, SUMMED
 
 from explorer.analysis import comparison
-from explorer.analysis.formatting import tenths
+from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import compare
 from explorer.state.cache import Run
 from models import registry
@@ -46,6 +46,8 @@ def test_the_grid_is_the_distance_of_each_head_and_both_sides_are_its_weights(te
     layer, head = comparison.most_changed(distances)[0]
     equal = distances.max() == 0
     assert equal or f"Layer {layer}, head {head} differs most" in panel.finding
+    asked = f"The selected head (layer 1, head 3) has distance {fixed(float(distances[1, 3]))}."
+    assert equal or (asked in panel.finding) == ((layer, head) != (1, 3))
     (change, _) = compare.difference(Run("encoder", text), pair="1.3").figures
     np.testing.assert_allclose(change.values, b.values - a.values, atol=STORED)
     assert change.high == pytest.approx(np.abs(change.values).max() or 1, abs=STORED)
@@ -113,6 +115,12 @@ def test_both_models_predict_one_word_and_one_without_words_says_so() -> None:
     if "minilm" in registry.names():
         panel = compare.heads(Run("encoder", text), Run("minilm", text))
         assert "has no readout over the vocabulary, so it makes no prediction" in panel.finding
+
+
+def test_a_side_without_words_of_its_own_is_named_by_those_that_it_lacks() -> None:
+    run = Run("encoder", "The old cat slept on the mat.")
+    _, of_a, of_b = compare.heads(run, Run("encoder", "The cat slept on the mat.")).figures
+    assert "“old”" in of_a.title and "without “old”" in of_b.title
 
 
 def test_a_word_of_both_texts_is_masked() -> None:

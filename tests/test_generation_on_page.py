@@ -22,7 +22,7 @@ from prediction_oracle import (
 )
 from tolerances import SUMMED
 
-from explorer.analysis.formatting import fixed, tenths
+from explorer.analysis.formatting import hundredths, tenths
 from explorer.panels import generation
 from explorer.state import models
 from explorer.state.cache import Run
@@ -118,7 +118,7 @@ def test_the_newest_tokens_weights_and_the_cache_are_those_of_a_full_pass() -> N
     assert list(grid.words) == [stream.tokens[at] for at in words.argmax(-1).ravel()]
     assert grid.marks == ((1, 2, ""),)
     assert bars.rows[0].values[0] == pytest.approx(pattern[1, 2].max(), abs=SUMMED)
-    special = fixed(float(pattern[1, 2][stream.special].sum()))
+    special = hundredths(float(pattern[1, 2][stream.special].sum()))
     assert panel.finding.endswith(f"Special tokens get {special}.")
     card, n = handle.card, len(ids)
     made = generation.kv_cache(run, generated)

@@ -13,6 +13,7 @@ from app_harness import page_at
 from conftest import read_once
 from test_gguf import NASTY
 
+from explorer.panels import generation
 from explorer.state import cache, models
 from explorer.state.settings import Settings
 from models import model_names, registry, smollm2
@@ -136,3 +137,12 @@ def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
         ours = handle.model.logits(handle.model(ids))
         # the bound that was set for it; logits of this text go up to about 30
         assert (ours - theirs(ids).logits).abs().max() <= 1e-4
+
+
+@needs_it
+@pytest.mark.slow
+def test_generation_says_why_most_heads_attend_to_the_first_token() -> None:
+    run = cache.Run(smollm2.NAME, "Rome is the capital of")
+    panel = generation.attention(run)
+    assert "heads attend most to the first token. It is an attention sink" in panel.finding
+    assert "attention sink" not in generation.attention(run, layer=0, head=0).finding

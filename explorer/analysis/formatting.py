@@ -95,6 +95,13 @@ def tenths(value: float) -> str:
     return "> 99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
 
 
+def hundredths(weight: float) -> str:
+    """A weight in two decimals. What is neither nothing nor all is never said to be."""
+    if 0 < weight < 0.005:
+        return "< 0.01"
+    return "> 0.99" if 0.995 <= weight < 1 else fixed(weight)
+
+
 def number(value: float) -> str:
     """A number in three figures, very small and large ones as a power of ten; a dash for one that
     does not exist (NaN)."""

@@ -38,7 +38,7 @@ export function lines(
       return place;
     });
   };
-  const title = (/** @type {string} */ text, /** @type {number} */ top) => pen.text(x, top + 0.7 * letter, text, { size: 0.85, alpha: 0.75 }); // prettier-ignore
+  const title = (/** @type {string} */ text, /** @type {number} */ top) => pen.text(x, top + 0.7 * letter, text, { size: 0.85, alpha: 0.75, halo: true }); // prettier-ignore
   title(sides[1], y);
   const above = placed(right, [], y + 1.8 * letter);
   const foot = Math.max(...above.map((place) => place[1])) + tall;

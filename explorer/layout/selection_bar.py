@@ -162,19 +162,16 @@ def _labelled(text: str) -> DeltaGenerator:
     return row
 
 
-def choose(
-    on: Subject, divided: bool = False, view: Callable[[], None] | None = None
-) -> tuple[int, int, int]:
+def choose(on: Subject, view: Callable[[], None] | None = None) -> tuple[int, int, int]:
     """(layer, head, query) of the address, with the bar. Where it names none: those of the
-    strongest finding, or where `divided`, of the row whose second key matters most. view: as of
-    `show`."""
+    strongest finding, else of the row whose second key matters most. view: as of `show`."""
     take()
     *size, rows = on.attention.pattern.shape[:3]
     layer, head = url_state.whole_number("layer", size[0]), url_state.whole_number("head", size[1])
     query = url_state.whole_number("token", rows)
     if layer is None or head is None:
         layer = head = None
-    if layer is None and query is None and not divided:
+    if layer is None and query is None:
         first = attention_panels.opening_finding(on.recording, on.attention)
         if first is not None and first.query >= 0:
             layer, head, query = *first.at, first.query

@@ -124,6 +124,8 @@ class TwoRuns:
                 mine.append(describe(each.edits) or sentences(CONCEPT, "shared")("unedited"))
             if text:
                 mine.append(sentences(CONCEPT, "shared")("quoted", word=text))
+            elif any(texts):
+                mine.append(sentences(CONCEPT, "shared")("without", word="".join(texts)))
         one, other = (_shortened(", ".join(each)) for each in parts)
         return one, other
 
@@ -258,7 +260,7 @@ def heads(
     grid = _grid(two, of_a)
     return Panel(
         title=words("title"),
-        finding=" ".join(filter(None, (_predicted(predicted), _most_different(two)))),
+        finding=" ".join(filter(None, (_predicted(predicted), _most_different(two, of_a)))),
         figures=(
             Stack(figures=(Facts(facts=facts), grid), main=1) if facts else grid,
             _weights(two, 0, of_a, weights_a, log),
@@ -311,6 +313,7 @@ def _grid(two: TwoRuns, selected: Head) -> Matrix:
         values=values,
         high=comparison.scale_maximum(values),
         marks=((*selected, ""),),
+        note=words("grid_note"),
         wide=True,
     )
 
@@ -332,8 +335,9 @@ def _weights(two: TwoRuns, side: int, at: Head, weights: np.ndarray, log: bool) 
     )
 
 
-def _most_different(two: TwoRuns) -> str:
-    """Sentence on the head that differs most, and the row where it does."""
+def _most_different(two: TwoRuns, selected: Head) -> str:
+    """Sentence on the head that differs most, and the row where it does; before it the distance of
+    the selected head where that is another."""
     words = sentences(CONCEPT, "heads")
     if two.paired is None:
         worst = max(two.near, key=lambda each: each.distance)
@@ -343,7 +347,11 @@ def _most_different(two: TwoRuns) -> str:
     if two.paired[most] == 0:
         return words("equal")
     change = comparison.largest_row_change(two.patterns, most, most)
-    return words("differs", layer=most[0], head=most[1], **_moved(change))
+    sentence = words("differs", layer=most[0], head=most[1], **_moved(change))
+    if selected == most:
+        return sentence
+    distance = fixed(float(two.paired[selected]))
+    return f"{words('selected', layer=selected[0], head=selected[1], distance=distance)} {sentence}"
 
 
 def _moved(change: RowChange) -> dict[str, str]:

@@ -14,6 +14,7 @@ from explorer.analysis.figures import BarRow, Bars, Facts, Matrix, TokenRow
 from explorer.analysis.formatting import (
     enough_digits,
     fixed,
+    hundredths,
     plural,
     power,
     probability,
@@ -324,17 +325,21 @@ def attention(
     special = on.special
     key = int(np.where(special, -1, weights).argmax())
     slots = {"layer": layer, "head": head}
+    finding = words(
+        "finding_words" if special.any() else "finding",
+        token=on.tokens[-1],
+        key=on.tokens[key],
+        where=words("one" if is_head else "mean", **slots),
+        place=key,
+        weight=hundredths(float(weights[key])),
+        special=hundredths(float(weights[special].sum())),
+    )
+    n_heads, n_first = rows[..., 0].size, int((rows.argmax(axis=2) == 0).sum())
+    if not is_head and not special.any() and 2 * n_first > n_heads and rows.shape[2] > 1:
+        finding = f"{finding} {words('sink', n=n_first, heads=n_heads)}"
     return Panel(
         title=words("title"),
-        finding=words(
-            "finding_words" if special.any() else "finding",
-            token=on.tokens[-1],
-            key=on.tokens[key],
-            where=words("one" if is_head else "mean", **slots),
-            place=key,
-            weight=fixed(float(weights[key])),
-            special=fixed(float(weights[special].sum())),
-        ),
+        finding=finding,
         figures=(
             _grid(on, (layer or 0, head or 0) if is_head else None),
             _keys(on, weights, words("head_bars" if is_head else "mean_bars", **slots)),
@@ -371,7 +376,7 @@ def _keys(on: Continuation, weights: np.ndarray, title: str) -> Bars:
         title=title,
         columns=(sentences(CONCEPT, "attention")("weight"),),
         rows=tuple(
-            BarRow(f"{key} {on.tokens[key]}", (value,), (fixed(value),))
+            BarRow(f"{key} {on.tokens[key]}", (value,), (hundredths(value),))
             for key, value in zip(listed, values)
         ),
         high=1.0,

@@ -22,7 +22,7 @@ from explorer.analysis.figures import (
     Strip,
     Strips,
 )
-from explorer.analysis.formatting import fixed, percent, power, signed
+from explorer.analysis.formatting import fixed, hundredths, percent, power, signed
 from explorer.analysis.measure import gaussian
 from explorer.panels import spec
 from explorer.panels.selection import Selection, select
@@ -116,7 +116,7 @@ def _temperature_frame(
         BarRow(
             selection.axes.keys[key],
             (float(weights[key]),),
-            (fixed(float(weights[key])),),
+            (hundredths(float(weights[key])),),
             selected=key == result.key,
             key=str(key),
             outline=1.0 if key == result.key else None,
@@ -126,7 +126,7 @@ def _temperature_frame(
     n_others = int(allowed.sum()) - len(order)
     if n_others:
         others = float(weights.sum() - weights[list(order)].sum())
-        rows.append(BarRow(words("rest", count=n_others), (others,), (fixed(others),), key=""))
+        rows.append(BarRow(words("rest", count=n_others), (others,), (hundredths(others),), key=""))
     vectors = {
         "soft": result.z_soft,
         "hard": result.z_hard,
@@ -150,7 +150,7 @@ def _temperature_frame(
             temperature=label,
             query=query,
             key=selection.axes.keys[result.key],
-            weight=fixed(float(weights[result.key])),
+            weight=hundredths(float(weights[result.key])),
             distance=percent(result.relative),
         ),
     )
@@ -252,7 +252,7 @@ def messages(
     slots = {
         "query": selection.word,
         "key": axes.keys[key],
-        "weight": fixed(float(weights[token, key])),
+        "weight": hundredths(float(weights[token, key])),
     }
     figures: tuple[Figure, ...]
     if of.opens and not mean:
@@ -315,7 +315,7 @@ def _received(selection: Selection, received: Columns) -> Bars:
         BarRow(
             str(label).partition(" ")[2],
             (float(weight), float(length), float(share)),
-            (fixed(float(weight)), fixed(float(length)), f"{signed(100 * float(share), 1)}%"),
+            (hundredths(float(weight)), fixed(float(length)), f"{signed(100 * float(share), 1)}%"),
             key=str(label).partition(" ")[0],
             selected=at == 0,
         )
@@ -345,7 +345,7 @@ def _received_weights(selection: Selection, weights: np.ndarray) -> Bars:
         BarRow(
             selection.axes.keys[key],
             (float(weights[key]),),
-            (fixed(float(weights[key])),),
+            (hundredths(float(weights[key])),),
             key=str(key),
         )
         for key in _strongest_keys(selection)

@@ -24,7 +24,7 @@ from explorer.analysis.figures import (
     TextTable,
     numbers,
 )
-from explorer.analysis.formatting import enough_digits, fixed, plural, sum_text, tenths
+from explorer.analysis.formatting import enough_digits, fixed, hundredths, plural, sum_text, tenths
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
@@ -187,7 +187,7 @@ def _frames(on: Output, weights: np.ndarray, pattern: np.ndarray, view: str) -> 
             best=every[best],
             best_p=tenths(float(np.exp(on.steps.top_logprobs[at, 0]))),
             key=on.source[key],
-            weight=fixed(float(weights[at, key])),
+            weight=hundredths(float(weights[at, key])),
         )
         bars = (_candidates(on, at, every, words), _heads(on, pattern[:, :, at, key], key, view))
         frames.append(Frame(words("frame", step=at + 1, n=n), bars, sentence, f"{at + 1}"))
@@ -232,7 +232,7 @@ def _heads(on: Output, weights: np.ndarray, key: int, view: str) -> Bars:
         BarRow(
             translation.view_title(name, n_layer, n_head),
             (values[name],),
-            (fixed(values[name]),),
+            (hundredths(values[name]),),
             selected=name == view,
             key=name,
         )

@@ -30,7 +30,7 @@ def explore(source: Run) -> None:
     keep for every visitor."""
     view = pick("View", VIEWS, "look_at", bare=True)
     on = subject(source)
-    at = choose(on, view == "Hard")
+    at = choose(on)
     name, state = on.attention.name, st.session_state
     if view == "Hard":
         make = partial(soft_lookup.temperature, source, *at, temperature(), name)
