@@ -31,7 +31,7 @@ from explorer.analysis.figures import (
     truncation_note,
     window,
 )
-from explorer.analysis.formatting import fixed, percent, plural, power, power_of_e
+from explorer.analysis.formatting import fixed, hundredths, percent, plural, power, power_of_e
 from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gradient
 from explorer.analysis.head_naming import MIN_REACH_SHARE
 from explorer.analysis.measure import (
@@ -413,7 +413,7 @@ def qkv(context: MeasureContext) -> Measure:
         BarRow(
             pair.keys.tokens[key],
             (float(products[key]), float(scores[key]), float(weights[key])),
-            (fixed(products[key], 1), fixed(scores[key], 1), fixed(weights[key])),
+            (fixed(products[key], 1), fixed(scores[key], 1), hundredths(weights[key])),
             selected=key == pair.key,
         )
         for key in map(int, chosen)
@@ -696,7 +696,7 @@ def _three_attentions(recording: Recording, number: str) -> tuple[Matrix, ...]:
                 tuple(rows[at] for at in i),
                 tuple(keys[at] for at in j),
                 matrix(mean, attention.allowed[np.ix_(i, j)]),
-                float(mean.max()),
+                high=float(mean.max()),
             )
         )
     return tuple(grids)
@@ -723,7 +723,6 @@ def pizza(context: MeasureContext) -> Measure:
         labels,
         labels,
         matrix(cut),
-        1.0,
         marks=tuple((each, each, fixed(cut[each, each])) for each in range(5)),
     )
     note_matrix = np.full((5, 5), np.nan)
@@ -735,8 +734,8 @@ def pizza(context: MeasureContext) -> Measure:
         labels,
         labels,
         matrix(note_matrix),
-        1.0,
         marks=tuple((each, each, "most") for each in range(4)) + ((4, 4, "top"), (4, 3, "strong")),
+        missing="not described",
     )
     special = float(mean[np.ix_(places, np.flatnonzero(stream.special))].sum(axis=1).mean())
     return Measure(
@@ -1209,7 +1208,7 @@ def waves(context: MeasureContext) -> Measure:
     for pair in pairs:
         wave = positions.wave(n, d, pair)
         turns = float(wave.angle[-1]) / (2 * np.pi)
-        turns_label = f"{power(turns, 2)} periods"
+        turns_label = f"{power(turns, 2) if turns >= 0.01 else hundredths(turns)} periods"
         name = f"pair {pair}"
         series.append(
             Series(name, numbers(wave.place), numbers(wave.fine_sine), turns_label, main=pair == 0)
@@ -1223,7 +1222,11 @@ def waves(context: MeasureContext) -> Measure:
         x_title="position in the sentence",
         ticks=tuple((float(at), stream.tokens[at]) for at in range(0, n, tick_step)),
     )
-    slots = {"n": str(n), "pairs": str(d // 2), "slowest": series[-1].end}
+    slots = {
+        "n": str(n),
+        "pairs": str(d // 2),
+        "slowest": series[-1].end.replace("< ", "less than "),
+    }
     return Measure(turns, series[0].end, slots, figures=(curves,))
 
 

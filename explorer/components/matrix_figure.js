@@ -94,10 +94,11 @@ export function matrix(pen, figure, { x, y, width, height }) {
     });
     const word = (/** @type {number} */ cell) => (Number.isNaN(values[cell]) ? undefined : wordAt(words, share(cell))); // prettier-ignore
     pen.cells(area, m, n, word, cache && (cache.images ||= {}));
+    const labelled = new Set(marks.map((/** @type {any[]} */ [row, column, text]) => text && row * n + column)); // prettier-ignore
     const longest = pen.width(fixed(high, digits), { size: 0.8 }) + 0.5 * letter;
     if (high1 >= 1.3 * letter && wide >= Math.max(2.3 * letter, longest))
       for (let cell = 0; cell < m * n; cell++) {
-        if (Number.isNaN(values[cell])) continue;
+        if (Number.isNaN(values[cell]) || labelled.has(cell)) continue;
         const fill = inkOn(wordAt(words, share(cell)));
         pen.text(left + ((cell % n) + 0.5) * wide, top + (Math.floor(cell / n) + 0.5) * high1, fixed(values[cell], digits), { size: 0.8, anchor: "middle", fill }); // prettier-ignore
       }

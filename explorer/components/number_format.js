@@ -102,3 +102,18 @@ export function whole(p) {
   if (p > 0 && p < 0.01) return "< 1%";
   return p >= 0.995 && p < 1 ? "> 99%" : `${Math.round(100 * p)}%`;
 }
+
+const FORMULA = /(?<![A-Za-z])([A-Za-zΣ])_([A-Za-z]{1,2})(?![A-Za-z_])|(?<=[\w)])\^(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[A-Za-z]+))/g; // prettier-ignore
+
+/** A line in parts, each with the tag it stands in: W_O with an index, x^(2i/d) with a power. @param {string} line @returns {["" | "sub" | "sup", string][]} */
+export function formulas(line) {
+  /** @type {["" | "sub" | "sup", string][]} */
+  const parts = [];
+  let at = 0;
+  for (const { index, 0: all, 1: letter, 2: below, 3: power, 4: short } of line.matchAll(FORMULA)) {
+    parts.push(["", line.slice(at, index) + (letter ?? "")]);
+    parts.push(below ? ["sub", below] : ["sup", power ?? short]);
+    at = index + all.length;
+  }
+  return [...parts, ["", line.slice(at)]];
+}

@@ -19,7 +19,7 @@ import {
   value,
 } from "./linked_weights.js";
 import { fitted, hear, letter, make, mount, redraw } from "./mount.js";
-import { fixed, tenths } from "./number_format.js";
+import { fixed, formulas, tenths } from "./number_format.js";
 import { ahead, whole } from "./optimistic_updates.js";
 import { bring, frame } from "./pane.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
@@ -78,7 +78,7 @@ function build(view) {
   const gap = `${GAP * TYPE * letter()}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
-  const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, line))); // prettier-ignore
+  const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, ...typeset(line)))); // prettier-ignore
   redraw(view, [
     header.title && !header.bare && make("div", "head", make("h2", { dir: "auto" }, header.title), explained(header.terms)),
     finding,
@@ -487,6 +487,9 @@ function tell(view, cells, [row, column]) {
 
 /** Whether a figure is a few frames that are no sequence in time. @param {any} one */
 const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;
+
+/** A line as nodes, its formulas with indices and powers. @param {string} line */
+const typeset = (line) => formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
 
 /** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
 function slider(view, at, finding) {

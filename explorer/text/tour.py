@@ -69,10 +69,10 @@ def more(step: TourStep, context: MeasureContext) -> str:
     """A step's second paragraph, for this model."""
     heads, offers = context.recording.model.n_head, context.offers
     matrices = (
-        f"Each of {heads} heads has its own small W_Q, and {heads // offers.key_heads} of them "
-        "share a W_K and a W_V"
+        f"Each of {heads} heads has its own small $W_Q$, and {heads // offers.key_heads} of them "
+        "share a $W_K$ and a $W_V$"
         if offers.key_heads and offers.key_heads < heads
-        else "Each head has its own small W_Q, W_K, W_V"
+        else "Each head has its own small $W_Q$, $W_K$, $W_V$"
     )
     return step.more.format(
         norm=context.norm,

@@ -166,6 +166,14 @@ test("numbers: no minus before 0, no 0 or 1 that is not one, a real minus sign",
   assert.equal(say.within(-0.00001, 0.00002), "≈ 0.0000 ± 0.0001");
 });
 
+test("formulas of a line have indices and powers, words with signs in them stay", () => {
+  const html = (line) => say.formulas(line).map(([tag, text]) => (tag ? `<${tag}>${text}</${tag}>` : text)).join(""); // prettier-ignore
+  assert.equal(html("W_O + b"), "W<sub>O</sub> + b");
+  assert.equal(html("Σ_h A_h V_h W_O^h"), "Σ<sub>h</sub> A<sub>h</sub> V<sub>h</sub> W<sub>O</sub><sup>h</sup>"); // prettier-ignore
+  assert.equal(html("10000^(2i/d), 6)^0.6."), "10000<sup>2i/d</sup>, 6)<sup>0.6</sup>.");
+  assert.equal(html("snake_case, ^_^ and a_"), "snake_case, ^_^ and a_");
+});
+
 test("the strongest, largest first, and nothing that is no number", () => {
   assert.deepEqual(strongest([0.1, NaN, 0.7, 0.2], 2), [2, 3]);
   assert.deepEqual(strongest([], 3), []);
