@@ -3,7 +3,7 @@ one part, and a training that goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite, isnan
@@ -216,10 +216,7 @@ def checkpoints(
             *(beside_loss(chosen, loss) if chosen and loss else (words("no_curve"),) * (not loss)),
             *([note] if (note := models.loss_note(run.model)) else []),
             *what_counts(),
-            *(
-                words("meaning", pattern=each.habit, where=sentences(CONCEPT, "where")(each.habit))
-                for each in courses
-            ),
+            *meanings(each.habit for each in courses),
             words("press"),
         ),
         caption=(words("caption", attention=name, n=len(steps), step=f"{steps[at]:,}"),),
@@ -230,6 +227,12 @@ def checkpoints(
 def patterns(measures: Sequence[Measured]) -> tuple[str, ...]:
     """The patterns that this text can show."""
     return training.habits([each.stage for each in measures])
+
+
+def meanings(names: Iterable[str]) -> tuple[str, ...]:
+    """For each of these patterns a sentence on where the attention goes."""
+    words, where = sentences(CONCEPT, "checkpoints"), sentences(CONCEPT, "where")
+    return tuple(words("meaning", pattern=name, where=where(name)) for name in names)
 
 
 def chosen_pattern(

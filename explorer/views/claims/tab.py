@@ -52,7 +52,7 @@ def explore(run: Run) -> None:
             f"**{kind.capitalize()}**: {claims_text.MEANING[kind]}" for kind in evidence.KINDS
         ),
     )
-    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    bar = st.container(horizontal=True, vertical_alignment="center")
     labels = {name: label for name, (label, _) in SHOW.items()}
     pick("Show", labels, "claim_verdict", bare=True, container=bar)
     with bar.popover("View"):

@@ -77,6 +77,7 @@ def pick_pattern(patterns: tuple[str, ...], current: str) -> None:
         key="pattern shown",
         wrap=True,
         required=True,
+        help="\n".join(f"- {line}" for line in training.meanings(patterns)),
         on_change=_take_pattern,
     )
 
