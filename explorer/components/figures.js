@@ -347,7 +347,6 @@ const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const { letter, look } = pen;
-  const height = Math.max(8 * letter, Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
   const { series, x_title, y_title, log_x, log_y, backwards, guides } = figure;
   const [xs, ys] = extent(figure);
   const labels = levels(figure, ys);
@@ -355,8 +354,11 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const left = x + aside[0];
   const above = aside[1] > 0.4 * width; // the names of lines, where they have no room beside
   const right = x + width - (above ? 0.5 * letter : aside[1]);
+  const lines = above ? 1.3 * letter * series.length : 0;
+  const own = Math.max(8 * letter, Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
+  const height = own + Math.min(lines, Math.max(0, room - own));
   const titles = (y_title ? 1.8 : 0.6) * letter;
-  const [top, foot] = [y + titles + (above ? 1.3 * letter * series.length : 0), y + height - 3 * letter]; // prettier-ignore
+  const [top, foot] = [y + titles + lines, y + height - 3 * letter];
   if (figure.square) even(xs, ys, (right - left) / (foot - top));
   const across = along(backwards ? xs[1] : xs[0], backwards ? xs[0] : xs[1], left, right, log_x);
   const up = along(ys[0], ys[1], foot, top, log_y);
