@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import read_once
 from tolerances import PASSED
 
 import headlight
@@ -19,7 +20,7 @@ TEXT = "The cat sat on the mat."
 
 @pytest.fixture(scope="module")
 def encoder():
-    return registry.load("encoder")
+    return read_once("encoder")
 
 
 @pytest.fixture(scope="module")

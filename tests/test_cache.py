@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import read_once
 
 from explorer.analysis import evidence
 from explorer.panels.claims import measure_context
 from explorer.state import cache
 from explorer.state.cache import Cache, weight_of
 from explorer.text import claims
-from models import buffer_pool, registry
+from models import buffer_pool
 from models.model import Model
 from models.recording import Recording
 
@@ -73,7 +74,7 @@ def test_recordings_of_readers_at_once_stay_within_the_shelf(
 ) -> None:
     """Claims on a long text take several recordings of it beside those of other readers."""
     text = "The cat sat on the mat, and the dog ran to the park. " * 16
-    one = weight_of(registry.load("encoder").record(text))
+    one = weight_of(read_once("encoder").record(text))
     monkeypatch.setattr(cache, "_cache", Cache(int(4.5 * one)))
     made: list[weakref.ref[Recording]] = []
     most, record = 0, Model.record

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-import driver
 import httpx2
 import pytest
 
@@ -21,14 +20,9 @@ SCRIPT = "<script>alert(1)</script>"
 QUESTION = {"text": SCRIPT, "choices": ["a", SCRIPT, "c"], "right": 1, "says": SCRIPT, "to": "/"}
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    yield from driver.serving()
-
-
 @pytest.fixture
-def ask(address: str) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=address, timeout=30) as client:
+def ask(server: str) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=server, timeout=30) as client:
         yield client
 
 

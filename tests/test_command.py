@@ -9,13 +9,13 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from conftest import read_once
 
 from explorer import cli, export
 from explorer.analysis.csv import to_csv
 from models import registry
 from models.recording import from_npz, to_npz
 
-ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The cat </script> sat."
 
 
@@ -24,7 +24,7 @@ def test_a_recording_and_a_page_are_written(
 ) -> None:
     npz, html = tmp_path / "it.npz", tmp_path / "it.html"
     assert cli.main(["record", TEXT, "--model", "decoder", "-o", str(npz)]) == 0
-    assert from_npz(npz.read_bytes()) == registry.load("decoder").record(TEXT)
+    assert from_npz(npz.read_bytes()) == read_once("decoder").record(TEXT)
     assert cli.main(["page", TEXT, "-o", str(html), "-c", "layer=1", "head=5", "view=Matrix"]) == 0
     assert "layer=1&amp;head=5" in html.read_text("utf-8")
     said = capsys.readouterr()
@@ -159,7 +159,7 @@ def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_every_choice_of_a_view_changes_its_file() -> None:
     """What `export.CHOICES` names is what the views read."""
-    model = registry.load("translator")
+    model = read_once("translator")
     recording = model.record("The cat sat.")
     plain = export.page(recording, model=model)
     words = {"attention": "cross", "layer": "0", "head": "1", "token": "2", "view": "Matrix"}
@@ -188,6 +188,6 @@ def test_its_version_stands_in_all_that_it_writes(
 
 
 def test_a_recording_of_another_version_keeps_it_and_is_the_same() -> None:
-    made = registry.load("encoder").record(TEXT)
+    made = read_once("encoder").record(TEXT)
     older = replace(made, version="0.3.0")
     assert from_npz(to_npz(older)).version == "0.3.0" and older == made

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from conftest import read_once
 
 from explorer.state import cache, jobs
 from explorer.state.cache import Cache
@@ -18,7 +19,7 @@ from explorer.state.scheduling import (
     Preempted,
     check_cancelled,
 )
-from models import buffer_pool, registry
+from models import buffer_pool
 
 WAIT = 20.0  # seconds after which a test gives up
 TEXT = "The cat sat on the mat, and the dog ran to the park. "
@@ -177,7 +178,7 @@ def test_what_gives_way_is_not_told_by_what_catches_errors() -> None:
 def test_a_part_of_a_recording_counts_as_the_whole_that_it_keeps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    encoder = registry.load("encoder")
+    encoder = read_once("encoder")
     weight = cache.weight_of(encoder.record(TEXT * 16))
     heavy = Cache(2 * weight)
     monkeypatch.setattr(cache, "_cache", heavy)
@@ -193,7 +194,7 @@ def test_a_part_of_a_recording_counts_as_the_whole_that_it_keeps(
 def test_what_a_claim_asks_for_once_takes_no_place_on_the_shelf(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one = cache.weight_of(registry.load("encoder").record(TEXT * 16))
+    one = cache.weight_of(read_once("encoder").record(TEXT * 16))
     here = Cache(3 * one)
     monkeypatch.setattr(cache, "_cache", here)
     cache.record("encoder", TEXT * 16)

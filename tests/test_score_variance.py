@@ -10,6 +10,7 @@ import pytest
 import tiny
 import torch
 import transformers
+from conftest import read_once
 
 from explorer.analysis import anatomy, consistency
 from explorer.panels.anatomy import divisor_text, reasons
@@ -77,7 +78,7 @@ def test_an_edit_of_the_scale_is_recorded(small_handle: OwnModel) -> None:
 def test_the_scale_goes_into_a_file_and_files_without_one_find_it(inverse: Recording) -> None:
     assert from_npz(to_npz(inverse)) == inverse
     for name, expected in (("encoder", 32**-0.5), ("induction-no-scale", 1.0)):
-        recording = registry.load(name).record("the cat sat on the mat")
+        recording = read_once(name).record("the cat sat on the mat")
         with np.load(io.BytesIO(to_npz(recording)), allow_pickle=False) as file:
             before = {key: file[key] for key in file.files if not key.endswith(".scale")}
         file = io.BytesIO()

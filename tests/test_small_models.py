@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 import torch
+from conftest import read_once
 
 from models import own_model, registry, shipped_models
 from models.edits import HideToken
@@ -20,7 +21,7 @@ SMALL = tuple(algorithms.TASKS)
 
 def continued(name: str, text: str, n: int) -> str:
     """What a decoder writes after a text, n tokens of it."""
-    handle = registry.load(name)
+    handle = read_once(name)
     writing = handle.generate(text)
     for _ in range(n):
         writing.add(int(writing.logits.argmax()))
@@ -33,14 +34,14 @@ def test_a_sentence_comes_back_and_comes_back_reversed() -> None:
         "Mary saw the green door and then Tom went home",
         "apple bank bat mouse",
     ):
-        assert registry.load("copy").record(text).target == text
-        assert registry.load("reverse").record(text).target == " ".join(reversed(text.split()))
+        assert read_once("copy").record(text).target == text
+        assert read_once("reverse").record(text).target == " ".join(reversed(text.split()))
 
 
 def test_reversing_looks_along_the_other_diagonal_and_copying_along_the_first() -> None:
     text = "Ram pushed Hari to the park and went home"
     for name, sign in (("reverse", -1), ("copy", 1)):
-        recording = registry.load(name).record(text)
+        recording = read_once(name).record(text)
         pattern = (
             recording.attention[2].pattern[0, :, :-1, :-1].max(axis=0)
         )  # rows say the next word; the last says [EOS]
@@ -76,7 +77,7 @@ def test_a_language_is_found_twelve_tokens_back() -> None:
 def test_a_word_is_filled_by_what_stands_around_it(
     text: str, place: int, among: tuple[str, ...]
 ) -> None:
-    handle = registry.load("grammar-masked")
+    handle = read_once("grammar-masked")
     n = len(handle.record(text).streams[0].tokens)
     hidden = handle.record(text, (HideToken(n + place),))
     top = handle.lens(hidden, "encoder", 1).top_ids[-1, n + place]
@@ -101,14 +102,14 @@ def test_earlier_weights_load_like_any_model_and_get_better(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_the_card_says_what_is_measured_now(name: str) -> None:
-    handle = own_model.load(name)
+    handle = read_once(name)
     told = shipped_models.card(name)
     assert told["scores"] == algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
     assert told["data"] and told["recipe"] and told["limits"] and told["headline"]
 
 
 def test_the_induction_head_of_the_card_is_there() -> None:
-    handle = own_model.load("induction")
+    handle = read_once("induction")
     score, layer, _ = next_word.repetition_scores(handle.model, handle.tokenizer, 16)["induction"]
     assert score >= 0.8 and layer == 1
 
@@ -124,7 +125,7 @@ def test_the_words_of_the_grammar_are_whole_tokens() -> None:
         *grammar.EATERS,
     )
     for name in SMALL:
-        tokenizer = own_model.load(name).tokenizer
+        tokenizer = read_once(name).tokenizer
         assert all(len(ids) == 1 for ids in tokenizer.ids(list(words))), name
         assert len(tokenizer) <= algorithms.N_VOCAB
 
@@ -137,7 +138,7 @@ def test_all_weights_together_stay_small() -> None:
 
 
 def test_fresh_lists_of_every_length_come_back_reversed() -> None:
-    handle, rng = own_model.load("reverse"), Random(21)
+    handle, rng = read_once("reverse"), Random(21)
     words = algorithms.vocabulary_of(handle.tokenizer)
     right = 0
     for n in range(1, 19):
@@ -156,7 +157,7 @@ def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_
     card, whole = registry.card(name), registry.card(task)
     assert (card["task"], card["without"]) == (task, part) and card["steps"] == whole["steps"]
     assert len(card["curve"]) == len(whole["curve"]) == card["steps"] // 50
-    handle = registry.load(name)
+    handle = read_once(name)
     recording = handle.record("the cat sat on the mat")
     sites = " ".join(site for stream in recording.streams for site in stream.sites)
     lacks = {

@@ -4,7 +4,6 @@ one, with U+FFFD in its place."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import driver
@@ -55,14 +54,9 @@ def test_a_message_with_half_a_character_is_read() -> None:
     assert middleware.well_formed(b"\xff\xff") == b"\xff\xff", "no message stays none"
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    yield from driver.serving()
-
-
 @pytest.mark.slow
-def test_a_class_is_led_and_asked_with_half_a_character(address: str) -> None:
-    with httpx2.Client(base_url=address, timeout=30) as ask:
+def test_a_class_is_led_and_asked_with_half_a_character(server: str) -> None:
+    with httpx2.Client(base_url=server, timeout=30) as ask:
 
         def sent(what: str, **said: object) -> httpx2.Response:
             kind = {"content-type": "application/json"}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on
-from conftest import on_page
+from conftest import on_page, read_once
 
 from explorer.components import codec
 from models import registry
@@ -27,7 +27,7 @@ SENTENCES = (
 
 @pytest.fixture(scope="module")
 def encoder():
-    return registry.load("encoder")
+    return read_once("encoder")
 
 
 @pytest.mark.parametrize("typed", ["[MASK]", "<mask>", "[mask]", "<MASK>"])
@@ -35,7 +35,7 @@ def encoder():
 def test_a_typed_mask_is_what_hiding_the_word_gives(model: str, typed: str) -> None:
     if model not in registry.names():
         pytest.skip("its package is not installed")
-    handle = registry.load(model)
+    handle = read_once(model)
     for text, _ in SENTENCES:
         plain = handle.record(text).streams[0]
         for at in np.flatnonzero(~plain.special):
@@ -79,7 +79,7 @@ def test_both_ways_of_running_a_folder_read_it_alike(tiny_folder: Callable) -> N
 def test_no_other_special_token_can_be_typed(model: str) -> None:
     if "minilm" in model and "minilm" not in registry.names():
         pytest.skip("its package is not installed")
-    handle = registry.load(model)
+    handle = read_once(model)
     text = "[CLS] [SEP] [PAD] [UNK] [BOS] [EOS] <|endoftext|> <s> </s> [MASK]"
     stream = handle.record(text, target="a" if model == "translator" else None).streams[0]
     own = {int(id) for id in stream.ids[~stream.special]}
