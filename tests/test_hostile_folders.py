@@ -8,7 +8,7 @@ import re
 import resource
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,9 +42,9 @@ def tester() -> Iterator[Tester]:
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny sound model."""
-    return tiny.build("bert", tmp_path_factory.mktemp("sound"))
+def sound(tiny_folder: Callable[[str], Path]) -> Path:
+    """A tiny sound model, which no test changes."""
+    return tiny_folder("bert")
 
 
 def resident(pid: int) -> int:

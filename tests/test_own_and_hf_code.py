@@ -32,19 +32,6 @@ TRANSLATORS = ["t5", "bart", "marian"]
 WHOLE = ["gpt_neox"]  # attention and FFN side by side: a layer is one part
 
 
-@pytest.fixture(scope="session")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], HFModel]:
-    handles: dict[str, HFModel] = {}
-
-    def get(kind: str) -> HFModel:
-        if kind not in handles:
-            folder: Path = tiny.build(kind, tmp_path_factory.mktemp(kind))
-            handles[kind] = load(str(folder), name=kind)
-        return handles[kind]
-
-    return get
-
-
 def recorded(handle: HFModel) -> Recording:
     return hf_source.record(handle, TEXT, (), SECOND if handle.start is not None else None)
 
@@ -56,9 +43,9 @@ def after(handle: HFModel, ids: list[int]) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_it_writes_with_its_own_cache_what_full_passes_say(
-    kind: str, loaded: Callable[[str], HFModel]
+    kind: str, tiny_loaded: Callable[[str], HFModel]
 ) -> None:
-    handle = loaded(kind)
+    handle = tiny_loaded(kind)
     draft = handle.generate(TEXT)
     assert isinstance(draft, hf_model.HFGeneration) and draft.keeps
     prompt, card = list(draft.ids), handle.card
@@ -106,10 +93,10 @@ def check_draft(handle: HFModel, draft: hf_model.HFGeneration) -> None:
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("kind", TRANSLATORS)
 def test_a_translation_is_written_token_by_token_as_full_passes_say(
-    kind: str, kept: bool, loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
+    kind: str, kept: bool, tiny_loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Greedy, drawn, and back: the encoder is read once, and its keys with the decoder's own."""
-    handle, rng = loaded(kind), np.random.default_rng(0)
+    handle, rng = tiny_loaded(kind), np.random.default_rng(0)
     assert hf_model.supports_cache(handle) and handle.capabilities.writes, "its own cache is good"
     monkeypatch.setitem(hf_model._cache_support, handle, kept)
     encoded: list[int] = []
@@ -131,10 +118,10 @@ def test_a_translation_is_written_token_by_token_as_full_passes_say(
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("kind", TRANSLATORS)
 def test_a_search_in_its_own_code_has_the_probabilities_of_full_passes(
-    kind: str, kept: bool, loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
+    kind: str, kept: bool, tiny_loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And one beam says what the model's own `generate` says."""
-    handle = loaded(kind)
+    handle = tiny_loaded(kind)
     monkeypatch.setitem(hf_model._cache_support, handle, kept)
     source = list(handle.generate(TEXT).source)
     *_, last = islice(handle.beams(TEXT, 3), 6)
@@ -163,9 +150,9 @@ def test_a_search_in_its_own_code_has_the_probabilities_of_full_passes(
 
 
 def test_a_search_takes_no_token_that_the_models_settings_rule_out(
-    loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
+    tiny_loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handle, rules = loaded("marian"), loaded("marian").model.generation_config
+    handle, rules = tiny_loaded("marian"), tiny_loaded("marian").model.generation_config
     *_, (plain,) = islice(handle.beams(TEXT, 1), 4)
     monkeypatch.setattr(rules, "bad_words_ids", [[plain.ids[1]]])
     monkeypatch.setattr(rules, "forced_bos_token_id", 77)
@@ -175,9 +162,9 @@ def test_a_search_takes_no_token_that_the_models_settings_rule_out(
 
 
 def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
-    loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
+    tiny_loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handle = loaded("gpt2")
+    handle = tiny_loaded("gpt2")
     monkeypatch.setitem(hf_model._cache_support, handle, False)
     draft = handle.generate(TEXT)
     draft.add(9)
@@ -188,8 +175,8 @@ def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
 
 
 @pytest.mark.parametrize("kind", tiny.MODELS)
-def test_a_logit_is_the_sum_of_parts(kind: str, loaded: Callable[[str], HFModel]) -> None:
-    handle = loaded(kind)
+def test_a_logit_is_the_sum_of_parts(kind: str, tiny_loaded: Callable[[str], HFModel]) -> None:
+    handle = tiny_loaded(kind)
     recording, why = recorded(handle), hf_source.missing(handle)
     stream = recording.streams[-1]
     assert not why and handle.capabilities.no_parts == ""
