@@ -1,0 +1,77 @@
+"""The documents name every page, setting, link parameter and public function, and no other."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+
+import headlight
+from explorer.panels.spec import Panel
+from explorer.state import places, url_state
+from explorer.state.settings import PREFIX, Settings
+from models.model import Model
+
+ROOT = Path(__file__).parent.parent
+REFERENCE = (ROOT / "docs/reference.md").read_text("utf-8")
+
+
+def first_column(heading: str) -> list[str]:
+    """The code in the first cell of every row below a heading of the reference."""
+    part = re.split(r"^#+ ", REFERENCE.split(f"# {heading}\n", 1)[1], flags=re.MULTILINE)[0]
+    return re.findall(r"^\| `(.+?)` \|", part, re.MULTILINE)
+
+
+def signature(name: str, function: object, omitted: Iterable[str] = ("self",)) -> str:
+    """A function with the names of its arguments."""
+    names = [each for each in inspect.signature(function).parameters if each not in omitted]
+    return f"{name}({', '.join(names)})"
+
+
+def test_every_page_stands_in_the_reference() -> None:
+    rows = re.findall(r"^\| (.+) \| (.+) \| `(/.*)` \|$", REFERENCE, re.MULTILINE)
+    assert rows == [
+        (place.title, title, places.address(tab, {}))
+        for place in places.PLACES.values()
+        for tab, title in place.tabs.items()
+    ]
+
+
+def test_every_link_parameter_stands_in_the_reference() -> None:
+    assert first_column("Link parameters") == list(url_state.names())
+
+
+def test_every_setting_stands_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    names = re.findall(rf"^\| `({PREFIX}\w+)` \|", readme, re.MULTILINE)
+    assert sorted(names) == sorted(PREFIX + field.name.upper() for field in fields(Settings))
+
+
+def test_every_public_function_stands_in_the_reference() -> None:
+    named = {re.match(r"headlight\.(\w+)", each)[1] for each in first_column("Python")}
+    assert named == set(headlight.__all__)
+    methods = [
+        signature(name, method)
+        for name, method in inspect.getmembers(Model, inspect.isfunction)
+        if not name.startswith("_")
+    ]
+    assert first_column("Methods of a model") == methods
+
+
+def test_every_panel_stands_in_the_reference() -> None:
+    """A panel function is one whose first argument is a run and which gives a panel."""
+    made = set()
+    for module in vars(headlight.panels).values():
+        for name, function in vars(module).items() if inspect.ismodule(module) else ():
+            inner = inspect.unwrap(function) if callable(function) else None
+            if (
+                inspect.isfunction(inner)
+                and inner.__module__ == module.__name__
+                and not name.startswith("_")
+                and inspect.signature(inner, eval_str=True).return_annotation is Panel
+                and next(iter(inspect.signature(inner).parameters), "") == "run"
+            ):
+                made.add(signature(f"{module.__name__.rsplit('.', 1)[-1]}.{name}", inner))
+    assert set(first_column("Panels")) == made
