@@ -4,7 +4,8 @@
 - The decoder's next token with stored keys and values beside a full pass, and beside the `generate`
   of a GPT-2 of the same sizes.
 - MiniLM and SmolLM2 in our own classes beside Hugging Face's eager model with attentions and hidden
-  states, both from the text; SmolLM2's next tokens beside `generate` with its cache.
+  states, both from the text; SmolLM2's next tokens beside `generate` with its cache, alone and with
+  the whole words that the likeliest ones begin.
 
 Passes take turns in one process, so that the machine's noise falls on all alike; the figures are
 ratios of the fastest passes.
@@ -23,8 +24,9 @@ from time import perf_counter
 import torch
 import transformers
 
-from models import registry, shipped_models, smollm2
+from models import registry, shipped_models, smollm2, whole_words
 from models.generation import Generation
+from models.own_model import OwnModel
 from models.training.next_word import NextWord
 from models.transformer import Decoder, Transformer
 
@@ -70,6 +72,16 @@ def written(model: Transformer, prompt: list[int]) -> object:
     """Our own greedy writing with stored keys and values."""
     writing = Generation(model, prompt)
     for _ in range(WIDTH):
+        writing.add(int(writing.logits.argmax()))
+    return writing
+
+
+def written_with_words(model: OwnModel, prompt: list[int]) -> object:
+    """The same, and the whole words that the likeliest tokens of every step begin."""
+    writing = Generation(model.model, prompt)
+    for _ in range(WIDTH):
+        likely = whole_words.likely_tokens(writing.logits)
+        whole_words.whole_words(model, writing, whole_words.followed_tokens(model, likely))
         writing.add(int(writing.logits.argmax()))
     return writing
 
@@ -142,8 +154,16 @@ def pretrained(name: str, folder: str, lengths: Sequence[int]) -> None:
         row(f"{name}, record / eager model", n, *fastest(passes, ROUNDS[n] // 2 or 1))
     if name == smollm2.NAME:
         prompt = tokenizer("The capital of France is Paris, and")["input_ids"]
-        passes = [lambda: written(handle.model, prompt), lambda: generated(theirs, prompt)]
-        row(f"{name}, {WIDTH} tokens / generate", len(prompt), *fastest(passes, 5))
+        alone, words, other = fastest(
+            [
+                lambda: written(handle.model, prompt),
+                lambda: written_with_words(handle, prompt),
+                lambda: generated(theirs, prompt),
+            ],
+            5,
+        )
+        row(f"{name}, {WIDTH} tokens / generate", len(prompt), alone, other)
+        row(f"{name}, {WIDTH} with whole words / generate", len(prompt), words, other)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

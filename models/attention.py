@@ -39,7 +39,6 @@ from models.layers import (
     pad_rows,
     pool_key_heads,
     product,
-    repeat_key_heads,
     rotary_angles,
     use_onednn,
 )
@@ -77,17 +76,25 @@ def encoder_mask(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Ten
 
 
 def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) -> Tensor:
-    """q k^T / divisor, (batch, head, query, key), the division within the product. `out`: where it
-    is wanted, if not just anywhere."""
+    """q k^T / divisor, (batch, head, query, key), the division within the product; k (batch, key
+    head, key, d_head). `out`: where it is wanted, if not just anywhere."""
+    keys = k.flatten(0, 1).transpose(-2, -1)
     scores = torch.baddbmm(
         q.new_empty(1, 1, 1),
-        q.flatten(0, 1),
-        k.flatten(0, 1).transpose(-2, -1),
+        by_key_head(q, k),
+        keys,
         beta=0,
         alpha=1 / divisor,
-        out=None if out is None else out.flatten(0, 1),
+        out=None if out is None else out.view(len(keys), -1, keys.shape[-1]),
     )
     return scores.view(*q.shape[:-1], -1) if out is None else out
+
+
+def by_key_head(x: Tensor, k: Tensor) -> Tensor:
+    """x (batch, head, query, ...) as one matrix for each key head of k (batch, key head, key,
+    d_head), (batch x key head, heads of its group x query, ...): heads that share keys are
+    multiplied by them at once."""
+    return x.reshape(k.shape[0] * k.shape[1], -1, x.shape[-1])
 
 
 def input_major(weight: Tensor) -> Tensor:
@@ -219,7 +226,7 @@ class MultiHeadAttention(nn.Module):
         shape = (*q.shape[:-1], k.shape[-2])
         scores = scaled_products(
             q,
-            repeat_key_heads(k, self.n_head),
+            k,
             score_divisor(edits, self.layer, self.scale),
             output_buffer(tape, f"{self.name}.scores", shape),
         )  # (batch, head, query, key), eq. 1
@@ -234,7 +241,8 @@ class MultiHeadAttention(nn.Module):
             masked_scores, dim=-1, out=output_buffer(tape, f"{self.name}.pattern", shape)
         )
         pattern = uniform_patterns(pattern, allowed, edits, self.place)  # rows sum to 1
-        z = ablate_heads(pattern @ repeat_key_heads(v, self.n_head), edits, self.place)
+        z = torch.bmm(by_key_head(pattern, v), v.flatten(0, 1)).view(q.shape)
+        z = ablate_heads(z, edits, self.place)
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
         output_memory = output_buffer(tape, f"{self.name}.wrote", tuple(x_query.shape))
         output = linear_into(
@@ -273,16 +281,15 @@ class MultiHeadAttention(nn.Module):
             q, k = self.q_norm(q), self.k_norm(k)
         if (rotation := self.rotation_angles(edits)) is not None:
             past = 0 if stored is None else stored.past(self.name)
-            positions = position_ids(q.shape[-2], past, edits)
-            q, k = (
-                apply_rotary(each, rotation[0][positions], rotation[1][positions])
-                for each in (q, k)
-            )
+            n = q.shape[-2]
+            positions = position_ids(n, past, edits) if edits else slice(past, past + n)
+            cos, sin = (each[positions] for each in rotation)
+            q, k = (apply_rotary(each, cos, sin) for each in (q, k))
         return q, *((k, v) if stored is None else stored.append(self.name, k, v))
 
     def rotation_angles(self, edits: tuple[Edit, ...]) -> tuple[Tensor, Tensor] | None:
-        """cos and sin by which q and k are turned, (place, pair) each, None where nothing turns
-        them: rotary positions, the model's own or by an edit."""
+        """cos and sin by which q and k are turned, (place, dimension) each, None where nothing
+        turns them: rotary positions, the model's own or by an edit."""
         position_edit, is_rotary = (
             last_edit(edits, OtherPositions),
             self.config.positions == "rotary",

@@ -14,11 +14,19 @@ from contextvars import ContextVar
 WaitContext = Callable[[], AbstractContextManager[None]]
 _wait_context: ContextVar[WaitContext] = ContextVar("aside", default=nullcontext)
 _checkpoint_hook: ContextVar[Callable[[], None] | None] = ContextVar("between", default=None)
+_layer_hook: ContextVar[Callable[[], None] | None] = ContextVar("between layers", default=None)
 
 
 def checkpoint() -> None:
     """Called by long computations between two slices of their work."""
     hook = _checkpoint_hook.get()
+    if hook is not None:
+        hook()
+
+
+def layer_checkpoint() -> None:
+    """Called by a pass before each layer."""
+    hook = _layer_hook.get()
     if hook is not None:
         hook()
 
@@ -30,13 +38,20 @@ def remote_wait() -> AbstractContextManager[None]:
 
 @contextmanager
 def interruptible(
-    on_checkpoint: Callable[[], None], wait_context: WaitContext = nullcontext
+    on_checkpoint: Callable[[], None],
+    wait_context: WaitContext = nullcontext,
+    in_passes: bool = False,
 ) -> Iterator[None]:
-    """Long computations run inside call `between` between two slices, and wait for other machines
-    inside `aside()`."""
-    hook_token, context_token = _checkpoint_hook.set(on_checkpoint), _wait_context.set(wait_context)
+    """Long computations run inside call `on_checkpoint` between two slices, and wait for other
+    machines inside `wait_context()`. in_passes: between two layers of a pass too."""
+    tokens = [
+        (_checkpoint_hook, _checkpoint_hook.set(on_checkpoint)),
+        (_layer_hook, _layer_hook.set(on_checkpoint if in_passes else None)),
+    ]
+    context_token = _wait_context.set(wait_context)
     try:
         yield
     finally:
-        _checkpoint_hook.reset(hook_token)
+        for hook, token in tokens:
+            hook.reset(token)
         _wait_context.reset(context_token)

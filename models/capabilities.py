@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -96,3 +96,7 @@ class TextGenerator(Protocol):
 
     def back(self) -> None:
         """Take the newest token back."""
+
+    def logits_after(self, continuations: Sequence[Sequence[int]]) -> np.ndarray:
+        """Scores (row, id) of the token after each of several continuations of one length, of which
+        none is taken."""

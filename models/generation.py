@@ -3,7 +3,7 @@ newest token."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import isinf
 from typing import Any
 
@@ -41,6 +41,8 @@ class Generation:
         self.stored = KVCache()
         self.logits = np.zeros(0, dtype=np.float32)
         self.rows: dict[str, np.ndarray] = {}
+        # What `logits_after` read ahead: next tokens, with scores, weights, keys and values.
+        self._ahead: tuple[list[int], np.ndarray, dict[str, np.ndarray], KVCache] | None = None
         self._read(ids)
 
     @property
@@ -57,7 +59,13 @@ class Generation:
         """Take a token as the next one. Raises ValueError where the model is full."""
         if self.is_full:
             raise ValueError(f"the model reads {self.model.config.n_positions} tokens and no more")
-        self._read([token])
+        if self._ahead is None or token not in self._ahead[0]:
+            self._read([token])
+            return
+        tokens, logits, rows, stored = self._ahead
+        row = tokens.index(token)
+        self._take([token], logits[row], {name: each[:, row] for name, each in rows.items()})
+        self.stored = stored.rows(torch.tensor([row]))
 
     def back(self) -> None:
         """Take the newest token back. The first stays."""
@@ -67,18 +75,41 @@ class Generation:
             self.stored = self.stored.first(len(self.ids))
             self._read([token])
 
-    @torch.inference_mode()
+    def logits_after(self, continuations: Sequence[Sequence[int]]) -> np.ndarray:
+        """Scores (row, id) of the token after each of several continuations of one length, which
+        are read in one pass after what is stored. None is taken; of one token each, what was read
+        is kept until the next token."""
+        stored = self.stored.rows(torch.zeros(len(continuations), dtype=torch.long))
+        logits, rows = self._pass(continuations, stored)
+        if len(continuations[0]) == 1:
+            self._ahead = [ids[0] for ids in continuations], logits, rows, stored
+        return logits
+
     def _read(self, ids: list[int]) -> None:
-        rows: dict[str, list[np.ndarray]] = {}
+        logits, rows = self._pass([ids], self.stored)
+        self._take(ids, logits[0], {name: each[:, 0] for name, each in rows.items()})
+
+    def _take(self, ids: list[int], logits: np.ndarray, rows: dict[str, np.ndarray]) -> None:
+        """Take tokens that were read."""
+        self.logits, self.rows, self._ahead = logits, rows, None
+        self.ids += ids
+
+    @torch.inference_mode()
+    def _pass(
+        self, ids: Sequence[Sequence[int]], stored: KVCache
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The scores (row, id) after each row of ids, and its last token's weights, (layer, row,
+        head, key), by an attention's place in a layer; `stored` has its keys and values then."""
+        layers: dict[str, list[np.ndarray]] = {}
 
         def tape(name: str, tensor: Tensor) -> None:
             if name.endswith(".pattern"):
-                rows.setdefault(name.split(".")[1], []).append(tensor[0, :, -1].numpy())
+                layers.setdefault(name.split(".")[1], []).append(tensor[:, :, -1].numpy())
 
-        x = decode(self.model, torch.tensor([ids]), self.memory, tape=tape, stored=self.stored)
-        self.logits = self.model.logits(x[0, -1]).numpy()
-        self.rows = {name: np.stack(layer_rows) for name, layer_rows in rows.items()}
-        self.ids += ids
+        memory = self.memory if self.memory is None else self.memory.expand(len(ids), -1, -1)
+        x = decode(self.model, torch.tensor(ids), memory, tape=tape, stored=stored)
+        logits = self.model.logits(x[:, -1]).numpy()
+        return logits, {name: np.stack(weights) for name, weights in layers.items()}
 
 
 def expect_room(card: Card, n: int, dropped: int) -> None:

@@ -217,8 +217,9 @@ def apply_norm(
 def rotary_angles(
     n: int, d_head: int, base: float, share: float, scaling: tuple[float, ...] | None
 ) -> tuple[Tensor, Tensor]:
-    """cos and sin of the angles of `n` places, each (place, pair): pair i of a head's first `share`
-    of dimensions, of which there are r, is turned by place x base^(-2i/r).
+    """cos and sin of the angles of `n` places, each (place, dimension): pair i of a head's first
+    `share` of dimensions, of which there are r, is turned by place x base^(-2i/r). The pair is
+    dimensions i and i + r/2; the first of them has -sin.
 
     scaling (factor,): every angle is divided by factor. (factor, low, high, n_trained): Llama 3's,
     which divides those that turn fewer than `low` times in n_trained places, leaves those that turn
@@ -236,17 +237,19 @@ def rotary_angles(
                 slowed = (1 - ramp) * slowed + ramp * frequency
             frequency = slowed
         angle = torch.arange(n, dtype=torch.float32)[:, None] * frequency  # (place, pair)
-        return angle.cos(), angle.sin()
+        cos, sin = angle.cos(), angle.sin()
+        return torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1)
 
 
 def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary positions (Su et al. 2021, RoFormer, eq. 34): dimensions (i, i + half) of x (batch,
-    head, token, d_head) turned by the angle of their token and pair, cos and sin (token, half); the
-    rest stays."""
-    half = cos.shape[-1]
-    a, b, unrotated = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    head, token, d_head) turned by the angle of their token and pair, cos and sin (token,
+    dimension) of `rotary_angles`; the rest stays."""
+    width = cos.shape[-1]
+    turned = x if width == x.shape[-1] else x[..., :width]
     cos, sin = cos.to(x.dtype), sin.to(x.dtype)
-    return torch.cat((a * cos - b * sin, a * sin + b * cos, unrotated), dim=-1)
+    turned = torch.addcmul(turned * cos, turned.roll(width // 2, -1), sin)
+    return turned if width == x.shape[-1] else torch.cat((turned, x[..., width:]), dim=-1)
 
 
 # ---- shared keys, a window -------------------------------------------------------------------

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from models.attention import KVCache, MultiHeadAttention, encoder_mask, self_attention_mask
+from models.cancellation import layer_checkpoint
 from models.capabilities import without_readout
 from models.config import ACTIVATIONS, Config
 from models.edits import (
@@ -340,6 +341,7 @@ class Decoder(Transformer):
         x = self.embedding(ids, torch.tensor([past]) if past else start, tape, edits)
         allowed = self_attention_mask(past, ids.shape[1], True, edits, self.config.window)
         for layer in self.layers:
+            layer_checkpoint()
             x = layer(x, allowed, tape, edits, stored=stored)
         return self.last_norm(x, tape, edits)
 

@@ -312,7 +312,7 @@ def test_where_the_answer_was_settled_and_what_pushed_it() -> None:
     lens = handle.lens(recording, name)
     id = int(lens.final_id[last])
     taken = handle.attribute(recording, name, last, id)
-    found = findings.findings(recording, answer=StreamPrediction(lens, last, ("mat",), taken))
+    found = findings.answer_findings(StreamPrediction(lens, last, ("mat",), taken))
     settled = next(one for one in found if one.kind == findings.SETTLED)
     first = int(settled.value)
     assert (lens.rank[first:, last] == 0).all()

@@ -62,6 +62,29 @@ def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel, way: str
         writing.add(5)
 
 
+def test_tokens_read_ahead_at_once_are_those_read_one_by_one(handle: OwnModel) -> None:
+    writing, _ = started(handle)
+    before = writing.logits
+    after = writing.logits_after([[5], [6], [7]])
+    assert writing.logits is before, "none of them is taken"
+    pairs = writing.logits_after([[5, 6], [7, 5]])
+    steps = {}
+    for ids in ((5,), (6,), (7,), (5, 6), (7, 5)):
+        steps[ids] = alone = started(handle)[0]
+        for token in ids:
+            alone.add(token)
+    for ids, logits in zip(steps, (*after, *pairs)):
+        np.testing.assert_allclose(logits, steps[ids].logits, atol=SUMMED)
+    writing.add(6)
+    assert writing.ids == steps[6,].ids and writing.stored.n == steps[6,].stored.n
+    np.testing.assert_allclose(writing.logits, steps[6,].logits, atol=SUMMED)
+    for place, rows in writing.rows.items():
+        np.testing.assert_allclose(rows, steps[6,].rows[place], atol=SUMMED)
+    writing.add(5)
+    steps[6,].add(5)
+    np.testing.assert_allclose(writing.logits, steps[6,].logits, atol=SUMMED)
+
+
 def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: OwnModel) -> None:
     writing = small_decoder.generate("the cat")
     for token in small_decoder.tokenizer.ids([" sat on"])[0]:

@@ -52,6 +52,10 @@ def test_it_writes_with_its_own_cache_what_full_passes_say(
     for token in (7, 30, 12):
         draft.add(token)
         np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+    ids = list(draft.ids)
+    for token, logits in zip((5, 6), draft.logits_after([[5, 9], [6, 9]])):
+        np.testing.assert_allclose(logits, after(handle, [*ids, token, 9]), atol=PASSED)
+    assert draft.ids == ids
     kept = draft.stored
     layers = handle.plan.n_layer["self"]
     assert kept.nbytes == layers * 2 * kept.n_head * len(draft.ids) * kept.d_head * 4

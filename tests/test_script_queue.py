@@ -12,7 +12,9 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 
 from explorer.server.streamlit_patches import MessageBatch, batch_messages
+from explorer.state import scheduling
 from explorer.state.scheduling import PATIENCE, ComputeQueue, ScriptQueue
+from models.cancellation import layer_checkpoint
 
 
 def begun(work) -> threading.Thread:
@@ -214,12 +216,71 @@ def test_heavy_runs_go_behind_others_and_are_not_passed_for_ever():
     threads = []
     for at, name in enumerate(names):
         threads.append(begun(lambda name=name: work(name, name.startswith("heavy"))))
-        until(lambda: line.waiting() + (line._first is not None) == at + 1)
+        until(lambda: line.waiting() + len(line._first) == at + 1)
     hold.set()
     for thread in threads:
         thread.join(20)
     lights = [f"light {at}" for at in range(PATIENCE + 2)]
-    assert done == ["first", *lights[:PATIENCE], "heavy 1", *lights[PATIENCE:], "heavy 2"]
+    assert [each for each in done if "heavy" not in each] == ["first", *lights]
+    # The last two begin beside the first heavy run.
+    assert "heavy 1" in done[PATIENCE + 1 :] and done.index("heavy 1") < done.index("heavy 2")
+
+
+def test_a_run_begins_beside_a_heavy_one_and_a_second_heavy_one_does_not():
+    line, done, holds = ScriptQueue(moment=60), [], [threading.Event(), threading.Event()]
+
+    def work(name: str, is_heavy: bool, hold: threading.Event) -> None:
+        with line.run(is_heavy):
+            done.append(name)
+            assert hold.wait(20)
+
+    threads = [begun(lambda: work("heavy 1", True, holds[0]))]
+    until(lambda: done == ["heavy 1"])
+    threads.append(begun(lambda: work("heavy 2", True, holds[1])))
+    until(lambda: line.waiting() == 1)
+    threads.append(begun(lambda: work("light", False, holds[1])))
+    until(lambda: done == ["heavy 1", "light"])
+    holds[0].set()
+    threads[0].join(20)
+    assert line.waiting() == 1, "a heavy one waits for others"
+    holds[1].set()
+    for thread in threads:
+        thread.join(20)
+    assert done == ["heavy 1", "light", "heavy 2"]
+
+
+def test_who_waits_is_shown_its_place_and_may_leave(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scheduling, "NOTICE_INTERVAL", 0.01)
+    line, places = ScriptQueue(moment=60), []
+
+    def notify(n: int) -> None:
+        places.append(n)
+        if len(places) == 3:
+            raise KeyError
+
+    with line.run(), pytest.raises(KeyError), line.run(False, notify):
+        pass
+    assert places == [0, 0, 0] and not line.waiting()
+    with line.run():
+        pass
+
+
+def test_a_heavy_pass_gives_others_their_turn_between_its_layers():
+    turns, done = ComputeQueue(lambda: 60.0, lambda: None), []
+    token = scheduling._heavy_run.set(True)
+    with turns.turn():
+        scheduling._heavy_run.reset(token)
+
+        def short() -> None:
+            with turns.turn():
+                done.append("short")
+
+        thread = begun(short)
+        until(lambda: turns.waiting() == 1)
+        layer_checkpoint()
+        done.append("heavy")
+    thread.join(20)
+    assert done == ["short", "heavy"]
 
 
 def test_what_a_heavy_run_computes_waits_behind_others():

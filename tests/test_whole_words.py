@@ -14,7 +14,7 @@ from explorer.analysis.formatting import tenths
 from explorer.panels import attention as attention_panels
 from explorer.panels import logit_lens, predictions
 from explorer.panels.claims import measure_context
-from explorer.state import cache, models
+from explorer.state import cache, jobs, models
 from explorer.state.cache import Run
 from explorer.text import findings as findings_text
 from explorer.text import tour as tour_text
@@ -52,7 +52,7 @@ def test_a_word_is_followed_to_its_end_by_whole_passes(country: str) -> None:
     text = NEPAL.replace("Nepal", country)
     firsts, handle = after("decoder", text)
     found = cache.next_words("decoder", text, firsts)
-    assert set(found) <= {id for id, own in firsts[:3] if own >= 0.05}
+    assert set(found) <= {id for id, _ in whole_words.followed_tokens(handle, firsts)}
     for id, own in firsts[:3]:
         if own < 0.05:
             continue
@@ -70,15 +70,28 @@ def test_a_word_is_followed_to_its_end_by_whole_passes(country: str) -> None:
             assert found[id].word == "".join(pieces).replace("‧", "")
             assert found[id].own == pytest.approx(own, abs=PASSED)
     if country == "Nepal":
-        assert [each.word for each in found.values()] == ["Nepali"]
+        assert found[firsts[0][0]].word == "Nepali"
 
 
 def test_what_was_written_already_stands_before_the_next_word() -> None:
     firsts, _ = after("decoder", NEPAL)
     second, handle = after("decoder", NEPAL, (firsts[0][0],))
     assert handle.labels([second[0][0]])[0].startswith("‧")
-    found = cache.next_words("decoder", NEPAL, second, (firsts[0][0],))
+    found = jobs.generated_text("decoder", NEPAL, (firsts[0][0],)).whole
     assert found[second[0][0]].word == "‧epali"
+
+
+def test_an_unlikely_piece_of_a_letter_or_two_is_followed_and_a_short_word_is_not() -> None:
+    handle = models.handle("decoder")
+    labels = handle.labels(range(handle.card.n_vocab))
+    ids = {label: id for id, label in enumerate(labels)}
+    listed = [(ids[label], 0.01) for label in ("the", "T", "N", "He", "‧n", "A")]
+    assert whole_words.followed_tokens(handle, listed) == tuple(listed[1:3])
+    writing = handle.generate("She is from")
+    found = whole_words.whole_words(handle, writing, listed[1:3])
+    for id, _ in listed[1:3]:
+        assert id not in found or found[id].word == word_of("decoder", "She is from", id)
+    assert found, "one of the two is no word"
 
 
 def test_pieces_are_bounded(
@@ -87,7 +100,7 @@ def test_pieces_are_bounded(
     monkeypatch.setattr(whole_words, "MOST_PIECES", 2)
     firsts, handle = after("decoder", NEPAL)
     writing = handle.generate(NEPAL)
-    made = whole_words._complete_word(handle, writing, *firsts[0])
+    (made,) = whole_words.whole_words(handle, writing, firsts[:1]).values()
     assert made.cut and len(made.pieces) == 2 and made.word == "Nep…"
 
 

@@ -19,7 +19,7 @@ from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups
 from models import chat, token_relations
-from models.recording import Attention, Recording, Stream
+from models.recording import Attention, Recording, Stream, stored_array
 from models.results import Attribution, Lens
 from models.token_relations import CHUNK_SIZE
 
@@ -164,11 +164,12 @@ def qk_fit(recording: Recording) -> float:
         if not attention.opens or heads < 2:
             continue
         queries = _spread(attention.q, recording.stream(attention.query).special)
-        keys = _spread(np.asarray(attention.k), recording.stream(attention.key).special)
+        keys = _spread(stored_array(attention.k), recording.stream(attention.key).special)
         if queries is None or keys is None:
             continue
         with np.errstate(divide="ignore"):
-            products = np.log(queries @ keys.swapaxes(1, 2))
+            products = np.log((queries @ keys.swapaxes(1, 2)).astype(np.float64))
+        products = np.repeat(products, heads // attention.key_heads, axis=2)
         if not np.isfinite(products).all():
             continue
         pairs = products - products.mean(axis=2, keepdims=True)
@@ -190,7 +191,7 @@ def _spread(vectors: np.ndarray, special: np.ndarray) -> np.ndarray | None:
         sampled = places[np.unique(np.linspace(0, len(places) - 1, FIT_TOKENS).astype(int))]
     centred = vectors[:, :, sampled].astype(np.float32)
     centred = centred - centred.mean(axis=2, keepdims=True)
-    return (centred.swapaxes(2, 3) @ centred).reshape(*vectors.shape[:2], -1).astype(np.float64)
+    return (centred.swapaxes(2, 3) @ centred).reshape(*vectors.shape[:2], -1)
 
 
 def is_trained(recording: Recording) -> bool:
@@ -953,6 +954,9 @@ def _word_maxima(values: np.ndarray, grouped: Groups) -> np.ndarray:
     return np.maximum.reduceat(values, grouped.starts, axis=-1)
 
 
+MAX_ANSWER_SCORE = 0.42  # of findings about the prediction
+
+
 def answer_findings(answer: StreamPrediction) -> list[Finding]:
     """From which site on the model's own answer stays first, and what pushed it most.
 
@@ -1002,7 +1006,7 @@ def _largest_push(answer: StreamPrediction, attribution: Attribution) -> list[Fi
             PUSHED,
             best.value,
             typical,
-            0.42,
+            MAX_ANSWER_SCORE,
             best.attention if is_head else "",
             best.layer,
             best.head if is_head else -1,
@@ -1025,15 +1029,14 @@ HABITS = (head_naming.SINK, "self", "previous", "next")
 def findings(
     recording: Recording,
     after: str = "",
-    answer: StreamPrediction | None = None,
     heads: Mapping[str, Sequence[head_naming.Head]] | None = None,
     trained: bool | None = None,
 ) -> tuple[Finding, ...]:
-    """All findings about a recording, the clearest first, with links between words before all
-    others.
+    """All findings about a recording but those on its prediction (`answer_findings`), the clearest
+    first, with links between words before all others.
 
     after: the token after the target, in a recording of two texts, for the name of the last row.
-    answer: the model's prediction; without it there are no findings about it. heads: the results of
+    heads: the results of
     `head_naming.describe` by attention, where they are computed already. trained: the result of
     `findings.is_trained`, where it is known."""
     result: list[Finding] = []
@@ -1052,13 +1055,14 @@ def findings(
     for stream in recording.streams:
         grouped = words.words(stream, _text(recording, stream.name))
         result += stream_findings(stream, grouped)
-    if answer is not None:
-        result += answer_findings(answer)
     ranked = sorted(result, key=lambda one: -one.score)
     return tuple(_with_address(recording, one) for one in ranked)
 
 
-def select_findings(ranked: Sequence[Finding], limit: int = 5) -> tuple[Finding, ...]:
+MAX_LISTED = 5  # findings that a page lists
+
+
+def select_findings(ranked: Sequence[Finding], limit: int = MAX_LISTED) -> tuple[Finding, ...]:
     """The strongest finding and others beside it: no two of the same head, no two with the same
     word and kind, at most two far links in a row of `limit`, so that each leads elsewhere."""
     chosen: list[Finding] = []

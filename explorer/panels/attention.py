@@ -22,11 +22,15 @@ from explorer.analysis.attention import (
 )
 from explorer.analysis.figures import HeadMatrices, LinkedWeights, TextTable
 from explorer.analysis.findings import (
+    MAX_ANSWER_SCORE,
+    MAX_LISTED,
     Finding,
     Link,
     StreamPrediction,
+    answer_findings,
     findings,
     is_trained,
+    select_findings,
     strongest_link,
 )
 from explorer.analysis.formatting import fixed
@@ -62,10 +66,7 @@ FINDING_BYTES = 500  # what a finding takes
 def recording_findings(recording: Recording) -> tuple[Finding, ...]:
     """The findings of a recording, the most telling first, kept beside it."""
     return cache.cached_for(
-        recording,
-        "findings",
-        lambda: _compute_findings(recording),
-        weigh=lambda results: FINDING_BYTES * len(results),
+        recording, "findings", lambda: _with_answer(recording), weigh=_findings_bytes
     )
 
 
@@ -73,15 +74,43 @@ def strongest_in_head(recording: Recording) -> Finding | None:
     """The strongest finding that is seen in a head at one token, None where there is none."""
     seen = (
         finding
-        for finding in recording_findings(recording)
+        for finding in leading_findings(recording)
         if finding.page == "attention" and finding.query >= 0
     )
     return next(seen, None)
 
 
+def leading_findings(recording: Recording) -> tuple[Finding, ...]:
+    """The findings of a recording, without those about its prediction where a page would list none
+    of these (`select_findings`): to predict a token takes longer than all others."""
+    others = _other_findings(recording)
+    chosen = select_findings(others)
+    if len(chosen) == MAX_LISTED and chosen[-1].score > MAX_ANSWER_SCORE:
+        return others
+    return recording_findings(recording)
+
+
 def has_findings(recording: Recording) -> bool:
-    """True where the findings of a recording are made."""
-    return cache.is_cached_for(recording, "findings")
+    """True where the findings of a recording that a page lists are made."""
+    return cache.is_cached_for(recording, "other findings")
+
+
+def _findings_bytes(results: Sequence[Finding]) -> int:
+    return FINDING_BYTES * len(results)
+
+
+def _with_answer(recording: Recording) -> tuple[Finding, ...]:
+    others, answer = _other_findings(recording), _stream_prediction(recording)
+    if answer is None:
+        return others
+    return tuple(sorted((*others, *answer_findings(answer)), key=lambda one: -one.score))
+
+
+def _other_findings(recording: Recording) -> tuple[Finding, ...]:
+    """The findings of a recording but those about its prediction, the most telling first."""
+    return cache.cached_for(
+        recording, "other findings", lambda: _compute_findings(recording), weigh=_findings_bytes
+    )
 
 
 def _compute_findings(recording: Recording) -> tuple[Finding, ...]:
@@ -92,9 +121,7 @@ def _compute_findings(recording: Recording) -> tuple[Finding, ...]:
         layer_attention.name: named_heads(recording, layer_attention)
         for layer_attention in recording.attention
     }
-    return findings(
-        recording, continuation, _stream_prediction(recording), heads, is_learned(recording)
-    )
+    return findings(recording, continuation, heads=heads, trained=is_learned(recording))
 
 
 def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming.Head, ...]:
@@ -174,7 +201,7 @@ def opening_finding(recording: Recording, attention: Attention) -> Finding | Non
     return next(
         (
             finding
-            for finding in recording_findings(recording)
+            for finding in leading_findings(recording)
             if finding.page == "attention" and finding.attention == attention.name
         ),
         None,
@@ -196,7 +223,7 @@ def default_attention(recording: Recording) -> str:
     if len(recording.attention) == 1:
         return ""
     finding = next(
-        (finding for finding in recording_findings(recording) if finding.page == "attention"), None
+        (finding for finding in leading_findings(recording) if finding.page == "attention"), None
     )
     return dict(finding.address)["attention"] if finding else ""
 
@@ -282,7 +309,7 @@ def _grid(
         shape=cells.shape,
         fold=fold,
         names=tuple(each.name for each in every),
-        strengths=tuple(round(_strength(each), 4) for each in every),
+        strengths=tuple(_strengths(every).round(4).tolist()),
         scores=tuple(_number(each) for each in every),
         back=tuple(map(bool, back)),
         tokens=axes.rows,
@@ -300,8 +327,10 @@ def _templates(panel: str) -> dict[str, str]:
     return {name: str(each).translate(marks) for name, each in all_of(CONCEPT)[panel].items()}
 
 
-def _strength(one: head_naming.Head) -> float:
-    return float(np.nan_to_num(one.score - one.chance))
+def _strengths(every: Sequence[head_naming.Head]) -> np.ndarray:
+    """By how much the score of each head's name lies above chance, 0 without a name, (head)."""
+    scores, chances = np.array([(each.score, each.chance) for each in every]).reshape(-1, 2).T
+    return np.nan_to_num(scores - chances)
 
 
 def _number(one: head_naming.Head) -> str:
@@ -321,7 +350,7 @@ def _columns(every: Sequence[head_naming.Head]) -> spec.Columns:
 
 
 def _head_table(every: Sequence[head_naming.Head], chosen: tuple[int, int]) -> TextTable:
-    order = sorted(every, key=_strength, reverse=True)
+    order = [every[at] for at in np.argsort(-_strengths(every), kind="stable")]
     places = [(each.layer, each.head) for each in order]
     return TextTable(
         select=("layer", "head"),

@@ -3,6 +3,7 @@ probabilities of the generated ones, and the KV cache."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import truediv
 from typing import Any
@@ -97,7 +98,7 @@ class NextToken:
     drawn: Draw | None
     listed: tuple[Word, ...]
     labels: dict[int, str]
-    whole: dict[int, WholeWord]
+    whole: Mapping[int, WholeWord]
 
     @property
     def settings(self) -> str:
@@ -159,11 +160,8 @@ def _next_token(run: Run, ids: str, sampling: Sampling, seed: int) -> NextToken:
     drawn = None if on.is_over else predictions.draw(of, seed, len(on.text.ids))
     listed = predictions.top_words(of, [drawn.id] if drawn else ())
     labels = models.labels(run.model, [each.id for each in listed])
-    then = tuple(each.id for each in on.text.tokens)
-    likely = [] if on.is_over else [(each.id, each.own) for each in listed]
-    whole = cache.next_words(run.model, run.text, likely, then)
     names = {each.id: label for each, label in zip(listed, labels)}
-    return NextToken(on, of, seed, drawn, listed, names, whole)
+    return NextToken(on, of, seed, drawn, listed, names, on.text.whole)
 
 
 def _finding(run: Run, prediction: NextToken) -> str:

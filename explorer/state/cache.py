@@ -514,22 +514,24 @@ def next_words(
     model: str,
     text: str,
     next_tokens: Sequence[tuple[int, float]],
-    continuation: tuple[int, ...] = (),
     limit: int = whole_words.MAX_WORDS,
 ) -> dict[int, WholeWord]:
-    """The words of several pieces that begin with the likeliest next tokens, by the token, as
-    `models.whole_words`: after a text and its continuation."""
+    """The words of several pieces that begin with the likeliest next tokens after a text, by the
+    token, as `models.whole_words`."""
     loaded = handle(model)
     followed = whole_words.followed_tokens(loaded, next_tokens, limit)
     ids = tuple(id for id, _ in followed)
     if not ids:
         return {}
-    return get(
-        ("whole", model, loaded.card.fingerprint, text, continuation, ids),
-        lambda: run_in_turn(
-            lambda: whole_words.whole_words(loaded, truncate(text), continuation, followed)
-        ),
-    )
+
+    def make() -> dict[int, WholeWord]:
+        try:
+            writing = loaded.generate(truncate(text))
+        except ValueError:  # no room for a token more
+            return {}
+        return whole_words.whole_words(loaded, writing, followed)
+
+    return get(("whole", model, loaded.card.fingerprint, text, ids), lambda: run_in_turn(make))
 
 
 def predicted_words(

@@ -16,7 +16,8 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.state.scheduling import heavy_models, memory_budget, script_queue
+from explorer.analysis.formatting import plural
+from explorer.state.scheduling import NOTICE_INTERVAL, heavy_models, memory_budget, script_queue
 
 log = logging.getLogger("headlight")
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -75,12 +76,23 @@ def timed_run(**facts: object) -> Iterator[None]:
     start, token = time.perf_counter(), _inside_run.set(True)
     try:
         is_heavy = st.session_state.get("model") in heavy_models
-        with script_queue.run(is_heavy), memory_budget.work():
+        with script_queue.run(is_heavy, _show_place), memory_budget.work():
             yield
     finally:
         _inside_run.reset(token)
         if (seconds := time.perf_counter() - start) >= SLOW:
             log.info("slow %s", _facts(**facts, seconds=seconds))
+
+
+def _show_place(n: int) -> None:
+    """Show a reader who waits how many pages of the same kind are before theirs. It ends the wait
+    of a run that is no longer wanted."""
+    before = f"{plural(n, 'other page')} will be computed before it." if n else "It is the next."
+    st.toast(
+        f"Many readers use this server now, so this page waits. {before}",
+        icon=":material/hourglass_empty:",
+        duration=int(NOTICE_INTERVAL),
+    )
 
 
 def fragment(draw: Callable[..., Any], run_every: float | None = None) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -29,9 +29,9 @@ from explorer.state.scheduling import (
 )
 from explorer.state.sessions import is_here, is_known
 from explorer.state.settings import settings, truncate
-from models import live_training, registry
+from models import live_training, registry, whole_words
 from models.recording import Recording
-from models.results import Beam, SeededSampling, WrittenToken, score_token
+from models.results import Beam, SeededSampling, WholeWord, WrittenToken, score_token
 from models.training_plan import MAX_SECONDS, Progress, TrainingPlan
 
 # A reader's text in the making, as far as it has come.
@@ -46,7 +46,8 @@ class GeneratedText:
     ids (token) with those of the prompt, `n_prompt` of them; tokens: the generated ones; logits
     (id) of the next one; attention (layer, head, key) of the newest one; stored: the bytes of all
     keys and values, their heads and the width of one, (0, 0, 0) without a cache. ended: the last
-    token ends the text; full: the model reads no further token.
+    token ends the text; full: the model reads no further token. whole: the words that the likeliest
+    next tokens begin, by the token.
     """
 
     ids: tuple[int, ...]
@@ -57,6 +58,7 @@ class GeneratedText:
     stored: tuple[int, int, int]
     ended: bool
     full: bool
+    whole: Mapping[int, WholeWord]
 
 
 class Draft:
@@ -131,7 +133,18 @@ class Draft:
             (stored.nbytes, stored.n_head, stored.d_head) if stored.nbytes else (0, 0, 0),
             self.ended,
             self.full,
+            {} if self.ended or self.full else self._whole_words(),
         )
+
+    def _whole_words(self) -> dict[int, WholeWord]:
+        """The words that the likeliest next tokens begin, from the stored keys and values. One of
+        these tokens that is taken next has been read then."""
+        loaded = handle(self.model)
+        with self._step_lock:
+            likely = whole_words.likely_tokens(self.writing.logits)
+            followed = whole_words.followed_tokens(loaded, likely)
+            with turn():
+                return whole_words.whole_words(loaded, self.writing, followed)
 
     def _add(self, token: int) -> None:
         self.tokens.append(score_token(self.writing.logits, token))

@@ -87,11 +87,12 @@ class ComputeQueue:
         if self._owner == threading.get_ident():
             yield
             return
-        ticket, stopwatch = object(), _Stopwatch()
-        self._take(ticket, self._long if _heavy_run.get() else self._short)
+        ticket, stopwatch, is_heavy = object(), _Stopwatch(), _heavy_run.get()
+        self._take(ticket, self._long if is_heavy else self._short)
         stopwatch.go()
+        breathe = lambda: self._breathe(ticket, stopwatch)
         try:
-            with interruptible(lambda: self._breathe(ticket, stopwatch), self.released):
+            with interruptible(breathe, self.released, in_passes=is_heavy):
                 yield
         finally:
             self._give(ticket)
@@ -342,6 +343,7 @@ RUN_SECONDS = 0.25  # seconds that a run has to itself; an ordinary one takes a 
 PREFETCH_WAIT = 0.08  # seconds that a run waits for what is made ahead of runs, whosever it is
 OWN_PREFETCH_WAIT = 0.6  # seconds that it waits for what is made ahead of it of its own text
 SWITCH_INTERVAL = 0.0005  # seconds
+NOTICE_INTERVAL = 3.0  # seconds of waiting after which a reader is shown the place in the queue
 
 
 HEAVY_PARAMETERS = 50_000_000  # of a model whose pass takes a tenth of a second
@@ -352,7 +354,7 @@ _heavy_run: ContextVar[bool] = ContextVar("heavy run", default=False)
 class ScriptQueue:
     """A queue of runs, of which one has its `moment`, once it has waited for results computed ahead
     of it, `ahead` at most (seconds). Heavy runs go behind others, of which PATIENCE may pass
-    them."""
+    them; others begin beside a heavy one."""
 
     def __init__(self, moment: float = RUN_SECONDS, ahead: float = PREFETCH_WAIT) -> None:
         self._moment, self._longest_ahead = moment, ahead
@@ -362,35 +364,63 @@ class ScriptQueue:
         self._light: deque[threading.Condition] = deque()
         self._heavy: deque[threading.Condition] = deque()
         self._light_streak = 0
-        self._first: object | None = None
-        self._since = 0.0
+        # When the run that has its moment began, by whether it is heavy.
+        self._first: dict[bool, tuple[object, float]] = {}
         self._begun: deque[float] = deque(maxlen=64)  # when runs began, the last ones
 
     @contextmanager
-    def run(self, is_heavy: bool = False) -> Iterator[None]:
+    def run(
+        self, is_heavy: bool = False, notify: Callable[[int], None] = lambda n: None
+    ) -> Iterator[None]:
         """Run after earlier ones have ended or had their moment. The computations of a heavy run
-        wait behind those of others."""
+        wait behind those of others. notify: called every NOTICE_INTERVAL seconds of waiting with
+        the number of runs of the same kind before this one; it may end the wait by an exception."""
         ticket = threading.Condition(self._lock)
-        queue = self._heavy if is_heavy else self._light
-        with self._lock:
-            queue.append(ticket)
-            while self._next() is not ticket or self._left() > 0:
-                ticket.wait(self._left() if self._next() is ticket else None)
-            queue.popleft()
-            self._light_streak = 0 if is_heavy else self._light_streak + bool(self._heavy)
-            self._first, self._since = ticket, time.monotonic()
-            self._prefetch_done.wait_for(lambda: not self._ahead, self._longest_ahead)
-            self._begun.append(self._since)
-            self._wake()
+        self._wait(ticket, is_heavy, notify)
         token = _heavy_run.set(is_heavy)
         try:
             yield
         finally:
             _heavy_run.reset(token)
             with self._lock:
-                if self._first is ticket:
-                    self._first = None
+                if self._first.get(is_heavy, (None,))[0] is ticket:
+                    del self._first[is_heavy]
                     self._wake()
+
+    def _wait(
+        self, ticket: threading.Condition, is_heavy: bool, notify: Callable[[int], None]
+    ) -> None:
+        """Wait until a run may begin, and let it have its moment."""
+        queue = self._heavy if is_heavy else self._light
+        notice = time.monotonic() + NOTICE_INTERVAL
+        with self._lock:
+            queue.append(ticket)
+        try:
+            while True:
+                with self._lock:
+                    if self._next() is ticket and self._left(is_heavy) <= 0:
+                        queue.popleft()
+                        self._begin(ticket, is_heavy)
+                        return
+                    until_notice = notice - time.monotonic()
+                    left = self._left(is_heavy) if self._next() is ticket else until_notice
+                    ticket.wait(max(0.0, min(left, until_notice)))
+                    n = queue.index(ticket)
+                if time.monotonic() >= notice:
+                    notice = time.monotonic() + NOTICE_INTERVAL
+                    notify(n)
+        except BaseException:
+            with self._lock:
+                queue.remove(ticket)
+                self._wake()
+            raise
+
+    def _begin(self, ticket: object, is_heavy: bool) -> None:
+        self._light_streak = 0 if is_heavy else self._light_streak + bool(self._heavy)
+        self._first[is_heavy] = ticket, time.monotonic()
+        self._begun.append(time.monotonic())
+        self._prefetch_done.wait_for(lambda: not self._ahead, self._longest_ahead)
+        self._wake()
 
     @contextmanager
     def before(self, key: Hashable = None) -> Iterator[None]:
@@ -424,16 +454,17 @@ class ScriptQueue:
         with self._lock:
             return sum(each > since for each in self._begun)
 
-    def _left(self) -> float:
-        """Seconds until the next may run, whether or not the one that runs has ended."""
-        if self._first is None:
-            return 0.0
-        return self._since + self._moment - time.monotonic()
+    def _left(self, is_heavy: bool) -> float:
+        """Seconds until the next run of a kind may begin, whether or not the one that runs has
+        ended. One that is not heavy begins beside a heavy one."""
+        first = [since for kind, (_, since) in self._first.items() if is_heavy or not kind]
+        return max(first, default=-inf) + self._moment - time.monotonic()
 
     def _next(self) -> threading.Condition | None:
         """The condition of the next run, None where nobody waits."""
-        heavy_is_due = self._heavy and (not self._light or self._light_streak >= PATIENCE)
-        return next(iter(self._heavy if heavy_is_due else self._light), None)
+        is_patient = self._light_streak < PATIENCE or True in self._first
+        waiting = self._light if self._light and (is_patient or not self._heavy) else self._heavy
+        return next(iter(waiting), None)
 
     def _wake(self) -> None:
         if (waiting := self._next()) is not None:

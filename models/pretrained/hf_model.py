@@ -440,7 +440,8 @@ class IncrementalDecoder:
 
     def crop(self, n: int) -> None:
         """Forget the newest n tokens of every row."""
-        self.cache.crop(-n)
+        if self.cache is not None:
+            self.cache.crop(-n)
         self.ids = self.ids[:, :-n]
 
     @torch.inference_mode()
@@ -692,6 +693,21 @@ class HFGeneration:
         else:
             self._reading, self.ids = IncrementalDecoder(self.handle, self.source, self.keeps), []
             self._read([*remaining, last])
+
+    def logits_after(self, continuations: Sequence[Sequence[int]]) -> np.ndarray:
+        """Scores (row, id) of the token after each of several continuations, which are read one
+        after the other. None is taken."""
+        ids, logits, rows, after = list(self.ids), self.logits, self.rows, []
+        for each in continuations:
+            self._read(list(each))
+            after.append(self.logits)
+            if self._reading.is_croppable or not self.keeps:
+                self._reading.crop(len(each))
+            else:
+                self._reading = IncrementalDecoder(self.handle, self.source, self.keeps)
+                self._read(ids)
+            self.ids, self.logits, self.rows = list(ids), logits, rows
+        return np.stack(after)
 
     @torch.inference_mode()
     def _read(self, ids: list[int]) -> None:

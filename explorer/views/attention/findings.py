@@ -24,7 +24,6 @@ from explorer.text.markdown_escape import literal
 from explorer.views.attention.page_state import AttentionState
 from models.example_texts import DEFAULT_TEXT
 
-MOST = 5
 TERMS = ("head", "layer", "weight", "query", "key")  # explained beside the headline
 
 
@@ -32,7 +31,7 @@ def show(on: AttentionState, view: HeadView) -> None:
     """The headline, which says what is on screen, and below it the head and what uniform attention
     would give. Of a text without words it says nothing."""
     one = current(on, view)
-    if one is None and not select_findings(attention_panels.recording_findings(on.recording), MOST):
+    if one is None and not select_findings(attention_panels.leading_findings(on.recording)):
         return
     with st.container(
         horizontal=True,
@@ -69,10 +68,10 @@ def of_tokens(on: AttentionState, one: Finding | None) -> str:
 
 def current(on: AttentionState, view: HeadView) -> Finding | None:
     """The finding on screen: the strongest one, until the reader chooses a head or a word."""
-    every = attention_panels.recording_findings(on.recording)
+    every = attention_panels.leading_findings(on.recording)
     if any(st.session_state[name] for name in ("layer", "token", "source")):
         return seen(every, view)
-    return next(iter(select_findings(every, MOST)), None)
+    return next(iter(select_findings(every)), None)
 
 
 def headline(one: Finding) -> str:
@@ -129,7 +128,7 @@ def offer_tour() -> None:
 
 def offer_next(on: AttentionState, view: HeadView) -> None:
     """The step to the finding after the one on screen."""
-    chosen = select_findings(attention_panels.recording_findings(on.recording), MOST)
+    chosen = select_findings(attention_panels.leading_findings(on.recording))
     one = current(on, view)
     places = [at for at, each in enumerate(chosen) if each == one]
     following = chosen[(places[0] + 1) % len(chosen)] if places else next(iter(chosen), None)

@@ -186,7 +186,7 @@ def tied(
     """The words of this head that are told of, and the tokens of them that the picture shows, with
     their weight: the headline's, where it is one of this head and of the word held."""
     head = view.head
-    one = findings.seen(attention_panels.recording_findings(on.recording), view)
+    one = findings.seen(attention_panels.leading_findings(on.recording), view)
     if one is not None and one.kind in (LINK, NEAR_LINK, ALIGNED):
         query, key = one.query, one.keys[0]
         link: Link | Finding = one

@@ -121,9 +121,11 @@ def telling_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
 
 def summary_row(on: AttentionState, at: tuple[int, int]) -> int | None:
     """The word that the strongest finding of a head is about."""
-    every = attention_panels.recording_findings(on.recording)
-    of_head = (one for one in every if (one.attention, one.at) == (on.attention.name, at))
-    return next((one.query for one in of_head if one.query >= 0), None)
+    for findings_of in (attention_panels.leading_findings, attention_panels.recording_findings):
+        for one in findings_of(on.recording):
+            if (one.attention, one.at) == (on.attention.name, at) and one.query >= 0:
+                return one.query
+    return None
 
 
 def selected_tokens(on: AttentionState, first: Finding | None) -> tuple[int | None, int | None]:
