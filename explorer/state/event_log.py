@@ -16,7 +16,6 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.analysis.formatting import plural
 from explorer.state.scheduling import NOTICE_INTERVAL, heavy_models, memory_budget, script_queue
 
 log = logging.getLogger("headlight")
@@ -75,7 +74,8 @@ def timed_run(**facts: object) -> Iterator[None]:
         return
     start, token = time.perf_counter(), _inside_run.set(True)
     try:
-        is_heavy = st.session_state.get("model") in heavy_models
+        model = st.session_state.get("model") or st.query_params.get("model")  # of a first visit
+        is_heavy = model in heavy_models
         with script_queue.run(is_heavy, _show_place), memory_budget.work():
             yield
     finally:
@@ -87,7 +87,8 @@ def timed_run(**facts: object) -> Iterator[None]:
 def _show_place(n: int) -> None:
     """Show a reader who waits how many pages of the same kind are before theirs. It ends the wait
     of a run that is no longer wanted."""
-    before = f"{plural(n, 'other page')} will be computed before it." if n else "It is the next."
+    others = f"{n} other page{'s' * (n > 1)}"
+    before = f"{others} will be computed before it." if n else "It is the next."
     st.toast(
         f"Many readers use this server now, so this page waits. {before}",
         icon=":material/hourglass_empty:",
