@@ -225,18 +225,8 @@ class WordLevelAttention:
 
     @cached_property
     def text_masks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Masks of the rows and of the columns that are words of the text: no special tokens or
-        punctuation."""
-        rows, keys = (
-            np.array(
-                [
-                    not is_special and is_word(label)
-                    for label, is_special in zip(groups.labels, groups.special)
-                ]
-            )
-            for groups in (self.rows, self.keys)
-        )
-        return rows, keys
+        """Masks of the rows and of the columns that are words of the text."""
+        return text_mask(self.rows), text_mask(self.keys)
 
     @cached_property
     def classes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -848,25 +838,13 @@ def stream_findings(stream: Stream, grouped: Groups) -> list[Finding]:
     |before|), on average over the layers; chance: the other words', beyond which it lies by
     PLAIN. Both say something from three words on.
     """
-    text_words = np.flatnonzero(
-        [
-            not is_special and is_word(label)
-            for label, is_special in zip(grouped.labels, grouped.special)
-        ]
-    )
+    text_words = np.flatnonzero(text_mask(grouped))
     if len(text_words) < 3 or len(stream.sites) < 3:
         return []
-    sublayers = [sublayer for sublayer in residual.sublayers(stream) if sublayer.layer >= 0]
     result = []
-    turns = _measure_pairs(
-        residual.degrees, stream, [(sublayer.before, sublayer.after) for sublayer in sublayers]
-    )
-    angles = _word_maxima(turns, grouped).take(text_words, axis=1)
-    moves = [
-        (sublayer.before, sublayer.wrote) for sublayer in sublayers if sublayer.place == "attn"
-    ]
-    shares = _word_maxima(_measure_pairs(residual.write_share, stream, moves), grouped).take(
-        text_words, axis=1
+    (sublayers, turns), (_, shares) = sublayer_measures(stream)
+    angles, shares = (
+        word_maxima(each, grouped).take(text_words, axis=1) for each in (turns, shares)
     )
     if len(angles) and np.isfinite(angles).all():
         result.append(_largest_turn(angles, turns, sublayers, stream, grouped, text_words))
@@ -896,6 +874,27 @@ def stream_findings(stream: Stream, grouped: Groups) -> list[Finding]:
             )
         )
     return result
+
+
+def text_mask(grouped: Groups) -> np.ndarray:
+    """Mask of the words of a text: no special tokens or punctuation, (word) bool."""
+    pairs = zip(grouped.labels, grouped.special)
+    return np.array([not is_special and is_word(label) for label, is_special in pairs], bool)
+
+
+def sublayer_measures(
+    stream: Stream,
+) -> tuple[tuple[list[residual.SubLayer], np.ndarray], tuple[list[residual.SubLayer], np.ndarray]]:
+    """By how many degrees each sub-layer turns each token's vector, and the share of each attention
+    in what stands there after it: the sub-layers, and (sub-layer, token)."""
+    every = [sublayer for sublayer in residual.sublayers(stream) if sublayer.layer >= 0]
+    attention = [sublayer for sublayer in every if sublayer.place == "attn"]
+    after = [(sublayer.before, sublayer.after) for sublayer in every]
+    wrote = [(sublayer.before, sublayer.wrote) for sublayer in attention]
+    return (every, _measure_pairs(residual.degrees, stream, after)), (
+        attention,
+        _measure_pairs(residual.write_share, stream, wrote),
+    )
 
 
 def _measure_pairs(
@@ -949,7 +948,7 @@ def _largest_turn(
     )
 
 
-def _word_maxima(values: np.ndarray, grouped: Groups) -> np.ndarray:
+def word_maxima(values: np.ndarray, grouped: Groups) -> np.ndarray:
     """The largest of a word's tokens, (..., word)."""
     return np.maximum.reduceat(values, grouped.starts, axis=-1)
 

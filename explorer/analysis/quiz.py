@@ -17,8 +17,15 @@ from zlib import crc32
 
 import numpy as np
 
-from explorer.analysis import residual, words
-from explorer.analysis.findings import Finding, WordLevelAttention, attention_between_words
+from explorer.analysis import words
+from explorer.analysis.findings import (
+    Finding,
+    WordLevelAttention,
+    attention_between_words,
+    sublayer_measures,
+    text_mask,
+    word_maxima,
+)
 from explorer.analysis.word_classes import is_word
 from explorer.analysis.words import Groups
 from models.recording import Recording, Stream
@@ -424,25 +431,14 @@ def stream_questions(stream: Stream, grouped: Groups, all_words: bool) -> Iterat
     """Questions about the words of a stream; a word of several tokens is what is largest of them.
     `all_words` as in `head_questions`."""
     names, single = answer_names(grouped.labels, all_words)
-    text_words = np.flatnonzero(
-        [
-            not is_special and is_word(label)
-            for label, is_special in zip(grouped.labels, grouped.special)
-        ]
-    )
+    text_words = np.flatnonzero(text_mask(grouped))
     unique_words = np.array([at for at in text_words if single[at]], int)
     grouped = replace(grouped, labels=names)
     if len(unique_words) < FEWEST_KEYS or len(stream.sites) < 3:
         return
-    for sublayer in residual.sublayers(stream):
-        if sublayer.layer < 0:
-            continue
-        before, wrote = stream.at(sublayer.before), stream.at(sublayer.wrote)
-        measures = [(TURNED, "Turned", residual.degrees(before, stream.at(sublayer.after)))]
-        if sublayer.place == "attn":
-            measures.append((WROTE, "Share", residual.write_share(before, wrote)))
-        for kind, measure, values in measures:
-            by_word = np.maximum.reduceat(values, grouped.starts)
+    kinds = ((TURNED, "Turned"), (WROTE, "Share"))
+    for (kind, choice), (sublayers, values) in zip(kinds, sublayer_measures(stream)):
+        for sublayer, by_word in zip(sublayers, word_maxima(values, grouped)):
             if (
                 not np.isfinite(by_word).all()
                 or by_word[text_words].max() > by_word[unique_words].max()
@@ -453,7 +449,7 @@ def stream_questions(stream: Stream, grouped: Groups, all_words: bool) -> Iterat
                 site=sublayer.site,
                 stream=stream.name,
                 page="residual",
-                address=(("flow", "Writes"), ("write", measure), ("stream", stream.name)),
+                address=(("flow", "Writes"), ("write", choice), ("stream", stream.name)),
             )
             for question in _word_questions(by_word, unique_words, grouped, about):
                 token = ("token", str(question.answer.token))
