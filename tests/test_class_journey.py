@@ -140,6 +140,13 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     press(teacher, "Code")
     page.wait_for_selector(".questions li")
     assert "/classroom" in page.url
+    about = line(teacher)
+    page.locator("h1").first.click()
+    page.keyboard.press("p")
+    page.locator(".board .invite img").evaluate("image => image.decode().then(() => true)")
+    assert page.locator(".board .invite p").inner_text() in about
+    assert page.locator(".board .caption").inner_text() == "3 here"
+    page.keyboard.press("Escape")
     press(teacher, "Ask the class")
     for one, choice in zip(students, (0, 1, 1)):
         one.page.wait_for_selector(".panel .choice")

@@ -77,6 +77,12 @@ def test_back_goes_to_the_last_head_and_the_last_tab(visitor: Visitor) -> None:
     page.go_back()
     page.wait_for_url("**head=4**")
     page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 4')")
+    page.get_by_role("button", name="Next finding").click()
+    page.wait_for_url(lambda url: "head=4" not in url)
+    visitor.drawn()
+    page.go_back()
+    page.wait_for_url("**head=4**")
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 4')")
 
 
 def corners(box: dict[str, float]) -> tuple[float, float, float, float]:

@@ -233,6 +233,12 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.wait_for_selector(".board .plate svg text:not(:empty)")
     assert "it attends to animal 0.72" in page.locator(".board h1").inner_text()
     assert page.evaluate(FITS) == ""
+    first = page.locator(".board h1").inner_text()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(lambda url: "head=5" not in url)  # the next finding
+    page.wait_for_function(NEW, arg=[first])
+    page.keyboard.press("ArrowLeft")
+    page.locator(".board h1", has_text="it attends to animal 0.72").wait_for()
     said = set()
     for at, (to, what) in enumerate(PAGES.items()):
         page.keyboard.press("Escape")

@@ -7,7 +7,7 @@ import { bus } from "./bus.js";
 import { ROOT, forget, keep, part, send, setAside } from "./class_part.js";
 
 export { ROOT, forget, keep, part, send };
-export { offered, spelled, unfinished } from "./class_part.js";
+export { offered, spelled, unfinished, wayIn } from "./class_part.js";
 
 /**
  * @typedef {import("./class_part.js").Part} Part

@@ -17,6 +17,13 @@ let own;
 /** A code as it is read out. @param {string} code */
 export const spelled = (code) => `${code.slice(0, 3)}-${code.slice(3)}`;
 
+/** The way into a class: the address that its code is typed at, and its own address as a QR code. @param {string} code */
+export function wayIn(code) {
+  const picture = new URL("class/code.svg", ROOT);
+  picture.search = `${new URLSearchParams({ at: `${new URL(`join/${spelled(code)}`, ROOT)}` })}`;
+  return { address: `${location.host}${ROOT.pathname}join`, picture: `${picture}` };
+}
+
 /** @param {Storage} store @returns {Part | null} */
 function stored(store) {
   try {

@@ -39,6 +39,7 @@ export function questionSlide(lesson, withAnswer) {
     start: 0,
   }));
   const bars = { ...plain, kind: "bars", columns: [""], rows, high: null, shared: false, mark: null, header: "" }; // prettier-ignore
-  const caption = withAnswer ? asked.says || "" : `${sum(tally)} answers`;
+  const all = sum(tally);
+  const caption = withAnswer ? asked.says || "" : `${all} answer${all === 1 ? "" : "s"}`;
   return { says: asked.text, caption, figures: [bars] };
 }

@@ -3,7 +3,6 @@
 
 import style from "./classroom.css.js";
 import {
-  ROOT,
   part,
   resume as again,
   send,
@@ -11,6 +10,7 @@ import {
   start,
   takePart,
   unfinished,
+  wayIn,
 } from "./class_client.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
@@ -37,19 +37,17 @@ function draw(view, lesson) {
 
 /** @param {any} lesson */
 function led({ code, here }) {
-  const at = `${new URL(`join/${spelled(code)}`, ROOT)}`;
-  const picture = new URL("class/code.svg", ROOT);
-  picture.search = `${new URLSearchParams({ at })}`;
+  const { address, picture } = wayIn(code);
   const about = "The address of this class as a QR code";
   return [
     make(
       "div",
       "open",
-      make("img", { src: `${picture}`, alt: about, width: 192, height: 192 }),
+      make("img", { src: picture, alt: about, width: 192, height: 192 }),
       make(
         "div",
         "how",
-        make("p", "", "Join at ", make("b", "", `${location.host}${ROOT.pathname}join`), " with"),
+        make("p", "", "Join at ", make("b", "", address), " with"),
         make("p", "code", spelled(code)),
         make("p", "", `${here ?? 0} here. They see every page you open, but not this one.`),
       ),

@@ -255,9 +255,11 @@ function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width
   const start = wide.map((_, at) => x + wide.slice(0, at).reduce((a, b) => a + b, 0));
   const pitch = 1.7 * letter;
   columns.forEach((name, at) => pen.text(start[at], y + 0.6 * letter, name, { size: 0.85, alpha: 0.75, room: wide[at] })); // prettier-ignore
-  pen.line([[x, y + 1.4 * letter], [x + Math.min(all, width), y + 1.4 * letter]], look.border); // prettier-ignore
+  const named = columns.some(Boolean);
+  const head = named ? 1.4 * letter : 0;
+  if (named) pen.line([[x, y + head], [x + Math.min(all, width), y + head]], look.border); // prettier-ignore
   rows.forEach((row, which) => {
-    const middle = y + 1.4 * letter + (which + 0.5) * pitch;
+    const middle = y + head + (which + 0.5) * pitch;
     const draw = () => {
       pen.rect(x, middle - pitch / 2, Math.min(all, width), pitch, { class: "row", fill: which === selected ? look.primary : "transparent", "fill-opacity": 0.12, rx: 4 }); // prettier-ignore
       row.forEach((text, at) => pen.text(start[at], middle, text, { room: wide[at] - 0.4 * letter, bold: which === selected })); // prettier-ignore
@@ -266,7 +268,7 @@ function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width
       pen.target({ select: [keys[which]].flat(), label: row.join(", "), pressed: which === selected }, draw); // prettier-ignore
     else draw();
   });
-  return 1.4 * letter + rows.length * pitch + 0.4 * letter;
+  return head + rows.length * pitch + 0.4 * letter;
 }
 
 const BESIDE = 44; // letters of width from which on the figures of a frame stand side by side

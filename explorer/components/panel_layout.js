@@ -132,8 +132,9 @@ const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figur
  * @param {HTMLElement} room
  * @param {string} name what the figures are called
  * @param {number} [small] pixels of the smallest type: for the back row
+ * @param {number} [large] how many times as large it may be
  */
-export function slide({ figures: every, look }, room, name, small = least()) {
+export function slide({ figures: every, look }, room, name, small = least(), large = 1.6) {
   const [width, height] = [room.clientWidth, room.clientHeight];
   const head = isHeaded(every) ? every.slice(0, 1) : [];
   const all = every.slice(head.length);
@@ -154,7 +155,7 @@ export function slide({ figures: every, look }, room, name, small = least()) {
   const figures = choices.find(rows) ?? choices[2];
   const most = rows(figures);
   const list = figures.map((one) => cut(one, most ?? MOST[MOST.length - 1]));
-  let [low, high] = most ? [small, 1.6 * small] : [12, small];
+  let [low, high] = most ? [small, large * small] : [12, small];
   while (high - low > 0.5) {
     const middle = (low + high) / 2;
     if (fits(list, middle)) low = middle;

@@ -3,7 +3,7 @@
 // walk the findings and the heads, or from picture to picture; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
-import { send } from "./class_part.js";
+import { send, spelled, wayIn } from "./class_part.js";
 import { questionSlide } from "./class_slide.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
@@ -20,6 +20,7 @@ const ON = "data-headlight-presenter"; // "on" or "blank", on the document
 const PICKED = "data-headlight-picture"; // on the picture that is shown
 const LETTERS = [44, 38, 33, 29, 26, 23, 20, 18, 16, 14, 12, 10, 8]; // sizes of the page's type in pixels, tried in turn
 const HEADS = "[data-panel='attention.heads']";
+const LARGE = 2.4; // times the smallest type: a question has few lines
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
 const page = document.documentElement;
@@ -82,7 +83,7 @@ function enter(view) {
   view.board = make("div", "board", view.head, view.plate, view.caption);
   view.root.append(view.board);
   page.setAttribute(ON, "on");
-  view.at = 0;
+  view.at = behind.length = 0;
   bus.tell({ presenter: true });
   view.picture = current();
   view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), {
@@ -122,7 +123,7 @@ function later(view) {
 /** True where the page shows something else than when it was last looked at. @param {View} view */
 function changed(view) {
   const { picture, plate } = view;
-  const asked = question(view);
+  const asked = ofClass(view);
   if (asked || view.asked) return JSON.stringify(asked) !== view.asked;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
   return view.shown !== about(picture);
@@ -162,6 +163,17 @@ const question = (view) => {
   return questionSlide(lesson, view.answer === lesson?.number);
 };
 
+/** The way into the class that this window leads, as a slide of the page Class. */
+function invitation() {
+  const { key, over, asked, code, here } = bus.now.lesson || {};
+  if (!key || over || asked || !location.pathname.endsWith("/classroom")) return undefined;
+  const { address, picture } = wayIn(code);
+  return { says: `Join at ${address}`, caption: `${here ?? 0} here`, code: spelled(code), picture };
+}
+
+/** What the class shows on this page; undefined where the page's own picture is shown. @param {View} view */
+const ofClass = (view) => question(view) || invitation();
+
 /** The next step of a question (or the one before): the vote ends, the answer is marked, the question is
  * taken away. @param {View} view @param {number} by */
 function questionStep(view, by) {
@@ -175,13 +187,16 @@ function questionStep(view, by) {
 
 /** Put the picture, its headline and its caption on the screen. @param {View} view */
 function present(view) {
-  const asked = question(view);
+  const asked = ofClass(view);
   view.asked = asked && JSON.stringify(asked);
   if (asked) {
     free();
     [view.head.textContent, view.caption.textContent] = [asked.says, asked.caption];
     view.board.classList.remove("clear");
-    return slide({ look: view.look, figures: asked.figures }, view.plate, asked.says);
+    if ("figures" in asked) return slide({ look: view.look, figures: asked.figures }, view.plate, asked.says, undefined, LARGE); // prettier-ignore
+    const about = "The address of this class as a QR code";
+    const image = make("img", { src: asked.picture, alt: about });
+    return view.plate.replaceChildren(make("div", "invite", image, make("p", "", asked.code)));
   }
   const list = pictures();
   if (!view.picture?.isConnected || !list.includes(view.picture))
@@ -217,7 +232,10 @@ function presentPanel(view, panel) {
   };
   view.walk = steps && walk;
   view.shown = about(view.picture);
-  const finding = steps?.frames[steps.current].sentence || header.finding || header.title;
+  // While no word is selected, the panel of a head says to select one.
+  const wordless = header.panel === "attention.head" && !/\d/.test(header.finding);
+  const own = wordless ? headline(/** @type {Picture} */ (view.picture)) : header.finding;
+  const finding = steps?.frames[steps.current].sentence || own || header.title;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");
@@ -307,17 +325,22 @@ function walks(view, key) {
   return true;
 }
 
-let told = -1;
+/** @type {string[]} the addresses that the next finding was pressed at */
+const behind = [];
 
-/** The next of the findings that the page offers, of those that it shows itself. @param {number} by */
+/** The next finding of the text, or back to the one before. @param {number} by */
 function finding(by) {
-  const all = [...document.querySelectorAll("[class*=st-key-worth] button")];
-  const own = /** @type {HTMLElement[]} */ (
-    all.filter((each) => !each.querySelector("[data-testid=stIconMaterial]"))
-  );
-  if (!own.length) return false;
-  told = clamp(told + by, 0, own.length - 1);
-  own[told].click();
+  /** @type {HTMLElement | null} */
+  const next = document.querySelector(".st-key-next-finding button");
+  const leaves = next?.querySelector("[data-testid=stIconMaterial]")?.textContent?.includes("outward"); // prettier-ignore
+  if (by > 0 ? !next || leaves : !behind.length) return false;
+  if (by > 0) {
+    behind.push(location.href);
+    next?.click();
+  } else if (location.href !== behind.at(-1)) {
+    behind.pop();
+    history.back();
+  }
   return true;
 }
 

@@ -641,4 +641,5 @@ def write() -> None:
     if parameters != current and (current or parameters != state.get("back")):
         st.query_params.from_dict(parameters)
     state.written = parameters
+    state.pop("acted", None)  # what was pressed is in the address now
     _show_refusals()
