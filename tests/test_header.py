@@ -57,6 +57,14 @@ def ask(app: AppTest, where: str) -> AppTest:
     return next(button for button in app.button if button.label == "Open it").click().run()
 
 
+def test_a_model_of_english_texts_says_that_another_language_is_none_of_its_own() -> None:
+    text = "Der alte Mann gab dem Kind einen Apfel, weil er hungrig war."
+    note = "was trained on English text. This text seems to be in another language"
+    assert f"encoder {note}" in told(opened("word", model="encoder", text=text))
+    for other in ({"model": "encoder", "text": TEXT}, {"model": "copy", "text": text}):
+        assert note not in told(opened("heads", **other))
+
+
 @pytest.mark.slow
 def test_what_is_no_model_is_said_in_the_dialog_and_the_page_stays(folders: dict[str, str]) -> None:
     app = opened("compare")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from conftest import HOSTILE, read_once
 from tolerances import STORED, SUMMED
 
 from explorer.analysis import attention as attention_analysis
-from explorer.analysis import head_naming, words
+from explorer.analysis import head_naming, word_classes, words
 from explorer.analysis.csv import to_csv
 from models.edits import ShuffleTokens
 from models.recording import Recording, Stream
@@ -331,3 +332,11 @@ def test_a_sink_stays_one_when_tokens_become_words() -> None:
     found = attention_analysis.matrix_view(matrix, everywhere, axes, (pairs, pairs), "No sinks")
     assert found.left_out == ("c (2)",)
     np.testing.assert_allclose(found.matrix.sum(1) + found.hidden, 1, atol=STORED)
+
+
+def test_a_text_of_another_language_is_known_by_its_small_words() -> None:
+    sentences = (Path(__file__).parent / "sentences.txt").read_text("utf-8").splitlines()
+    foreign = [each for each in sentences if word_classes.is_foreign(each, "en")]
+    assert {each.split()[0] for each in foreign} == {*"Der Die Le La El O De".split()}
+    assert len(foreign) == 8, "and of the English ones none"
+    assert not any(word_classes.is_foreign(text, "en") for text in ("", "Hello", "El Niño", "日本"))

@@ -19,6 +19,8 @@ APOSTROPHE = re.compile("['\u2019]")
 NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels have it
 MASK = re.compile(r"\[[A-Z]+\]|<[^>]*>")  # a token that a reader types to be predicted
 UNKNOWN_TO_A_TOKENIZER = frozenset({"[unk]", "<unk>"})
+WORD = re.compile("[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*")
+FEWEST_KNOWN = 3  # words of a text that tell its language
 FIRST = "en"  # the language of a text of which no list knows a word
 BESIDE_CLITICS = frozenset({"subjects", "before_verbs", "auxiliaries"})  # lists within others
 CLAUSE_ENDS = frozenset(".,;:!?")
@@ -82,16 +84,26 @@ def language_of(labels: tuple[str, ...]) -> str:
 @lru_cache(maxsize=1000)
 def likely_languages(labels: tuple[str, ...]) -> tuple[str, ...]:
     """The codes of the languages whose lists know most of the words; "" where none knows any."""
+    known_counts = _known_counts(labels)
+    most = max(known_counts.values())
+    return tuple(code for code, count in known_counts.items() if count == most) if most else ("",)
+
+
+def is_foreign(text: str, code: str) -> bool:
+    """True where the list of another language knows more words of a text than that of `code`, and
+    at least `FEWEST_KNOWN`."""
+    known_counts = _known_counts(WORD.findall(text))
+    return max(known_counts.values()) >= max(FEWEST_KNOWN, known_counts[code] + 1)
+
+
+def _known_counts(labels: Sequence[str]) -> dict[str, int]:
+    """The number of words that the list of each language knows."""
     words = [label.casefold().replace("\u2019", "'") for label in labels]
     # of "qu'il" both halves; single letters (John's) are of no language
     parts = [
         part for word in words for part in {word, *_parts(word)} if len(part) > 1 or part == word
     ]
-    known_counts = {
-        code: sum(word in one.all for word in parts) for code, one in languages().items()
-    }
-    most = max(known_counts.values())
-    return tuple(code for code, count in known_counts.items() if count == most) if most else ("",)
+    return {code: sum(word in one.all for word in parts) for code, one in languages().items()}
 
 
 def classes(labels: Sequence[str]) -> tuple[int, ...]:

@@ -7,19 +7,23 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.caption import read_text as read_text
 from explorer.analysis.formatting import plural
+from explorer.analysis.word_classes import is_foreign
 from explorer.state import url_state
 from explorer.state.cache import Run, record
 from explorer.state.models import facts, handle, title
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
+from explorer.text.model_descriptions import language
 from models import chat
-from models.recording import NotEncoded
+from models.recording import NotEncoded, Recording
 
 SHORT = 400  # characters
+LANGUAGES = {"en": "English"}  # by the codes of model_descriptions.toml
 # A token that is a part of a character ends so, see models/tokenizer.py.
 PIECE = re.compile(r" \d+/\d+$")
 
@@ -97,12 +101,23 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
             f"“{literal(byte_token)}” is one byte of a character. Characters outside the "
             "vocabulary are read byte by byte."
         )
+    note_language(recording, notes)
     if not fits_address(recording.text):
         notes.info(
             f"This text is too long for a link ({len(recording.text):,} characters). It stays "
             "in this tab. A reloaded page or a shared link does not contain it."
         )
     return Run(recording.model.name, st.session_state.text, (), target)
+
+
+def note_language(recording: Recording, notes: DeltaGenerator) -> None:
+    """Show a caption where a text is in another language than those that its model has read."""
+    code = language(recording.model.name)
+    if code and is_foreign(recording.text, code):
+        notes.caption(
+            f"{literal(title(recording.model.name))} was trained on {LANGUAGES[code]} text. This "
+            "text seems to be in another language, so the results mean little."
+        )
 
 
 def read_current() -> Run:

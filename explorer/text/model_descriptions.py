@@ -39,6 +39,11 @@ def group(name: str) -> str:
     return _descriptions().get(base, {}).get("group", "yours")
 
 
+def language(name: str) -> str:
+    """The code of the language that a model has read alone; "" where none is known."""
+    return _descriptions().get(name.partition("@")[0], {}).get("language", "")
+
+
 def examples(name: str) -> dict[str, str]:
     """Texts that suit a model, each under a short name; none where the app's own do."""
     return _descriptions().get(name.partition("@")[0].partition(LACKING)[0], {}).get("examples", {})
