@@ -54,6 +54,9 @@ def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
     visitor.drawn()
     assert "wide" in visitor.tokens() and "tired" not in visitor.tokens()
     assert page.locator(HELD).get_attribute("aria-label") == "it"
+    page.get_by_text(
+        "With “tired”, “it” gave “animal” weight 0.72. With “wide” it gives"
+    ).wait_for()
 
 
 def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visitor) -> None:

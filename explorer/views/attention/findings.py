@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -44,10 +45,10 @@ def show(on: AttentionState, view: HeadView) -> None:
             why = f"{findings.evidence(one)}\n\n" if one else ""
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
-            st.markdown(place(view, len(on.heads)) + of_tokens(on, one))
+            st.markdown(place(view, len(on.heads)) + of_tokens(on, one) + before_change(on, view))
         text = on.source.text
         if one and (test := findings.question(one)):
-            offer_test(test, one, text)
+            offer_test(test, one, on)
         if text == DEFAULT_TEXT and not st.session_state.get("toured"):
             offer_tour()
 
@@ -64,6 +65,39 @@ def of_tokens(on: AttentionState, one: Finding | None) -> str:
     row, column = literal(on.axes.rows[query]), literal(on.axes.keys[key])
     sentences = templates.sentences("heads", "head")
     return " " + sentences("tokens", row=row, column=column, weight=weight)
+
+
+@dataclass(frozen=True)
+class ChangedWord:
+    """A text after a word of it was changed, and the link that was on screen: its finding, words
+    (query, key) and weight."""
+
+    text: str
+    finding: Finding
+    words: tuple[str, ...]
+    weight: float
+
+
+def before_change(on: AttentionState, view: HeadView) -> str:
+    """The weight of a link before a word was changed, and now; "" for any other text and head, and
+    where the words of the link stand elsewhere."""
+    changed = st.session_state.get("changed word")
+    if not isinstance(changed, ChangedWord) or changed.text != on.source.text:
+        return ""
+    one = changed.finding
+    row, key = one.query, one.keys[0]
+    at = (on.attention.name, view.head.layer, view.head.head)
+    now = (*on.axes.rows[row : row + 1], *on.axes.keys[key : key + 1])
+    if at != (one.attention, one.layer, one.head) or now != changed.words:
+        return ""
+    words, (old, new) = templates.sentences("heads", "head"), map(literal, one.retype)
+    weights = {"before": f"{changed.weight:.2f}", "after": f"{_weight(on, one):.2f}"}
+    row_name, key_name = map(literal, now)
+    return " " + words("changed", old=old, new=new, row=row_name, key=key_name, **weights)
+
+
+def _weight(on: AttentionState, one: Finding) -> float:
+    return float(on.attention.pattern[one.layer, one.head, one.query, one.keys[0]])
 
 
 def current(on: AttentionState, view: HeadView) -> Finding | None:
@@ -105,16 +139,17 @@ def of_head(on: AttentionState, view: HeadView) -> str:
     return findings.row(on.axes.rows[row], on.axes.keys[best], float(weights[best]))
 
 
-def offer_test(test: str, one: Finding, text: str) -> None:
+def offer_test(test: str, one: Finding, on: AttentionState) -> None:
     """A word to change, which would show whether a finding moves."""
     old, new = map(findings.marked, one.retype)
+    words = on.axes.rows[one.query], on.axes.keys[one.keys[0]]
     pressed = st.button(
         f"Change {old} to {new}",
         key="retype",
         icon=":material/edit:",
         help=test,
         on_click=retype,
-        args=(text, one),
+        args=(on.source.text, one, words, _weight(on, one)),
     )
     if pressed:
         st.rerun()  # the whole page: the text stands above it
@@ -149,9 +184,11 @@ def offer_next(on: AttentionState, view: HeadView) -> None:
         navigation.go(following.page, dict(following.address))
 
 
-def retype(text: str, one: Finding) -> None:
-    """Change the one word, and stay at the finding's head and word."""
+def retype(text: str, one: Finding, words: tuple[str, str], weight: float) -> None:
+    """Change the one word, and stay at the finding's head and word; note its weight before."""
     controls.open_finding(one)
-    take_text(text.replace(*one.retype, 1))
+    changed = text.replace(*one.retype, 1)
+    take_text(changed)
+    st.session_state["changed word"] = ChangedWord(changed, one, words, weight)
     for name, value in one.address:
         st.session_state[name] = value
