@@ -8,6 +8,7 @@ tensor, and cross-attention needs no other class.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 
 import torch
@@ -169,8 +170,9 @@ class KVCache:
             }
         )
 
-    def rows(self, row_ids: Tensor) -> KVCache:
-        """The cache of a batch put together from the rows `which` (beams)."""
+    def rows(self, row_ids: Tensor | Sequence[int]) -> KVCache:
+        """The cache of a batch put together from the rows `row_ids` (beams)."""
+        row_ids = torch.as_tensor(row_ids)
         return KVCache({name: (k[row_ids], v[row_ids]) for name, (k, v) in self.entries.items()})
 
 

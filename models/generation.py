@@ -4,6 +4,7 @@ newest token."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import isinf
 from typing import Any
 
@@ -25,6 +26,18 @@ LENGTH_PENALTY_ALPHA = 0.6  # of the length penalty, section 6.1
 LENGTH_LIMIT = 1.5, 16  # a source of n tokens gets at most 1.5 n + 16
 
 
+@dataclass(frozen=True, eq=False)
+class _ReadAhead:
+    """Continuations of a text that were read in one pass: the place of each in the batch, the
+    scores (place, id) after it, its last token's weights (layer, place, head, key) by an
+    attention's place in a layer, and its keys and values."""
+
+    places: dict[tuple[int, ...], int]
+    logits: np.ndarray
+    rows: dict[str, np.ndarray]
+    stored: KVCache
+
+
 class Generation:
     """A text that is being generated: the tokens so far, the stored keys and values, and the scores
     for the next token.
@@ -41,8 +54,7 @@ class Generation:
         self.stored = KVCache()
         self.logits = np.zeros(0, dtype=np.float32)
         self.rows: dict[str, np.ndarray] = {}
-        # What `logits_after` read ahead: next tokens, with scores, weights, keys and values.
-        self._ahead: tuple[list[int], np.ndarray, dict[str, np.ndarray], KVCache] | None = None
+        self._ahead: list[_ReadAhead] = []  # continuations of one token, of two, and so on
         self._read(ids)
 
     @property
@@ -59,13 +71,13 @@ class Generation:
         """Take a token as the next one. Raises ValueError where the model is full."""
         if self.is_full:
             raise ValueError(f"the model reads {self.model.config.n_positions} tokens and no more")
-        if self._ahead is None or token not in self._ahead[0]:
+        if not (self._ahead and (token,) in self._ahead[0].places):
             self._read([token])
             return
-        tokens, logits, rows, stored = self._ahead
-        row = tokens.index(token)
-        self._take([token], logits[row], {name: each[:, row] for name, each in rows.items()})
-        self.stored = stored.rows(torch.tensor([row]))
+        ahead = self._ahead[0]
+        at = ahead.places[token,]
+        self._take([token], ahead.logits[at], {name: w[:, at] for name, w in ahead.rows.items()})
+        self.stored = ahead.stored.rows([at])
 
     def back(self) -> None:
         """Take the newest token back. The first stays."""
@@ -77,12 +89,21 @@ class Generation:
 
     def logits_after(self, continuations: Sequence[Sequence[int]]) -> np.ndarray:
         """Scores (row, id) of the token after each of several continuations of one length, which
-        are read in one pass after what is stored. None is taken; of one token each, what was read
-        is kept until the next token."""
-        stored = self.stored.rows(torch.zeros(len(continuations), dtype=torch.long))
-        logits, rows = self._pass(continuations, stored)
-        if len(continuations[0]) == 1:
-            self._ahead = [ids[0] for ids in continuations], logits, rows, stored
+        are read in one pass after what is stored. None is taken. What was read is kept until the
+        next token is taken: of one that goes on where another ended, the last token is read."""
+        n = len(continuations[0])
+        del self._ahead[n - 1 :]
+        before = self._ahead[-1] if len(self._ahead) == n - 1 > 0 else None
+        new: Sequence[Sequence[int]] = continuations
+        if before is not None and all(tuple(ids[:-1]) in before.places for ids in continuations):
+            places = [before.places[tuple(ids[:-1])] for ids in continuations]
+            new, stored = [ids[-1:] for ids in continuations], before.stored.rows(places)
+        else:
+            stored = self.stored.rows([0] * len(continuations))
+        logits, rows = self._pass(new, stored)
+        if len(self._ahead) == n - 1:
+            places_of = {tuple(ids): place for place, ids in enumerate(continuations)}
+            self._ahead.append(_ReadAhead(places_of, logits, rows, stored))
         return logits
 
     def _read(self, ids: list[int]) -> None:
@@ -91,7 +112,7 @@ class Generation:
 
     def _take(self, ids: list[int], logits: np.ndarray, rows: dict[str, np.ndarray]) -> None:
         """Take tokens that were read."""
-        self.logits, self.rows, self._ahead = logits, rows, None
+        self.logits, self.rows, self._ahead = logits, rows, []
         self.ids += ids
 
     @torch.inference_mode()

@@ -68,6 +68,10 @@ def test_tokens_read_ahead_at_once_are_those_read_one_by_one(handle: OwnModel) -
     after = writing.logits_after([[5], [6], [7]])
     assert writing.logits is before, "none of them is taken"
     pairs = writing.logits_after([[5, 6], [7, 5]])
+    assert len(writing._ahead[1].places) == 2, "only their last tokens were read"
+    np.testing.assert_allclose(
+        started(handle)[0].logits_after([[5, 6], [7, 5]]), pairs, atol=SUMMED
+    )
     steps = {}
     for ids in ((5,), (6,), (7,), (5, 6), (7, 5)):
         steps[ids] = alone = started(handle)[0]
