@@ -88,6 +88,7 @@ def texts_of(value: object) -> list[str]:
 # ---- any panel -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("model", MODELS)
 def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
