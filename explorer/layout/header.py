@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -159,7 +159,9 @@ def _share() -> None:
         if box.open:
             query = urlencode(url_state.link_parameters())
             st.caption("This link opens the same text, model and choices elsewhere.")
-            link = f"{st.context.url or ''}{'?' + query if query else ''}"
+            page = st.context.url or ""
+            at = page if urlsplit(page).path or not page else f"{page}/"
+            link = f"{at}{'?' + query if query else ''}"
             st.code(link, language=None, wrap_lines=True)
 
 
