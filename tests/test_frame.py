@@ -62,3 +62,16 @@ def test_the_frame_is_low_and_every_tab_is_seen(visitor: Visitor) -> None:
 def test_every_model_that_is_here_says_what_it_is_for() -> None:
     for name in registry.names():
         assert model_descriptions.purpose(name), name
+
+
+def test_the_focus_is_seen_in_the_bar_and_the_link_of_the_first_page_is_whole(
+    visitor: Visitor,
+) -> None:
+    page = visitor.open().page
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.get_by_role("button", name="Share").click()
+    link = page.locator("[data-testid=stCode]").first
+    link.wait_for()
+    assert link.inner_text().startswith(f"{visitor.server}/")
