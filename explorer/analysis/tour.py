@@ -413,7 +413,11 @@ def qkv(context: MeasureContext) -> Measure:
         BarRow(
             pair.keys.tokens[key],
             (float(products[key]), float(scores[key]), float(weights[key])),
-            (fixed(products[key], 1), fixed(scores[key], 1), hundredths(weights[key])),
+            (
+                fixed(products[key], 1),
+                fixed(scores[key], 1),
+                fixed(weights[key]) if key == pair.key else hundredths(weights[key]),
+            ),
             selected=key == pair.key,
         )
         for key in map(int, chosen)
