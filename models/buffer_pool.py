@@ -11,11 +11,14 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from math import prod
+from time import monotonic
 
 import numpy as np
 
 MIN_BUFFER_BYTES, MAX_POOL_BYTES = 2**20, 2**27  # bytes of a piece that is kept, and of all of them
 SCARCE_POOL_BYTES = 2**25  # bytes of all that are kept where room is scarce
+# While a deep model reads long texts: 262 MiB are a recording of smollm2 at 253 tokens.
+LARGE_POOL_BYTES, LARGE_FOR = 320 * 2**20, 60.0  # bytes of all, and seconds after the last of them
 READY_BYTES = 2**24  # bytes of a piece for which another is made ready, for the next long text
 READY_AFTER = 1.0  # seconds
 PAGE_BYTES, ITEM_BYTES = 4096, 4  # bytes of a page, and of a number
@@ -33,6 +36,7 @@ class PooledBuffer:
 
 _free_buffers: deque[np.ndarray] = deque()
 _scarce = False  # whether something had to go for the last one that was lent
+_large_until = 0.0  # the moment until which a large piece is kept
 _pending_sizes: list[int] = []  # sizes that are being made room for, in numbers
 # What makes room for so many bytes of fresh memory, and says whether something had to go for it.
 before_lending: list[Callable[[int], bool]] = []
@@ -41,7 +45,7 @@ before_lending: list[Callable[[int], bool]] = []
 def acquire(n: int) -> np.ndarray:
     """`n` float32 numbers; in them stands whatever stood there before. Room for them is made first:
     what goes may leave its memory, and where room is scarce little is kept beside."""
-    global _scarce
+    global _scarce, _large_until
     step = 2 ** max(n.bit_length() - SIZE_STEPS.bit_length(), 0)
     size = -(-n // step) * step
     if n * ITEM_BYTES >= MIN_BUFFER_BYTES:
@@ -51,14 +55,15 @@ def acquire(n: int) -> np.ndarray:
         finally:
             _pending_sizes.remove(size)
     memory = _take_free(size)
-    if _scarce:
-        _trim(SCARCE_POOL_BYTES)
+    if MAX_POOL_BYTES < size * ITEM_BYTES <= LARGE_POOL_BYTES:
+        _large_until = monotonic() + LARGE_FOR
+    _trim(SCARCE_POOL_BYTES if _scarce else _most_bytes())
     if memory is not None:
         return np.asarray(PooledBuffer(memory, n))
-    if not MIN_BUFFER_BYTES <= size * ITEM_BYTES <= MAX_POOL_BYTES:
+    if not MIN_BUFFER_BYTES <= size * ITEM_BYTES <= LARGE_POOL_BYTES:
         return np.empty(n, dtype=np.float32)
     memory = np.empty(size, dtype=np.float32)
-    if memory.nbytes >= READY_BYTES and not _scarce:
+    if READY_BYTES <= memory.nbytes <= MAX_POOL_BYTES and not _scarce:
         timer = threading.Timer(READY_AFTER, preallocate, [size])
         timer.daemon = True
         timer.start()
@@ -111,7 +116,13 @@ def pooled_bytes() -> int:
 def _release(memory: np.ndarray) -> None:
     # No lock: this may be called wherever an array dies, inside `lend` too.
     _free_buffers.append(memory)
-    _trim(SCARCE_POOL_BYTES if _scarce and len(memory) not in _pending_sizes else MAX_POOL_BYTES)
+    is_scarce = _scarce and len(memory) not in _pending_sizes
+    _trim(SCARCE_POOL_BYTES if is_scarce else _most_bytes())
+
+
+def _most_bytes() -> int:
+    """Bytes of all pieces that are kept where room is not scarce."""
+    return LARGE_POOL_BYTES if monotonic() < _large_until else MAX_POOL_BYTES
 
 
 def _trim(size: int) -> None:

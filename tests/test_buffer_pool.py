@@ -77,6 +77,21 @@ def test_little_is_kept_in_all_and_can_be_let_go() -> None:
     assert buffer_pool.pooled_bytes() == 0
 
 
+def test_a_large_piece_is_kept_while_large_ones_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(buffer_pool, "_large_until", 0.0)
+    n = buffer_pool.MAX_POOL_BYTES // 4 + 1
+    lent = buffer_pool.acquire(n)
+    at = address(lent)
+    del lent
+    assert address(buffer_pool.acquire(n)) == at
+    assert buffer_pool.MAX_POOL_BYTES < buffer_pool.pooled_bytes() < buffer_pool.LARGE_POOL_BYTES
+    monkeypatch.setattr(buffer_pool, "_large_until", 0.0)
+    buffer_pool.acquire(1)
+    assert buffer_pool.pooled_bytes() <= buffer_pool.MAX_POOL_BYTES, "a minute later"
+
+
 def test_a_recording_is_not_written_over() -> None:
     """Others come and go while one is looked at."""
     encoder = own_model.load("encoder")
