@@ -31,6 +31,7 @@ def opened(**asked: str) -> AppTest:
 # ---- panels ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TEXT, HOSTILE["empty"], HOSTILE["10,000 characters"]])
 def test_the_grid_is_the_distance_of_each_head_and_both_sides_are_its_weights(text: str) -> None:
     found = sides(recorded("encoder", text), recorded("encoder", text, (WithoutPositions(),)))

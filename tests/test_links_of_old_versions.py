@@ -103,6 +103,7 @@ def parts(link: tuple[str, str, str]) -> tuple[str, dict[str, str], str]:
     return to.path.strip("/") or "attention", choices, link[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", LINKS, ids=lambda link: link[0])
 def test_a_link_opens_its_tab_with_all_its_choices(link: tuple[str, str, str]) -> None:
     page, choices, tab = parts(link)

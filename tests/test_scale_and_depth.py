@@ -107,6 +107,7 @@ def test_without_residuals_the_gradient_vanishes_and_with_them_it_does_not(model
 # ---- beside an RNN -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_gradient_at_the_lag_tells_the_lesson_and_not_its_reverse() -> None:
     """Trained to the end on 15 tokens: who has learned to look 8 back has most gradient there."""
     *_, last = registry.decay(range(15), 8)
