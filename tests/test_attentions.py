@@ -90,18 +90,22 @@ def stream(name: str, tokens: tuple[str, ...]) -> Stream:
 
 
 def recording_of(
-    patterns: np.ndarray, streams: tuple[Stream, ...], name: str, allowed: np.ndarray
+    patterns: np.ndarray,
+    streams: tuple[Stream, ...],
+    name: str,
+    allowed: np.ndarray,
+    layers: int = 1,
 ) -> Recording:
-    """One layer with the given patterns (head, query, key), from the last stream to the first;
-    everything else is zeros."""
-    pattern = np.asarray(patterns, dtype=np.float32)[None]
+    """Layers that all have the given patterns (head, query, key), from the last stream to the
+    first; everything else is zeros."""
+    pattern = np.repeat(np.asarray(patterns, dtype=np.float32)[None], layers, axis=0)
     heads, queries, keys = pattern.shape[1:]
-    q, k = np.zeros((1, heads, queries, 2), np.float32), np.zeros((1, heads, keys, 2), np.float32)
+    q, k = (np.zeros((layers, heads, n, 2), np.float32) for n in (queries, keys))
     attention = Attention(
         name, streams[-1].name, streams[0].name, np.zeros_like(pattern), pattern, allowed, q, k, k
     )
     return Recording(
-        Card("planted", "any", 1, heads, 4, 2, 9, 99, 0, "none", "none"),
+        Card("planted", "any", layers, heads, 4, 2, 9, 99, 0, "none", "none"),
         "",
         (),
         streams,
@@ -120,10 +124,9 @@ def across(
     )
 
 
-def causal(patterns: np.ndarray, tokens: tuple[str, ...] = TEXT) -> Recording:
-    return recording_of(
-        patterns, (stream("decoder", tokens),), "self", np.tril(np.ones((len(tokens),) * 2, bool))
-    )
+def causal(patterns: np.ndarray, tokens: tuple[str, ...] = TEXT, layers: int = 1) -> Recording:
+    allowed = np.tril(np.ones((len(tokens),) * 2, bool))
+    return recording_of(patterns, (stream("decoder", tokens),), "self", allowed, layers)
 
 
 def described(recording: Recording) -> tuple[head_naming.Head, ...]:
@@ -155,7 +158,8 @@ def test_a_decoders_planted_habit_is_named_against_the_chance_that_its_rows_leav
         token_relations.text_relations(text, [word.startswith("[") for word in text])[name]
         & triangle
     )
-    head = described(causal(toward(mask, triangle)[None], text))[0]
+    # In the second layer: no head of the first one is an induction head.
+    head = described(causal(toward(mask, triangle)[None], text, layers=2))[-1]
     rows = mask.any(axis=1) & (triangle.sum(axis=1) > 1)
     chance = (mask[rows].sum(axis=1) / triangle[rows].sum(axis=1)).mean()
     assert (head.name, head.n_queries) == (name, rows.sum())
