@@ -30,6 +30,7 @@ def encoder():
     return read_once("encoder")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["[MASK]", "<mask>", "[mask]", "<MASK>"])
 @pytest.mark.parametrize("model", ["encoder", "grammar-masked", "minilm"])
 def test_a_typed_mask_is_what_hiding_the_word_gives(model: str, typed: str) -> None:

@@ -155,6 +155,7 @@ BEGUN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model, text", BEGUN)
 def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: str) -> None:
     ((id, own), *_), handle = after(model, text)
