@@ -178,7 +178,7 @@ def test_another_cell_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     for cell in ("2.5", "7.1"):
         app.session_state["token"], app.session_state["anatomy_cell"] = cell[0], cell
         assert ".".join(map(str, cell_of(app.run())[2:])) == cell
-    app.selectbox(key="head shown").set_value(3).run()
+    app.selectbox(key="selected head").set_value(3).run()
     assert cell_of(app)[1] == 3 and not passes
 
 

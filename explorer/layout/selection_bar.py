@@ -49,8 +49,8 @@ def take() -> None:
         return
     changed = {name for name in drawn if now[name] != drawn[name]}
     query = now.get("selected query", EVERY_WORD)
-    if changed & {"layer shown", "head shown"}:
-        controls.take_head(now["layer shown"], now["head shown"])
+    if changed & {"selected layer", "selected head"}:
+        controls.take_head(now["selected layer"], now["selected head"])
         if not (state.token or state.source) and query != EVERY_WORD:
             state.token = str(query)
     if "selected query" in changed:
@@ -85,7 +85,9 @@ def show(
     ):
         keys = {"selected_key": words.key} if _words(words) else {}
         _head(size, at)
-        _note(selected_query=words.query, visible_layer=int(at[0]), visible_head=int(at[1]), **keys)
+        _note(
+            selected_query=words.query, selected_layer=int(at[0]), selected_head=int(at[1]), **keys
+        )
         if view is not None:
             with st.popover("View", key="view menu", on_change="rerun") as menu:
                 if menu.open:
@@ -112,7 +114,7 @@ def head(size: tuple[int, int], at: tuple[int, int]) -> None:
         horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
     ):
         _head(size, at)
-        _note(visible_layer=int(at[0]), visible_head=int(at[1]))
+        _note(selected_layer=int(at[0]), selected_head=int(at[1]))
 
 
 def _words(words: Words) -> bool:
@@ -145,11 +147,11 @@ def _words(words: Words) -> bool:
 def _head(size: tuple[int, int], at: tuple[int, int]) -> None:
     state = st.session_state
     for name, n, selected in zip(("Layer", "Head"), size, at):
-        state[f"{name.lower()} shown"] = int(selected)
+        state[f"selected {name.lower()}"] = int(selected)
         _labelled(name).selectbox(
             name,
             range(n),
-            key=f"{name.lower()} shown",
+            key=f"selected {name.lower()}",
             label_visibility="collapsed",
             width=84,
         )
