@@ -62,6 +62,15 @@ PICTURED = (
 HIDDEN_CHOICES = """() => [...document.querySelectorAll('[data-testid=stButtonGroup]')]
   .flatMap((one) => [one, ...one.querySelectorAll('*')])
   .filter((e) => e.clientWidth > 60 && e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText)"""
+# The headings of level 1 of a page.
+TITLES = """() => {
+  const titles = [], look = (root) => {
+    titles.push(...root.querySelectorAll('h1:not([aria-level]), h2[aria-level="1"]'));
+    for (const one of root.querySelectorAll('*')) if (one.shadowRoot) look(one.shadowRoot);
+  };
+  look(document.querySelector('[data-testid=stMain]'));
+  return titles.map((one) => one.innerText);
+}"""
 AXE = """async (chosen) => (await axe.run(document, {...chosen, resultTypes: ['violations'],
     rules: {'label-content-name-mismatch': {enabled: true}}})).violations.map(
   (one) => one.id + ': ' + one.nodes.slice(0, 3).map(
@@ -100,6 +109,7 @@ def test_a_page_is_accessible_and_shows_a_picture_at_once(visitor: Visitor, name
     if name not in FORMS:
         visitor.until(f"() => ({FIRST_PICTURE})() < {LAPTOP['height'] - 60}")
     at_rest(visitor, dark=False)
+    visitor.until(f"() => ({TITLES})().length === 1")
     if name in PICTURED:
         pressed, words = page.evaluate(ABOVE)
         assert pressed <= 12 and 5 < words <= 90, (pressed, words)

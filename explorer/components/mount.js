@@ -105,7 +105,25 @@ function show(view, data, draw) {
   view.look = look;
   draw(view);
   if (view.header.token !== undefined) view.root.dataset.token = view.header.token;
+  rankTitles();
 }
+
+/** Make the first title of the page its heading of level 1, whatever view it stands in. */
+function rankTitles() {
+  const main = document.querySelector("[data-testid=stMain]");
+  if (!main) return;
+  const titles = [...latest.values()]
+    .map(({ root }) => ({ place: hostOf(root), title: root.querySelector("h2") }))
+    .filter(({ place, title }) => title && main.contains(place))
+    .sort((a, b) => (a.place.compareDocumentPosition(b.place) & 4 ? -1 : 1));
+  const without = !main.querySelector("h1");
+  for (const [at, { title }] of titles.entries())
+    if (without && at === 0) title?.setAttribute("aria-level", "1");
+    else title?.removeAttribute("aria-level");
+}
+
+/** Where a view stands in the document. @param {Element} root */
+const hostOf = (root) => /** @type {any} */ (root.getRootNode()).host ?? root;
 
 /** @type {Map<string, View>} the view of each name that was drawn last; of panels the panel's name */
 const latest = new Map();

@@ -211,6 +211,7 @@ test("a place that has left the page is not drawn in", () => {
     fontFamily: "Inter",
     getPropertyValue: (name) => (place.isConnected ? (colours[name] ?? "#112233,#445566") : ""),
   });
+  globalThis.document = { querySelector: () => null };
   const drawn = [];
   const draw = mount("some", "", (view) => drawn.push(view.header.says));
   const call = (says) => draw({ data: encode({ says }, {}), parentElement: place });
@@ -219,4 +220,5 @@ test("a place that has left the page is not drawn in", () => {
   call("seen");
   assert.deepEqual(drawn, ["seen"]);
   delete globalThis.getComputedStyle;
+  delete globalThis.document;
 });

@@ -45,7 +45,7 @@ def explore(run: Run) -> None:
     keep for every visitor."""
     url_state.one_of("claim_verdict", tuple(SHOW))
     url_state.one_of("claim_note", NOTES)
-    st.subheader(
+    st.title(
         "Textbook claims on this text and model",
         anchor=False,
         help=" ".join(

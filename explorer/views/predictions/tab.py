@@ -70,7 +70,7 @@ def generate() -> None:
     if recording.model.kind == "decoder":
         generation.show(source.model, source.text)
     else:
-        st.subheader("Generated text", anchor=False)
+        st.title("Generated text", anchor=False)
         if fills(recording):
             st.info(
                 f"{models.markdown_name(source.model)} fills in masked words and writes no text. "

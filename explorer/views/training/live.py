@@ -46,7 +46,7 @@ KEEPS = {"heads": "Keep and explore its heads", "checkpoints": "Keep and see its
 
 def show() -> None:
     """The whole view: what to train on the left, how it learns on the right."""
-    st.subheader("Train a small model here", anchor=False)
+    st.title("Train a small model here", anchor=False)
     if not jobs.training_allowed():
         st.info(WORDS("off"))
         return
