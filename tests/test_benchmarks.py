@@ -38,7 +38,7 @@ def test_forward(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     monkeypatch.setattr(forward, "ROUNDS", {16: 1})
     forward.main(["--lengths", "16"])
     _, *rows = capsys.readouterr().out.splitlines()
-    assert len(rows) == 3 + bool(shipped_models.packaged()) + 2 * bool(smollm2.file())
+    assert len(rows) == 3 + bool(shipped_models.packaged()) + 3 * bool(smollm2.file())
     assert all(float(row.split()[-1]) > 0 for row in rows)
 
 
