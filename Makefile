@@ -1,6 +1,6 @@
 # make app    install into .venv and start the app
 # make test   install into .venv and run every test
-.PHONY: app test fast journeys rounding lint bench lock build clean
+.PHONY: app test fast journeys rounding sentences lint bench lock build clean
 PYTHON ?= python3
 # Every process of a run would else compile the tests and the app anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -38,6 +38,10 @@ rounding: .venv/test
 	@status=0; for setting in $(ROUNDING); do \
 	echo "$$setting"; env $$setting .venv/bin/python -m pytest -m "not browser and (parity or not slow)" $(PARITY) || status=1; \
 	done; exit $$status
+
+# Tour, claims and questions on every ordinary sentence by every model; `make test` takes them in turn.
+sentences: .venv/test
+	HEADLIGHT_EVERY_SENTENCE=1 .venv/bin/python -m pytest tests/test_sentences_true.py -n 2 --dist worksteal
 
 # Format, lint and types.
 lint: .venv/test
