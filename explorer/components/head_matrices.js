@@ -79,7 +79,7 @@ export function spoken(figure, at) {
   if (!word) return name;
   const list = rowOf(figure, word, at);
   const [best] = strongest(list, 1);
-  const value = largest(figure, word, at, list, best).toFixed(2).replace("0.", ".");
+  const value = largest(figure, word, at, list, best).toFixed(2);
   return `${name}. most: ${behind(figure, others(figure, word), best)} ${value}`;
 }
 
