@@ -148,7 +148,7 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(
     visitor.drawn()
     hidden = page.locator(f"{HEAD} text", has_text=re.compile(" hidden$"))
     assert "unbelievable" in visitor.tokens() and hidden.count() == 0
-    visitor.view("No special tokens")
+    visitor.view("Hide special tokens")
     hidden.first.wait_for()
     visitor.drawn()
 
