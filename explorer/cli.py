@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command understands."""
+    """The command's parser, with its verbs and options."""
     whole = argparse.ArgumentParser(
         prog="headlight", description="See what every attention head of a transformer sees."
     )
@@ -143,7 +143,7 @@ def _expect_address(address: str, port: int) -> None:
 
 
 def _not_bound(kind: Sequence[int], at: Any) -> OSError | None:
-    """Why a server cannot take an address; None where it can."""
+    """The error of binding an address; None where a server can take it."""
     try:
         with socket.socket(*kind) as look:
             look.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
@@ -244,8 +244,8 @@ def _chosen(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _second(options: argparse.Namespace) -> tuple[str, str | None] | None:
-    """What stands beside the recording: a model's name, "" for the same one, and a text, None for
-    the same one; None where nothing does. Raises ValueError where the view has no room for it."""
+    """Second model and text of a comparison: a model's name, "" for the same one, and a text, None
+    for the same one; None without either. Raises ValueError where the view has no room for it."""
     from explorer import export
 
     if options.other is None and options.other_text is None:

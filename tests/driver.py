@@ -167,7 +167,7 @@ class Visitor:
         self.here.append(self)
 
     def wrong(self) -> list[str]:
-        """What went wrong, but for files that were not found: Streamlit asks for two beside the
+        """Errors of the page, but for files that were not found: Streamlit asks for two beside the
         page's address before it finds them above it. A line of a stack may have any number."""
         return [error for error in self.errors if "404" not in error.partition("\n")[0]]
 

@@ -45,7 +45,7 @@ class Offered:
 
 @contextmanager
 def heard() -> Iterator[Offered]:
-    """What pages offer from here on."""
+    """Collect what pages offer from here on."""
     offered, offer = Offered(), export_menu.offer
 
     def hears(label: str, name: str, mime: str, make: Any) -> None:
@@ -149,7 +149,7 @@ def ran(app: AppTest, offered: Offered) -> tuple[Lined, dict[str, Any]]:
 
 
 def places() -> set[tuple[str, int, int]]:
-    """Where the code of views offers a table as CSV: file, first line and last."""
+    """Calls in the code of views that offer a table as CSV: file, first line and last."""
     found = set()
     for path in (path for folder in VIEWS for path in folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -152,7 +152,7 @@ def unit_length(context: MeasureContext) -> Measure:
 
 
 def _range(values: np.ndarray) -> dict[str, object]:
-    """How many values there are, their mean, the least and the most."""
+    """Number of values, their mean, the least and the most."""
     return {
         "n": len(values),
         "mean": float(values.mean()),

@@ -146,8 +146,8 @@ def _heads(reads: list[SentenceScores]) -> CoreferenceHeads:
 
 @cache
 def _measurements() -> dict[str, dict[str, CoreferenceHeads]]:
-    """What was measured, by fingerprint and attention: of the models that come with Headlight, and
-    what this process has measured of others."""
+    """Measurements by fingerprint and attention: of the models that come with Headlight, and
+    others that this process has measured."""
     stored = json.loads(MEASUREMENTS_FILE.read_text("utf-8")) if MEASUREMENTS_FILE.exists() else {}
     return {
         fingerprint: {
@@ -182,8 +182,7 @@ def measured_heads(recording: Recording, attention: Attention) -> CoreferenceHea
 
 
 def to_json(heads_by_model: Mapping[str, Mapping[str, CoreferenceHeads]]) -> str:
-    """What was measured of some models, by fingerprint and attention, as MEASUREMENTS_FILE holds
-    it."""
+    """Measurements of models, by fingerprint and attention, as MEASUREMENTS_FILE holds them."""
     lines = []
     for fingerprint, by_attention in heads_by_model.items():
         rows = {

@@ -41,8 +41,7 @@ class Distribution:
         return self.drawn > 0
 
     def rank(self, id: int) -> int:
-        """How many words the model holds to be likelier; of two alike, the one with the lower id
-        comes first."""
+        """Number of likelier words; of two alike, the one with the lower id comes first."""
         return int(np.flatnonzero(self.order == id)[0])
 
 
@@ -114,7 +113,7 @@ class RemainingWords:
 
 
 def remaining_words(distribution: Distribution, words: Sequence[Word]) -> RemainingWords:
-    """What is left beside these words."""
+    """The other words of a distribution, summed."""
     rest_ids = np.delete(distribution.order, [word.rank for word in words])
     own_sum, drawn_sum = (
         float(distribution.own[rest_ids].sum()),
@@ -292,7 +291,7 @@ def written_token_columns(tokens: Sequence, labels: Sequence[str]) -> Columns:
 
 
 def attention_columns(rows: np.ndarray, tokens: Sequence[str]) -> Columns:
-    """What one token looks at as named columns: the tokens, the mean over all heads, then a column
+    """One token's attention as named columns: the tokens, the mean over all heads, then a column
     for each head. rows (layer, head, key)."""
     heads = {
         f"L{layer} H{head}": rows[layer, head]

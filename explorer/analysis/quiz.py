@@ -472,7 +472,7 @@ def _word_questions(
 def _nearest_questions(
     stream: Stream, grouped: Groups, text_words: np.ndarray, unique_words: np.ndarray
 ) -> Iterator[Question]:
-    """Whose last vector points most the way of another's? Words of one token."""
+    """Questions which word's last vector is most similar to another's. Words of one token."""
     candidates = np.array([at for at in unique_words if grouped.sizes[at] == 1], int)
     one_token_words = np.array([at for at in text_words if grouped.sizes[at] == 1], int)
     if len(candidates) < FEWEST_KEYS + 1:

@@ -159,8 +159,8 @@ def smoothed(curve: Curve, most: int = 400) -> Curve:
 
 
 def training_columns(curve: Curve, held_out: Curve) -> Columns:
-    """How far a training had come at each look, as named columns: the loss since the look before,
-    None where no step lies between, and that on what is kept out, in nats."""
+    """A training's losses in nats as named columns: the mean since the step before, None where no
+    step lies between, and that on held-out text."""
     loss = dict(curve)
     return {
         "step": [int(step) for step, _ in held_out],

@@ -62,11 +62,11 @@ def _caption(selection: StreamSelection, *lines: str) -> tuple[str, ...]:
 
 def expect_updates(selection: StreamSelection) -> tuple[residual.SubLayer, ...]:
     """The sub-layers of a stream. Raises ValueError for a model that does not show them."""
-    found = residual.sublayers(selection.stream)
-    if not found:
+    sublayers = residual.sublayers(selection.stream)
+    if not sublayers:
         words = sentences(CONCEPT, "shared")
         raise ValueError(words("whole_layers", model=selection.model))
-    return found
+    return sublayers
 
 
 # ---- one number of every token and place, and the selected token beside the others ---------------
@@ -425,14 +425,14 @@ def norms(
     selection = select_stream(run, token, stream)
     _expect("measure", measure, NORM_MEASURES)
     words = sentences(CONCEPT, "norms")
-    found = _norms(selection)
-    name = found.name()
+    norms = _norms(selection)
+    name = norms.name()
     grid = residual.norm_grid(selection.stream, measure, name)
     column = int(np.abs(grid.values[token]).argmax())
     token_map = TokenMap(selection, grid, column, log and grid.measure.spread)
-    error = residual.norm_error(selection.stream, found.weights)
+    error = residual.norm_error(selection.stream, norms.weights)
     kinds = FORMULAS if name == EITHER_NORM else (name,)
-    biased = any(bias.any() for _, bias, *_ in found.weights.values())
+    biased = any(bias.any() for _, bias, *_ in norms.weights.values())
     learned = words("gain_and_bias" if biased else "gain")
     statistic = measure.lower().replace(" ", "_")
     place = residual.norm_place(selection.stream)
@@ -443,7 +443,7 @@ def norms(
             measure=words(statistic),
             token=selection.word,
             value=token_map.value,
-            place=list(found.places.values())[column].name,
+            place=list(norms.places.values())[column].name,
         )
         + token_map.beside(),
         figures=(token_map.matrix(words(f"{statistic}_title", norm=name)), token_map.profile("")),
@@ -475,13 +475,13 @@ def norm_steps(
     """
     selection = select_stream(run, token, stream)
     words = sentences(CONCEPT, "norm_steps")
-    found = _norms(selection)
-    site = sublayer or next(iter(found.places))
-    _expect("sublayer", site, tuple(found.places))
+    norms = _norms(selection)
+    site = sublayer or next(iter(norms.places))
+    _expect("sublayer", site, tuple(norms.places))
     _expect("times", times, TIMES)
-    place, name = found.places[site], found.name(site)
-    steps = residual.norm_stages(selection.stream, found.weights, site, token)
-    changed = residual.norm_change(selection.stream, site, token, times, *found.weights[site][2:])
+    place, name = norms.places[site], norms.name(site)
+    steps = residual.norm_stages(selection.stream, norms.weights, site, token)
+    changed = residual.norm_change(selection.stream, site, token, times, *norms.weights[site][2:])
     table = _text_table(
         steps, words.lines("columns"), -1, words("steps", norm=name, token=selection.word)
     )

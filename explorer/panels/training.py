@@ -203,7 +203,7 @@ def checkpoints(
     )
     return Panel(
         title=words("title"),
-        finding=_finding(courses, chosen, asked=bool(pattern) or layer is not None),
+        finding=_finding(courses, chosen, is_chosen=bool(pattern) or layer is not None),
         figures=(
             _charts(
                 [(shared("loss_curve"), loss)], _score_lines(courses, chosen), float(steps[at])
@@ -308,13 +308,13 @@ def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curv
     return made
 
 
-def _finding(courses: Sequence[HabitCourse], chosen: HabitCourse | None, asked: bool) -> str:
-    """The headline of the head and pattern on show with its evidence; where nobody `asked` for
-    them and no head has a pattern in the end, a sentence on that."""
+def _finding(courses: Sequence[HabitCourse], chosen: HabitCourse | None, is_chosen: bool) -> str:
+    """The headline of the head and pattern on screen with its evidence; where the reader chose
+    neither and no head has a pattern in the end, a sentence on that."""
     words = sentences(CONCEPT, "checkpoints")
     if chosen is None:
         return words("too_short")
-    if asked or any(each.has[-1] for each in courses):
+    if is_chosen or any(each.has[-1] for each in courses):
         return " ".join((headline(chosen), *evidence(chosen)[:1]))
     return words(
         "none_formed",

@@ -60,22 +60,22 @@ def available(context: MeasureContext) -> tuple[TourStep, ...]:
 
 def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
     """The step, and the ways on."""
-    step, shown, problem = steps[at], None, ""
+    step, measure, problem = steps[at], None, ""
     try:
-        shown = measured(context, step)
+        measure = measured(context, step)
     except (Untestable, ValueError, LookupError) as reason:
         problem = str(reason) if isinstance(reason, Untestable) else LACKS
     header = tour.StepPayload(
         at=at,
         names=tuple(each.title for each in steps),
         title=step.title,
-        says=tour_text.sentence(step, shown) if shown else (problem, "", ""),
-        figures=shown.figures if shown else (),
+        says=tour_text.sentence(step, measure) if measure else (problem, "", ""),
+        figures=measure.figures if measure else (),
     )
     token = cache.picture_name(context.recording, "tour", step.id)
     tour.show(tour.payload(header, token), "tour step", on_go=go)
     st.session_state["tour ids"] = [each.id for each in steps]
-    choices = (*step.address, *(shown.address if shown else ()))
+    choices = (*step.address, *(measure.address if measure else ()))
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
             f"Open this on {places.title(places.tab_of(step.page, dict(choices)))}",

@@ -50,13 +50,13 @@ def show() -> None:
     if not jobs.training_allowed():
         st.info(WORDS("off"))
         return
-    asked()
+    choose_training()
     one = jobs.current_training()
     busy = one is not None and (one.waiting or one.learning)
     event_log.fragment(learning, run_every=A_LOOK if busy else None)(busy)
 
 
-def asked() -> None:
+def choose_training() -> None:
     """Show the choices of what to train, within bounds, and the button that starts it."""
     url_state.one_of("live_task", TASKS)
     url_state.one_of("live_unit", UNITS)
