@@ -37,6 +37,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     scheduling.set_switch_interval()
     streamlit_patches.cache_theme()
     streamlit_patches.batch_messages()
+    streamlit_patches.finish_callbacks()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     with streamlit_patches.on_shutdown(routes.leave):
         yield

@@ -8,9 +8,12 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import pytest
 from app_harness import go, page_at, panels_on
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+from streamlit.runtime.state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import predictions
+from explorer.server.streamlit_patches import finish_callbacks
 from explorer.state import models, url_state
 from explorer.state.url_state import PageParameters, UrlParameter
 from models import smollm2
@@ -78,6 +81,53 @@ def test_the_table_of_a_head_can_be_pressed_with_any_choice() -> None:
     assert not app.exception and not app.error
     app = opened("lookup", text="Ram pushed Hari", spread="Log")
     assert not app.exception and not app.error
+
+
+def act_again() -> None:
+    """The reader's next action arrives, at the same address."""
+    run = get_script_run_ctx()
+    run.script_requests.request_rerun(
+        RerunData(query_string=run.query_string, page_script_hash=run.page_script_hash)
+    )
+
+
+@pytest.mark.slow
+def test_an_action_that_arrives_while_an_address_is_read_leaves_none_half_read(monkeypatch) -> None:
+    app = opened("attention", text="Ram pushed Hari", layer="0", head="6")
+    take = url_state._take_choices
+
+    def interrupted(parameters: dict[str, str]) -> None:
+        monkeypatch.setattr(url_state, "_take_choices", take)
+        act_again()
+        take(parameters)
+
+    monkeypatch.setattr(url_state, "_take_choices", interrupted)
+    app.query_params["head"] = "4"
+    app.run()
+    assert url_state._take_choices is take
+    assert app.session_state["head"] == app.query_params["head"] == "4"
+
+
+def test_an_action_that_arrives_in_a_callback_waits_for_its_end(monkeypatch) -> None:
+    monkeypatch.setattr(  # put back afterwards
+        SafeSessionState, "on_script_will_rerun", SafeSessionState.on_script_will_rerun
+    )
+    finish_callbacks()
+
+    def script() -> None:
+        import streamlit as st
+        from test_address import act_again
+
+        def choose() -> None:
+            act_again()
+            st.session_state.layer = 1
+            st.session_state.head = 2
+
+        st.button("Choose", on_click=choose)
+
+    app = AppTest.from_function(script).run()
+    app.button[0].click().run()
+    assert (app.session_state["layer"], app.session_state["head"]) == (1, 2)
 
 
 # ---- journeys ----------------------------------------------------------------

@@ -19,6 +19,9 @@ from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
+from streamlit.runtime.state import SafeSessionState
+
+from explorer.state.sessions import uninterrupted
 
 # The server's end: whoever is told of it when the signal comes, and not when all lines are
 # closed.
@@ -70,6 +73,18 @@ def cache_theme() -> None:
             msg.MergeFrom(cached[section])
 
     app_session._populate_theme_msg = fill
+
+
+def finish_callbacks() -> None:
+    """Let the callbacks of widgets run to their end. Streamlit leaves one where it stands when the
+    reader's next action arrives, with half of its values written."""
+    original = SafeSessionState.on_script_will_rerun
+
+    def on_script_will_rerun(state: SafeSessionState, *arguments: Any, **keywords: Any) -> None:
+        with uninterrupted():
+            original(state, *arguments, **keywords)
+
+    SafeSessionState.on_script_will_rerun = on_script_will_rerun  # type: ignore[method-assign]
 
 
 PAUSE = 0.06  # seconds in which messages gather, unless the run ends before

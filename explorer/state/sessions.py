@@ -3,6 +3,9 @@ reader has gone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -32,3 +35,20 @@ def anyone_is_here() -> bool:
     """True while at least one reader is connected."""
     manager = getattr(Runtime.instance(), "_session_mgr", None) if Runtime.exists() else None
     return manager is None or manager.num_active_sessions() > 0
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Inside this context a reader's next action waits. Elsewhere each look at the session's state
+    may end the run for it, so that of several values that belong together only some are written."""
+    run = get_script_run_ctx(suppress_warning=True)
+    state = None if run is None else run.session_state
+    interrupt = getattr(state, "_yield_callback", None)
+    if interrupt is None:
+        yield
+        return
+    object.__setattr__(state, "_yield_callback", lambda: None)  # its own `__setattr__` is a value's
+    try:
+        yield
+    finally:
+        object.__setattr__(state, "_yield_callback", interrupt)
