@@ -84,7 +84,7 @@ def finish_callbacks() -> None:
         with uninterrupted():
             original(state, *arguments, **keywords)
 
-    SafeSessionState.on_script_will_rerun = on_script_will_rerun  # type: ignore[method-assign]
+    SafeSessionState.on_script_will_rerun = on_script_will_rerun  # type: ignore[assignment]
 
 
 PAUSE = 0.06  # seconds in which messages gather, unless the run ends before
