@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 
 from explorer.analysis.figures import Figure, HeadMatrices, LinkedWeights
-from explorer.components import codec, panel
+from explorer.components import codec, mounts
 from explorer.panels.spec import Panel
 from explorer.text import templates
 
@@ -119,11 +119,11 @@ if kind in ("grid", "plotly", "make"):
         ):  # the app, too, keeps this payload for as long as text and scale stay
             st.session_state.payload = encoded("attention.heads", case, grid_of(pattern, tokens))
             st.session_state.drawn, st.session_state.opened = case, None
-        panel.show(st.session_state.payload, "grid", take_head)
+        mounts.panel(st.session_state.payload, "grid", take_head)
         if opened := st.session_state.get("opened"):
             layer, _, head = map(str, opened.partition("."))
             figure = head_of(pattern, (int(layer), int(head)), tokens)
-            panel.show(encoded("attention.head", f"{case} {opened}", figure), "one", lambda: None)
+            mounts.panel(encoded("attention.head", f"{case} {opened}", figure), "one", lambda: None)
     elif kind == "plotly":
         st.plotly_chart(subplots(pattern, case), key="plotly")
 st.caption(f"done {case} {st.session_state.get('opened', '')}")

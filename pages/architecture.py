@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.architecture.tab import diagram
-from explorer.views.embeddings.tab import word_paths
-from explorer.views.positions.tab import word_order
-from explorer.views.residual.tab import residual_stream
+from explorer.views.architecture import diagram
+from explorer.views.embeddings import word_paths
+from explorer.views.positions import word_order
+from explorer.views.residual import residual_stream
 
 navigation.show_tabs(
     {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.anatomy.tab import one_weight
-from explorer.views.attention.tab import heads
-from explorer.views.lookup.tab import qk_and_ov
-from explorer.views.sentences.tab import many_sentences
-from explorer.views.summaries.tab import aggregated
+from explorer.views.anatomy import one_weight
+from explorer.views.attention import heads
+from explorer.views.lookup import qk_and_ov
+from explorer.views.sentences import many_sentences
+from explorer.views.summaries import aggregated
 
 navigation.show_tabs(
     {

@@ -9,8 +9,8 @@ import streamlit as st
 
 from explorer.analysis import predictions
 from explorer.analysis.quiz import Question, questions
-from explorer.components import classroom, quiz
-from explorer.components.quiz import Item
+from explorer.components import mounts
+from explorer.components.mounts import QuizItem
 from explorer.layout import current_recording
 from explorer.panels import attention as attention_panels
 from explorer.state import cache, models, places, url_state
@@ -25,7 +25,7 @@ LONGEST = 400  # tokens of a text that is asked about
 def page() -> None:
     """The page: the class, then the questions."""
     st.title("Live class", anchor=False)
-    classroom.show()
+    mounts.class_form()
     recording = current_recording.current_run(
         target=current_recording.typed_target(st.session_state.model)
     ).recording()
@@ -52,7 +52,7 @@ def page() -> None:
             f"There are no questions on this text: it is too short, or has more than {LONGEST} "
             "tokens."
         )
-    quiz.show([item(one, recording) for one in items], token(items))
+    mounts.questions([item(one, recording) for one in items], token(items))
     url_state.write()
 
 
@@ -93,9 +93,9 @@ def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
     ]
 
 
-def item(one: Question, recording: Recording) -> Item:
+def item(one: Question, recording: Recording) -> QuizItem:
     """A question as it is shown."""
-    return Item(
+    return QuizItem(
         ask(one),
         tuple(map(choice, one.choices)),
         tuple(measured(one, each) for each in one.choices),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.compare.tab import compare
-from explorer.views.interventions.tab import edit_model, patch
+from explorer.views.compare import compare
+from explorer.views.interventions import edit_model, patch
 
 navigation.show_tabs(
     {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.claims.tab import tested_claims
-from explorer.views.lookup.tab import concepts
-from explorer.views.tour.tab import take_tour
+from explorer.views.claims import tested_claims
+from explorer.views.lookup import concepts
+from explorer.views.tour import take_tour
 
 navigation.show_tabs(
     {

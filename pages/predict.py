@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.predictions.tab import attribution, generate, lens, word
-from explorer.views.translation.tab import translate
+from explorer.views.predictions import generate, lens_tab, logit_attribution, word
+from explorer.views.translation import translate
 
 navigation.show_tabs(
     {
         "word": word,
         "generate": generate,
-        "lens": lens,
-        "attribution": attribution,
+        "lens": lens_tab,
+        "attribution": logit_attribution,
         "translate": translate,
     }
 )

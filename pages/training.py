@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.training.live import train_live
-from explorer.views.training.tab import checkpoints, paired_runs
+from explorer.views.training import checkpoints, paired_runs, train_live
 
 navigation.show_tabs(
     {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from driver import MARKS, Visitor
 
-from explorer.views.sentences.tab import MOST_CHARACTERS
+from explorer.views.sentences import MOST_CHARACTERS
 
 pytestmark = MARKS
 SAID = ["The cat, a dog <b>sat</b>.", 'He said "go", twice.', "It was so tired."]

@@ -16,6 +16,10 @@ SOURCES = sorted(
     path for folder in ("models", "explorer", "pages") for path in (ROOT / folder).rglob("*.py")
 ) + [ROOT / "app.py", ROOT / "headlight.py"]
 LIGHT = {"__future__", "typing"}
+VIEW_IMPORTS = (
+    r"explorer\.(views|layout|panels|state|text|analysis|components)\..*"
+    r"|models\.(recording|edits|results|example_texts|training_plan|chat)"
+)
 
 # Floor, as a pattern of paths -> outside packages it may import, and parts of the project it may
 # import.
@@ -68,11 +72,7 @@ FLOORS = [
         r"|explorer\.analysis\..*",
     ),
     (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
-    (
-        r"explorer/views/embeddings/space\.py",
-        {"numpy", "plotly", "streamlit"},
-        r"explorer\.panels\.embeddings",
-    ),
+    (r"explorer/views/embeddings\.py", {"numpy", "plotly", "streamlit"}, VIEW_IMPORTS),
     (
         r"explorer/components/.*",
         {"numpy", "streamlit"},
@@ -96,7 +96,7 @@ FLOORS = [
         r"explorer/server/prefetch\.py",
         {"numpy", "starlette", "streamlit"},
         r"explorer\.(components\.codec|state\..*|server\.request_body"
-        r"|analysis\..*|layout\..*|panels\..*|components\..*|views\.attention\..*)|models\.recording",
+        r"|analysis\..*|layout\..*|panels\..*|components\..*|views\.attention)|models\.recording",
     ),
     (
         r"explorer/server/.*",
@@ -124,7 +124,7 @@ FLOORS = [
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(state\.(url_state|event_log|places)|layout\.(header|export_menu|navigation))",
+        r"explorer\.(state\.(url_state|event_log|places|sessions)|layout\.(header|export_menu|navigation))",
     ),
     (
         r"pages/.*",
@@ -134,8 +134,7 @@ FLOORS = [
     (
         r"explorer/views/.*",
         {"streamlit"},
-        r"explorer\.(views|layout|panels|state|text|analysis|components)\..*"
-        r"|models\.(recording|edits|results|example_texts|training_plan|chat)",
+        VIEW_IMPORTS,
     ),
     (
         r"headlight\.py",

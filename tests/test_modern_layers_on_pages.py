@@ -15,7 +15,7 @@ from tolerances import PASSED, TOTAL
 
 from explorer.analysis import interventions
 from explorer.components import codec
-from explorer.views.interventions import patching
+from explorer.views import interventions as interventions_view
 from models.edits import PatchHead, from_line
 from models.own_model import OwnModel
 
@@ -123,7 +123,7 @@ def test_what_it_writes_is_what_it_says_next(modern: tuple[str, str]) -> None:
 def test_a_sweep_runs_and_its_strongest_patch_becomes_an_edit(
     modern: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patching, "AT_ONCE", 0)  # as of a large model
+    monkeypatch.setattr(interventions_view, "AT_ONCE", 0)  # as of a large model
     name, handle = modern[1], loaded(modern)
     app = clean(opened("patching", model=name, text=TEXT, donor=OTHER, token="5"))
     clean(app.button(key="start sweep").click().run())

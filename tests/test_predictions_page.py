@@ -27,7 +27,7 @@ from tolerances import DOUBLE_LONG, PASSED
 from explorer.panels import generation
 from explorer.state import jobs, models
 from explorer.state.cache import Run
-from explorer.views.predictions import generation_controls
+from explorer.views.predictions import TOP_KS, TOP_PS
 from models import own_model
 from models.results import Sampling
 
@@ -93,7 +93,7 @@ def test_temperature_top_k_and_top_p_reshape_what_is_drawn_from(way: str) -> Non
 
 
 def test_all_tokens_stand_at_the_same_end_of_both_sliders() -> None:
-    assert generation_controls.TOP_KS[-1] == "0" and generation_controls.TOP_PS[-1] == "1"
+    assert TOP_KS[-1] == "0" and TOP_PS[-1] == "1"
 
 
 @slow

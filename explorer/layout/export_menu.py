@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from explorer import export
-from explorer.components import image_export
+from explorer.components import mounts
 from explorer.layout import current_recording
 from explorer.panels import attention
 from explorer.panels.spec import Panel, document, python
@@ -192,7 +192,7 @@ def fill(room: Any, page: str) -> None:
     out = page_export(page)
     with room:
         st.markdown("**Pictures of this page**")
-        image_export.show("export pictures")
+        mounts.picture_list("export pictures")
         if files:
             st.markdown("**Numbers and pages**")
         with st.container(horizontal=True, gap="small"):
@@ -218,7 +218,7 @@ def fill(room: Any, page: str) -> None:
 def _fill_from_panels(panels: Sequence[Panel], files: Sequence[File], page: str) -> None:
     """The menu of a page made of panels."""
     st.markdown("**Pictures of this page**")
-    image_export.show("export pictures")
+    mounts.picture_list("export pictures")
     st.markdown("**Numbers and pages**")
     with st.container(horizontal=True, gap="small"):
         for at, file in enumerate(files):

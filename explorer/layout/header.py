@@ -7,8 +7,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from explorer.components import presenter, sentence
-from explorer.components.class_bar import show
+from explorer.components import mounts
 from explorer.layout import current_recording, export_menu
 from explorer.state import event_log, models, places, url_state
 from explorer.state.models import DEFAULT_MODEL
@@ -36,7 +35,7 @@ def class_bar() -> None:
     path = "/" if place == places.FIRST else f"/{place}"
     at = f"{path}?{urlencode(url_state.query_parameters())}"
     texts = {places.address(tab, {}): text for tab, text in url_state.FIRST_TEXTS.items()}
-    show(defaults, texts, subject if fits else None, at, names)
+    mounts.class_bar(defaults, texts, subject if fits else None, at, names)
 
 
 # The one line at the top of every page: the sentence, the model, examples that suit it, and the
@@ -50,7 +49,7 @@ def sentence_field(names: list[str]) -> Any:
     from. Returns the Export menu, to be filled when the page has run."""
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="top-line"):
-        sentence.show(
+        mounts.sentence_field(
             state.text,
             state.model,
             "typed text",
@@ -170,7 +169,7 @@ def _share() -> None:
 
 def listen_for_presenter() -> None:
     """Put its keys on the page."""
-    presenter.show()
+    mounts.presenter()
 
 
 # What the reader changed in the model, on every page.

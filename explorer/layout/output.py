@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import streamlit as st
 
 from explorer.analysis.csv import Cells, Columns, count_cells, to_csv
-from explorer.components import panel
+from explorer.components import mounts
 from explorer.layout import export_menu, navigation
 from explorer.panels.spec import Panel
 from explorer.state import url_state
@@ -136,7 +136,7 @@ def show_panel(
     except ValueError as reason:
         st.info(literal(str(reason)))
         return None
-    panel.show(made.encode(), key, partial(_take_selection, key, on_select))
+    mounts.panel(made.encode(), key, partial(_take_selection, key, on_select))
     export_menu.offer_panel(made)
     with_table(made.table, (made.title, *made.caption), made.file)
     return made

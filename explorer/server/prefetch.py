@@ -24,14 +24,21 @@ from explorer.server import request_body
 from explorer.state import event_log, models
 from explorer.state.cache import Run
 from explorer.state.scheduling import memory_budget, script_queue
-from explorer.views.attention import grid, head
-from explorer.views.attention.page_state import AttentionState, screen, summary_row, telling_head
+from explorer.views.attention import (
+    VIEWS,
+    AttentionState,
+    attention_state,
+    grid_panel,
+    head_panel,
+    summary_row,
+    telling_head,
+)
 
 # The first page's pictures of a text that was typed just now, made without its page. The browser
 # draws them while the page's own run is on its way.
 
 # What the pictures may be asked for with: the choices that a new text leaves as they are.
-OPTIONS = {"view": head.VIEWS, "scale": attention.SCALES, "tone": attention.TONES}
+OPTIONS = {"view": VIEWS, "scale": attention.SCALES, "tone": attention.TONES}
 HEAD_KEYS = ("layer", "head")  # these too, as numbers
 SELECTION_KEYS = ("attention", *HEAD_KEYS)
 
@@ -48,7 +55,7 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
     attention_name = choices.get("attention", "")
     if not any(map(choices.get, SELECTION_KEYS)):
         attention_name = attention_panels.default_attention(source.recording())
-    page_state = screen(source, attention_name)
+    page_state = attention_state(source, attention_name)
     display = DisplayOptions(
         attention.UNITS[0],
         attention.TOKEN_FILTERS[0],
@@ -56,14 +63,14 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
         choices.get("scale", attention.SCALES[0]),
         choices.get("tone", attention.TONES[0]),
     )
-    heads = grid.panel_of(page_state, display)
+    heads = grid_panel(page_state, display)
     layer_head = chosen_head(page_state, choices) or telling_head(
         page_state, attention_panels.opening_finding(page_state.recording, page_state.attention)
     )
     row = summary_row(page_state, layer_head)
     selected = (row, row if page_state.axes.produced is None else None)
     view = page_state.view(layer_head, HeadSelection(selected, ""), display)
-    made = head.panel_of(page_state, view, choices.get("view", head.VIEWS[0]))
+    made = head_panel(page_state, view, choices.get("view", VIEWS[0]))
     return {each.name: each.bare for each in (heads, made)}
 
 

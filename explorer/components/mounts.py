@@ -1,0 +1,148 @@
+"""Views in the browser: each Python call puts one JavaScript component of this folder on the page.
+
+The class's window and the presenter live in the browser alone; the others send what a reader
+chose through `st.session_state[key]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import streamlit as st
+
+from explorer.analysis.figures import Figure, as_plain
+from explorer.components import codec
+from explorer.components.bundle import loader
+
+
+def _component(name: str, module: str, html: str) -> Callable[..., object]:
+    """Register the component of a JavaScript `module`, which draws into `html`."""
+    return st.components.v2.component(f"headlight.{name}", html=html, js=loader(module))
+
+
+_panel = _component("panel", "panel", '<div class="panel"></div>')
+_sentence = _component("sentence", "sentence", '<div class="sentence"></div>')
+_pictures = _component("pictures", "image_export", '<div class="pictures"></div>')
+_presenter = _component("presenter", "presenter", '<div class="presenter"></div>')
+_class_bar = _component("follow", "class_bar", '<div class="follow" hidden></div>')
+_classroom = _component("classroom", "classroom", '<div class="classroom"></div>')
+_questions = _component("questions", "quiz", '<div class="questions"></div>')
+_tour = _component("tour", "tour", '<div class="tour"></div>')
+_file = _component("load", "file_upload", '<div class="load"></div>')
+
+
+def panel(data: bytes, key: str, on_select: Callable[[], None]) -> None:
+    """Draw what `Panel.encode` gave. When `on_select` is called, `st.session_state[key]["select"]`
+    maps the names of choices to the values that were pressed."""
+    _panel(data=data, key=key, on_select_change=on_select)
+
+
+def sentence_field(
+    text: str, model: str, key: str, longest: int, live: bool, on_text: Callable[[], None]
+) -> None:
+    """The field with the text that is drawn: one line that grows. Enter draws, Shift + Enter breaks
+    the line. What the reader wants drawn stands in `st.session_state[key]["text"]` when `on_text`
+    is called; at most `longest` characters are taken.
+
+    live: draw while the reader types, a moment after the last key.
+    """
+    # Half of a surrogate pair is no text and would break the header.
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    header = {"text": clean, "model": model, "longest": longest, "live": live}
+    _sentence(data=codec.encode(header, {}), key=key, on_text_change=on_text)
+
+
+def picture_list(key: str) -> None:
+    """List the pictures that are on the page now, each as PNG and SVG, and the page as print."""
+    _pictures(data=codec.encode({"token": "pictures"}, {}), key=key)
+
+
+def presenter() -> None:
+    """Listen for the presenter's keys: P fills the screen with the current picture, its headline
+    and its caption."""
+    _presenter(data=codec.encode({}, {}), key="presenter")
+
+
+def class_bar(
+    defaults: Mapping[str, str],
+    texts: Mapping[str, str],
+    subject: Mapping[str, str] | None,
+    at: str,
+    pages: Mapping[str, str],
+) -> None:
+    """The part of a window that takes part in a class: a line at its foot, and the question.
+
+    defaults: what an address means that does not say it; texts: what tabs open on by their
+    addresses, where it is another text; subject: text and model on screen, None for a text that no
+    address can carry; at: the address that this run of the page is of; pages: what places are
+    called, by their addresses.
+    """
+    header = {
+        "defaults": dict(defaults),
+        "texts": dict(texts),
+        "subject": None if subject is None else dict(subject),
+        "at": at,
+        "pages": dict(pages),
+    }
+    _class_bar(data=codec.encode(header, {}), key="follow")
+
+
+def class_form() -> None:
+    """The form that starts or joins a class. The browser and the class's own addresses do all of
+    it."""
+    _classroom(data=codec.encode({}, {}), key="lesson started or joined")
+
+
+@dataclass(frozen=True)
+class QuizItem:
+    """A question: its text, its answers and what was measured of each ("" where the answer says
+    it), which is right, what is said then, and the address that shows it."""
+
+    text: str
+    choices: tuple[str, ...]
+    measured: tuple[str, ...]
+    right: int
+    says: str
+    to: str
+
+
+def questions(items: Sequence[QuizItem], token: str) -> None:
+    """Questions with answers to choose from, each with what is right and where it is seen. token:
+    the name of this set; another set begins with no answers."""
+    header = {"token": token, "items": [asdict(each) for each in items]}
+    _questions(data=codec.encode(header, {}), key="questions of a text")
+
+
+@dataclass(frozen=True)
+class StepPayload:
+    """Content of a step of the tour. at: which of the steps called `names` it is. says: its
+    sentence before the number, the number, and after it. figures: side by side; none where there is
+    nothing to show."""
+
+    at: int
+    names: tuple[str, ...]
+    title: str
+    says: tuple[str, str, str]
+    figures: tuple[Figure, ...]
+
+
+def step_payload(step: StepPayload, token: str) -> bytes:
+    """Encode a step of the tour for the browser. token: the name of the picture, for whoever waits
+    for it."""
+    blocks: dict[str, np.ndarray] = {}
+    return codec.encode(as_plain(step, blocks) | {"token": token}, blocks)
+
+
+def tour_step(data: bytes, key: str, on_go: Callable[[], None]) -> None:
+    """Draw what `step_payload` made, and the way to the other steps. The step that the reader goes
+    to stands in `st.session_state[key]["go"]` when `on_go` is called."""
+    _tour(data=data, key=key, on_go_change=on_go)
+
+
+def file_reader(label: str, most: int, key: str, on_file: Callable[[], None]) -> None:
+    """A button that reads a file of the reader's own in the browser and sends its text; no file is
+    uploaded. When `on_file` is called, `st.session_state[key]["file"]` holds the file's name, its
+    text, the first `most` characters of it, and whether it was cut there."""
+    data = codec.encode({"token": label, "label": label, "most": most}, {})
+    _file(data=data, key=key, on_file_change=on_file)

@@ -1,0 +1,128 @@
+"""One attention weight, from query and key to the head's output."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import head_naming
+from explorer.analysis.attention import strongest_cell
+from explorer.analysis.findings import Finding
+from explorer.layout import controls, current_recording, output, selection_bar
+from explorer.layout.controls import Subject, attention_names, subject
+from explorer.panels import anatomy
+from explorer.panels import attention as attention_panels
+from explorer.state import event_log, url_state
+from explorer.state.cache import Run
+from explorer.text.markdown_escape import literal
+from models.edits import from_line
+
+
+def one_weight() -> None:
+    """The tab One weight: the text is recorded, under the edits of Edit the model, and the rest
+    is drawn from its names."""
+    source = with_edits(current_recording.read_current())
+    recording = source.recording()
+    url_state.one_of("attention", attention_names(recording))
+    controls.choose_attention(recording)
+    weight_fragment(source)
+
+
+@event_log.fragment
+def weight_fragment(source: Run) -> None:
+    """The tab below the sentence bar. Another head or cell runs this alone.
+
+    It takes names and not the recording, which Streamlit would keep for every visitor.
+    """
+    on = subject(source)
+    (layer, head), (query, key) = choose(on)
+    make = partial(
+        anatomy.weight,
+        source,
+        *(layer, head, query, key),
+        st.session_state.weight_step,
+        on.attention.name,
+    )
+    if output.show_panel(make, "weight", partial(_take_cell, query)) is not None:
+        with st.expander("All heads of the layer", key="all heads", on_change="rerun") as box:
+            if box.open:
+                make = partial(anatomy.split, source, layer, head, query, on.attention.name)
+                output.show_panel(make, "split")
+                make = partial(anatomy.formulas, source, layer, query, on.attention.name)
+                output.show_panel(make, "formulas")
+    url_state.write()
+
+
+def choose(on: Subject) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The head and the cell on screen, with the selection bar: what is chosen, or else what the
+    strongest finding is seen in."""
+    selection_bar.take()
+    attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
+    named = attention_panels.named_heads(on.recording, attention)
+    layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
+    first = None
+    if layer is not None and head is not None:
+        strongest = named[layer * heads + head]
+    elif (first := attention_panels.opening_finding(on.recording, attention)) is not None:
+        strongest = named[first.layer * heads + first.head]
+    else:
+        strongest = max(named, key=head_naming.clarity)
+    at = strongest.layer, strongest.head
+    cell = _cell(on, at, first)
+    words = selection_bar.Words(on.axes.rows, cell[0], on.axes.keys, cell[1])
+    selection_bar.show(words, (layers, heads), at)
+    return at, cell
+
+
+def _cell(on: Subject, at: tuple[int, int], first: Finding | None) -> tuple[int, int]:
+    """The cell on screen: the one that is chosen, that of the strongest finding, or the largest of
+    the row or, between two texts, of the column that is chosen."""
+    row = url_state.whole_number("token", len(on.axes.rows))
+    has_column = on.across and row is None
+    column = url_state.whole_number("source", len(on.axes.keys) if has_column else 0)
+    if row is None and column is None and first is not None and first.query >= 0 and first.keys:
+        return first.query, first.keys[0]
+    query, _, key = st.session_state.anatomy_cell.partition(".")
+    is_cell = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
+    if is_cell and int(key) < len(on.axes.keys):
+        return int(query), int(key)
+    st.session_state.anatomy_cell = ""  # of another row, or of no cell
+    return strongest_cell(on.attention.pattern[at], on.attention.allowed, row, column)
+
+
+def _take_cell(query: int) -> None:
+    """The cell that was pressed in the matrix, or the key in the row of `query`."""
+    state = st.session_state
+    pressed = state["weight"].get("select") or {}
+    if "key" in pressed:
+        state.token = str(pressed.get("token", query))
+        state.anatomy_cell = f"{state.token}.{pressed['key']}"
+        state.source = ""
+
+
+def with_edits(source: Run) -> Run:
+    """The run on screen under the edits of Edit the model, with a word on them and the way back; as
+    it is where this text or model cannot follow them. A translator's decoder goes on reading what
+    it writes unedited, so that the rows stay the same."""
+    if not st.session_state.edits:
+        return source
+    try:
+        plain, target = source.recording(), source.target
+        if target is None and len(plain.streams) > 1:
+            target = tuple(map(int, plain.streams[-1].ids[1:]))
+        edited = replace(source, edits=from_line(st.session_state.edits), target=target)
+        edited.recording()
+    except ValueError:
+        st.caption("The edits do not apply to this text, so the unedited model is shown.")
+        return source
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"Edited: {literal(', '.join(map(str, edited.edits)))}.")
+        st.button("Show the unedited model", on_click=drop_edits)
+    return edited
+
+
+def drop_edits() -> None:
+    """Forget the edits."""
+    st.session_state.edits = ""

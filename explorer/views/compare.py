@@ -1,0 +1,608 @@
+"""Two runs side by side: two models, two sentences, or one run before and after an edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from explorer.analysis import comparison
+from explorer.layout import controls, current_recording, output
+from explorer.layout.controls import pick
+from explorer.panels import attention as attention_panels
+from explorer.panels import compare as compare_panels
+from explorer.panels.compare import TwoRuns, counterpart, same_target
+from explorer.panels.spec import Panel
+from explorer.state import event_log, models, url_state
+from explorer.state.cache import Run
+from explorer.state.models import choices, needs_asking
+from explorer.text.markdown_escape import literal
+from models.edits import (
+    NORMS,
+    Edit,
+    MeanHead,
+    UniformHead,
+    WithMask,
+    WithoutFeedForward,
+    WithoutMask,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+    describe,
+    from_line,
+    to_line,
+)
+from models.example_texts import DEFAULT_TEXT
+from models.recording import NotFinite, Recording
+
+# ---- examples ------------------------------------------------------------------------
+
+# A sentence that differs in few words, for texts the app offers; of any other text the reader types
+# one.
+MATES = {
+    DEFAULT_TEXT: "The animal didn't cross the street because it was too wide.",
+    "I love to eat pizza": "I love to drive cars",
+    "She ate the apple with some fruit juice.": "She sold the apple with some other device.",
+    "Ram pushed Hari": "Hari pushed Ram",
+    "Herbivores eat plants": "Carnivores eat animals",
+    "The red car is in front of the white house.": ("The old man is in front of the small church."),
+}
+FRESH = {"other_swap": "", "other_of": "", "other_to": "", "other_pair": "", "other_word": ""}
+Made = dict[str, dict[str, str]]  # by name, which choices each sets
+
+
+def example_pills(model: str) -> None:
+    """The examples that suit the model above; the one that is on screen is marked."""
+    made, state = _offered(model), st.session_state
+    state["comparison"] = next(
+        (
+            name
+            for name, choices in made.items()
+            if all(state[key] == value for key, value in choices.items())
+        ),
+        None,
+    )
+    with st.popover("Suggestions", icon=":material/lightbulb:"):
+        st.pills(
+            "Examples of comparisons",
+            list(made),
+            key="comparison",
+            wrap=True,
+            on_change=_take_example,
+            args=(made,),
+            label_visibility="collapsed",
+        )
+
+
+def follows(model: str, kind: type) -> bool:
+    """True where a model can follow edits of this kind: one that runs in its own code follows
+    few."""
+    return issubclass(kind, models.capabilities(model).edits)
+
+
+def checkpoints(model: str, cards: dict[str, dict]) -> tuple[str, ...]:
+    """A model's earlier weights."""
+    return tuple(f"{model}@{step}" for step in cards.get(model, {}).get("checkpoints", ()))
+
+
+def _offered(model: str) -> Made:
+    tired, wide = next(iter(MATES.items()))
+    made = {
+        "tired / wide": _sentences(tired, wide),
+        "Ram / Hari": _sentences("Ram pushed Hari", "Hari pushed Ram"),
+    }
+    encodes = models.handle(model).card.kind == "encoder"
+    edits: dict[str, Edit] = {
+        "No positions": WithoutPositions(),
+        "No scale": WithoutScale(),
+        "No residual connections": WithoutResidual(),
+        f"No {NORMS['rms' if models.capabilities(model).rms else 'layer']}": WithoutNorm(),
+        "No FFN": WithoutFeedForward(),
+        "Causal mask" if encodes else "No causal mask": WithMask() if encodes else WithoutMask(),
+    }
+    for title, edit in edits.items():
+        line = to_line((edit,))
+        if all(follows(model, type(one)) for one in from_line(line)):
+            made[title] = {"other_what": "Edit", "other_edits": line}
+    cards = models.cards()
+    for title, other in (("decoder", "decoder"), ("MiniLM", "minilm")):
+        if {"encoder", other} <= set(cards):
+            made[f"encoder / {title}"] = _models("encoder", other)
+    base = model.partition("@")[0]
+    started = next((name for name in (base, *cards) if checkpoints(name, cards)), None)
+    if started:
+        made[f"{started} / untrained"] = _models(started, checkpoints(started, cards)[0])
+    return made
+
+
+def _sentences(text: str, other: str) -> dict[str, str]:
+    return {"text": text, "other_what": "Sentence", "other_text": other}
+
+
+def _models(model: str, other: str) -> dict[str, str]:
+    return {"model": model, "other_what": "Model", "other_model": other}
+
+
+def _take_example(made: Made) -> None:
+    """The example just pressed; pressing it once more changes nothing."""
+    state = st.session_state
+    if (choices := made.get(state["comparison"] or "")) is None:
+        return
+    if choices.get("text", state.text) != state.text:
+        current_recording.take_text(choices["text"])
+    if choices.get("model", state.model) != state.model:
+        state.wanted_model = choices["model"]
+    for key, value in (FRESH | choices).items():
+        if key not in ("text", "model"):
+            state[key] = value
+
+
+# ---- run selection -------------------------------------------------------------------
+
+WHATS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model": "Two models"}
+ABLATIONS = {"zero": ZeroHead, "mean": MeanHead, "uniform": UniformHead}
+ABLATED = ZeroHead, MeanHead, UniformHead
+COUNTERPARTS = {"encoder": "decoder", "decoder": "encoder"}
+FIELD, MENU = 360, 240  # pixels
+
+
+def choose_runs(model: str, text: str) -> tuple[Run, Run, DeltaGenerator]:
+    """A and B, the other way round where swapped, and the View menu for what else is chosen. Raises
+    ValueError where there is nothing to compare with."""
+    what = url_state.one_of("other_what", tuple(WHATS))
+    row = st.container(horizontal=True, vertical_alignment="center", key="sides")
+    row.selectbox(
+        "Compare",
+        tuple(WHATS),
+        key="other_what",
+        format_func=WHATS.__getitem__,
+        persist_state="session",
+        on_change=forget_pair,
+        label_visibility="collapsed",
+        width=MENU,
+    )
+    field = row.container(width=FIELD)
+    with row:
+        example_pills(model)
+    row.button(
+        "Swap A and B",
+        icon=":material/swap_horiz:",
+        on_click=_swap,
+        help="A becomes B, and differences change their signs.",
+    )
+    view = row.popover("View")
+    one = Run(model, text, (), current_recording.typed_target(model))
+    if what == "Edit":
+        one, other = _edited(one, field, view)
+    elif what == "Sentence":
+        other = Run(model, _second_text(text, field))
+    else:
+        other = _second_model(one, field)
+    return (other, one, view) if st.session_state.other_swap else (one, other, view)
+
+
+def other_letter() -> str:
+    """The letter of the side that the controls choose: B, and A once the sides are swapped."""
+    return "A" if st.session_state.other_swap else "B"
+
+
+# ---- before and after an edit ----
+
+
+def _edited(run: Run, field: DeltaGenerator, view: DeltaGenerator) -> tuple[Run, Run]:
+    """The run as it is, and under edits. Both runs' decoders read the same. An edit that cannot be
+    followed is named."""
+    first = counterpart(run)
+    run = replace(run, target=same_target(run))
+    state, default = st.session_state, url_state.default("other_edits")
+    state.other_edits = state.other_edits.strip() or default
+    if state.other_edits == default and not follows(run.model, WithoutPositions):
+        state.other_edits = to_line(first.edits)
+    edits, wrong = _written(state.other_edits)
+    _pick_head(run.recording(), edits, field, view)
+    edits, unfit = _followed(replace(run, edits=edits))
+    if wrong and not edits:
+        raise ValueError("; ".join(wrong))
+    if wrong or unfit:
+        st.warning(f"Left out of B: {literal('; '.join((*wrong, *unfit)))}.")
+    return run, replace(run, edits=edits)
+
+
+def _written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
+    """The edits of a line, and what is wrong with its other words."""
+    edits: list[Edit] = []
+    wrong: list[str] = []
+    for word in filter(None, (each.strip() for each in line.split(","))):
+        try:
+            edits += from_line(word)
+        except ValueError:
+            wrong.append(f"“{word[:60]}” is not a valid edit")
+    return tuple(dict.fromkeys(edits)), wrong
+
+
+def _followed(run: Run) -> tuple[tuple[Edit, ...], list[str]]:
+    """The edits of a run that its model can follow, and what is wrong with the others. Numbers that
+    overflow are found later, and are no refusal."""
+
+    def refused(edits: tuple[Edit, ...]) -> str:
+        try:
+            replace(run, edits=edits).recording()
+        except NotFinite:
+            pass
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    if not refused(run.edits):
+        return run.edits, []
+    reasons = {edit: refused((edit,)) for edit in run.edits}
+    good = tuple(edit for edit, why in reasons.items() if not why)
+    if not good or refused(good):
+        raise ValueError("; ".join(why for why in reasons.values() if why) or refused(run.edits))
+    return good, [why for why in reasons.values() if why]
+
+
+def _pick_head(
+    plain: Recording, edits: tuple[Edit, ...], field: DeltaGenerator, view: DeltaGenerator
+) -> None:
+    """One head of B to ablate; how, and all other edits, in the View menu. The controls show what
+    the edits say."""
+    state, several, first = st.session_state, len(plain.attention) > 1, plain.attention[0].name
+    heads = [
+        (layer, head, each.name)
+        for each in plain.attention
+        for layer in range(each.pattern.shape[0])
+        for head in range(each.pattern.shape[1])
+    ]
+    alone = edits[0] if len(edits) == 1 and isinstance(edits[0], ABLATED) else None
+    now: tuple = (alone.layer, alone.head, alone.attention) if alone is not None else ()
+    state["head of B"] = now = now if now in heads else ()
+    kinds = [how for how, kind in ABLATIONS.items() if now and isinstance(alone, kind)]
+    state["done to it"] = next(iter(kinds), "zero")
+    letter = other_letter()
+    default = from_line(url_state.default("other_edits")) if now else edits
+
+    def label(at: tuple) -> str:
+        """The edits of B without a chosen head, or the head that is ablated."""
+        if not at:
+            return f"{letter}: {describe(default)}"
+        return f"{letter}: {comparison.name(at[:2])}{f', {at[2]}' if several else ''} ablated"
+
+    field.selectbox(
+        f"Ablated head of {letter}",
+        [(), *heads],
+        key="head of B",
+        on_change=_take_head_of_b,
+        args=(first,),
+        format_func=label,
+        label_visibility="collapsed",
+    )
+    if now:
+        view.segmented_control(
+            "Ablation",
+            tuple(ABLATIONS),
+            key="done to it",
+            wrap=True,
+            required=True,
+            on_change=_take_head_of_b,
+            args=(first,),
+            help="Zero: the head’s output is 0. Mean: its output is its mean over this text. "
+            "Uniform: it gives every key the same weight.",
+        )
+    view.text_input(
+        f"Edits of {letter} as text",
+        key="other_edits",
+        persist_state="session",
+        on_change=forget_pair,
+        help="Separate several edits by commas. The address of Edit the model has the same "
+        "notation.",
+    )
+
+
+def _take_head_of_b(first: str) -> None:
+    """The head chosen for B is the one edit of B, and its attention the one on show (`first`: the
+    one that is without a choice); without a head B has the first edit again."""
+    state = st.session_state
+    chosen = state["head of B"]
+    state.other_edits = url_state.default("other_edits")
+    if chosen:
+        state.other_edits = to_line((ABLATIONS[state.get("done to it", "zero")](*chosen),))
+    state.other_of = state.other_to = chosen[2] if chosen and chosen[2] != first else ""
+    forget_pair()
+
+
+# ---- two sentences, two models ----
+
+
+def _second_text(text: str, field: DeltaGenerator) -> str:
+    """The other sentence, one that differs in few words where none is typed."""
+    mate = MATES.get(text) or text.strip().rpartition(" ")[0] or text
+    field.text_input(
+        f"Text of {other_letter()}",
+        key="other_text",
+        persist_state="session",
+        on_change=forget_pair,
+        placeholder=mate or "Type a second sentence",
+        label_visibility="collapsed",
+    )
+    typed = str(st.session_state.other_text)
+    return typed if typed.strip() else mate
+
+
+def _second_model(one: Run, field: DeltaGenerator) -> Run:
+    """Another model on the same text. Where both write, both decoders read what the first one
+    writes."""
+    options = _others(one.model)
+    first = COUNTERPARTS.get(one.model, "")
+    other = url_state.one_of("other_model", ("", *options)) or (
+        first if first in options else options[0]
+    )
+    st.session_state["other model"] = other
+    field.selectbox(
+        f"Model of {other_letter()}",
+        options,
+        key="other model",
+        format_func=models.title,
+        on_change=_take_model,
+        label_visibility="collapsed",
+    )
+    with st.spinner("Loading the model …"):
+        kinds = {models.handle(each).card.kind for each in (one.model, other)}
+    target = one.recording().target or None if kinds == {"encoder-decoder"} else None
+    return Run(other, one.text, (), target)
+
+
+def _others(model: str) -> tuple[str, ...]:
+    """The models that side B can be: all but the one above, and that one's other weights; and one
+    that a link names."""
+    cards, base = models.cards(), model.partition("@")[0]
+    linked = str(st.session_state.other_model)
+    names = (
+        *([base] if base in cards else []),
+        *checkpoints(base, cards),
+        *cards,
+        *(name for name in choices() if ":" in name),
+        # A link alone fetches nothing.
+        *((linked,) if ":" in linked and not needs_asking(linked) else ()),
+    )
+    return tuple(name for name in dict.fromkeys(names) if name != model)
+
+
+def _take_model() -> None:
+    st.session_state.other_model = st.session_state["other model"]
+    forget_pair()
+    st.session_state.other_of = st.session_state.other_to = ""
+
+
+def _swap() -> None:
+    state = st.session_state
+    state.other_swap = "" if state.other_swap else "1"
+    state.other_of, state.other_to = state.other_to, state.other_of
+    forget_pair()
+
+
+def forget_pair() -> None:
+    """Other sides have other heads and words."""
+    st.session_state.other_pair = st.session_state.other_word = ""
+
+
+TONES = {"Linear": "Linear", "Log": "Logarithmic"}
+AUTOMATIC = "Same place or nearest"
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """Subject of a comparison: two runs, the attention of each, a pair of heads, and a token."""
+
+    a: Run
+    b: Run
+    attention: str
+    other_attention: str
+    pair: str
+    token: int | None
+
+    def make(self, panel: Callable[..., Panel], **choices: object) -> Callable[[], Panel]:
+        """A panel of these runs and attentions."""
+        of = {"attention": self.attention, "other_attention": self.other_attention}
+        return partial(panel, self.a, self.b, **of, **choices)
+
+
+def difference(on: ComparedRuns) -> None:
+    """The weights of B minus those of A."""
+    output.show_panel(on.make(compare_panels.difference, pair=on.pair), "difference")
+
+
+def answers(on: ComparedRuns) -> None:
+    """The most likely words of both sides."""
+    output.show_panel(
+        partial(compare_panels.prediction, on.a, on.b, on.token), "predictions of both"
+    )
+
+
+def nearest(on: ComparedRuns) -> None:
+    """Every head of A beside every head of B."""
+    output.show_panel(on.make(compare_panels.nearest, pair=on.pair), "nearest heads")
+
+
+def vectors(on: ComparedRuns) -> None:
+    """The residual streams of both sides, and the path of one token."""
+    if output.show_panel(on.make(compare_panels.vectors), "vectors of both") is None:
+        return
+    two = compare_panels.two_runs(on.a, on.b, on.attention, on.other_attention)
+    states = compare_panels.aligned_states(two)
+    chosen = url_state.whole_number("other_word", len(states.labels))
+    unit = compare_panels.default_unit(two) if chosen is None else chosen
+    st.session_state["word followed"] = unit
+    st.selectbox(
+        "Token",
+        range(len(states.labels)),
+        key="word followed",
+        format_func=lambda at: f"{at} {states.labels[at]}",
+        on_change=_take_word,
+        width=240,
+    )
+    output.show_panel(on.make(compare_panels.paths, unit=unit), "paths of both")
+
+
+def tokens(on: ComparedRuns) -> None:
+    """Show the alignment of tokens by text."""
+    output.show_panel(on.make(compare_panels.tokens), "token alignment")
+
+
+# By the value of `other_view` in the address; "Heads" is the panel above them.
+VIEWS: dict[str, tuple[str, Callable[[ComparedRuns], None]]] = {
+    "Difference": ("Selected head: B − A", difference),
+    "Answers": ("Predictions", answers),
+    "Nearest": ("Nearest heads", nearest),
+    "Vectors": ("Vectors", vectors),
+    "Tokens": ("Token alignment", tokens),
+}
+
+
+@event_log.fragment
+def compare_fragment(model: str, text: str) -> None:
+    """The tab below the sentence bar. It takes names and not recordings, which Streamlit would
+    keep for every visitor."""
+    state = st.session_state
+    if "wanted_model" in state or (model, text) != (state.model, state.text):
+        st.rerun()  # an example has put others into the fields above, which only a whole run draws
+    try:
+        a, b, view = choose_runs(model, text)
+        recordings = a.recording(), b.recording()
+    except ValueError as error:
+        why = (
+            "The numbers exceed single precision, so there is no run to compare."
+            if isinstance(error, NotFinite)
+            else ""
+        )
+        st.error(f"These cannot be compared: {literal(str(error).rstrip('.'))}. {why}")
+        return url_state.write()
+    with view:
+        on = _choices(a, b, *recordings)
+    comparison_panels(on)
+    url_state.write()
+
+
+def comparison_panels(on: ComparedRuns) -> None:
+    """The heads of both sides, and what else differs below them."""
+    state = st.session_state
+    make = on.make(
+        compare_panels.heads, pair=on.pair, token=on.token, log=state.other_tone == "Log"
+    )
+    output.show_panel(make, "heads of both", _take_head)
+    for fold, (label, draw) in VIEWS.items():
+        state[f"fold {fold}"] = state.other_view == fold
+        with st.expander(label, key=f"fold {fold}", on_change=_take_fold, args=(fold,)) as box:
+            if box.open:
+                draw(on)
+
+
+def _choices(a: Run, b: Run, one: Recording, other: Recording) -> ComparedRuns:
+    """Read from the address what to compare, with the controls of the View menu."""
+    of_a, of_b = _attentions(one, other)
+    token = url_state.whole_number("token", len(one.streams[0].tokens))
+    if token is None and one.text == other.text:
+        token = attention_panels.opening_word(one, one.attention[0])
+    two = compare_panels.two_runs(a, b, of_a, of_b)
+    pair = _pair(two)
+    pick("Colours of weights", TONES, "other_tone")
+    _pick_head_of_b(two, pair)
+    return ComparedRuns(a, b, of_a, of_b, pair, token)
+
+
+def _attentions(one: Recording, other: Recording) -> tuple[str, str]:
+    """The attentions that are compared, with a menu where a side has several."""
+    names_a, names_b = ([each.name for each in of.attention] for of in (one, other))
+    of_a = url_state.one_of("other_of", ("", *names_a)) or names_a[0]
+    of_b = url_state.one_of("other_to", ("", *names_b)) or (of_a if of_a in names_b else names_b[0])
+    if len(names_a) > 1 or len(names_b) > 1:
+        for side, key, names, now in zip(
+            "AB", ("other_of", "other_to"), (names_a, names_b), (of_a, of_b)
+        ):
+            st.session_state[f"shown {key}"] = now
+            st.selectbox(
+                f"Attention of {side}",
+                names,
+                key=f"shown {key}",
+                format_func=lambda each: controls.LABELS.get(each, each),
+                on_change=_take_kind,
+                args=(key,),
+            )
+    return of_a, of_b
+
+
+def _pair(two: TwoRuns) -> str:
+    """The heads of the address: a pair, or the head that is selected on other tabs; "" for none."""
+    shapes = [each.pattern.shape[:2] for each in (two.of_a, two.of_b)]
+    numbers = url_state.whole_numbers("other_pair", 10_000)
+    heads = list(zip(numbers[::2], numbers[1::2]))
+    fits = all(at[0] < shape[0] and at[1] < shape[1] for at, shape in zip(heads, shapes))
+    if len(numbers) in (2, 4) and fits:
+        return ".".join(map(str, numbers))
+    layer, head = str(st.session_state.layer), str(st.session_state.head)
+    if not (layer.isdecimal() and head.isdecimal() and len(layer + head) < 8):
+        return ""
+    known = int(layer) < shapes[0][0] and int(head) < shapes[0][1]
+    return f"{int(layer)}.{int(head)}" if known else ""
+
+
+def _pick_head_of_b(two: TwoRuns, pair: str) -> None:
+    """The head of B beside the one of A."""
+    layers, heads = two.of_b.pattern.shape[:2]
+    names = {
+        f"{at}.{head}": comparison.name((at, head)) for at in range(layers) for head in range(heads)
+    }
+    numbers = pair.split(".") if pair else []
+    st.session_state["head beside"] = ".".join(numbers[2:])
+    st.selectbox(
+        "Head of B",
+        ("", *names),
+        key="head beside",
+        format_func=lambda each: names.get(each, AUTOMATIC),
+        on_change=_take_head_beside,
+        args=(two.run, two.other, two.of_a.name, two.of_b.name, ".".join(numbers[:2])),
+    )
+
+
+def _take_head_beside(a: Run, b: Run, of_a: str, of_b: str, head: str) -> None:
+    """A head of B, beside the head of A that is on screen."""
+    chosen = st.session_state["head beside"]
+    if not head:
+        try:
+            head = ".".join(map(str, compare_panels.two_runs(a, b, of_a, of_b).heads("")[0]))
+        except ValueError:
+            return
+    st.session_state.other_pair = f"{head}.{chosen}" if chosen else head
+
+
+def _take_kind(key: str) -> None:
+    st.session_state[key] = st.session_state[f"shown {key}"]
+    forget_pair()
+
+
+def _take_head() -> None:
+    """A head that was pressed is selected on every tab; its counterpart in B is found."""
+    st.session_state.other_pair = ""
+
+
+def _take_word() -> None:
+    st.session_state.other_word = str(st.session_state["word followed"])
+
+
+def _take_fold(fold: str) -> None:
+    """One part is open at a time, and the address says which."""
+    st.session_state.other_view = fold if st.session_state[f"fold {fold}"] else "Heads"
+
+
+def compare() -> None:
+    """The tab Compare: the text is recorded, and the rest is drawn from its names."""
+    url_state.one_of("other_view", ("Heads", *VIEWS))
+    url_state.one_of("other_tone", tuple(TONES))
+    with st.spinner("Loading the model …"):
+        run = current_recording.current_run()
+    compare_fragment(run.model, st.session_state.text)

@@ -1,0 +1,758 @@
+"""Edit the model: experiments, edits that are added and removed, and what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import terminology
+from explorer.analysis.terminology import FFN, PARALLEL_FFN, SCALE, LayerSwitch, edits_without
+from explorer.components import mounts
+from explorer.layout import current_recording, navigation, output, selection_bar
+from explorer.layout.controls import pick, pick_attention
+from explorer.panels import attention as attention_panels
+from explorer.panels import interventions
+from explorer.panels.interventions import (
+    Edits,
+    Patches,
+    PatchRequest,
+    can_follow,
+    refusal,
+    scales_scores,
+)
+from explorer.state import event_log, jobs, models, url_state
+from explorer.state.cache import Run
+from explorer.state.jobs import Job, SweepProgress
+from explorer.text.capability_messages import NOT_SILENCED, NOT_SWITCHED
+from explorer.text.markdown_escape import literal
+from models.edits import (
+    NORMS,
+    HeadEdit,
+    HideToken,
+    MeanHead,
+    MoveNorm,
+    OtherNorm,
+    PatchHead,
+    SharedKeys,
+    ShuffleTokens,
+    SideBySide,
+    UniformHead,
+    Window,
+    WithMask,
+    WithoutFeedForward,
+    WithoutMask,
+    WithoutNorm,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+    describe,
+    from_line,
+    groups_of,
+    to_line,
+)
+from models.recording import Attention, Recording
+
+# ---- edit form -----------------------------------------------------------------------
+
+MAX_EDITS = 300
+MAX_CHIPS = 16
+MAX_WARNINGS = 3
+ABLATIONS: dict[str, type[HeadEdit]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
+ABLATION_NAMES = {"Zero": "zero", "Mean": "mean", "Even": "uniform"}
+POSITIONS = {
+    "none": "none",
+    "shuffled": "shuffled",
+    "shifted": "shifted",
+    "sinusoids": "sinusoids (original paper)",
+    "random": "random vectors",
+    "rotary": "rotary (RoPE)",
+    "distance": "distance penalty (ALiBi)",
+}
+SUBLAYERS = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN"}
+
+
+@dataclass(frozen=True, eq=False)
+class Edited:
+    """A run under edits, the run as trained, the attention, head and token on screen, and the head
+    that an experiment ablates. It is made anew in every run and nowhere kept."""
+
+    run: Run
+    plain: Recording
+    attention: Attention
+    at: tuple[int, int]
+    token: int
+    first: tuple[int, int]
+
+    @property
+    def edits(self) -> Edits:
+        """The edits of the run."""
+        return self.run.edits
+
+    @property
+    def experiments(self) -> dict[str, Edits]:
+        """The named experiments on the model, one of them on a head."""
+        return interventions.named_experiments(self.plain, *self.first, self.attention.name)
+
+
+def is_masked() -> bool:
+    """True where the selected word is masked for the prediction."""
+    return not st.session_state.seen
+
+
+def put(edits: Edits) -> None:
+    """Make these the edits of the address."""
+    st.session_state.edits = to_line(terminology.sorted_edits(edits))
+
+
+def from_address(plain: Recording) -> Edits:
+    """The edits of the address that this model and text can follow; a warning names the others."""
+    line = str(st.session_state.edits)
+    words = line.split(",") if line else []
+    good: list = []
+    wrong = []
+    if len(words) > MAX_EDITS:
+        wrong.append(f"only the first {MAX_EDITS} of {len(words)} are read")
+    for word in words[:MAX_EDITS]:
+        try:
+            read = from_line(word)
+        except ValueError:
+            wrong.append(f"“{word[:60]}” is not a valid edit")
+            continue
+        if any(isinstance(edit, (HideToken, ShuffleTokens)) for edit in read):
+            why = "changes the input, and here both runs read the same tokens"
+            wrong.append(f"“{read[0]}” {why}")
+        else:
+            good.extend(edit for edit in read if edit not in good)
+    if refusal(plain, tuple(good)):
+        reasons = [(edit, refusal(plain, (edit,))) for edit in good]
+        good = [edit for edit, why in reasons if not why]
+        wrong += [why for _, why in reasons if why]
+    if wrong:
+        more = [f"and {len(wrong) - MAX_WARNINGS} more"] if len(wrong) > MAX_WARNINGS else []
+        st.warning(
+            "These edits do not apply to this model and are left out:\n"
+            + "\n".join(f"- {literal(why)}" for why in (*wrong[:MAX_WARNINGS], *more))
+        )
+    return tuple(good)
+
+
+def edit_controls(on: Edited) -> None:
+    """The form that adds an edit, the experiments, and the edits as chips, each removed by a
+    press."""
+    named, parts, state = on.experiments, offered(on.plain), st.session_state
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if parts:
+            with st.popover("Add an edit", icon=":material/add:", width="content"):
+                _form(on, parts)
+        if named:
+            state["experiment"] = next(
+                (name for name, edits in named.items() if set(edits) == set(on.edits)), None
+            )
+            st.selectbox(
+                "Experiments",
+                list(named),
+                key="experiment",
+                index=None,
+                placeholder="Choose an experiment",
+                on_change=_take_experiment,
+                args=(named,),
+                label_visibility="collapsed",
+                width=260,
+            )
+        if state.edits:
+            _chips(on)
+    if not url_state.fits_address(state.edits):
+        st.caption(
+            "A link cannot contain this many edits. They stay in this tab, and every caption and "
+            "file names them."
+        )
+
+
+def _take_experiment(named: Mapping[str, Edits]) -> None:
+    put(named.get(st.session_state["experiment"] or "", ()))
+
+
+def _chips(on: Edited) -> None:
+    """The edits, many of them in one line."""
+    if len(on.edits) > MAX_CHIPS:
+        st.markdown(f"**Edited:** {literal(describe(on.edits))}", width="content")
+    elif on.edits:
+        names = [f"{literal(str(edit))} ✕" for edit in on.edits]
+        st.session_state["edit chips"] = list(range(len(names)))
+        st.pills(
+            "Edits; press one to remove it",
+            range(len(names)),
+            selection_mode="multi",
+            key="edit chips",
+            wrap=True,
+            format_func=names.__getitem__,
+            on_change=_take_chips,
+            args=(on.edits,),
+            label_visibility="collapsed",
+        )
+    st.button("Undo all edits", type="tertiary", on_click=put, args=((),))
+
+
+def _take_chips(edits: Edits) -> None:
+    put(tuple(edit for at, edit in enumerate(edits) if at in st.session_state["edit chips"]))
+
+
+# ---- the form ------------------------------------------------------------------------------------
+
+
+def _form(on: Edited, parts: Mapping[str, Callable[[Edited], Edits]]) -> None:
+    """Show the form of an edit: the part of the model, the edit, and the button that adds it."""
+    part = st.selectbox("Part of the model", list(parts), key="edit part")
+    made = parts[part](on)
+    st.button(
+        "Add",
+        key="add",
+        type="primary",
+        on_click=put,
+        args=(made,),
+        disabled=set(made) == set(on.edits),
+        help="The weights stay the same; the model runs again with this step changed.",
+    )
+
+
+def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
+    """The parts that this model lets one edit, each with its fields, which return all edits."""
+    shows, kind = models.capabilities(plain.model.name), plain.model.kind
+    lacks = str(models.facts(plain.model.name).get("without", ""))
+    heads = plain.model.n_head
+    parts: dict[str, tuple[bool, tuple[type, ...], Callable[[Edited], Edits]]] = {
+        "Attention head": (True, tuple(ABLATIONS.values()), _heads),
+        "Positions": (True, terminology.POSITIONS, _positions),
+        "Scale of the scores": (scales_scores(plain), (WithoutScale,), _scale),
+        "Residual connection": (lacks != "residual", (WithoutResidual,), _residual),
+        "Norm": (norm_place(plain) != "none", (WithoutNorm, MoveNorm, OtherNorm), _norm),
+        "Feed-forward network": (True, (WithoutFeedForward, SideBySide), _ffn),
+        "Causal mask": (True, (WithMask if kind == "encoder" else WithoutMask,), _mask),
+        "Sliding window": (True, (Window,), _window),
+        "Key/value heads": (1 < heads == (shows.key_heads or heads), (SharedKeys,), _keys),
+    }
+    return {
+        name: fields
+        for name, (has, kinds, fields) in parts.items()
+        if has and can_follow(plain, *kinds)
+    }
+
+
+def norm_place(plain: Recording) -> str:
+    """Place of the model's norms: "post", "pre" or "none"."""
+    sites = plain.streams[0].sites
+    if any(site.endswith(".read") for site in sites):
+        return "pre"
+    after = any(site[0].isdigit() and site.endswith(".normed") for site in sites)
+    return "post" if after else "none"
+
+
+def _layer(on: Edited) -> int | None:
+    """The layer that the reader chose, None for all."""
+    layers = on.plain.model.n_layer
+    only = url_state.whole_number("only", layers)
+    st.session_state["edited layer"] = "all" if only is None else str(only)
+    st.selectbox(
+        "Layer", ["all", *map(str, range(layers))], key="edited layer", on_change=_take_layer
+    )
+    return only
+
+
+def _take_layer() -> None:
+    layer = st.session_state["edited layer"]
+    st.session_state.only = "" if layer == "all" else layer
+
+
+def _heads(on: Edited) -> Edits:
+    """Heads zero-ablated, mean-ablated, or with uniform attention."""
+    how = pick(
+        "Ablation",
+        ABLATION_NAMES,
+        "brush",
+        help="Zero: the head’s output is 0. Mean: its output is its mean over this text. Uniform: "
+        "it gives every key the same weight.",
+    )
+    size, name = on.attention.pattern.shape, on.attention.name
+    wanted = []
+    for label, n, at in zip(("Layer", "Head"), size, on.at):
+        options = ["all", *map(str, range(n))]
+        chosen = st.selectbox(label, options, index=int(at) + 1, key=f"ablated {label} {name} {at}")
+        wanted.append(range(n) if chosen == "all" else [int(chosen)])
+    heads = [(layer, head) for layer in wanted[0] for head in wanted[1]]
+    rest = tuple(
+        edit
+        for edit in on.edits
+        if not isinstance(edit, (HeadEdit, PatchHead))
+        or edit.attention != name
+        or (edit.layer, edit.head) not in heads
+    )
+    return (*rest, *(ABLATIONS[how](*head, name) for head in heads))
+
+
+def _positions(on: Edited) -> Edits:
+    """Other positions than the model's own."""
+    own = models.capabilities(on.run.model).positions
+    lacks = models.facts(on.run.model).get("without") == "positions"
+    options = [
+        each
+        for each in POSITIONS
+        if (each, own) != ("rotary", "rotary") and (each, lacks) != ("none", True)
+    ]
+    to = st.selectbox("Positions", options, key="positions of", format_func=POSITIONS.__getitem__)
+    by = 0
+    if to in ("shuffled", "shifted"):
+        longest = max(len(stream.tokens) for stream in on.plain.streams)
+        most = 9999 if to == "shuffled" else max(1, on.plain.model.n_positions - longest)
+        label = "Shuffle seed" if to == "shuffled" else "Shift, positions"
+        by = int(st.number_input(label, 0 if to == "shuffled" else 1, most, step=1))
+    return terminology.set_positions(on.edits, to, by)
+
+
+def _put_layered(on: Edited, switch: LayerSwitch, only: int | None, value: object) -> Edits:
+    return switch.put(on.edits, on.plain.model.n_layer, only, value)
+
+
+def _scale(on: Edited) -> Edits:
+    """Scores divided by another number than √d_head."""
+    own = on.plain.model.d_head
+    divisor = st.number_input(
+        "Scores are divided by",
+        0.001,
+        1000.0,
+        1.0,
+        step=0.5,
+        format="%.3g",
+        key="divisor",
+        help=f"1: no scale. As trained: √d_head = √{own} = {own**0.5:.2f} (equation 1).",
+    )
+    return _put_layered(on, SCALE, _layer(on), float(divisor))
+
+
+def _residual(on: Edited) -> Edits:
+    """Sub-layers whose output replaces the stream."""
+    sites = on.plain.streams[-1].sites
+    places = [each for each in SUBLAYERS if f"0.{each}.wrote" in sites]
+    options = ["all", *places] if len(places) > 1 else ["all"]
+    around = st.selectbox(
+        "Remove it around",
+        options,
+        key="residual around",
+        format_func=lambda at: SUBLAYERS.get(at, at),
+    )
+    only, switch = _layer(on), terminology.residual_switch(places)
+    now = switch.values(on.edits, on.plain.model.n_layer)[only or 0]
+    layers = [each for each in now if around not in ("all", each)]
+    return _put_layered(on, switch, only, layers)
+
+
+def _norm(on: Edited) -> Edits:
+    """Norms removed, placed elsewhere, or of the other kind."""
+    place = norm_place(on.plain)
+    kind = "rms" if models.capabilities(on.run.model).rms else "layer"
+    other = "layer" if kind == "rms" else "rms"
+    changes = {
+        "none": "removed",
+        "pre": "before each sub-layer (pre-LN)",
+        "post": "after each sum (post-LN)",
+        "kind": f"{NORMS[other]} instead of {NORMS[kind]}",
+    }
+    changes.pop(place)
+    to = st.selectbox(NORMS[kind], list(changes), key="norm to", format_func=changes.__getitem__)
+    if to == "kind":
+        return _put_layered(on, terminology.norm_kind_switch(kind), _layer(on), other)
+    return _put_layered(on, terminology.norm_place_switch(place), _layer(on), to)
+
+
+def _ffn(on: Edited) -> Edits:
+    """Feed-forward networks removed, or beside attention."""
+    changes = {"none": "removed", "parallel": "parallel to attention"}
+    if models.capabilities(on.run.model).parallel:
+        del changes["parallel"]
+    to = st.selectbox(
+        "Feed-forward network",
+        list(changes),
+        key="ffn to",
+        format_func=changes.__getitem__,
+        help="Parallel: it reads the input of attention, as in GPT-J and Pythia.",
+    )
+    if to == "none":
+        return _put_layered(on, FFN, _layer(on), False)
+    return _put_layered(on, PARALLEL_FFN, _layer(on), True)
+
+
+def _mask(on: Edited) -> Edits:
+    """The causal mask of a decoder removed, or one added to an encoder."""
+    kinds: dict[str, type] = {"removed": WithoutMask, "added to the encoder": WithMask}
+    if on.plain.model.kind == "encoder":
+        del kinds["removed"]
+    elif on.plain.model.kind == "decoder":
+        del kinds["added to the encoder"]
+    to = st.selectbox("Causal mask", list(kinds), key="mask to")
+    return (*edits_without(on.edits, kinds[to]), kinds[to]())
+
+
+def _window(on: Edited) -> Edits:
+    """A window of so many tokens."""
+    size = st.number_input(
+        "Tokens in the window",
+        1,
+        on.plain.model.n_positions,
+        min(4, on.plain.model.n_positions),
+        step=1,
+        key="window",
+        help="A token attends only to nearer tokens than this, as in Mistral.",
+    )
+    return (*edits_without(on.edits, Window), Window(int(size)))
+
+
+def _keys(on: Edited) -> Edits:
+    """Heads that share keys and values."""
+    options = groups_of(on.plain.model.n_head)[:-1]
+    groups = st.select_slider(
+        "Number of key/value heads",
+        options,
+        key="shared keys",
+        help="Neighbouring heads share the mean of their keys and values (grouped-query "
+        "attention). With 1 it is multi-query attention.",
+    )
+    return (*edits_without(on.edits, SharedKeys), SharedKeys(int(groups)))
+
+
+# ---- patching ------------------------------------------------------------------------
+
+UNITS = {"Heads": "every head", "Sites": "every state of every token"}
+AT_ONCE = 2e10  # parameters times tokens read, of a sweep that is made without being asked for
+LOOK = 0.7  # seconds between two looks at a sweep that runs
+CELL = "patched cell"  # of the map, that the reader chose
+
+
+@event_log.fragment
+def explore_patches(source: Run) -> None:
+    """The second sentence and the sweep of patches, under the edits of the address. It takes names
+    and not the recording, which Streamlit would keep for every visitor."""
+    state = st.session_state
+    if state.edits != state["edits shown"]:
+        st.rerun(scope="app")  # the frame names the edits
+    plain = source.recording()
+    edits = from_address(plain)
+    run = Run(source.model, source.text, edits)
+    tokens = plain.streams[-1].tokens
+    token = selection_bar.word(tokens, selected_token(plain))
+    unit = url_state.one_of("patch", interventions.UNITS)
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        donor = _donor(source.text)
+    with right:
+        pick("Activations to patch", UNITS, "patch", bare=True)
+    of = pick_attention(plain).name if unit == "Heads" else pick_stream(plain)
+    choices = (donor, unit, token, of, is_masked())
+    try:
+        request = interventions.patch_request(run, *choices)
+    except ValueError as reason:
+        st.info(literal(str(reason)))
+    else:
+        if interventions.sweep_cost(request) <= AT_ONCE:
+            with st.spinner("Patching …"):
+                results = interventions.sweep(request)
+            _patch_panels(run, request, is_masked(), results)
+        else:
+            job = jobs.patch_sweep(request.run.recording(), unit, *request.arguments)
+            show = event_log.fragment(_watch, run_every=LOOK if job.running else None)
+            show(run, request, is_masked(), job.running)
+    url_state.write()
+
+
+def _donor(text: str) -> str:
+    """The second sentence: the one typed, else one that suits the text."""
+    offered = interventions.default_donor(text)
+    typed = st.text_input(
+        "Second sentence",
+        key="donor",
+        persist_state="session",
+        placeholder=offered,
+        help="Vectors are copied by position, so equal words should have equal positions: best "
+        "with the same number of words, one or two of them changed.",
+    )
+    return typed if typed.strip() else offered
+
+
+def selected_token(plain: Recording) -> int:
+    """The token whose prediction is compared: that of the address, in an encoder else the word of
+    the strongest finding."""
+    stream = plain.streams[-1]
+    token = url_state.whole_number("token", len(stream.tokens))
+    if token is not None:
+        return token
+    if plain.model.kind == "encoder":
+        word = attention_panels.opening_word(plain, plain.attention[0])
+        if word is not None and not stream.special[word]:
+            return word
+    return interventions.default_token(plain)
+
+
+def pick_stream(recording: Recording) -> str:
+    """The stream on screen, with the control that chooses it where there are several."""
+    streams = tuple(stream.name for stream in recording.streams)
+    name = st.session_state.stream if st.session_state.stream in streams else streams[-1]
+    if len(streams) > 1:
+        st.session_state["stream of"] = name
+        st.selectbox(
+            "Stream",
+            streams,
+            key="stream of",
+            format_func="{} stream".format,
+            label_visibility="collapsed",
+            width=180,
+            on_change=_take_stream,
+        )
+    return name
+
+
+def _take_stream() -> None:
+    st.session_state.stream = st.session_state["stream of"]
+
+
+def _watch(run: Run, request: PatchRequest, masked: bool, was_running: bool) -> None:
+    """The sweep as far as it has come; it runs again and again while it goes on."""
+    job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
+    running, results = job.running, job.latest
+    _buttons(job, running)
+    if running != was_running:
+        st.rerun(scope="app")
+    if results is None:
+        st.caption("Running both sentences …" if running else "Each patch is one forward pass.")
+        return
+    if results.error:
+        st.info(f"These two cannot be patched: {literal(results.error)}.")
+        return
+    so_far = Patches(results.clean, results.donor, results.effects)
+    if job.finished:
+        _patch_panels(run, request, masked, interventions.sweep(request, so_far))
+        return
+    _progress(results, running)
+    made = interventions.patch_panel(request, so_far)
+    drawn = replace(made, token=f"{hash(request)} {len(results.effects)}")
+    mounts.panel(drawn.encode(), "patched map", lambda: None)
+    _offer_patch(run, request, so_far)
+
+
+def _patch_panels(run: Run, request: PatchRequest, masked: bool, results: Patches) -> None:
+    """The panel of a sweep that is done, and the button for its framed patch."""
+    make = partial(
+        interventions.patches,
+        *(run, request.donor, request.unit, request.token, request.name, masked),
+        *(_cell(request) or (None, None)),
+    )
+    output.show_panel(make, "patched map", partial(_take_cell, request))
+    _offer_patch(run, request, results)
+
+
+def _progress(results: SweepProgress, running: bool) -> None:
+    done = f"{len(results.effects):,} of {results.places:,} patches" + ", stopped" * (not running)
+    st.progress(len(results.effects) / max(1, results.places), text=done)
+
+
+def _buttons(job: Job, running: bool) -> None:
+    """Start, stop and go on."""
+    if running:
+        st.button("Stop", key="stop sweep", on_click=job.stop)
+    elif not job.finished:
+        label = "Run all patches" if job.latest is None else "Continue"
+        st.button(label, key="start sweep", type="primary", on_click=job.resume)
+
+
+def _cell(request: PatchRequest) -> tuple[int, int] | None:
+    """The cell of the map that the reader chose of this sweep."""
+    of, cell = st.session_state.get(CELL, (None, None))
+    return cell if of == request else None
+
+
+def _take_cell(request: PatchRequest) -> None:
+    """A press on a cell; once more, the largest effect of all."""
+    pressed = st.session_state["patched map"].get("select") or {}
+    cell = int(pressed["row"]), int(pressed["column"])
+    st.session_state[CELL] = request, None if cell == _cell(request) else cell
+
+
+def _offer_patch(run: Run, request: PatchRequest, results: Patches) -> None:
+    """The button that makes the framed patch one of the edits."""
+    effects = interventions.effect_map(request, results)
+    cell = _cell(request) or interventions.strongest(request, effects)
+    if cell is None:
+        return
+    edit, place = interventions.patch_of(request, effects, cell)
+    pressed = st.button(
+        "Add this patch to the edits",
+        key="put patch",
+        on_click=put,
+        args=((*run.edits, edit),),
+        disabled=edit in run.edits,
+        help=literal(f"Opens Edit the model with this patch: {place}."),
+    )
+    if pressed:
+        navigation.go("edit", {})
+
+
+VIEWS = {
+    "Attention": "Attention of the head",
+    "Vectors": "Residual stream",
+    "Trained without": "Trained without a part",
+}
+
+
+def edit_model() -> None:
+    """The tab Edit the model: the text is recorded, and the rest is drawn from its names."""
+    url_state.one_of("effects", tuple(VIEWS))
+    url_state.one_of("brush", tuple(ABLATIONS))
+    with st.spinner("Loading the model …"):
+        source = current_recording.current_run()
+    edit_fragment(source)
+
+
+def patch() -> None:
+    """The tab Patching: the text is recorded, and the rest is drawn from its names."""
+    with st.spinner("Loading the model …"):
+        source = current_recording.current_run()
+    explore_patches(source)
+
+
+@event_log.fragment
+def edit_fragment(source: Run) -> None:
+    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
+    keep for every visitor."""
+    state = st.session_state
+    if state.edits != state["edits shown"]:
+        st.rerun(scope="app")  # the frame names the edits
+    selection_bar.take()
+    plain = source.recording()
+    edits = from_address(plain)
+    attention = pick_attention(plain)
+    run = Run(source.model, source.text, edits, interventions.fixed_target(plain))
+    at, first = _effect_on_heads(run, plain, attention)
+    on = Edited(run, plain, attention, at, selected_token(plain), first)
+    edit_controls(on)
+    size = attention.pattern.shape
+    words = selection_bar.Words(plain.streams[-1].tokens, on.token)
+    selection_bar.show(words, (size[0], size[1]), at, partial(_view_menu, on))
+    _show_effect(on)
+    view = pick("View", VIEWS, "effects", bare=True)
+    if view == "Attention":
+        make = partial(interventions.head_attention, run, *at, attention.name)
+        output.show_panel(make, "edited head")
+    elif view == "Vectors":
+        stream = pick_stream(plain)
+        make = partial(interventions.residual_stream, run, on.token, stream)
+        output.show_panel(make, "edited stream")
+    else:
+        _trained_without(on)
+    if edits:
+        output.offer_recording(source.model, plain.text, run.target, edits)
+    url_state.write()
+
+
+def _show_effect(on: Edited) -> None:
+    """The panel of the experiments, or of the edits where there are some or the text is long."""
+    name, masked = on.attention.name, is_masked()
+    if on.run.edits or len(on.plain.streams[0].tokens) > interventions.MAX_TOKENS:
+        make = partial(interventions.effect, on.run, on.token, *on.at, name, masked)
+        output.show_panel(make, "effect")
+    elif on.experiments:
+        make = partial(interventions.experiments, on.run, on.token, *on.first, name, masked)
+        output.show_panel(make, "experiments")
+    title = models.markdown_name(on.run.model)
+    if not interventions.can_follow(on.plain, MoveNorm, WithoutFeedForward):
+        st.caption(NOT_SWITCHED.format(title))
+    if not interventions.can_follow(on.plain, ZeroHead, UniformHead):
+        st.caption(NOT_SILENCED.format(title))
+
+
+def _effect_on_heads(
+    run: Run, plain: Recording, attention: Attention
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The head on screen and the one that an experiment ablates: both that of the address. Where it
+    names none, the one that changed most, and that of the strongest finding."""
+    layers, heads = attention.pattern.shape[:2]
+    layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
+    if layer is not None and head is not None:
+        return (layer, head), (layer, head)
+    finding = attention_panels.opening_finding(plain, attention)
+    first = finding.at if finding is not None else (0, 0)
+    if not run.edits:
+        return first, first
+    try:
+        return interventions.changed_head(run, attention=attention.name), first
+    except ValueError:  # numbers that overflow, which the panel says
+        return first, first
+
+
+def _view_menu(on: Edited) -> None:
+    """Show the toggle that masks the selected word for the prediction."""
+    state = st.session_state
+    can = on.plain.model.kind == "encoder" and bool(interventions.masking(on.plain, on.token))
+    state["hide it"] = can and is_masked()
+    st.toggle(
+        "Mask the selected word for the prediction",
+        key="hide it",
+        disabled=not can,
+        on_change=_take_seen,
+        help="As in training. Attention and vectors are those of the text without a mask.",
+    )
+
+
+def _take_seen() -> None:
+    st.session_state.seen = "" if st.session_state["hide it"] else "yes"
+
+
+# ---- models that were trained without a part -----------------------------------------------------
+
+
+def _trained_without(on: Edited) -> None:
+    """The models of one family, and the way to each of them."""
+    state, families = st.session_state, interventions.families()
+    if not families:
+        st.info("No model here was trained without a part.")
+        return
+    full = interventions.family_of(on.run.model, state.fair)
+    if len(families) > 1:
+        state["family"] = full
+        st.selectbox("Full model", tuple(families), key="family", on_change=_take_family, width=240)
+    if (
+        output.show_panel(partial(interventions.trained_without, on.run, full), "trained without")
+        is None
+    ):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        for of in families[full]:
+            edits = interventions.ABLATION_EDITS.get(of.without, ())
+            pressed = _open(f"Without {of.without}: trained so", of.name, (), on)
+            if edits:
+                pressed |= _open(f"{of.without} ablated", of.full, edits, on)
+            if pressed:
+                st.rerun(scope="app")  # the sentence bar above names the model
+
+
+def _open(label: str, model: str, edits: interventions.Edits, on: Edited) -> bool:
+    """A button that opens a model under edits."""
+    return st.button(
+        label,
+        key=f"open {model} {edits}",
+        on_click=_open_model,
+        args=(model, edits),
+        disabled=(model, edits) == (on.run.model, on.run.edits),
+        help=f"Open {model}" + " with this edit" * bool(edits),
+    )
+
+
+def _open_model(name: str, edits: interventions.Edits) -> None:
+    """That model, under these edits."""
+    state = st.session_state
+    state.model, state.acted = name, True
+    state.token = state.layer = state.head = state.attention = state.only = ""
+    put(edits)
+
+
+def _take_family() -> None:
+    st.session_state.fair = st.session_state["family"]

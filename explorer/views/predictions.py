@@ -1,0 +1,735 @@
+"""Predictions of a model: for one place, while it writes, at each layer, and out of which parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from explorer.analysis import head_naming, logit_lens, predictions
+from explorer.analysis.attention import argmax_id, numbered
+from explorer.analysis.formatting import signed
+from explorer.analysis.logit_lens import read_stream
+from explorer.layout import current_recording, navigation, output
+from explorer.layout.controls import pick
+from explorer.panels import attention as attention_panels
+from explorer.panels import attribution, generation
+from explorer.panels import logit_lens as logit_lens_panels
+from explorer.panels import predictions as predictions_panels
+from explorer.panels.logit_lens import MEASURES
+from explorer.panels.selection import StreamSelection, predicted
+from explorer.state import cache, event_log, jobs, models, url_state
+from explorer.state.cache import Run
+from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
+from models import chat
+from models.edits import HideToken
+from models.recording import Recording, Stream
+from models.results import Attribution, Part, Sampling
+
+# ---- page state ----------------------------------------------------------------------
+
+NOTHING = "none"  # masked, as the address says it: no word. Where it says nothing, one is
+
+
+def fills(recording: Recording) -> bool:
+    """True for a model that fills gaps, False for one that writes."""
+    return recording.model.kind == "encoder"
+
+
+def way_to(page: str, label: str, recording: Recording, **choices: object) -> None:
+    """A link to the tab of a page with these choices. A text too long for an address goes along in
+    the session, and so do they."""
+    words = {name: str(value) for name, value in choices.items()}
+    if url_state.fits_address(recording.text):
+        query = {"model": recording.model.name, "text": recording.text, **words}
+        if st.session_state.target:
+            query["target"] = st.session_state.target
+        navigation.link(page, label, query)
+    elif st.button(
+        label, key=f"way to {page}", type="tertiary", on_click=_take_choices, args=(words,)
+    ):
+        navigation.go(page, words)
+
+
+def _take_choices(choices: dict[str, str]) -> None:
+    for name, value in choices.items():
+        st.session_state[name] = value
+
+
+def show_prediction(run: Run, token: int, on_select: Callable[[], None] | None = None) -> None:
+    """The prediction at a token, and the way to how its logit is made."""
+    recording = run.recording()
+    word = url_state.whole_number("word", recording.model.n_vocab)
+    make = partial(predictions_panels.word, run, token, word)
+    if output.show_panel(make, "prediction", on_select or forget_word) is None:
+        return
+    chosen: dict[str, object] = {"token": token, "word": st.session_state.word}
+    if fills(recording):
+        masked = [edit.token for edit in run.edits if isinstance(edit, HideToken)]
+        chosen["hidden"] = ".".join(map(str, masked)) or NOTHING
+    way_to("attribution", "Contributions to this logit", recording, **chosen)
+
+
+def forget_word() -> None:
+    """Another token has other words."""
+    if "token" in (st.session_state.prediction.get("select") or {}):
+        st.session_state.word = ""
+
+
+def keep_hidden(hidden: tuple[int, ...]) -> None:
+    """Keep masked tokens masked: to select a word is not to mask it."""
+    if not st.session_state.hidden and hidden:
+        st.session_state.hidden = ".".join(map(str, hidden))
+
+
+# ---- generation controls -------------------------------------------------------------
+
+TEMPERATURES = tuple(f"{tenth / 10:g}" for tenth in range(21))
+TOP_KS = ("1", "2", "3", "5", "10", "20", "50", "100", "200", "500", "0")  # 0 is all, as in top-p 1
+TOP_PS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99", "1")
+SEEDS = 100_000
+MANY = 12  # tokens to be read again one by one, from which on a bar shows how far it has come
+
+
+def sampling_settings() -> tuple[Sampling, int]:
+    """Sampling settings of the next token, from the address or the sliders, and the seed."""
+    temperature, top_k, top_p = (
+        url_state.one_of(name, options)
+        for name, options in (("temperature", TEMPERATURES), ("top_k", TOP_KS), ("top_p", TOP_PS))
+    )
+    seed = url_state.whole_number("seed", SEEDS)
+    if seed is None:
+        st.session_state.seed = url_state.default("seed")
+    return Sampling(float(temperature), int(top_k), float(top_p)), seed or 0
+
+
+TEMPERATURE = (
+    "Every logit is divided by it. Below 1 the likely tokens get likelier, above 1 the unlikely "
+    "ones do. 0 takes the likeliest token, always."
+)
+TOP_P = "The likeliest tokens are kept until together they reach p; the others are cut."
+SEED = "Where the random numbers start. The same seed and text give the same tokens."
+
+
+def sampling_menu(bar: DeltaGenerator, changed: Callable[[], None] | None = None) -> None:
+    """The menu with temperature, top-k, top-p and seed, named after what it holds; `changed` is
+    called after each choice."""
+    sampling, seed = sampling_settings()
+    st.session_state["seed field"] = seed
+    few = "Only the k likeliest tokens are kept."
+    every: tuple[tuple[str, tuple[str, ...], str, dict[str, str], str], ...] = (
+        ("Temperature", TEMPERATURES, "temperature", {"0": "0 (greedy)"}, TEMPERATURE),
+        ("Top-k", TOP_KS, "top_k", {"0": "all"}, few),
+        ("Top-p", TOP_PS, "top_p", {"1": "all"}, TOP_P),
+    )
+    with bar.popover(f"Sampling: {sampling_text(sampling, seed)}"):
+        for label, options, key, named, about in every:
+            st.select_slider(
+                label,
+                options,
+                key=key,
+                persist_state="session",
+                format_func=lambda value, named=named: named.get(value, value),
+                help=about,
+                on_change=changed,
+            )
+        st.number_input(
+            "Seed",
+            0,
+            SEEDS - 1,
+            key="seed field",
+            on_change=_take_seed,
+            args=(changed,),
+            help=SEED,
+        )
+
+
+def sampling_text(sampling: Sampling, seed: int) -> str:
+    """The settings in few words."""
+    settings = generation.settings_text(sampling) or "temperature 1"
+    return settings if sampling.temperature == 0 else f"{settings}, seed {seed}"
+
+
+def _take_seed(changed: Callable[[], None] | None) -> None:
+    """The seed typed."""
+    st.session_state.seed = str(st.session_state["seed field"])
+    if changed:
+        changed()
+
+
+def catch_up(draft: jobs.Draft, n_vocab: int) -> None:
+    """Read the tokens of the address until the draft has them, with a bar where it takes a while.
+    Any choice interrupts it; it continues from where it was."""
+    ids_of_link = url_state.whole_numbers("said", n_vocab)
+    todo = left = draft.step_towards(ids_of_link)
+    bar = st.empty()
+    while left:
+        if todo > MANY:
+            bar.progress(1 - left / todo, f"Reading the generated tokens: {left} left")
+        left = draft.step_towards(ids_of_link)
+    bar.empty()
+    write(word.id for word in draft.tokens)
+
+
+def write(ids: Iterable[int]) -> None:
+    """Put these tokens into the address as the generated ones."""
+    st.session_state.said = ".".join(map(str, ids))
+
+
+def generation_buttons(model: str, text: str, draft: jobs.Draft) -> None:
+    """Buttons that write tokens and take them back, and the menu of the sampling settings."""
+    playing, over, fresh = st.session_state.playing, draft.ended or draft.full, not draft.tokens
+    name, icon = ("Pause", "pause") if playing else ("Play", "play_arrow")
+    every: tuple[tuple[str, str, str, bool, Callable[[str, str], Any], str], ...] = (
+        ("Step", "write one", "skip_next", over, step, "Write one token."),
+        (name, "write on", icon, over, play, "Write token after token, until you press Pause."),
+        ("Back", "take back", "undo", fresh, back, "Take the last token back."),
+        ("Start over", "write anew", "restart_alt", fresh, start_over, "Take every token back."),
+        (
+            "Add to my text",
+            "adopt",
+            "playlist_add",
+            fresh,
+            adopt,
+            "The generated tokens become part of your text, so that every tab shows them.",
+        ),
+    )
+    bar = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    with bar:
+        for label, key, sign, off, act, about in every:
+            st.button(
+                label,
+                key=key,
+                icon=f":material/{sign}:",
+                disabled=off,
+                on_click=act,
+                args=(model, text),
+                help=about,
+            )
+    sampling_menu(bar)
+
+
+def step(model: str, text: str) -> bool:
+    """Write the token that is drawn next; False where the text is over."""
+    draft = jobs.draft(model, text)
+    ids = url_state.whole_numbers("said", cache.record(model, text).model.n_vocab)
+    if draft.step_towards(ids):
+        return True  # the page is still reading the tokens before
+    if draft.ended or draft.full:
+        return False
+    sampling, seed = sampling_settings()
+    of = predictions.distribution(draft.writing.logits, sampling)
+    drawn = predictions.draw(of, seed, len(draft.writing.ids))
+    write([*(word.id for word in draft.tokens), drawn.id])
+    return True
+
+
+def play(model: str, text: str) -> None:
+    """Write on, or pause: the whole page runs again, with or without a clock."""
+    st.session_state.play = not st.session_state.playing
+    st.session_state["run whole page"] = True
+
+
+def stop() -> None:
+    """Pause where the model writes on."""
+    if st.session_state.playing:
+        st.session_state["run whole page"] = True
+
+
+def back(model: str, text: str) -> None:
+    """Take the last token back."""
+    stop()
+    write([word.id for word in jobs.draft(model, text).tokens][:-1])
+
+
+def start_over(model: str, text: str) -> None:
+    """Take every generated token back."""
+    stop()
+    st.session_state.said = ""
+
+
+def adopt(model: str, text: str) -> None:
+    """Make the generated tokens a part of the text, of a chat the assistant's message."""
+    draft = jobs.draft(model, text)
+    ids, n_prompt = draft.writing.ids, draft.n_prompt
+    if chat.n_messages(cache.record(model, text)):
+        continued = chat.with_answer(text, models.decode(model, ids[n_prompt:]))
+    else:
+        whole, prompt = models.decode(model, ids), models.decode(model, ids[:n_prompt])
+        continued = text + whole[len(prompt) :] if whole.startswith(prompt) else whole
+    current_recording.take_text(continued)
+    st.session_state["run whole page"] = True
+
+
+# ---- generation ----------------------------------------------------------------------
+
+PACE = 0.6  # seconds between two tokens while the model writes on
+
+
+def generation_panels(model: str, text: str) -> None:
+    """Show the generation of a text; while it plays, its fragment runs again and again."""
+    playing = bool(st.session_state.pop("play", False))
+    st.session_state.playing = playing
+    event_log.fragment(generation_fragment, run_every=PACE if playing else None)(
+        model, text, playing
+    )
+
+
+def generation_fragment(model: str, text: str, playing: bool) -> None:
+    """The buttons, the text with its next token, and the attention of the newest one. It takes
+    names and not the recording, which Streamlit would keep for as long as the visit lasts."""
+    state, run = st.session_state, Run(model, text)
+    if state.pop("run whole page", False):
+        st.rerun()
+    try:
+        draft = jobs.draft(model, text)
+    except ValueError as reason:
+        no_room(run, str(reason))
+        return
+    catch_up(draft, run.recording().model.n_vocab)
+    if playing and not step(model, text):
+        st.rerun()  # the text is over
+    catch_up(draft, run.recording().model.n_vocab)
+    jobs.generated_text(model, text, tuple(each.id for each in draft.tokens), draft)
+    generation_buttons(model, text, draft)
+    sampling, seed = sampling_settings()
+    settings = sampling.temperature, sampling.top_k, sampling.top_p
+    left, right = st.columns([11, 9], gap="large")
+    with left:
+        make = partial(generation.next_token, run, state.said, *settings, seed)
+        output.show_panel(make, "next token", stop)
+    with right:
+        layer, head = selected_head(draft)
+        make = partial(generation.attention, run, state.said, layer, head)
+        output.show_panel(make, "newest", partial(deselect, layer, head))
+    if draft.tokens:
+        with st.expander("Probability of the generated tokens"):
+            output.show_panel(partial(generation.tokens, run, state.said), "generated tokens")
+    with st.expander("KV cache: keys and values that are stored"):
+        output.show_panel(partial(generation.kv_cache, run, state.said), "kv cache")
+    if not playing:  # an address for every token would fill the browser's history
+        url_state.write()
+
+
+def no_room(run: Run, reason: str) -> None:
+    """Show the prediction after the last token that is read, where nothing can be generated."""
+    recording = run.recording()
+    n, most = len(recording.streams[0].tokens), recording.model.n_positions
+    shorter = " Shorten the text to continue it." if n >= most else ""
+    st.info(
+        f"Nothing can be generated: {literal(reason)}.{shorter} The prediction after the last "
+        "token that the model reads is below."
+    )
+    show_prediction(run, n - 1)
+
+
+def selected_head(draft: jobs.Draft) -> tuple[int | None, int | None]:
+    """The layer and the head of the address, both None where there is no such head."""
+    n_layer, n_head, _ = draft.writing.rows["attn"].shape
+    layer = url_state.whole_number("layer", n_layer)
+    head = url_state.whole_number("head", n_head)
+    return (None, None) if layer is None or head is None else (layer, head)
+
+
+def deselect(layer: int | None, head: int | None) -> None:
+    """Back to the mean where the selected head was pressed again."""
+    state = st.session_state
+    if layer is not None and (state.layer, state.head) == (str(layer), str(head)):
+        state.layer = state.head = ""
+
+
+# ---- masked lm -----------------------------------------------------------------------
+
+
+def masked_word_panels(source: Run) -> None:
+    """The sentence, and the prediction for one of its tokens, masked or not."""
+    plain = source.recording()
+    hidden, place = gaps(plain)
+    if place is None:
+        st.info("The text has no word to mask.")
+        return
+    run = Run(source.model, source.text, tuple(HideToken(at) for at in hidden), source.target)
+    with st.spinner("Reading the text without the masked words …"):
+        run.recording()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            "Select a word of the sentence to mask it, and again to unmask it.", width="content"
+        )
+        if len(hidden) > 1:
+            unmask = f"Unmask all {len(hidden)} words"
+            st.button(unmask, key="show all", type="tertiary", on_click=show_all)
+    show_prediction(run, place, partial(mask_word, hidden, place, typed_masks(plain)))
+
+
+def typed_masks(recording: Recording) -> tuple[int, ...]:
+    """The places where the reader typed a mask token of the model on screen."""
+    return predictions.typed_masks(
+        recording.streams[0], models.capabilities(recording.model.name).mask
+    )
+
+
+def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None]:
+    """The masked words, in order, without typed mask tokens, and the selected token; None in a text
+    without tokens of its own. Where none is selected, the first typed mask, else the word that the
+    first page opens on."""
+    stream, state = recording.streams[0], st.session_state
+    n, first, typed = (
+        len(stream.tokens),
+        predictions.default_masked_word(stream),
+        typed_masks(recording),
+    )
+    if first is None:
+        return (), None
+    if typed:
+        return _beside_typed(stream, typed)
+    opening = attention_panels.opening_word(recording, recording.attention[0])
+    if (
+        opening is not None
+        and not stream.special[opening]
+        and not predictions.is_piece(stream.tokens, opening)
+    ):
+        first = opening
+    chosen = url_state.whole_number("token", n)
+    place = chosen if chosen is not None and not stream.special[chosen] else None
+    if state.hidden == NOTHING:
+        return (), first if place is None else place
+    chosen_tokens = tuple(
+        sorted({at for at in url_state.whole_numbers("hidden", n) if not stream.special[at]})
+    )
+    hidden = chosen_tokens or ((first if place is None else place),)
+    return hidden, hidden[0] if place is None else place
+
+
+def _beside_typed(stream: Stream, typed: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """The same of a text with typed masks: another word is masked or selected where the reader
+    chose it on this page."""
+    n, state = len(stream.tokens), st.session_state
+    places = url_state.whole_numbers("hidden", n) if state.hidden != NOTHING else ()
+    hidden = {at for at in places if not stream.special[at]} - {*typed}
+    chosen = url_state.whole_number("token", n)
+    is_selected = (
+        chosen in typed or state.hidden and chosen is not None and not stream.special[chosen]
+    )
+    return tuple(sorted(hidden)), chosen if is_selected and chosen is not None else typed[0]
+
+
+def mask_word(hidden: tuple[int, ...], place: int, typed: tuple[int, ...]) -> None:
+    """Mask the token that was pressed and select it; unmask it where it is both already. hidden and
+    place: the masked tokens and the selected one before the press."""
+    state = st.session_state
+    pressed = (state.prediction.get("select") or {}).get("token")
+    if pressed is None:
+        return
+    at = int(pressed)
+    if at in typed:
+        now = {*hidden}
+    elif at == place and at in hidden:
+        now = {*hidden} - {at}
+    else:  # the word that is masked at first was not the reader's choice
+        now = {at} if not state.hidden else {*hidden, at}
+    state.word = ""
+    state.hidden = ".".join(map(str, sorted(now))) or NOTHING
+
+
+def show_all() -> None:
+    """Unmask every word."""
+    st.session_state.hidden = NOTHING
+
+
+# ---- logit lens ----------------------------------------------------------------------
+
+COLOURS = {
+    "Top word": "Probability of the word",
+    "Answer": "Probability of the final answer",
+    "Rank": "Rank of the final answer",
+    "KL": "Divergence from the final distribution",
+}
+
+
+def lens_panels(source: Run, token: int | None) -> None:
+    """The lens and how one prediction develops."""
+    state, recording = st.session_state, source.recording()
+    with st.spinner("Reading every site …"):
+        lens = cache.lens(recording, read_stream(recording).name)
+    if state.site not in lens.sites:
+        state.site = ""
+    with st.popover("View"):
+        measure = pick("Colour by", COLOURS, "lens")
+    hidden = tuple(edit.token for edit in source.edits if isinstance(edit, HideToken))
+    make = partial(logit_lens_panels.lens, source, token, state.site, measure)
+    output.show_panel(make, "logit lens", partial(keep_hidden, hidden))
+    output.show_panel(
+        partial(logit_lens_panels.development, source, token, state.site), "development"
+    )
+
+
+# ---- logit attribution ---------------------------------------------------------------
+
+
+def attribution_panels(source: Run, place: int | None) -> None:
+    """The parts of the logit, the selected head with the way to it, and the neurons."""
+    at = predicted(source, place)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        token_field(source, at)
+        word, against = word_field("word", "Word", at), word_field("against", "Compared with", at)
+    state = st.session_state
+    make = partial(attribution.logit, source, at.token, word, against, state.part)
+    if output.show_panel(make, "parts", take_part) is None:
+        return
+    id = argmax_id(at.logits) if word is None else word
+    decomposition = cache.attribution(at.recording, at.stream.name, at.token, id, against)
+    heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
+    if part := heads.get(state.part):
+        named_head(at.recording, part, at.token)
+    neuron_panels(source, at, decomposition, word, against)
+
+
+def neuron_panels(
+    source: Run,
+    at: StreamSelection,
+    decomposition: Attribution,
+    word: int | None,
+    against: int | None,
+) -> None:
+    """The neurons of the FFN of the address, or of the one that contributes most."""
+    parts = logit_lens.ffns(decomposition)
+    if not parts:
+        return
+    chosen = url_state.whole_number("ffn", max(parts) + 1)
+    layer = chosen if chosen in parts else logit_lens.strongest_ffn(decomposition)
+    st.session_state["ffn field"] = layer
+    st.selectbox(
+        "FFN of layer",
+        list(parts),
+        key="ffn field",
+        format_func=lambda each: f"Layer {each}: {signed(parts[each].value)}",
+        on_change=take_layer,
+        width=240,
+    )
+    neuron = url_state.whole_number("neuron", at.recording.model.n_vocab)
+    make = partial(attribution.neurons, source, at.token, layer, word, against, neuron)
+    output.show_panel(make, "neurons")
+
+
+def token_field(source: Run, at: StreamSelection) -> None:
+    """The token whose prediction is opened."""
+    st.session_state["token field"] = at.token
+    hidden = tuple(edit.token for edit in source.edits if isinstance(edit, HideToken))
+    st.selectbox(
+        "Token",
+        range(len(at.stream.tokens)),
+        key="token field",
+        format_func=numbered(at.stream.tokens).__getitem__,
+        on_change=take_token,
+        args=(hidden,),
+        width=240,
+    )
+
+
+def take_token(hidden: tuple[int, ...]) -> None:
+    """Another token; its own prediction is opened."""
+    state = st.session_state
+    state.token, state.word, state.against = str(state["token field"]), "", ""
+    keep_hidden(hidden)
+
+
+def take_layer() -> None:
+    """Another FFN: its strongest neuron is opened."""
+    state = st.session_state
+    state.ffn, state.neuron = str(state["ffn field"]), ""
+
+
+def take_part() -> None:
+    """A press on an FFN opens its neurons."""
+    state = st.session_state
+    if state.part.startswith("ffn."):
+        state.ffn, state.neuron = state.part.removeprefix("ffn."), ""
+
+
+def word_field(name: str, label: str, at: StreamSelection) -> int | None:
+    """A field that offers the model's most likely words and takes any other. The id chosen, None
+    where it is left as it is."""
+    state = st.session_state
+    ids = [word.id for word in predictions.top_words(predictions.distribution(at.logits))]
+    words = models.labels(at.recording.model.name, ids)
+    options = {"": f"the prediction: {words[0]}" if name == "word" else "none"} | {
+        f"#{id}": f"{place}. {word}" for place, (id, word) in enumerate(zip(ids, words), 1)
+    }
+    chosen = url_state.whole_number(name, at.recording.model.n_vocab)
+    if chosen is not None:
+        spelled = models.labels(at.recording.model.name, [chosen])[0]
+        options.setdefault(f"#{chosen}", f"{spelled} (word {chosen})")
+    state[f"{name} field"] = "" if chosen is None else f"#{chosen}"
+    st.selectbox(
+        label,
+        list(options),
+        key=f"{name} field",
+        format_func=lambda value: options.get(value, value),
+        accept_new_options=True,
+        on_change=take_typed,
+        args=(name, at.recording.model.name, tuple(options)),
+        help="One of the ten most likely words here, or type any other.",
+        width=240,
+    )
+    typed, n, id = state.get(f"{name} typed", ("", 0, None))
+    if typed and id == chosen:
+        st.caption(how_typed(at.recording.model.name, typed, n, id))
+    return chosen
+
+
+def how_typed(model: str, typed: str, n: int, id: int | None) -> str:
+    """Sentence on a typed word as the model's tokens: its first token, of n."""
+    if id is None:
+        return "There is no token in what was typed."
+    first = literal(models.labels(model, [id])[0])
+    if n == 1:
+        return f"Read as the token **{first}**."
+    return (
+        f"“{literal(typed[:60])}” is {n:,} tokens to this model; the first, **{first}**, is taken."
+    )
+
+
+def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
+    """Store what was chosen in the field; of a text that was typed, its first token."""
+    state = st.session_state
+    value = state[f"{name} field"] or ""
+    state[f"{name} typed"] = "", 0, None
+    if value in options:
+        state[name] = value[1:]
+        return
+    id, n = models.first_token(model, value) or (None, 0)
+    state[name] = "" if id is None else str(id)
+    state[f"{name} typed"] = value, n, id
+
+
+def named_head(recording: Recording, part: Part, token: int) -> None:
+    """The head whose bar was chosen: what it is called on this text, and the way to its picture."""
+    attention = next(one for one in recording.attention if one.name == part.attention)
+    cross = part.attention == "cross"
+    words = f"**Layer {part.layer}, head {part.head}**{' of the cross-attention' * cross}"
+    if attention.query == attention.key:
+        heads = attention_panels.named_heads(recording, attention)
+        head = heads[part.layer * recording.model.n_head + part.head]
+        meaning = head_naming.meanings(recording, attention)[head.name].rstrip(".")
+        words += f" is called **{head.name}** on this text. {meaning}"
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        st.markdown(f"{words}. It contributes {signed(part.value, 3)}.", width="content")
+        if cross:
+            where = f"{part.layer}.{part.head}"
+            way_to("translation", "Open in Translate", recording, cross=where)
+            return
+        at: dict[str, object] = {"layer": part.layer, "head": part.head, "token": token}
+        if attention is not recording.attention[0]:
+            at["attention"] = attention.name
+        way_to("attention", "Open in Attention", recording, **at)
+
+
+def recorded() -> Run:
+    """The text, recorded by a model that predicts words."""
+    current_recording.show_fallback()
+    with st.spinner("Loading the model …"):
+        target = current_recording.typed_target(st.session_state.model)
+        source = current_recording.current_run(target=target)
+    current_recording.show_target(target)
+    url_state.one_of("lens", MEASURES)
+    return source
+
+
+def can_hide(recording: Recording) -> bool:
+    """True for a model that fills in masked words and has a mask."""
+    return fills(recording) and HideToken in models.capabilities(recording.model.name).edits
+
+
+def word() -> None:
+    """The tab Next or masked word."""
+    word_fragment(recorded())
+
+
+@event_log.fragment
+def word_fragment(source: Run) -> None:
+    """The prediction for one place. It takes names and not the recording, which Streamlit would
+    keep for as long as the visit lasts."""
+    recording = source.recording()
+    model, text = source.model, source.text
+    if (typed := predictions.first_mask(text)) and not models.capabilities(model).mask:
+        name = "typed_mask_next" if recording.model.kind == "decoder" else "typed_mask"
+        slots = {"model": literal(models.title(model)), "mask": literal(typed)}
+        st.info(sentences("predictions", "word")(name, **slots))
+    if can_hide(recording):
+        masked_word_panels(source)
+    elif fills(recording):
+        st.info(
+            f"{literal(models.title(model))} has no [MASK] to mask a word with, so it predicts no "
+            "masked words. Logit lens and Attribution show what happens inside it."
+        )
+    else:
+        n = len(recording.streams[-1].tokens)
+        token = url_state.whole_number("token", n)
+        show_prediction(source, n - 1 if token is None else token)
+    url_state.write()
+
+
+def generate() -> None:
+    """The tab Generate."""
+    source = recorded()
+    recording = source.recording()
+    if recording.model.kind == "decoder":
+        generation_panels(source.model, source.text)
+    else:
+        st.title("Generated text", anchor=False)
+        if fills(recording):
+            st.info(
+                f"{models.markdown_name(source.model)} fills in masked words and writes no text. "
+                "Choose a model that predicts the next word, such as **decoder** or **smollm2**."
+            )
+        else:
+            writes_elsewhere(recording)
+    url_state.write()
+
+
+def writes_elsewhere(recording: Recording) -> None:
+    """For a model whose words are shown being written on another tab: where."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("This model writes its translation, token by token.", width="content")
+        way_to("translate", "Open Translate", recording)
+
+
+def selected(source: Run) -> tuple[Run, int | None]:
+    """The run with the words hidden that Next or masked word hides, and the token whose prediction
+    is opened, None for the first one that is predicted."""
+    recording, place = source.recording(), None
+    edits: tuple[HideToken, ...] = ()
+    if can_hide(recording):
+        hidden, place = gaps(recording)
+        edits = tuple(map(HideToken, hidden))
+    chosen = url_state.whole_number("token", len(read_stream(recording).tokens))
+    run = Run(source.model, source.text, edits, source.target)
+    return run, place if chosen is None else chosen
+
+
+def lens_tab() -> None:
+    """The tab Logit lens."""
+    lens_fragment(recorded())
+
+
+@event_log.fragment
+def lens_fragment(source: Run) -> None:
+    """The predictions at each layer; it takes names, as `show_word` does."""
+    lens_panels(*selected(source))
+    url_state.write()
+
+
+def logit_attribution() -> None:
+    """The tab Attribution."""
+    attribution_fragment(recorded())
+
+
+@event_log.fragment
+def attribution_fragment(source: Run) -> None:
+    """The parts of one logit, and the neurons of one layer; it takes names, as `show_word` does."""
+    attribution_panels(*selected(source))
+    url_state.write()

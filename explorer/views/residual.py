@@ -1,0 +1,286 @@
+"""The residual stream: what each sub-layer adds, and below it norms, heads, gradients, an RNN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import residual
+from explorer.analysis.attention import TONES
+from explorer.analysis.terminology import recording_norm_name
+from explorer.layout import current_recording, output, selection_bar
+from explorer.layout.controls import pick
+from explorer.panels import attention as attention_panels
+from explorer.panels import gradients
+from explorer.panels import residual as residual_panels
+from explorer.state import event_log, jobs, models, url_state
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.recording import Recording, Stream
+
+# ---- recurrence ----------------------------------------------------------------------
+
+LOOK = 0.7  # seconds between two looks at an experiment that runs
+
+
+def recurrence_panels(source: Run, stream: Stream) -> None:
+    """The task, and the training as far as it has come."""
+    words = sentences(gradients.CONCEPT, "recurrence_task")
+    n = len(stream.tokens)
+    longest = jobs.longest_lag(n)
+    if longest < 1:
+        st.info(words("short", n=n))
+        return
+    st.session_state.lag = str(url_state.whole_number("lag", longest + 1) or min(8, longest))
+    st.markdown(words("task"))
+    if longest > 1:
+        st.select_slider(
+            "Predict the token so many back",
+            [str(each) for each in range(1, longest + 1)],
+            key="lag",
+            persist_state="session",
+            width=420,
+            help=words("help"),
+        )
+    lag = int(st.session_state.lag)
+    running = jobs.decay_job(source.recording(), stream.name, lag).running
+    event_log.fragment(recurrence_fragment, run_every=LOOK if running else None)(
+        source, stream.name, lag, running
+    )
+
+
+def recurrence_fragment(source: Run, name: str, lag: int, was_running: bool) -> None:
+    """The training as far as it has come; it runs again and again while it goes on."""
+    words = sentences(gradients.CONCEPT, "recurrence_task")
+    experiment = jobs.decay_job(source.recording(), name, lag)
+    running, decay = experiment.running, experiment.latest
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        if running:
+            st.button("Stop", key="stop experiment", on_click=experiment.stop)
+        elif not experiment.finished:
+            label = "Start training" if decay is None else "Go on"
+            st.button(label, key="start experiment", on_click=experiment.resume)
+        else:
+            st.markdown(words("finished"))
+    if running != was_running:
+        st.rerun(scope="app")
+    if decay is None:
+        st.caption(words("making" if running else "wait"))
+        return
+    stopped = "" if running or experiment.finished else ", stopped"
+    st.progress(decay.step / decay.steps, text=f"Step {decay.step} of {decay.steps}{stopped}")
+    output.show_panel(partial(gradients.recurrence, source, lag, name, decay), "recurrence")
+
+
+# The values of the address, and what each is called by the panels and on screen.
+MEASURES = {
+    "Turned": "Rotation angle",
+    "Written": "Update norm",
+    "Share": "Share",
+    "Cosine": "Cosine",
+    "Norm": "State norm",
+}
+NORMS = {
+    "Sigma before": "σ before",
+    "Mean before": "Mean before",
+    "Sigma after": "σ after",
+    "Mean after": "Mean after",
+}
+HEADS = {"Length": "Norm", "Share of heads": "Share of the layer"}
+TIMES = tuple(f"{each:g}" for each in residual_panels.TIMES)
+FIRST_BLOCK = "0.attn"
+
+
+@dataclass(frozen=True, eq=False)
+class StreamState:
+    """One stream on screen. It is made anew in every run and nowhere kept."""
+
+    source: Run
+    recording: Recording
+    stream: Stream
+
+    @property
+    def token(self) -> int:
+        """The token of the address, or else the word that the first page opens on, or else the one
+        that was rotated most."""
+        token = url_state.whole_number("token", len(self.stream.tokens))
+        if token is not None:
+            return token
+        for one in self.recording.attention:
+            if one.query == self.stream.name:
+                word = attention_panels.opening_word(self.recording, one)
+                if word is not None:
+                    return word
+        return residual.most_turned_token(self.stream)
+
+    def is_log(self) -> bool:
+        """True where norms are on a logarithmic scale."""
+        return bool(st.session_state.spread == "Log")
+
+
+def token_numbers(on: StreamState) -> None:
+    """The selected token in numbers."""
+    output.show_panel(
+        partial(residual_panels.token_path, on.source, on.token, on.stream.name), "token path"
+    )
+
+
+def layer_norms(on: StreamState) -> None:
+    """Every norm, and one of them step by step with BatchNorm beside it."""
+    measure = pick("Show", NORMS, "norm", bare=True)
+    name = on.stream.name
+    make = partial(residual_panels.norms, on.source, measure, on.token, on.is_log(), name)
+    if output.show_panel(make, "norms") is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        site = pick_place(
+            {each.site: each.name for each in residual.stream_norms(on.stream)}, "Norm"
+        )
+        times = st.select_slider(
+            "Multiply the selected token’s vector by",
+            TIMES,
+            key="times",
+            persist_state="session",
+            width=420,
+        )
+    make = partial(residual_panels.norm_steps, on.source, on.token, site, float(times), name)
+    output.show_panel(make, "norm steps")
+
+
+def heads(on: StreamState) -> None:
+    """Show the update of each head."""
+    measure = pick("Show", HEADS, "writer", bare=True)
+    output.show_panel(
+        partial(residual_panels.heads, on.source, measure, on.token, on.is_log(), on.stream.name),
+        "head updates",
+    )
+
+
+def gradient(on: StreamState) -> None:
+    """The gradient through the model, through a deep stack and through one sub-layer."""
+    name = on.stream.name
+    with st.spinner("Going back through the layers …"):
+        output.show_panel(partial(gradients.by_layer, on.source, on.token, name), "by layer")
+        output.show_panel(partial(gradients.deep_stack, on.source, name), "deep stack")
+    places = {each.site: each.name for each in residual.sublayers(on.stream) if each.layer >= 0}
+    site = pick_place(places, "Sub-layer") if places else ""
+    make = partial(gradients.jacobian, on.source, on.token, site, name)
+    output.show_panel(make, "jacobian")
+
+
+FOLDS: dict[str, tuple[str, Callable[[StreamState], None]]] = {
+    "Token": ("Selected token in numbers", token_numbers),
+    "LayerNorm": ("", layer_norms),  # by the name that it has in the model
+    "Heads": ("Contribution of each head", heads),
+    "Gradient": ("Gradient", gradient),
+    "RNN": ("Compared with an RNN", lambda on: recurrence_panels(on.source, on.stream)),
+}
+
+
+@event_log.fragment
+def residual_fragment(source: Run) -> None:
+    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
+    keep for every visitor."""
+    recording, state = source.recording(), st.session_state
+    names = tuple(stream.name for stream in recording.streams)
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    measure = pick("Colour by", MEASURES, "write", bare=True, container=bar)
+    name = names[0]
+    if len(names) > 1:
+        name = state["stream shown"] = url_state.one_of("stream", names)
+        bar.selectbox(
+            "Stream",
+            names,
+            key="stream shown",
+            on_change=_take_stream,
+            format_func="{} stream".format,
+            label_visibility="collapsed",
+            width=180,
+        )
+    on = StreamState(source, recording, recording.stream(name))
+    with bar:
+        selection_bar.word(on.stream.tokens, on.token)
+    state["logarithmic"] = on.is_log()
+    with bar.popover("View"):
+        st.toggle(
+            "Norms on a logarithmic scale",
+            key="logarithmic",
+            on_change=_take_scale,
+            help="Separates small norms where one token, often a special one, is far longer.",
+        )
+    sites = [each.site for each in residual.sublayers(on.stream)]
+    block = state.block if state.block in sites else ""
+    output.show_panel(
+        partial(
+            residual_panels.updates,
+            source,
+            MEASURES[measure],
+            on.token,
+            block,
+            on.is_log(),
+            on.stream.name,
+        ),
+        "updates",
+    )
+    norm = recording_norm_name(recording, models.capabilities(source.model).rms)
+    for fold, (label, show) in FOLDS.items():
+        state[f"fold {fold}"] = state.flow == fold
+        with st.expander(
+            label or norm, key=f"fold {fold}", on_change=_take_fold, args=(fold,)
+        ) as box:
+            if box.open:
+                show(on)
+    url_state.write()
+
+
+def pick_place(places: dict[str, str], label: str) -> str:
+    """The site that the reader chose, the first sub-layer where it is none of `places`."""
+    state, first = st.session_state, next(iter(places))
+    default = FIRST_BLOCK if FIRST_BLOCK in places else first
+    state["place shown"] = state.block if state.block in places else default
+    chosen = st.selectbox(
+        label,
+        tuple(places),
+        key="place shown",
+        format_func=lambda site: places[site][0].upper() + places[site][1:],
+        on_change=_take_place,
+        width=320,
+    )
+    return str(chosen)
+
+
+def _take_place() -> None:
+    st.session_state.block = st.session_state["place shown"]
+
+
+def _take_stream() -> None:
+    """Another stream has other tokens."""
+    st.session_state.stream = st.session_state["stream shown"]
+    st.session_state.token = ""
+
+
+def _take_scale() -> None:
+    st.session_state.spread = "Log" if st.session_state["logarithmic"] else "Linear"
+
+
+def _take_fold(fold: str) -> None:
+    """One part is open at a time, and the address says which."""
+    st.session_state.flow = fold if st.session_state[f"fold {fold}"] else "Writes"
+
+
+def residual_stream() -> None:
+    """The tab Residual stream: choices that do not exist are forgotten, the text is recorded, and
+    the rest is drawn from its names."""
+    for choice, options in (
+        ("flow", ("Writes", *FOLDS)),
+        ("write", tuple(MEASURES)),
+        ("norm", tuple(NORMS)),
+        ("writer", tuple(HEADS)),
+        ("times", TIMES),
+        ("spread", TONES),
+    ):
+        url_state.one_of(choice, options)
+    residual_fragment(current_recording.read_current())

@@ -1,0 +1,168 @@
+"""Tab of the attention of heads over many sentences."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import corpus
+from explorer.components import mounts
+from explorer.layout import controls, output, selection_bar
+from explorer.panels import corpus as corpus_panels
+from explorer.state import event_log, jobs, url_state
+from explorer.state.cache import Run, record
+from explorer.state.jobs import Job
+from explorer.text.markdown_escape import literal
+
+MOST_CHARACTERS = 150_000
+PAUSE = 0.4  # seconds between two looks at how many have been read
+FIELD, COLUMN, CUT = "many text", "many column", "many cut"
+WHOLE = ""  # the choice of no column
+TABLES = (".csv", ".tsv")
+
+
+def many_sentences() -> None:
+    """The tab Many sentences. They are read one by one, in the background; the panels show those
+    that have been read."""
+    model = st.session_state.model
+    with st.spinner("Loading the model …"):
+        nothing = record(model, "")
+    selection_bar.take()
+    attention = controls.pick_attention(nothing)
+    bar = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    with bar.popover("Sentences", key="many sentences"):
+        texts = _field()
+    menus = bar.container(horizontal=True, vertical_alignment="center", width="content")
+    if not texts:
+        st.info("There are no sentences yet. Type or paste some, one per line, or load a file.")
+        return url_state.write()
+    reading = jobs.corpus_job(model, texts, corpus_panels.KEY, corpus.measure_recording)
+    if texts == corpus.lines_of(corpus_panels.EXAMPLE_LINES):
+        reading.resume()
+    with bar:
+        _progress(reading, len(texts))
+    results = [one if isinstance(one, str) else one[attention.name] for one in reading.latest or ()]
+    if unread := [one for one in results if isinstance(one, str)]:
+        st.warning(f"{len(unread)} cannot be read: {literal(unread[0])}.")
+    measured = [one for one in results if isinstance(one, corpus.Sentence)]
+    if measured:
+        pattern = url_state.one_of("many_by", measured[0].kind.measures)
+        with menus:
+            at = _choose(measured, pattern)
+        first, *others = [text for text, one in zip(texts, results) if not isinstance(one, str)]
+        on = Run(model, first), "\n".join(others)
+        for panel in (corpus_panels.patterns, corpus_panels.highest):
+            make = partial(panel, *on, pattern, *at, attention.name)
+            output.show_panel(make, f"many {panel.__name__}")
+        output.show_panel(
+            partial(corpus_panels.distances, *on, *at, attention.name), "many distances"
+        )
+    url_state.write()
+
+
+def _choose(measured: list[corpus.Sentence], pattern: str) -> tuple[int, int]:
+    """The head of the address, or the one with the highest mean score, and the menus that choose
+    pattern and head."""
+    options = measured[0].kind.measures
+    st.markdown("Pattern", width="content")
+    st.selectbox(
+        "Pattern",
+        options,
+        key="many_by",
+        persist_state="session",
+        label_visibility="collapsed",
+        width=160,
+    )
+    size = measured[0].largest.shape
+    layer, head = (url_state.whole_number(name, n) for name, n in zip(("layer", "head"), size))
+    if layer is None or head is None:
+        layer, head = corpus.strongest_head(measured, pattern)
+    selection_bar.head((size[0], size[1]), (layer, head))
+    return layer, head
+
+
+def _field() -> tuple[str, ...]:
+    """The field of the sentences, and the ways to fill it. Returns the sentences to read."""
+    state = st.session_state
+    state.setdefault(FIELD, corpus_panels.EXAMPLE_LINES)
+    text = st.text_area(
+        "Sentences, one per line, or a table as CSV",
+        key=FIELD,
+        height=200,
+        max_chars=MOST_CHARACTERS,
+        persist_state="session",
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        mounts.file_reader("Load a file", MOST_CHARACTERS, "many file", _take_file)
+        column = _column(corpus.columns_of(text))
+    if column:
+        st.caption("The first row contains the column names.")
+    if text and state.get(CUT) == text:
+        st.caption(
+            f"The file has more than {MOST_CHARACTERS:,} characters. The field has the whole "
+            "sentences among the first ones."
+        )
+    lines = corpus.lines_of(text, column)
+    if len(lines) > corpus.MOST_LINES:
+        st.caption(f"The first {corpus.MOST_LINES} of {len(lines):,} are read.")
+    return lines[: corpus.MOST_LINES]
+
+
+def _column(names: tuple[str, ...]) -> str:
+    """The column that is read; `WHOLE` until a reader chooses one or loads a table: sentences with
+    equally many commas look like one."""
+    if not names:
+        return WHOLE
+    state = st.session_state
+    if state.get(COLUMN) not in names:
+        state[COLUMN] = WHOLE
+    return st.selectbox(
+        "Column to read",
+        (WHOLE, *names),
+        key=COLUMN,
+        format_func=lambda name: f"Column “{name}”" if name else "Whole lines",
+        persist_state="session",
+        width=260,
+    )
+
+
+def _take_file() -> None:
+    """The text of a file that the reader chose; of a table the column that holds most text."""
+    state = st.session_state
+    file = state["many file"].get("file") or {}
+    text = str(file.get("text") or "").encode("utf-8", "replace").decode("utf-8")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if file.get("cut"):
+        state[CUT] = text = corpus.complete_rows(text)
+    is_table = str(file.get("name")).casefold().endswith(TABLES)
+    state[FIELD], state[COLUMN] = text, corpus.widest_column(text) if is_table else WHOLE
+
+
+def _progress(reading: Job, n: int) -> None:
+    """Show the progress of reading, with a way to stop it and to go on. It draws itself again while
+    it works."""
+    stage = _stage(reading)
+    event_log.fragment(_draw_progress, run_every=PAUSE if reading.running else None)(
+        reading, n, stage
+    )
+
+
+def _stage(reading: Job) -> tuple[bool, bool, bool]:
+    return reading.running, reading.finished, bool(reading.latest)
+
+
+def _draw_progress(reading: Job, n: int, stage: tuple[bool, bool, bool]) -> None:
+    done, working = len(reading.latest or ()), reading.running
+    if _stage(reading) != stage:
+        st.rerun()  # the whole page: what was read is shown, and whether this runs by itself
+    with st.container(horizontal=True, vertical_alignment="center", width="content"):
+        if working:
+            st.progress(done / n, text=f"{done} of {n} sentences read", width=260)
+            st.button("Cancel", key="many cancel", on_click=reading.stop)
+            return
+        if not reading.finished:
+            label = "Continue" if done else f"Read {n} sentences"
+            st.button(label, key="many go", type="primary", on_click=reading.resume)
+            if done:  # it was stopped
+                st.caption(f"Stopped after {done} of {n} sentences. The results so far are shown.")

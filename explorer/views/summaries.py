@@ -1,0 +1,99 @@
+"""All heads in one matrix, how far it can be trusted, and what the heads write."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.layout import current_recording, output
+from explorer.layout.controls import Subject, attention_names, pick, subject
+from explorer.panels import attention as attention_panels
+from explorer.panels import summaries
+from explorer.state import event_log, url_state
+from explorer.state.cache import Run
+
+KINDS = {
+    "Mean": "Mean",
+    "Max": "Max",
+    "Rollout": "Rollout",
+    "Flow": "Flow",
+    "Values": "Weight × value",
+    "Writes": "Head outputs",
+}
+TOKENS = {"All": "All tokens", "Quiet": "Without shared sinks", "No specials": "Without special"}
+MEASURES = {"Length": "Norm", "Share": "Signed share"}
+
+
+def aggregated() -> None:
+    """The tab Aggregated: choices that do not exist are forgotten, the text is recorded, and the
+    rest is drawn from its names."""
+    url_state.one_of("sum_what", tuple(KINDS))
+    url_state.one_of("att_keep", tuple(TOKENS))
+    url_state.one_of("sum_measure", tuple(MEASURES))
+    source = current_recording.read_current()
+    url_state.one_of("attention", attention_names(source.recording()))
+    aggregated_fragment(source)
+
+
+@event_log.fragment
+def aggregated_fragment(source: Run) -> None:
+    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
+    keep for every visitor."""
+    on = subject(source)
+    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    kind = pick("Aggregate by", KINDS, "sum_what", bare=True, container=bar)
+    name, state = on.attention.name, st.session_state
+    token = url_state.whole_number("token", len(on.axes.rows))
+    if kind == "Writes":
+        with bar.popover("View"):
+            measure = pick("Measure", MEASURES, "sum_measure")
+        output.show_panel(
+            partial(summaries.output_norms, source, token, measure, name), "output norms"
+        )
+    else:
+        with bar.popover("View"):
+            layer, head = _scope(on, kind)
+            state["kept shown"] = state.att_keep
+            pick("Tokens", TOKENS, "kept shown", on_change=_take_tokens)
+        query = (
+            token
+            if token is not None
+            else attention_panels.opening_word(on.recording, on.attention)
+        )
+        make = partial(
+            summaries.aggregated, source, kind, query or 0, layer, head, state.att_keep, name
+        )
+        output.show_panel(make, "aggregated")
+    output.show_panel(partial(summaries.disagreements, source, name), "disagreements")
+    url_state.write()
+
+
+def _scope(on: Subject, kind: str) -> tuple[int | None, int | None]:
+    """Layer and head to aggregate, as chosen: all of them, one layer, or (of weighted values) one
+    head."""
+    layers, heads = on.attention.pattern.shape[:2]
+    label = "Up to layer" if kind in summaries.THROUGH_LAYERS else "Layer"
+    layer = _pick_one("sum_layer", label, "Layer", layers)
+    if kind != "Values" or layer is None:
+        return layer, None
+    return layer, _pick_one("sum_head", "Head", "Head", heads)
+
+
+def _pick_one(choice: str, label: str, noun: str, n: int) -> int | None:
+    """One of n layers or heads; None for all."""
+    options = ("", *map(str, range(n)))
+    url_state.one_of(choice, options)
+    chosen = st.selectbox(
+        label,
+        options,
+        key=choice,
+        persist_state="session",
+        format_func=lambda each: f"{noun} {each}" if each else f"All {noun.lower()}s",
+    )
+    return int(chosen) if chosen else None
+
+
+def _take_tokens() -> None:
+    """Store which tokens are shown, here and on the Heads tab."""
+    st.session_state.att_keep = st.session_state["kept shown"]

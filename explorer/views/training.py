@@ -1,0 +1,407 @@
+"""Checkpoints of a training, and two models that differ in one part."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import isfinite
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis import training
+from explorer.components import mounts
+from explorer.layout import controls, current_recording, export_menu
+from explorer.layout.controls import pick
+from explorer.layout.output import show_panel, with_table
+from explorer.panels import training as training_panels
+from explorer.panels.spec import Panel
+from explorer.panels.training import Measured
+from explorer.state import cache, event_log, jobs, models, url_state
+from explorer.state.cache import Run
+from explorer.state.jobs import TrainingJob
+from explorer.state.settings import truncate
+from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
+from models.recording import Recording
+from models.training_plan import (
+    CHECKPOINT_STEPS,
+    HEADS,
+    LAYERS,
+    MAX_LENGTH,
+    MAX_SECONDS,
+    MIN_LENGTH,
+    TASKS,
+    UNITS,
+    WIDTHS,
+    Progress,
+    TrainingPlan,
+)
+
+# ---- live ----------------------------------------------------------------------------
+
+WORDS = sentences("training", "live")
+TASK_LABELS = sentences("training", "tasks")
+LEARNS = sentences("training", "learns")
+A_LOOK = 1.0  # seconds between two looks at one that learns
+STAGES = "live stages"  # in a visit's state: what was measured of the training, and on which text
+KEEPS = {"heads": "Keep and explore its heads", "checkpoints": "Keep and see its checkpoints"}
+
+
+def live_training() -> None:
+    """The whole view: what to train on the left, how it learns on the right."""
+    st.title("Train a small model here", anchor=False)
+    if not jobs.training_allowed():
+        st.info(WORDS("off"))
+        return
+    choose_training()
+    one = jobs.current_training()
+    busy = one is not None and (one.waiting or one.learning)
+    event_log.fragment(learning, run_every=A_LOOK if busy else None)(busy)
+
+
+def choose_training() -> None:
+    """Show the choices of what to train, within bounds, and the button that starts it."""
+    url_state.one_of("live_task", TASKS)
+    url_state.one_of("live_unit", UNITS)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        pick("Learn", {task: TASK_LABELS(task) for task in TASKS}, "live_task", bare=True)
+        sizes = sized(st.session_state.live_task)
+        start = st.button("Start", key="live start", icon=":material/play_arrow:")
+    text = pasted() if st.session_state.live_task == "text" else ""
+    if start:
+        begin(
+            TrainingPlan,
+            task=st.session_state.live_task,
+            words=st.session_state.text,
+            text=text,
+            **sizes,
+        )
+
+
+def sized(task: str) -> dict[str, int]:
+    """The sizes of the model, each from a short list; a habit that needs two layers begins with
+    two."""
+    least = {"induction": 2, "text": 2}.get(task, 1)
+    menus = (
+        ("n_layer", "Layers", LAYERS, least - 1, lambda n: f"{n} layer{'s' * (n > 1)}"),
+        ("n_head", "Heads", HEADS, 1, lambda n: f"{n} head{'s' * (n > 1)}"),
+        ("d_model", "Width", WIDTHS, 1, lambda n: f"{n} wide"),
+    )
+    return {
+        name: st.selectbox(
+            label,
+            options,
+            at,
+            key=f"live {label} {task}",
+            format_func=option_label,
+            label_visibility="collapsed",
+            width=116,
+        )
+        for name, label, options, at, option_label in menus
+    }
+
+
+def pasted() -> str:
+    """The text that the reader gives, and what its model reads as one token."""
+    st.segmented_control(
+        "Token unit", UNITS, key="live_unit", required=True, persist_state="session"
+    )
+    return st.text_area(
+        "Training text",
+        key="live text",
+        height=120,
+        max_chars=MAX_LENGTH,
+        placeholder=f"{MIN_LENGTH:,} to {MAX_LENGTH:,} characters",
+        help="The text is used only for this training and is not stored. Its last tenth is held "
+        "out for evaluation.",
+    )
+
+
+def begin(plan: type[TrainingPlan], **fields: Any) -> None:
+    """Begin a training; what is out of bounds is said and begins nothing."""
+    try:
+        words = truncate(str(fields.pop("words")))[:2_000]
+        jobs.begin_training(plan(words=words, unit=st.session_state.live_unit, **fields))
+    except ValueError as error:
+        st.warning(str(error))
+        return
+    st.session_state.pop(STAGES, None)
+    st.rerun(scope="app")
+
+
+def learning(was_busy: bool) -> None:
+    """Show the progress of the training; it runs by itself again and again until it has stopped."""
+    one = jobs.current_training()
+    if one is None:
+        task = st.session_state.live_task
+        st.markdown(f"{LEARNS(task)} {WORDS('bounds', seconds=f'{MAX_SECONDS:.0f}')}")
+        return
+    busy = one.waiting or one.learning
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        training_buttons(one, busy)
+        with st.container(width="stretch"):
+            training_status(one)
+    if one.progress.steps and one.run.config:
+        show_progress(one, st.session_state.text)
+    url_state.write()
+    if was_busy and not busy:
+        st.rerun()  # from here on nothing needs to run by itself
+
+
+def training_buttons(one: TrainingJob, busy: bool) -> None:
+    """Stop, go on, and explore."""
+    if busy:
+        stop = jobs.trainings.stop
+        st.button("Stop", key="live stop", icon=":material/stop:", on_click=stop, args=(one,))
+    elif one.can_resume and st.button("Continue", key="live on", icon=":material/play_arrow:"):
+        jobs.trainings.resume(one)
+        st.rerun(scope="app")
+    if not busy and one.progress.steps and one.run.config:
+        for page, words in KEEPS.items():
+            st.button(words, key=f"live keep {page}", on_click=explore_model, args=(one, page))
+    if "wanted_model" in st.session_state:
+        st.rerun(scope="app")
+
+
+def explore_model(one: TrainingJob, page: str) -> None:
+    """Keep the model for this visit, and go to a tab with it. For a callback."""
+    state = st.session_state
+    state.wanted_model, state.acted = jobs.keep_model(one), True
+    state.wanted_page = page
+
+
+def training_status(one: TrainingJob) -> None:
+    """Show the step, loss and accuracy of the training, in a sentence."""
+    if one.waiting and (ahead := jobs.trainings.ahead(one)):
+        why = WORDS("queued_one" if ahead == 1 else "queued_several", n=ahead)
+        st.info(f"{why} {WORDS('queued_then', seconds=f'{jobs.trainings.longest():.0f}')}")
+        return
+    if one.run.problem:
+        st.warning(one.run.problem)
+    progress = one.progress
+    if not progress.steps:
+        st.caption("Getting ready …")
+        return
+    unseen = WORDS("unseen_text" if one.run.plan.task == "text" else "unseen_lists")
+    loss = WORDS("loss_now", loss=f"{progress.curve[-1][1]:.2f}") if progress.curve else ""
+    is_known = isfinite(progress.right)
+    right = WORDS("right_now", right=f"{progress.right:.0%}", unseen=unseen) if is_known else ""
+    slots = {"seconds": f"{progress.seconds:.0f}", "most": f"{MAX_SECONDS:.0f}"}
+    st.markdown(WORDS("status", step=f"{progress.step:,}", loss=loss, right=right, **slots))
+
+
+def show_progress(one: TrainingJob, text: str) -> None:
+    """The loss and scores so far and all heads now, on the reader's own text."""
+    try:
+        recording = cache.record_training(one.run, truncate(text))
+    except ValueError as error:  # a text that this vocabulary cannot read
+        st.info(str(error))
+        return
+    plan, progress = one.run.plan, one.progress
+    curves = [progress.curve, *([progress.held_out] if plan.task == "text" else [])]
+    size = plan.n_layer, plan.n_head, plan.d_model
+    made = training_panels.live(
+        TASK_LABELS(plan.task), recording, measured(one, text, recording), curves, size
+    )
+    mounts.panel(made.encode(), "live panel", lambda: None)
+    training_numbers(plan, progress, recording.text)
+    token_table(plan, progress)
+
+
+def token_table(plan: TrainingPlan, progress: Progress) -> None:
+    """The loss at every look."""
+    sizes = f"{plan.n_layer} layers of {plan.n_head} heads, {plan.d_model} wide"
+    with_table(
+        partial(training.training_columns, progress.curve, progress.held_out),
+        (
+            f"Loss in nats during training: {TASK_LABELS(plan.task)}",
+            f"Step {progress.step:,} of a training from random weights: {sizes}",
+        ),
+        f"headlight-live-{plan.task}-numbers",
+    )
+
+
+def training_numbers(plan: TrainingPlan, progress: Progress, text: str) -> None:
+    """The lines of Python that make the same training again, and read the text by it."""
+    steps = [int(step) for step, _ in progress.held_out]
+    export_menu.offer_numbers_code(
+        "this training",
+        (),
+        (
+            "training",
+            "live_training",
+        ),
+        (
+            f"run = live_training.repeat_training(live_training.{plan}, {steps})  # trains it",
+            "table = training.training_columns(run.progress.curve, run.progress.held_out)",
+            f"recording = live_training.record_text(run, {text!r})",
+        ),
+    )
+
+
+def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...]:
+    """All heads at each step that was looked at so far on this text; what was measured of another
+    text is measured anew."""
+    key, stages = st.session_state.get(STAGES, (None, {}))
+    if key != (id(one), text):
+        stages = {}
+    name = training_panels.attention_names(now)[0]
+    last = one.progress.step
+    for step in (*one.progress.steps, last):
+        if step not in stages and (step in CHECKPOINT_STEPS or step == last):
+            is_checkpoint = step in CHECKPOINT_STEPS
+            seen = cache.record_training(one.run, truncate(text), step) if is_checkpoint else now
+            stages[step] = training_panels.measure(seen, name, step)
+    st.session_state[STAGES] = ((id(one), text), stages)
+    return tuple(stages[step] for step in sorted(stages))
+
+
+@event_log.fragment
+def train_live() -> None:
+    """The tab Train live: a model of the reader's own."""
+    st.caption(WORDS("whose", model=literal(models.title(st.session_state.model))))
+    live_training()
+    url_state.write()
+
+
+@event_log.fragment
+def checkpoints_fragment(source: Run) -> None:
+    """The tab Checkpoints below the sentence bar. It takes names and not recordings."""
+    recording = source.recording()
+    every = models.checkpoints(source.model)
+    step = chosen_step(tuple(each.step for each in every))
+    at = next((each for each in every if each.step == step), every[-1])
+    bar = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    attention = pick_attention(recording)
+    size = recording.attention[0].pattern.shape[:2]
+    with st.spinner("Reading the text at every checkpoint …"):
+        stages = training_panels.measured(source, attention)
+    patterns = training_panels.patterns(stages)
+    pattern = url_state.one_of("train_habit", ("", *patterns))
+    layer, head = (
+        url_state.whole_number(name, n) for name, n in zip(("layer", "head"), size, strict=True)
+    )
+    if layer is None or head is None:
+        layer = head = None
+    with bar:
+        if patterns:
+            pick_pattern(patterns, training_panels.chosen_pattern(stages, layer, head, pattern))
+        ways_on(source, at.model, at.step)
+    make = partial(
+        training_panels.checkpoints,
+        source,
+        step=step,
+        layer=layer,
+        head=head,
+        pattern=pattern,
+        attention=attention,
+    )
+    show_panel(make, "training")
+    url_state.write()
+
+
+def chosen_step(steps: tuple[int, ...]) -> int | None:
+    """The step of the address, None for the last one."""
+    wanted = url_state.one_of("train_step", ("", *map(str, steps)))
+    return int(wanted) if wanted else None
+
+
+def pick_attention(recording: Recording) -> str:
+    """The attention on screen, with its control where there are several."""
+    names = training_panels.attention_names(recording)
+    if len(names) == 1:
+        return names[0]
+    if url_state.one_of("train_of", ("", *names)) == "":
+        st.session_state.train_of = names[0]
+    labels = {name: controls.LABELS.get(name, name) for name in names}
+    return controls.pick("Attention", labels, "train_of", bare=True, on_change=_forget_head)
+
+
+def pick_pattern(patterns: tuple[str, ...], current: str) -> None:
+    """The control that chooses a pattern; its best head is shown, whichever was before."""
+    st.session_state["pattern shown"] = current
+    st.segmented_control(
+        "Pattern",
+        patterns,
+        key="pattern shown",
+        wrap=True,
+        required=True,
+        help="\n".join(f"- {line}" for line in training_panels.meanings(patterns)),
+        on_change=_take_pattern,
+    )
+
+
+def ways_on(source: Run, model: str, step: int) -> None:
+    """On to the heads of this checkpoint; and, where a decoder could show induction, to the text
+    repeated."""
+    state, recording = st.session_state, source.recording()
+    label = f"Explore the heads of step {step:,}"
+    if st.button(label, key="explore checkpoint", icon=":material/arrow_forward:", type="tertiary"):
+        state.wanted_model, state.acted, state.wanted_page = model, True, "heads"
+        st.rerun()
+    text = " ".join(source.text.split())
+    half = text[: len(text) // 2].strip()
+    has_room = 2 * len(recording.streams[0].tokens) <= recording.model.n_positions
+    if not text or text == f"{half} {half}" or not has_room or recording.model.kind != "decoder":
+        return
+    if st.button("Repeat the text to show induction", key="say twice", type="tertiary"):
+        state.wanted_text, state.acted = f"{text} {text}", True
+        st.rerun()
+
+
+def _forget_head() -> None:
+    """Another attention has other heads."""
+    st.session_state.layer = st.session_state.head = st.session_state.train_habit = ""
+
+
+def _take_pattern() -> None:
+    st.session_state.train_habit = st.session_state["pattern shown"]
+    st.session_state.layer = st.session_state.head = ""
+
+
+@event_log.fragment
+def pairs_fragment(model: str, text: str) -> None:
+    """The tab Pre-LN vs post-LN: which two, at first those that the model on screen is one of."""
+    names = {f"{one} / {other}": (one, other) for one, other in training_panels.pairs()}
+    if not names:
+        show_panel(partial(training_panels.pair, Run(model, text)), "pair")
+        return
+    own = next((name for name, pair in names.items() if model in pair), "")
+    if own and not st.session_state.train_pair:
+        st.session_state.train_pair = own
+    url_state.one_of("train_pair", tuple(names))
+    st.selectbox("Pair", tuple(names), key="train_pair", width=360)
+    pair = names[st.session_state.train_pair]
+    if model not in pair:
+        st.caption(f"The selected model, {model}, is not one of these two.")
+    step = chosen_step(training_panels.common_steps(pair))
+
+    def make() -> Panel:
+        with st.spinner("Reading the text at every checkpoint …"):
+            return training_panels.pair(Run(pair[0], text), pair[1], step)
+
+    show_panel(make, "pair")
+    url_state.write()
+
+
+def checkpoints() -> None:
+    """The tab Checkpoints: the text is recorded, and the rest is drawn from its names."""
+    current_recording.show_fallback()
+    if missing := models.missing_checkpoints(st.session_state.model):
+        st.info(missing)
+        return
+    base, _, step = st.session_state.model.partition("@")
+    if step and not st.session_state.train_step:
+        st.session_state.train_step = step  # the first checkpoint to be seen
+    with st.spinner("Loading the model …"):
+        source = current_recording.current_run(base)
+    checkpoints_fragment(source)
+
+
+def paired_runs() -> None:
+    """The tab Pre-LN vs post-LN: two trainings that differ in one part."""
+    current_recording.show_fallback()
+    if missing := models.missing_checkpoints(""):
+        st.info(missing)
+        return
+    pairs_fragment(st.session_state.model.partition("@")[0], st.session_state.text)
