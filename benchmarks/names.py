@@ -262,7 +262,7 @@ def pronouns(names: Sequence[str], write: bool) -> None:
     for name in names:
         handle = registry.load(name)
         texts = coreference.sentences()
-        pronoun_heads = coreference.heads(
+        pronoun_heads = coreference.coreference_heads(
             coreference.measure_sentence(handle.record(text)) for text in texts
         )
         made[handle.card.fingerprint] = pronoun_heads

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.training import checkpoints, paired_runs, train_live
+from explorer.views.training import checkpoints_tab, paired_runs, train_live
 
 navigation.show_tabs(
     {
-        "checkpoints": checkpoints,
+        "checkpoints": checkpoints_tab,
         "live": train_live,
         "twins": paired_runs,
     }

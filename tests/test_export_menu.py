@@ -7,13 +7,15 @@ import re
 from pathlib import Path
 
 import driver
-import numpy as np
 import pytest
 from app_harness import TABS, page_at
-from conftest import read_once
 from streamlit.testing.v1 import AppTest
 
-from explorer.text.python_snippets import recipe
+from explorer.panels import attention
+from explorer.panels.spec import python
+from explorer.state.cache import Run
+from explorer.views.training import training_code
+from models.training_plan import Progress, TrainingPlan
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
@@ -41,8 +43,6 @@ OF_PANELS = (
     "twins",
     "claims",
 )
-# What of each page is told to be other than at first, and the view that its file then shows.
-SET = {}
 
 
 def opened(page: str, **asked: str) -> AppTest:
@@ -54,39 +54,35 @@ def opened(page: str, **asked: str) -> AppTest:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [each for each in TABS if each not in OF_PANELS])
-def test_what_the_menu_gives_makes_the_picture_again(
+def test_a_page_without_panels_gives_all_heads(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, view = SET.get(page, ({}, "heads"))
-    app = opened(page, **asked)
+    app = opened(page)
     assert not app.exception
     (code,) = (each.value for each in app.code if "import" in each.value)
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     exec(compile(code, page, "exec"), names)
-    assert names["recording"].text == TEXT
-    made = (tmp_path / f"{view}.html").read_text("utf-8")
-    assert f"weights {names['recording'].model.fingerprint}" in made
-    if "edits" in asked:
-        assert (names.get("other") or names["recording"]).edits
-    if page == "attention":
-        same = read_once("encoder").record(TEXT)
-        np.testing.assert_array_equal(
-            names["recording"].attention[0].pattern, same.attention[0].pattern
-        )
-    labels = [each.proto.label for each in app.get("download_button")]
-    assert any(label.lower().startswith(("all heads", "the ", view)) for label in labels), labels
+    assert names["run"].text == TEXT
+    fingerprint = names["run"].recording().model.fingerprint
+    made = [file.read_text("utf-8") for file in tmp_path.glob("*.html")]
+    assert made and all(f"weights {fingerprint}" in each for each in made)
+    assert "One HTML file" in [each.proto.label for each in app.get("download_button")]
 
 
 def test_whatever_was_typed_is_a_string_in_the_lines() -> None:
     hostile = "'''\"\"\"\\\n\u2028'); import os #"
-    source = ("encoder", hostile, hostile, hostile)
-    lines = recipe("heads", source, source, [("layer", hostile)], hostile)
-    found = [each.value for each in ast.walk(ast.parse(lines)) if isinstance(each, ast.Constant)]
-    assert found.count(hostile) == 9
-    imports = [each for each in ast.parse(lines).body if isinstance(each, ast.Import)]
-    assert [alias.name for each in imports for alias in each.names] == ["headlight"]
-    assert "\u2028" not in lines
+    run = Run("encoder", hostile)
+    for lines in (
+        python(attention.opened(run)),
+        training_code(TrainingPlan("copy"), Progress(), hostile),
+    ):
+        tree = ast.parse(lines)
+        found = [each.value for each in ast.walk(tree) if isinstance(each, ast.Constant)]
+        assert found.count(hostile) == 1
+        imports = [each for each in tree.body if isinstance(each, ast.ImportFrom)]
+        assert [each.module for each in imports] == ["headlight"]
+        assert "\u2028" not in lines
 
 
 @pytest.mark.browser

@@ -245,7 +245,7 @@ def test_a_finding_says_what_its_number_is() -> None:
 
 def measured(handle) -> dict[tuple[int, int], coreference.CoreferenceHead]:
     reads = [coreference.measure_sentence(handle.record(text)) for text in coreference.sentences()]
-    return dict(coreference.heads(reads)["self"])
+    return dict(coreference.coreference_heads(reads)["self"])
 
 
 def test_every_sentence_names_its_noun_and_pronoun_once_and_the_noun_first() -> None:
@@ -297,10 +297,10 @@ def test_a_subject_that_every_word_attends_to_is_no_pronouns_noun() -> None:
     shape = (1, 1)
     every = coreference.SentenceScores(*(np.full(shape, one) for one in (0.8, True, 0.8, 1.0)))
     some = coreference.SentenceScores(*(np.full(shape, one) for one in (0.8, True, 0.1, 0.1)))
-    assert not coreference.heads([{"self": every}] * 48)["self"]
-    assert coreference.heads([{"self": some}] * 48)["self"][0, 0].n_matches == 48
+    assert not coreference.coreference_heads([{"self": every}] * 48)["self"]
+    assert coreference.coreference_heads([{"self": some}] * 48)["self"][0, 0].n_matches == 48
     lucky = coreference.SentenceScores(*(np.full(shape, one) for one in (0.8, True, 0.1, 0.6)))
-    assert not coreference.heads([{"self": lucky}] * 5)["self"]
+    assert not coreference.coreference_heads([{"self": lucky}] * 5)["self"]
 
 
 # ---- ordinary sentences ------------------------------------------------------

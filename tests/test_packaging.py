@@ -24,7 +24,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import headlight
-from explorer.text import python_snippets
+from explorer.panels import attention
+from explorer.panels.spec import python
+from explorer.state.cache import Run
 from models import shipped_models
 from models.recording import VERSION, from_npz
 
@@ -270,10 +272,13 @@ print(run.problem or len(run.weights))
 
 @pytest.mark.slow
 def test_lines_of_the_export_menu_run_where_it_is_installed(installed: Installed) -> None:
-    recording = "induction", "the cat the cat", "ZeroHead:0:1:self", None
-    needs = (*(path.stem for path in MEASURES), "numpy import stack")
-    lines = python_snippets.recipe("heads", recording, None, [], "x.html", (needs, ["print(7)"]))
-    assert installed.script(lines) == "7\n" and (installed.folder / "x.html").stat().st_size > 10**5
+    run = Run("induction", "the cat the cat", headlight.edits.from_line("ZeroHead:0:1:self"))
+    lines = python(attention.opened(run))
+    installed.script(lines)
+    (file, *_) = re.findall(r'save\("(.+?)"\)', lines)
+    assert (installed.folder / file).stat().st_size > 10**5
+    measures = ", ".join(path.stem for path in MEASURES)
+    installed.script(f"from headlight import {measures}")
     texts = [f"headlight.{path.stem}_text" for path in SENTENCES]
     checked = "\n".join(["import headlight", *texts])
     installed.script(checked)

@@ -65,7 +65,7 @@ PRIVATE = (
 FOUND = re.compile("|".join(PRIVATE), re.IGNORECASE)
 TEXTS = ROOT / "explorer" / "text"
 # Sentences that the app offers as texts, and lines of Python.
-APART = ("text/example_contexts.py", "text/python_snippets.py")
+APART = ("text/example_contexts.py",)
 # Choices and keys in TOML that nobody reads on screen.
 UNREAD = {"id", "page", "kinds", "systems", "note", "kind", "bound", "also", "see", "everyday"}
 

@@ -169,7 +169,7 @@ def head_grid(
     quantity = next(each for each in HEADS if each.name == measure)
     columns, values = [], []
     attentions = [each for each in recording.attention if each.query == stream.name]
-    norms = {each.name: _norms(recording, each, outputs[each.name][0]) for each in attentions}
+    norms = {each.name: _head_norms(recording, each, outputs[each.name][0]) for each in attentions}
     for layer in range(recording.model.n_layer):
         for attention in attentions:
             layer_norms = norms[attention.name][layer]  # (head, token)
@@ -203,7 +203,7 @@ def heads_error(recording: Recording, stream: Stream, outputs: OutputWeights) ->
     return worst
 
 
-def _norms(recording: Recording, attention: Attention, w_o: np.ndarray) -> np.ndarray:
+def _head_norms(recording: Recording, attention: Attention, w_o: np.ndarray) -> np.ndarray:
     """|z W_O slice| of every head: (layer, head, query). w_o (layer, head, d_head, d_model)."""
     z, w_o = _heads_z(recording, attention), w_o.astype(np.float64)
     gram = w_o @ w_o.swapaxes(-1, -2)  # (layer, head, d_head, d_head)

@@ -115,7 +115,9 @@ def _score_sentence(
     )
 
 
-def heads(reads: Iterable[dict[str, SentenceScores] | str]) -> dict[str, CoreferenceHeads]:
+def coreference_heads(
+    reads: Iterable[dict[str, SentenceScores] | str],
+) -> dict[str, CoreferenceHeads]:
     """The heads that find a pronoun's noun, by attention, from the `SentenceScores` of each
     sentence; a sentence that could not be read is left out."""
     scored = [one for one in reads if not isinstance(one, str)]

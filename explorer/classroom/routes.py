@@ -149,21 +149,21 @@ def parse_question(payload: object) -> dict[str, Any] | None:
         return None
     if not isinstance(payload, dict) or not isinstance(payload.get("choices"), list):
         raise ValueError("This is no question.")
-    choices = [_words(choice, LONGEST_CHOICE) for choice in payload["choices"]]
+    choices = [_plain_text(choice, LONGEST_CHOICE) for choice in payload["choices"]]
     right = payload.get("right")
     a_choice = isinstance(right, int) and right in range(len(choices))
     if not 2 <= len(choices) <= MOST_CHOICES or not a_choice:
         raise ValueError("A question has two to six answers, one of them right.")
     return {
-        "text": _words(payload.get("text"), LONGEST_TEXT),
+        "text": _plain_text(payload.get("text"), LONGEST_TEXT),
         "choices": choices,
         "right": right,
-        "says": _words(payload.get("says", ""), LONGEST_TEXT),
+        "says": _plain_text(payload.get("says", ""), LONGEST_TEXT),
         "to": app_address(payload["to"]) if payload.get("to") else "",
     }
 
 
-def _words(value: object, limit: int) -> str:
+def _plain_text(value: object, limit: int) -> str:
     if not isinstance(value, str) or len(value) > limit:
         raise ValueError(f"Words of at most {limit} characters belong here.")
     return value

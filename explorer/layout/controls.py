@@ -3,25 +3,20 @@ screen, which are kept in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.attention import Axes
-from explorer.analysis.caption import caption
 from explorer.analysis.findings import (
     Finding,
 )
-from explorer.components.figure_caption import Picture
-from explorer.layout import export_menu
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import axes_of
-from explorer.state import cache, url_state
+from explorer.state import url_state
 from explorer.state.cache import Run
-from explorer.text import python_snippets
 from models.recording import Attention, Recording
 
 # What a reader chooses of an attention: with one of these a page opens on that.
@@ -143,51 +138,6 @@ class Subject:
     def across(self) -> bool:
         """True where rows and columns are two texts."""
         return self.attention.query != self.attention.key
-
-    def cached(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
-        """Something computed of the attention, kept beside its recording."""
-        return cache.cached_for(self.recording, (self.attention.name, *key), make)
-
-    def numbers(self, title: str, needs: tuple[str, ...], *lines: str) -> None:
-        """Add lines of Python for this attention, which is `of` in them; `axes` are the titles of
-        its rows and columns."""
-        needs = ("attention", *needs)
-        export_menu.offer_numbers_code(title, (self.source,), needs, (*self._setup_lines, *lines))
-
-    def more(self, needs: tuple[str, ...], *lines: str) -> None:
-        """The same behind the lines that make the page's file."""
-        needs = ("attention", *needs)
-        export_menu.offer_more_code(needs, *self._setup_lines, *lines)
-
-    @property
-    def _setup_lines(self) -> list[str]:
-        at = self.recording.attention.index(self.attention)
-        return [f"of = recording.attention[{at}]", *python_snippets.axes_of(self.across)]
-
-    def name(self, *key: Hashable) -> str:
-        """The name of a picture: equal causes, equal name."""
-        return cache.picture_name(self.recording, self.attention.name, *key)
-
-    def picture(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Picture:
-        """The title, caption and file name of a picture. lines: its description; file: the part of
-        the file name that differs from other pictures."""
-        return Picture(title, self.caption(*lines), self.file(file), self.name(*what))
-
-    def caption(self, *lines: str, of: str = "") -> tuple[str, ...]:
-        """The caption of a figure, with model and text; `of`: the part of the attention that is
-        shown."""
-        attention_label = f"{self.attention.name}-attention{of}"
-        target = self.source.target
-        model_target = "the model’s own" + (", unedited" if self.recording.edits else "")
-        target_origin = "as typed" if isinstance(target, str) else model_target
-        return caption(
-            self.recording, *lines, subject=attention_label, target=f"Target ({target_origin})"
-        )
-
-    def file(self, *parts: str) -> str:
-        """The name of a file, without its ending."""
-        several = self.attention.name.split() if len(self.recording.attention) > 1 else ()
-        return "-".join(("headlight", self.recording.model.name, *several, *filter(None, parts)))
 
 
 def subject(source: Run) -> Subject:

@@ -15,7 +15,7 @@ from explorer.analysis.attention import numbered
 from explorer.layout import controls
 from explorer.layout.controls import Subject
 from explorer.panels import attention as attention_panels
-from explorer.state import url_state
+from explorer.state import cache, url_state
 
 EVERY_WORD = -1  # as a query: no word is selected
 
@@ -83,7 +83,7 @@ def show(
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="selection-bar"
     ):
-        keys = {"selected_key": words.key} if _words(words) else {}
+        keys = {"selected_key": words.key} if _word_menu(words) else {}
         _head(size, at)
         _note(
             selected_query=words.query, selected_layer=int(at[0]), selected_head=int(at[1]), **keys
@@ -103,7 +103,7 @@ def word(tokens: Sequence[str], default: int) -> int:
     with st.container(
         horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
     ):
-        _words(Words(tokens, query))
+        _word_menu(Words(tokens, query))
         _note(selected_query=query)
     return query
 
@@ -117,7 +117,7 @@ def head(size: tuple[int, int], at: tuple[int, int]) -> None:
         _note(selected_layer=int(at[0]), selected_head=int(at[1]))
 
 
-def _words(words: Words) -> bool:
+def _word_menu(words: Words) -> bool:
     """The menus of the words; True where there is one of keys."""
     state = st.session_state
     state["selected query"] = int(words.query)
@@ -179,8 +179,9 @@ def choose(on: Subject, view: Callable[[], None] | None = None) -> tuple[int, in
             layer, head, query = *first.at, first.query
     if layer is None or head is None or query is None:
         axes, named = on.axes, (layer, head, query)
-        layer, head, query = on.cached(
-            ("divided", *named),
+        layer, head, query = cache.cached_for(
+            on.recording,
+            ("divided", on.attention.name, *named),
             lambda: soft_lookup.most_divided_row(
                 on.attention, axes.rows, axes.keys, axes.special, *named
             ),

@@ -144,7 +144,7 @@ def weight(
         finding=words("finding", **cell.slots),
         figures=(_matrix(cell), Steps(frames=frames, current=current, choice="weight_step")),
         table=stacked(tables.items(), "step"),
-        details=_details(cell, run),
+        details=_steps_in_words(cell, run),
         caption=(words("caption", **cell.slots),),
         file=f"L{layer}H{head}-q{token}k{cell.key}",
     )
@@ -399,7 +399,7 @@ def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray]) -> 
 # ---- exact numbers -------------------------------------------------------------------------------
 
 
-def _details(cell: Cell, run: Run) -> tuple[str, ...]:
+def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
     """The equations with as many digits as make each one true, and how far the model's own numbers
     are away."""
     words, opened, outputs = sentences(CONCEPT, "weight"), cell.opened, cell.outputs

@@ -145,7 +145,7 @@ def pronoun_heads_measured(recording: Recording) -> bool:
     texts = tuple(coreference.sentences())
     reading = jobs.corpus_job(card.name, texts, "pronouns", coreference.measure_sentence)
     if reading.finished:
-        coreference.remember(card.fingerprint, coreference.heads(reading.latest))
+        coreference.remember(card.fingerprint, coreference.coreference_heads(reading.latest))
         return True
     reading.resume()
     return False
@@ -487,7 +487,7 @@ def head(
         finding=_says(picture) or words("hint_across" if across else "hint"),
         figures=(_linked(picture, of, VIEWS[view], incoming),),
         table=picture.columns,
-        details=_details(recording, of, picture),
+        details=_head_in_words(recording, of, picture),
         caption=picture.caption,
         file=picture.file,
     )
@@ -552,7 +552,7 @@ def _says(picture: HeadView) -> str:
     return sentence
 
 
-def _details(recording: Recording, of: Attention, picture: HeadView) -> tuple[str, ...]:
+def _head_in_words(recording: Recording, of: Attention, picture: HeadView) -> tuple[str, ...]:
     """The head's name, what supports it, and what is measured of it."""
     meanings = head_naming.meanings(recording, of)
     link = head_link(recording, of, picture.head)

@@ -100,7 +100,7 @@ def evaluate(run: Run, claim: Claim) -> Verdict:
     return cache.cached_for(run.recording(), key, lambda: jobs.run_exclusively(test))
 
 
-def begin(run: Run) -> jobs.Job:
+def begin_tests(run: Run) -> jobs.Job:
     """The tests of all claims, at work or done: `latest` has the verdicts so far by claim, None
     before the first."""
 
@@ -117,7 +117,7 @@ def begin(run: Run) -> jobs.Job:
 
 def finish(run: Run) -> dict[str, Verdict]:
     """The verdicts on all claims, after the last test."""
-    while not (tests := begin(run)).finished:
+    while not (tests := begin_tests(run)).finished:
         sleep(PAUSE)
     return tests.latest or {}
 

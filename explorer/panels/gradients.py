@@ -58,7 +58,9 @@ def verdict(way: str, left: float) -> str:
     return words(name, way=way, factor=power(left), much=f"{MUCH:.0f}")
 
 
-def _finding(words: Sentences, ways: Sequence[str], norm: np.ndarray, **slots: object) -> str:
+def _shrink_sentence(
+    words: Sentences, ways: Sequence[str], norm: np.ndarray, **slots: object
+) -> str:
     """Sentence on the gradient left with and without residual connections, of the first way where
     one is missing."""
     left = {way: remaining(row) for way, row in zip(ways, norm)}
@@ -117,7 +119,7 @@ def by_layer(run: Run, token: int = 0, stream: str = "") -> Panel:
     ways = "ways" if models.capabilities(recording.model.name).weights else "one_way"
     return Panel(
         title=words("title"),
-        finding=_finding(words, flow.ways, total, word=word),
+        finding=_shrink_sentence(words, flow.ways, total, word=word),
         figures=(
             Chart(
                 title=words("chart", word=word, token=place),
@@ -152,7 +154,7 @@ def deep_stack(run: Run, stream: str = "") -> Panel:
     shares = depth.norm / depth.norm[:, -1:]
     return Panel(
         title=words("title", layers=depth.layers),
-        finding=_finding(words, depth.ways, depth.norm, layers=depth.layers),
+        finding=_shrink_sentence(words, depth.ways, depth.norm, layers=depth.layers),
         figures=(
             Chart(
                 title=words("chart"),

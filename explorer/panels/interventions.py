@@ -400,7 +400,7 @@ def effect(
     measured = _measured(on, edited, change)
     figures: list[Figure] = []
     if not isinstance(change, str):
-        figures.append(_words(on, change, bool(run.edits)))
+        figures.append(_prediction_bars(on, change, bool(run.edits)))
     if len(on.plain.streams) > 1 and run.edits:
         figures = [Stack(figures=(*figures, _translations(run, on.plain)))]
     distance = _distances(selected, edited)
@@ -470,7 +470,7 @@ def _measured(
     )
 
 
-def _words(on: Pair, change: interventions.PredictionChange, edited: bool) -> Bars:
+def _prediction_bars(on: Pair, change: interventions.PredictionChange, edited: bool) -> Bars:
     """The likeliest words of both runs, before and after."""
     words = sentences(CONCEPT, "effect")
     best = change.top(N_WORDS)

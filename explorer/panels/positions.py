@@ -449,14 +449,14 @@ def order(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
     )
     lost = [comparison.tokens[place] for place in comparison.pairs.unmatched_first]
     details = [
-        words("this", tokens=_words(comparison.tokens)),
-        words("other", tokens=_words(comparison.read)),
+        words("this", tokens=_quoted(comparison.tokens)),
+        words("other", tokens=_quoted(comparison.read)),
         *words.lines("details"),
     ]
     if not runs.removal:
         details.append(words("no_positions", model=runs.model))
     if lost:
-        details.append(words("unmatched", tokens=_words(lost)))
+        details.append(words("unmatched", tokens=_quoted(lost)))
     if comparison.dropped:
         size = runs.plain.model.n_positions
         details.append(words("cut", dropped=f"{comparison.dropped:,}", size=size, model=runs.model))
@@ -469,7 +469,7 @@ def order(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
         ),
         table=positions.order_columns(comparison),
         details=tuple(details),
-        caption=(words("other", tokens=_words(comparison.read)),),
+        caption=(words("other", tokens=_quoted(comparison.read)),),
         file="positions-order",
     )
 
@@ -493,7 +493,7 @@ def _other_order(runs: PositionRuns, comparison: positions.OrderComparison) -> T
     )
 
 
-def _words(tokens: Sequence[str]) -> str:
+def _quoted(tokens: Sequence[str]) -> str:
     """Tokens in a row, the first ones of many."""
     more = f" … (+{len(tokens) - N_WORDS:,})" if len(tokens) > N_WORDS else ""
     return " ".join(tokens[:N_WORDS]) + more
@@ -565,7 +565,7 @@ def order_by_layer(run: Run, seed: int = 1, typed: str = "", stream: str = "") -
         ),
         figures=(TextTable(columns=header, rows=rows),),
         table=columns,
-        caption=(words("caption", tokens=_words(comparison.read)),),
+        caption=(words("caption", tokens=_quoted(comparison.read)),),
         file="positions-order-by-layer",
     )
 
@@ -609,7 +609,7 @@ def order_weights(
             for title, values in zip(words.lines("orders"), (maps.here, maps.there))
         ),
         table=positions.map_columns(maps.here, maps.there, tokens),
-        caption=(words("caption", **slots), words("other", tokens=_words(comparison.read))),
+        caption=(words("caption", **slots), words("other", tokens=_quoted(comparison.read))),
         file=f"positions-order-L{at[0]}H{at[1]}",
     )
 

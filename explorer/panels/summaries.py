@@ -94,7 +94,7 @@ def aggregated(
     figures: tuple[Figure, ...] = (_matrix(made), _comparison(made))
     return Panel(
         title=title,
-        finding=_finding(made),
+        finding=_trust_sentence(made),
         figures=figures,
         table=_columns(made),
         details=_cautions(made),
@@ -196,7 +196,7 @@ def _output_shares(selection: Selection) -> np.ndarray:
     return summaries.row_shares(values)
 
 
-def _finding(made: Aggregation) -> str:
+def _trust_sentence(made: Aggregation) -> str:
     words = sentences(CONCEPT, "aggregated")
     selection, query = made.selection, made.query
     row = made.values[query]

@@ -729,7 +729,7 @@ CHOICES = (
 )
 
 
-def heads() -> None:
+def heads_tab() -> None:
     """The tab Heads: choices that do not exist are forgotten, the text is recorded, and the rest is
     drawn from its names."""
     if st.session_state.view == "Plotly":  # a view of earlier versions

@@ -57,13 +57,13 @@ def explore(run: Run) -> None:
     pick("Show", labels, "claim_verdict", bare=True, container=bar)
     with bar.popover("View"):
         st.selectbox("Claims of", NOTES, key="claim_note", persist_state="session")
-    ready = claims.begin(run).finished
+    ready = claims.begin_tests(run).finished
     event_log.fragment(_draw, run_every=None if ready else PAUSE)(run, ready)
 
 
 def _draw(run: Run, was_ready: bool) -> None:
     """The list and the selected claim. They are drawn again until every claim is tested."""
-    tests = claims.begin(run)
+    tests = claims.begin_tests(run)
     ready, results = tests.finished, tests.latest or {}
     note = st.session_state.claim_note
     _, verdict = SHOW[st.session_state.claim_verdict]

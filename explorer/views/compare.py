@@ -85,7 +85,7 @@ def follows(model: str, kind: type) -> bool:
     return issubclass(kind, models.capabilities(model).edits)
 
 
-def checkpoints(model: str, cards: dict[str, dict]) -> tuple[str, ...]:
+def checkpoints_of(model: str, cards: dict[str, dict]) -> tuple[str, ...]:
     """A model's earlier weights."""
     return tuple(f"{model}@{step}" for step in cards.get(model, {}).get("checkpoints", ()))
 
@@ -114,9 +114,9 @@ def _offered(model: str) -> Made:
         if {"encoder", other} <= set(cards):
             made[f"encoder / {title}"] = _models("encoder", other)
     base = model.partition("@")[0]
-    started = next((name for name in (base, *cards) if checkpoints(name, cards)), None)
+    started = next((name for name in (base, *cards) if checkpoints_of(name, cards)), None)
     if started:
-        made[f"{started} / untrained"] = _models(started, checkpoints(started, cards)[0])
+        made[f"{started} / untrained"] = _models(started, checkpoints_of(started, cards)[0])
     return made
 
 
@@ -364,7 +364,7 @@ def _others(model: str) -> tuple[str, ...]:
     linked = str(st.session_state.other_model)
     names = (
         *([base] if base in cards else []),
-        *checkpoints(base, cards),
+        *checkpoints_of(base, cards),
         *cards,
         *(name for name in choices() if ":" in name),
         # A link alone fetches nothing.

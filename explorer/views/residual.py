@@ -150,7 +150,7 @@ def layer_norms(on: StreamState) -> None:
     output.show_panel(make, "norm steps")
 
 
-def heads(on: StreamState) -> None:
+def head_shares(on: StreamState) -> None:
     """Show the update of each head."""
     measure = pick("Show", HEADS, "writer", bare=True)
     output.show_panel(
@@ -174,7 +174,7 @@ def gradient(on: StreamState) -> None:
 FOLDS: dict[str, tuple[str, Callable[[StreamState], None]]] = {
     "Token": ("Selected token in numbers", token_numbers),
     "LayerNorm": ("", layer_norms),  # by the name that it has in the model
-    "Heads": ("Contribution of each head", heads),
+    "Heads": ("Contribution of each head", head_shares),
     "Gradient": ("Gradient", gradient),
     "RNN": ("Compared with an RNN", lambda on: recurrence_panels(on.source, on.stream)),
 }

@@ -69,7 +69,7 @@ def choose_training() -> None:
         start = st.button("Start", key="live start", icon=":material/play_arrow:")
     text = pasted() if st.session_state.live_task == "text" else ""
     if start:
-        begin(
+        start_training(
             TrainingPlan,
             task=st.session_state.live_task,
             words=st.session_state.text,
@@ -117,7 +117,7 @@ def pasted() -> str:
     )
 
 
-def begin(plan: type[TrainingPlan], **fields: Any) -> None:
+def start_training(plan: type[TrainingPlan], **fields: Any) -> None:
     """Begin a training; what is out of bounds is said and begins nothing."""
     try:
         words = truncate(str(fields.pop("words")))[:2_000]
@@ -204,7 +204,7 @@ def show_progress(one: TrainingJob, text: str) -> None:
         TASK_LABELS(plan.task), recording, measured(one, text, recording), curves, size
     )
     mounts.panel(made.encode(), "live panel", lambda: None)
-    training_numbers(plan, progress, recording.text)
+    export_menu.offer_code(training_code(plan, progress, recording.text))
     token_table(plan, progress)
 
 
@@ -221,22 +221,14 @@ def token_table(plan: TrainingPlan, progress: Progress) -> None:
     )
 
 
-def training_numbers(plan: TrainingPlan, progress: Progress, text: str) -> None:
+def training_code(plan: TrainingPlan, progress: Progress, text: str) -> str:
     """The lines of Python that make the same training again, and read the text by it."""
     steps = [int(step) for step, _ in progress.held_out]
-    export_menu.offer_numbers_code(
-        "this training",
-        (),
-        (
-            "training",
-            "live_training",
-        ),
-        (
-            f"run = live_training.repeat_training(live_training.{plan}, {steps})  # trains it",
-            "table = training.training_columns(run.progress.curve, run.progress.held_out)",
-            f"recording = live_training.record_text(run, {text!r})",
-        ),
-    )
+    return f"""from headlight import live_training, training
+
+run = live_training.repeat_training(live_training.{plan}, {steps})  # trains it
+table = training.training_columns(run.progress.curve, run.progress.held_out)
+recording = live_training.record_text(run, {text!r})"""
 
 
 def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...]:
@@ -384,7 +376,7 @@ def pairs_fragment(model: str, text: str) -> None:
     url_state.write()
 
 
-def checkpoints() -> None:
+def checkpoints_tab() -> None:
     """The tab Checkpoints: the text is recorded, and the rest is drawn from its names."""
     current_recording.show_fallback()
     if missing := models.missing_checkpoints(st.session_state.model):
