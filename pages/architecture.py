@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
-from explorer.layout import navigation
-from explorer.views.architecture import diagram
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import residual
+from explorer.layout import current_recording, navigation, output, selection_bar
+from explorer.panels import architecture
+from explorer.panels import attention as attention_panels
+from explorer.state import event_log, url_state
+from explorer.state.cache import Run
 from explorer.views.embeddings import word_paths
 from explorer.views.positions import word_order
 from explorer.views.residual import residual_stream
+
+
+def diagram() -> None:
+    """The tab Diagram: the text is recorded, and the rest is drawn from its names."""
+    url_state.one_of("diagram_layers", ("Folded", "All"))
+    diagram_fragment(current_recording.read_current())
+
+
+@event_log.fragment
+def diagram_fragment(source: Run) -> None:
+    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
+    keep for every visitor."""
+    recording = source.recording()
+    stream = recording.streams[0]
+    opening = attention_panels.opening_word(recording, recording.attention[0])
+    default = residual.most_turned_token(stream) if opening is None else opening
+    token = selection_bar.word(stream.tokens, default)
+    every_layer = st.session_state.diagram_layers == "All"
+    make = partial(architecture.diagram, source, token, every_layer)
+    output.show_panel(make, "architecture")
+    url_state.write()
+
 
 navigation.show_tabs(
     {

@@ -14,8 +14,7 @@ from explorer.components.mounts import QuizItem
 from explorer.layout import current_recording
 from explorer.panels import attention as attention_panels
 from explorer.state import cache, models, places, url_state
-from explorer.text.quiz import ask, choice, measured, says
-from explorer.text.quiz_print import sheet
+from explorer.text.quiz import ask, choice, measured, says, sheet
 from models.recording import Recording
 
 N_LIKELIEST = 6  # likeliest words that a question may show

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.text.example_contexts import other_sentence
-from models.example_texts import EXAMPLES
+from models.example_texts import EXAMPLES, other_sentence
 
 
 def other(text: str, word: str = "") -> str:

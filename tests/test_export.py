@@ -16,7 +16,7 @@ from conftest import SMALL, TEXTS, read_once, sharpened
 
 from explorer import export
 from explorer.components import bundle
-from explorer.html_export.import_map import import_map
+from explorer.html_export import import_map
 from explorer.state import places
 from explorer.text.markdown_escape import literal, plain
 from models.edits import ZeroHead, describe, to_line

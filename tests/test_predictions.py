@@ -122,7 +122,3 @@ def test_the_word_to_begin_with_is_a_whole_word() -> None:
     assert first("") is None and set(first("...")) == {"."}, (
         "of a text without a word, its last token"
     )
-
-
-def test_labels_join_into_running_text() -> None:
-    assert predictions.join_pieces(("‧ice", "s", "dev", "‧ice")) == "ice s device"

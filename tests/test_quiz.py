@@ -18,8 +18,7 @@ from explorer.analysis import quiz, words
 from explorer.analysis.quiz import MIN_MARGIN, N_QUESTIONS, Question, questions
 from explorer.classroom.routes import app_address, parse_question
 from explorer.components import codec
-from explorer.text.quiz import ask, choice, says
-from explorer.text.quiz_print import sheet
+from explorer.text.quiz import ask, choice, says, sheet
 from models import registry
 from models.recording import Attention, Recording
 

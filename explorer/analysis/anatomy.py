@@ -167,11 +167,6 @@ def _score_bias(
     return recorded - scaled, True
 
 
-def largest_products(breakdown: WeightBreakdown, count: int = 3) -> tuple[int, ...]:
-    """The dimensions of the largest |q x k|, largest first."""
-    return tuple(int(at) for at in np.argsort(-np.abs(breakdown.products), kind="stable")[:count])
-
-
 def largest_weight_keys(breakdown: WeightBreakdown) -> tuple[int, ...]:
     """The keys whose share of z is shown one by one: those of the largest weights, and always the
     cell's own, in the order of the text."""

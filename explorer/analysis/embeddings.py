@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from explorer.analysis.csv import Cells, Columns, stacked
+from explorer.analysis.csv import Cells, Columns
 from explorer.analysis.logit_lens import title as site_title
 from explorer.analysis.logit_lens import vectors
 from explorer.analysis.residual import has_residual, norm_place, sublayers
@@ -609,22 +609,6 @@ def path_table(titles: Sequence[str], array: np.ndarray, basis: Basis) -> Column
     }
 
 
-def site_table(texts: Sequence[tuple[str, Sequence[str], np.ndarray]], basis: Basis) -> Columns:
-    """Every point at one site; each text is (its name, labels, vectors (token, d_model))."""
-    rows = np.concatenate([array for *_, array in texts])
-    x, y, z = basis.project(rows).T
-    return {
-        "of": [name for name, labels, _ in texts for _ in labels],
-        "token": [label for _, labels, _ in texts for label in labels],
-        "x": x,
-        "y": y,
-        "z": z,
-        "error in 2-D": basis.error(rows, 2),
-        "error in 3-D": basis.error(rows, 3),
-        "norm": np.linalg.norm(rows, axis=-1),
-    }
-
-
 def curve_table(titles: Sequence[str], site_curves: SiteCurves) -> Columns:
     """Curves as named columns, one row a site."""
     names = [name for name, *_ in site_curves.lines]
@@ -645,16 +629,3 @@ def nearest_word_table(
             f"cosine {rank + 1}": cosines[:, rank],
         }
     return columns
-
-
-def at_site(scene: Scene, site: int) -> Columns:
-    """Every point of a scene at one site."""
-    return site_table(
-        [(group.name, group.labels, group.vectors[site]) for group in scene.groups], scene.basis
-    )
-
-
-def all_paths(scene: Scene) -> Columns:
-    """Every point of a scene at every site."""
-    tables = [(title, at_site(scene, at)) for at, title in enumerate(scene.titles)]
-    return stacked(tables, "site")

@@ -257,12 +257,6 @@ def is_piece(tokens: Sequence[str], place: int) -> bool:
     )
 
 
-def join_pieces(labels: Sequence[str]) -> str:
-    """Labels as running text: a piece that goes on inside a word stands close to the one before
-    it."""
-    return " ".join(labels).replace(" " + PIECE_MARK, "").removeprefix(PIECE_MARK)
-
-
 # ---- as tables ----
 
 

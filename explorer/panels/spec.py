@@ -20,12 +20,12 @@ from typing import Any, ParamSpec, get_type_hints
 
 import numpy as np
 
+from explorer import html_export
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, to_csv
 from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
-from explorer.html_export import html
-from explorer.html_export.document_spec import DocumentSpec, Line, Part, TextLines, View
+from explorer.html_export import DocumentSpec, Line, Part, TextLines, View
 from explorer.state.cache import Run, picture_name
 from explorer.text import glossary
 
@@ -118,7 +118,9 @@ def document(
     ]
     if captions:
         parts.append(TextLines(captions, column=2))
-    return html.document(DocumentSpec(panels[0].title, panels[0].caption, parts, query or {}), link)
+    return html_export.document(
+        DocumentSpec(panels[0].title, panels[0].caption, parts, query or {}), link
+    )
 
 
 def python(panels: Sequence[Panel]) -> str:

@@ -6,7 +6,6 @@ from explorer.text.markdown_escape import literal
 
 APART = ("in its own code", "on the cluster")  # how such a model's title ends
 WEIGHTS_ALONE = "its own code computes attention and returns only the weights"
-WHOLE_LAYERS = "its own code returns only the sum of a whole layer"
 NOT_SWITCHED = (
     "{} does not support edits of mask, positions, residual connections, norms and FFN, because "
     "its own code is run. “Add a model …” lists the models that run in Headlight’s classes."

@@ -21,9 +21,8 @@ from explorer.panels import embeddings as embeddings_panels
 from explorer.panels.embeddings import WordPath
 from explorer.state import cache, event_log, models, url_state
 from explorer.state.cache import Run
-from explorer.text import example_contexts
 from explorer.text.markdown_escape import literal
-from models.example_texts import EXAMPLES
+from models.example_texts import EXAMPLES, other_sentence
 from models.recording import Recording, Stream
 
 if TYPE_CHECKING:
@@ -250,7 +249,7 @@ def _own_second(first: Recording, token: int | None) -> str:
         return ""
     read = words_in(stream, text)
     whole = [label for label, size in zip(read.labels, read.sizes) if size == 1]
-    other = example_contexts.other_sentence(text, word, EXAMPLES.values(), whole)
+    other = other_sentence(text, word, EXAMPLES.values(), whole)
     if not other:
         return ""
     there = cache.record(first.model.name, other).streams[0]

@@ -4,22 +4,25 @@ it ask for nothing."""
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
+import re
 import tomllib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
-from explorer.components import bundle
-from explorer.html_export.document_spec import DocumentSpec, View, packed
-from explorer.html_export.import_map import HOST, import_map
+import numpy as np
+
+from explorer.components import bundle, codec
 from models.recording import VERSION
 
-STYLE = Path(__file__).with_name("html.css")
-FONT = Path(__file__).parent.parent / "static" / "inter.woff2"
+STYLE = Path(__file__).with_name("html_export.css")
+FONT = Path(__file__).parent / "static" / "inter.woff2"
 # Nothing but what stands in the file: no request can leave it, whatever its text says.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
@@ -104,3 +107,88 @@ def _colours(theme: Mapping[str, object]) -> str:
         for key, name in NAMES.items()
         if (value := theme.get(key))
     )
+
+
+Line = tuple[str, str]  # the name of an element and its text
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A component, and what its payload function made. column: 0 left, 1 right, 2 below both."""
+
+    component: str
+    data: bytes
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class TextLines:
+    """Lines of text, each with the name of its element, such as ("h2", "Layer 1, head 5")."""
+
+    lines: Sequence[Line]
+    column: int = 0
+
+
+Part = View | TextLines
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentSpec:
+    """A whole file: its title, its caption in lines, and its parts in the order they stand in.
+    query: the address of the same in Headlight."""
+
+    title: str
+    caption: Sequence[str]
+    parts: Sequence[Part]
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+def packed(sheet: DocumentSpec) -> bytes:
+    """All parts in one message of `codec`: equal blocks of numbers, of whatever view, are in it
+    once."""
+    pool: dict[bytes, str] = {}
+    blocks: dict[str, np.ndarray] = {}
+
+    def placed(array: np.ndarray) -> str:
+        key = hashlib.sha256(array.dtype.str.encode() + array.tobytes()).digest()
+        if key not in pool:
+            pool[key] = str(len(pool))
+            blocks[pool[key]] = array
+        return pool[key]
+
+    parts = []
+    for part in sheet.parts:
+        plain: dict[str, object] = {"component": "", "column": part.column}
+        if isinstance(part, View):
+            header, arrays = codec.decode(part.data)
+            places = {name: placed(array) for name, array in arrays.items()}
+            plain |= {"kind": "view", "component": part.component, "data": [header, places]}
+        else:
+            plain |= {"kind": "words", "lines": part.lines}
+        parts.append(plain)
+    return codec.encode({"parts": parts}, blocks)
+
+
+HOST = "standalone_host"
+# Modules import each other by names relative to their folder, which a data address has not.
+IMPORT = re.compile(r'^((?:import|export)\b[^"\';]*?|\} from\s*)"\./([\w.]+)"', re.MULTILINE)
+
+
+def import_map(components: Iterable[str]) -> dict[str, dict[str, str]]:
+    """An import map with the host, the components and whatever they import. Raises ValueError for a
+    component that does not exist."""
+    made: dict[str, str] = {}
+    left = [f"{name}.js" for name in (HOST, *components)]
+    while left:
+        name = left.pop()
+        if name in made:
+            continue
+        if name not in bundle.modules():
+            raise ValueError(f"there is no component {name.removesuffix('.js')!r}")
+        code = bundle.modules()[name].decode("utf-8")
+        left += [match[2] for match in IMPORT.finditer(code)]
+        code = IMPORT.sub(r'\1"headlight/\2"', code)
+        made[name] = (
+            "data:text/javascript;charset=utf-8;base64," + b64encode(code.encode()).decode()
+        )
+    return {"imports": {f"headlight/{name}": made[name] for name in sorted(made)}}
