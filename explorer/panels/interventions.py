@@ -967,7 +967,10 @@ def patch_panel(
     return Panel(
         title=words("title"),
         finding=finding,
-        figures=(_patch_matrix(request, effects, cell),),
+        figures=(
+            _patch_matrix(request, effects, cell),
+            *_patch_bars(request, results, cell, f"“{one}” − “{other}”"),
+        ),
         table=interventions.map_columns(
             replace(
                 effects,
@@ -989,6 +992,27 @@ def patch_panel(
         ),
         file=f"patching-{request.unit.lower()}",
     )
+
+
+def _patch_bars(
+    request: PatchRequest, results: Patches, cell: tuple[int, int] | None, difference: str
+) -> tuple[Bars, ...]:
+    """The logit difference of both sentences and, between them, with the patch of a head; none
+    beside a map of states, which takes the whole width."""
+    value = dict(results.effects).get(cell) if request.unit == "Heads" and cell else None
+    if value is None or cell is None:
+        return ()
+    words = sentences(CONCEPT, "patches")
+    rows = (
+        (words("row_here"), results.clean),
+        (words("row_patched", layer=cell[0], head=cell[1]), value),
+        (words("row_there"), results.donor),
+    )
+    bars = tuple(
+        BarRow(label, (each,), (signed(round(each, 2)),), selected=at == 1)
+        for at, (label, each) in enumerate(rows)
+    )
+    return (Bars(title=words("bars", difference=difference), columns=("",), rows=bars),)
 
 
 def _patch_matrix(
