@@ -39,9 +39,11 @@ rounding: .venv/test
 	echo "$$setting"; env $$setting .venv/bin/python -m pytest -m "not browser and (parity or not slow)" $(PARITY) || status=1; \
 	done; exit $$status
 
-# Tour, claims and questions on every ordinary sentence by every model; `make test` takes them in turn.
+# Tour, claims and questions on every ordinary sentence by every model, and every panel on every
+# hostile text; `make test` takes them in turn.
 sentences: .venv/test
-	HEADLIGHT_EVERY_SENTENCE=1 .venv/bin/python -m pytest tests/test_sentences_true.py -n 2 --dist worksteal
+	HEADLIGHT_EVERY_SENTENCE=1 .venv/bin/python -m pytest tests/test_sentences_true.py \
+	tests/test_panels.py -k "any_text or sentence" -n 2 --dist worksteal
 
 # Format, lint and types.
 lint: .venv/test
