@@ -55,8 +55,8 @@ def record(
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported when it is first used: `page`, `notebook`, `panels`, modules of measures
-    by their names, and modules of sentences by theirs with `_text` behind them."""
+    """What is imported when it is first used: `page`, `panels`, modules of measures by their
+    names, and modules of sentences by theirs with `_text` behind them."""
     if name == "Run":
         from explorer.state.cache import Run
 
@@ -71,10 +71,6 @@ def __getattr__(name: str) -> Any:
         from explorer.export import page
 
         return page
-    if name == "notebook":
-        from explorer import notebook
-
-        return notebook
     stem = name.removesuffix("_text")
     module = f"{(analysis if stem == name else text).__name__}.{stem}"
     try:

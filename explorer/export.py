@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from explorer.html_export import Document
 from explorer.panels import attention, spec
 from explorer.state import cache
 from models import edits, registry
@@ -41,9 +42,9 @@ def page(
     target: str | None = None,
     link: str = "",
     **choices: object,
-) -> str:
+) -> Document:
     """A view of a recording as one HTML document, interactive, that asks for nothing from
-    elsewhere.
+    elsewhere. A notebook draws it.
 
     view: one of VIEWS, or a panel such as "soft_lookup.temperature", whose choices are its
     arguments. model: the recording's, loaded; it is loaded anew where None. other: what stands
@@ -111,7 +112,7 @@ def _panel_page(
     choices: Mapping[str, str],
     link: str,
     other: Recording | None,
-) -> str:
+) -> Document:
     """A panel by its name, such as "soft_lookup.temperature", as a document."""
     # Panels keep what they compute in the app's cache, which takes long to import.
 

@@ -28,6 +28,7 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; connect-src data:; base-uri 'none'; form-action 'none'"
 )
+FRAME_HEIGHT = 860  # pixels of the frame that a notebook draws a document in
 NAMES = {
     "primaryColor": "primary-color",
     "backgroundColor": "background-color",
@@ -40,7 +41,21 @@ NAMES = {
 }
 
 
-def document(sheet: DocumentSpec, link: str = "") -> str:
+class Document(str):
+    """The text of one HTML document. A notebook draws it."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """A frame. What is in it runs as a page of its own, and can reach neither the notebook nor
+        the network."""
+        return (
+            f'<iframe srcdoc="{escape(self)}" sandbox="allow-scripts allow-downloads" '
+            f'style="width:100%;height:{FRAME_HEIGHT}px;border:0" title="Headlight"></iframe>'
+        )
+
+
+def document(sheet: DocumentSpec, link: str = "") -> Document:
     """The file's text. `link`: where a Headlight is that shows the same, such as an address of http
     or https; "" for none."""
     data = b64encode(gzip.compress(packed(sheet), compresslevel=6, mtime=0)).decode()
@@ -48,7 +63,7 @@ def document(sheet: DocumentSpec, link: str = "") -> str:
     code = json.dumps(import_map(views))
     title = escape(sheet.title)
     caption = "".join(f"<p dir=auto>{escape(_shown(line))}</p>" for line in sheet.caption)
-    return (
+    return Document(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

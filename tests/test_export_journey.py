@@ -12,7 +12,7 @@ from conftest import read_once
 from test_export import HOSTILE
 from tolerances import STORED
 
-from explorer import export, notebook
+from explorer import export
 from explorer.analysis import findings
 from explorer.panels.anatomy import weight_text
 from explorer.text import findings as findings_text
@@ -153,7 +153,7 @@ def test_every_other_view_in_a_file(
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.locator("[data-part=panel]").get_by_text("Vectors in a plane").count()
 
-    frame = notebook.heads(recording, layer=0, head=3)._repr_html_()
+    frame = export.page(recording, layer=0, head=3)._repr_html_()
     page = alone(f"<!doctype html><main data-drawn>notebook</main>{frame}").page
     inside = page.frame_locator("iframe")
     inside.locator(".cell").nth(1).click()

@@ -90,7 +90,6 @@ FLOORS = [
         r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export|explorer\.state\.cache"
         r"|models\.(registry|model|recording|edits|example_texts|results|whole_words)",
     ),
-    (r"explorer/notebook\.py", set(), r"explorer\.export|models\.(registry|model|recording|edits)"),
     (r"explorer/cli\.py", set(), r"explorer\.export|models\.(registry|model|recording)"),
     (
         r"explorer/server/prefetch\.py",
@@ -139,7 +138,7 @@ FLOORS = [
     (
         r"headlight\.py",
         set(),
-        r"explorer\.(analysis|export|notebook|panels|state\.cache|text)|models\."
+        r"explorer\.(analysis|export|panels|state\.cache|text)|models\."
         r"(argument_validation|edits|live_training|model|recording|registry|results)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),

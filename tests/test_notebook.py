@@ -1,4 +1,4 @@
-"""The notebook door: the notebook of docs, run with a real kernel."""
+"""The notebook of docs, run with a real kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import driver
 import nbformat
 import pytest
 
-from explorer import notebook
+import headlight
 from models.edits import ZeroHead
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,7 +56,7 @@ def frames(outputs: list[dict]) -> list[str]:
 def test_the_notebook_of_docs_runs_and_draws(outputs: list[dict], frames: list[str]) -> None:
     book = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells), "kept without what it once drew"
-    assert "it looks at animal: 0.72" in "".join(each.get("text", "") for each in outputs)
+    assert "it attends to animal: 0.72" in "".join(each.get("text", "") for each in outputs)
     assert len(frames) == 5
     for frame in frames:
         assert frame.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts' in frame
@@ -89,16 +89,13 @@ def test_what_the_kernel_made_is_drawn_in_the_notebook(
     assert comparison.locator("[data-part=panel]").get_by_text("Attention heads of A and B").count()
 
 
-def test_the_door_shows_texts_and_recordings_alike(tmp_path: Path) -> None:
-    recording = notebook.record("the cat sat on the mat", edits=(ZeroHead(0, 1),))
-    shown = notebook.heads(recording, layer=0, head=1)
-    assert str(ZeroHead(0, 1)) in shown.page
-    shown.save(str(tmp_path / "heads.html"))
-    assert (tmp_path / "heads.html").read_text("utf-8") == shown.page
-    assert notebook.heads("the cat sat").page != shown.page
+def test_a_view_of_a_recording_says_its_edits_and_its_choices() -> None:
+    recording = headlight.record("encoder", "the cat sat on the mat", ZeroHead(0, 1))
+    shown = headlight.page(recording, layer=0, head=1)
+    assert str(ZeroHead(0, 1)) in shown and headlight.page(recording) != shown
     # A page's address calls "view" how a head is drawn.
-    assert "view=Matrix" in notebook.heads(recording, view="Matrix").page
-    findings = notebook.show(recording, "findings").page
-    assert notebook.show(recording, view="findings").page == findings
+    assert "view=Matrix" in headlight.page(recording, view="Matrix")
+    findings = headlight.page(recording, "findings")
+    assert headlight.page(recording, view="findings") == findings
     with pytest.raises(ValueError, match="no view is called"):
-        notebook.show("the cat", "nothing")
+        headlight.page(recording, "nothing")

@@ -12,7 +12,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +24,7 @@ from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, to_csv
 from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
-from explorer.html_export import DocumentSpec, Line, Part, TextLines, View
+from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.state.cache import Run, picture_name
 from explorer.text import glossary
 
@@ -93,9 +92,8 @@ class Panel:
             raise ValueError(f"A panel is saved as .html or .csv, not as {path.name}.")
 
     def _repr_html_(self) -> str:
-        """The panel in a notebook: a frame, which keeps it apart from the notebook's own page."""
-        page = escape(document([self]))
-        return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:0"></iframe>'
+        """The panel in a notebook: its document in a frame."""
+        return document([self])._repr_html_()
 
     def csv(self) -> str:
         """The table as CSV, below the title and the caption."""
@@ -104,7 +102,7 @@ class Panel:
 
 def document(
     panels: Sequence[Panel], link: str = "", query: Mapping[str, str] | None = None
-) -> str:
+) -> Document:
     """Panels as an HTML document that asks for nothing from elsewhere: one below the other, or of
     all heads and one of them side by side. `link`: the address of a Headlight, and `query` what
     shows the same there. Raises ValueError for no panel."""
