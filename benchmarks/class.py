@@ -73,7 +73,7 @@ class Load:
 def pictures(address: str, text: str, model: str, times: list[float]) -> bool:
     """Request a text's pictures by themselves, and note how long they took; False where there are
     none."""
-    body = json.dumps({"text": text, "model": model or "encoder", "asked": {}}).encode()
+    body = json.dumps({"text": text, "model": model or "encoder", "choices": {}}).encode()
     request = Request(f"{address}/ahead", body, {"Content-Type": "application/json"})
     start = time.monotonic()
     with urlopen(request, timeout=300) as answer:

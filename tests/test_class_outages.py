@@ -119,7 +119,7 @@ def test_an_older_move_that_is_written_last_changes_nothing() -> None:
         await overtaken(store, classes.ask(*rule, QUESTION), classes.ask(*rule, last))
         await overtaken(store, classes.reveal(*rule), classes.ask(*rule, last))
         seen = await classes.view(made.code, service.TEACHER)
-        assert seen["asked"] == last and seen["open"]
+        assert seen["question"] == last and seen["open"]
         await classes.close()
 
     asyncio.run(asyncio.wait_for(test(), 30))

@@ -59,8 +59,8 @@ def test_a_class_from_start_to_end(ask: httpx2.Client) -> None:
     assert sent(ask, "move", **rule, at="/architecture?text=a%20b").status_code == 200
     number = sent(ask, "ask", **rule, question=QUESTION).json()["number"]
     seen = first(ask, made["code"], student["student"])
-    assert seen["at"] == "/architecture?text=a%20b" and seen["asked"]["text"] == SCRIPT
-    assert "right" not in seen["asked"]
+    assert seen["at"] == "/architecture?text=a%20b" and seen["question"]["text"] == SCRIPT
+    assert "right" not in seen["question"]
     answer = {"code": made["code"], "student": student["student"], "number": number}
     assert sent(ask, "answer", **answer, choice=1).status_code == 200
     # It counts while the student is connected; the line above is closed, which takes a moment.

@@ -114,7 +114,7 @@ def test_what_the_teacher_shows_is_seen_by_all_and_at_once_by_whoever_comes(play
         first, at = await classes.join(made.code, "s")
         assert at == "/"
         line, seen = await listening(classes, made.code, first)
-        assert seen["at"] == "/" and not seen["asked"]
+        assert seen["at"] == "/" and not seen["question"]
         await classes.move(made.code, made.key, "/architecture?width=64")
         assert (await line.until(lambda said: said["at"] != "/"))["at"] == "/architecture?width=64"
         late, at = await classes.join(made.code, "s2")
@@ -188,8 +188,8 @@ def test_answers_count_once_each_and_what_is_right_is_told_with_the_reveal(play)
         teacher, _ = await listening(classes, made.code, made.watch)
         student, *others = [(await listening(classes, made.code, each))[0] for each in words]
         number = await classes.ask(made.code, made.key, QUESTION)
-        seen = await student.until(lambda said: said["asked"])
-        assert seen["asked"] == {"text": "Which?", "choices": ["a", "b", "c"]} and seen["open"]
+        seen = await student.until(lambda said: said["question"])
+        assert seen["question"] == {"text": "Which?", "choices": ["a", "b", "c"]} and seen["open"]
         assert "tally" not in seen
         for word, choice in zip(words, (0, 1, 1, 1, 2)):
             await classes.answer(made.code, word, number, choice)
@@ -197,13 +197,13 @@ def test_answers_count_once_each_and_what_is_right_is_told_with_the_reveal(play)
         seen = await teacher.until(lambda said: sum(said.get("tally") or [0]) == 5)
         while seen["tally"] != [0, 3, 2]:
             seen = await teacher.next()
-        assert seen["asked"]["right"] == 1
+        assert seen["question"]["right"] == 1
         await student.close()
         student, seen = await listening(classes, made.code, words[0])
-        assert seen["mine"] == 2 and "right" not in seen["asked"]
+        assert seen["mine"] == 2 and "right" not in seen["question"]
         await classes.reveal(made.code, made.key)
         seen = await student.until(lambda said: not said["open"])
-        assert seen["asked"] == QUESTION and seen["tally"] == [0, 3, 2]
+        assert seen["question"] == QUESTION and seen["tally"] == [0, 3, 2]
         with pytest.raises(Unknown, match="closed"):
             await classes.answer(made.code, words[1], number, 0)
         # The next question begins with nothing, and an answer to the last one does not count.
@@ -212,7 +212,7 @@ def test_answers_count_once_each_and_what_is_right_is_told_with_the_reveal(play)
             await classes.answer(made.code, words[1], number, 0)
         assert again == number + 1 and (await classes.store.room(made.code))[1] == {}
         await classes.ask(made.code, made.key, None)
-        assert (await student.until(lambda said: said["number"] == again + 1))["asked"] is None
+        assert (await student.until(lambda said: said["number"] == again + 1))["question"] is None
         for line in (student, teacher, *others):
             await line.close()
 
@@ -325,7 +325,7 @@ def test_two_processes_are_one_class(redis_address: str) -> None:
         await here.move(made.code, made.key, "/learn")
         await student.until(lambda said: said["at"] == "/learn")
         number = await here.ask(made.code, made.key, QUESTION)
-        await student.until(lambda said: said["asked"])
+        await student.until(lambda said: said["question"])
         await there.answer(made.code, word, number, 1)
         await teacher.until(lambda said: said.get("tally") == [0, 1, 0])
         # Redis itself drops every line, as when it is started anew: the class goes on.

@@ -31,7 +31,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
 
 
 def said(**more: object) -> dict[str, object]:
-    return {"model": "encoder", "text": TEXT, "asked": {}} | more
+    return {"model": "encoder", "text": TEXT, "choices": {}} | more
 
 
 def drawn_on_page(**asked: str) -> dict[str, bytes]:
@@ -76,14 +76,14 @@ def test_the_address_answers_with_them(ask: TestClient) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        said(model="translator", asked={"attention": "sideways"}),
+        said(model="translator", choices={"attention": "sideways"}),
         said(model="/etc"),
         said(model="gpt2"),
         said(text="a" * (prefetch.MAX_TEXT_BYTES + 1)),
         said(text=7),
-        said(asked={"att_keep": "Quiet"}),
-        said(asked={"view": "Film"}),
-        said(asked=["view"]),
+        said(choices={"att_keep": "Quiet"}),
+        said(choices={"view": "Film"}),
+        said(choices=["view"]),
         {"text": TEXT},
         [],
     ],

@@ -73,7 +73,7 @@ def test_a_class_is_led_and_asked_with_half_a_character(server: str) -> None:
         with ask.stream("GET", "/class/news", params=part) as line:
             said = next(each for each in line.iter_lines() if each.startswith("data: "))
         seen = json.loads(said[6:])
-        assert seen["at"] == f"/?text={WHOLE}" and seen["asked"]["choices"] == ["a", WHOLE]
+        assert seen["at"] == f"/?text={WHOLE}" and seen["question"]["choices"] == ["a", WHOLE]
         sent("end", **rule)
 
 

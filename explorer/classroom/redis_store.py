@@ -113,7 +113,7 @@ ASK = """
 if redis.call('EXISTS', KEYS[1]) == 0 or not newer(KEYS[2], 'question', ARGV[1]) then return 0 end
 local number = redis.call('HINCRBY', KEYS[1], 'number', 1)
 local open = ARGV[2] == '' and '' or tostring(number)
-redis.call('HSET', KEYS[1], 'open', open, 'asked', ARGV[2], 'tally', '')
+redis.call('HSET', KEYS[1], 'open', open, 'question', ARGV[2], 'tally', '')
 redis.call('DEL', KEYS[4])
 expire(KEYS[1], {KEYS[2]})
 return number

@@ -124,10 +124,10 @@ class ClassService:
         that sleep afterwards do not change it."""
         stamp = self._next_stamp()
         fields = await self.rules(code, key)
-        if not fields["asked"] or fields["tally"]:
+        if not fields["question"] or fields["tally"]:
             return
         if await self.store.write(code, "question", stamp, {"open": ""}):
-            tally = json.dumps(_tally(fields["asked"], *await self.store.room(code)))
+            tally = json.dumps(_tally(fields["question"], *await self.store.room(code)))
             await self.store.write(code, "question", stamp, {"tally": tally})
         await self._tell_all(code)
 
@@ -166,7 +166,7 @@ class ClassService:
             raise Unknown("This class has ended.")
         if not fields["open"] or fields["open"] != str(number):
             raise Unknown("This question is closed.")
-        if not 0 <= choice < len(json.loads(fields["asked"])["choices"]):
+        if not 0 <= choice < len(json.loads(fields["question"])["choices"]):
             raise Unknown("There is no such answer.")
         if not await self.store.put(code, str(number), student, str(choice)):
             raise Unknown("This question is closed.")
@@ -232,7 +232,7 @@ class ClassService:
         snapshot = await self.view(code, role)
         if snapshot is None:
             return json.dumps({"over": True})
-        if role == STUDENTS and snapshot["asked"]:
+        if role == STUDENTS and snapshot["question"]:
             answer = (await self.store.room(code))[1].get(word)
             snapshot["mine"] = None if answer is None else int(answer)
         return json.dumps(snapshot, ensure_ascii=False)
@@ -244,7 +244,7 @@ class ClassService:
         if fields is None:
             return None
         question, tally = (
-            json.loads(fields["asked"] or "null"),
+            json.loads(fields["question"] or "null"),
             json.loads(fields["tally"] or "null"),
         )
         snapshot: dict[str, Any] = {"at": fields["at"], "number": int(fields["number"])}
@@ -259,10 +259,10 @@ class ClassService:
             present, answers = await self.store.room(code)
             snapshot["here"] = len(present - {fields["watch"]})
             if snapshot["open"]:
-                tally = _tally(fields["asked"], present, answers)
+                tally = _tally(fields["question"], present, answers)
         if tally is not None:
             snapshot["tally"] = tally
-        return snapshot | {"asked": question}
+        return snapshot | {"question": question}
 
     def leave(self) -> None:
         """End all lines of this process, which is about to end, and those that still come."""
@@ -294,7 +294,7 @@ class ClassService:
     async def _make(
         self, code: str, watch: str, address: str, location: str, occupied: bool
     ) -> bool:
-        fields = dict.fromkeys(("picture", "of", "open", "asked", "tally"), "")
+        fields = dict.fromkeys(("picture", "of", "open", "question", "tally"), "")
         fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": location, "number": "0"}
         starter = codes.mac(self._secret, address, 8).hex()  # an address is not stored
         return await self.store.make(code, fields, starter, codes.ends_of(watch), occupied)

@@ -169,7 +169,7 @@ class MemoryStore:
             return 0
         number = str(int(record.fields["number"]) + 1)
         open_number = number if question else ""
-        record.fields.update(number=number, open=open_number, asked=question, tally="")
+        record.fields.update(number=number, open=open_number, question=question, tally="")
         record.answers.clear()
         return int(number)
 

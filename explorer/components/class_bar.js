@@ -39,9 +39,9 @@ export default mount("follow", style, (view) => {
 /** @param {View} view @param {any} lesson */
 function draw(view, lesson) {
   const left = lesson ? null : offered();
-  const shown = JSON.stringify([lesson, left, view.sure, view.problem]);
-  if (view.shown === shown) return;
-  view.shown = shown;
+  const drawn = JSON.stringify([lesson, left, view.sure, view.problem]);
+  if (view.drawn === drawn) return;
+  view.drawn = drawn;
   view.root.hidden = !lesson && !left;
   if (!lesson) return redraw(view, left ? [waiting(left)] : []);
   const parts = [panel(view, lesson), line(view, lesson), view.says];
@@ -65,20 +65,20 @@ const press = (name, label, onclick, kind = "") =>
   make("button", { type: "button", class: kind, data: { focus: name }, onclick }, label);
 
 /** What those hear who do not see it. @param {View} view @param {any} lesson */
-function speak(view, { at, alone, key, asked, open, over, lost, cut }) {
+function speak(view, { at, alone, key, question, open, over, lost, cut }) {
   const page = String(at || "").split("?")[0];
-  let said = over
+  let message = over
     ? "The class has ended."
     : lost || cut
       ? "The connection to the class is lost."
       : "";
-  if (!said && asked && view.told !== `${asked.text}${open}`) {
-    said = open ? `A question: ${asked.text}` : "The answer is shown.";
-    view.told = `${asked.text}${open}`;
-  } else if (!said && !key && !alone && at !== view.at)
-    said = `The class is at ${view.header.pages[page] || "another page"}.`;
+  if (!message && question && view.announced !== `${question.text}${open}`) {
+    message = open ? `A question: ${question.text}` : "The answer is shown.";
+    view.announced = `${question.text}${open}`;
+  } else if (!message && !key && !alone && at !== view.at)
+    message = `The class is at ${view.header.pages[page] || "another page"}.`;
   view.at = at;
-  if (said && view.says.textContent !== said) view.says.textContent = said;
+  if (message && view.says.textContent !== message) view.says.textContent = message;
 }
 
 /** @param {View} view @param {any} lesson */
@@ -130,23 +130,23 @@ function leading(view) {
 }
 
 /** The question, where there is one. @param {View} view @param {any} lesson */
-function panel(view, { asked, open, number, mine, tally: counted, here, key, over }) {
-  if (!asked || over) return undefined;
+function panel(view, { question, open, number, mine, tally: counted, here, key, over }) {
+  if (!question || over) return undefined;
   const tally = open ? undefined : counted; // after the vote: it would lead those who have not answered
   const most = Math.max(1, ...(tally || []));
   const answer = (choice) =>
     send("answer", { number, choice }).then(
-      () => said(view, choice, ""),
-      (problem) => said(view, mine, problem.message),
+      () => afterAnswer(view, choice, ""),
+      (problem) => afterAnswer(view, mine, problem.message),
     );
-  const choices = asked.choices.map((words, at) => {
+  const choices = question.choices.map((words, at) => {
     const marks = [
       mine === at && !key && make("span", "note", open ? "your answer" : "you"),
-      at === asked.right && (key ? !open : true) && make("span", "note", "right ✓"),
+      at === question.right && (key ? !open : true) && make("span", "note", "right ✓"),
     ];
     const bar =
       tally && make("span", { class: "bar", style: { width: `${(100 * tally[at]) / most}%` } });
-    const right = at === asked.right && !open ? " right" : "";
+    const right = at === question.right && !open ? " right" : "";
     const inside = [
       make("span", "letter", "ABCDEF"[at]),
       make("span", { class: "words", dir: "auto" }, words),
@@ -172,7 +172,7 @@ function panel(view, { asked, open, number, mine, tally: counted, here, key, ove
     ? [
         make("span", "state", answered({ tally: counted, here })),
         open && press("reveal", "Reveal", () => send("reveal"), "main"),
-        !open && asked.to && press("see", "See it", () => go(asked.to), "main"),
+        !open && question.to && press("see", "See it", () => go(question.to), "main"),
         press("away", "Take it away", () => send("ask", { question: null })),
       ]
     : [
@@ -186,20 +186,20 @@ function panel(view, { asked, open, number, mine, tally: counted, here, key, ove
                 : "Choose an answer."
               : ""),
         ),
-        !open && asked.to && press("see", "See it", () => (wander(true), go(asked.to))),
+        !open && question.to && press("see", "See it", () => (wander(true), go(question.to))),
       ];
   return make(
     "section",
     { class: "panel", "aria-label": "A question to the class" },
-    make("h2", { dir: "auto" }, asked.text),
+    make("h2", { dir: "auto" }, question.text),
     make("div", { class: "choices", role: "group", "aria-label": "Answers" }, ...choices),
-    !open && asked.says && make("p", { class: "says", dir: "auto" }, asked.says),
+    !open && question.says && make("p", { class: "says", dir: "auto" }, question.says),
     make("div", "foot", ...foot),
   );
 }
 
 /** What became of an answer. @param {View} view @param {any} mine @param {string} problem */
-function said(view, mine, problem) {
+function afterAnswer(view, mine, problem) {
   view.problem = problem;
   const lesson = /** @type {any} */ (globalThis).headlight.lesson;
   if (lesson) lesson.mine = mine;

@@ -11,7 +11,7 @@ export { offered, spelled, unfinished, wayIn } from "./class_part.js";
 
 /**
  * @typedef {import("./class_part.js").Part} Part
- * @typedef {{ at: string, number: number, open: boolean, asked: any, tally?: number[],
+ * @typedef {{ at: string, number: number, open: boolean, question: any, tally?: number[],
  *   picture?: string, of?: string, many?: number, here?: number, mine?: number | null, over?: boolean }} Seen what the server says of the class
  */
 
@@ -110,7 +110,7 @@ function heard(seen) {
   if (seen.over) {
     own.line?.close();
     forget(part()?.code || "");
-    tell({ over: true, asked: null, lost: false });
+    tell({ over: true, question: null, lost: false });
     return;
   }
   const last = bus.now.lesson || {};
@@ -301,11 +301,11 @@ function publish(wait, tries = 0) {
   }, wait);
 }
 
-/** The address has changed. @param {string} page the one before @param {string} asked what it showed */
-function moved(page, asked) {
+/** The address has changed. @param {string} page the one before @param {string} search what it showed */
+function moved(page, search) {
   const kept = part();
   // A page that was just opened has yet to write what it shows, where the last one had something to write.
-  const bare = page !== location.pathname && !location.search && asked;
+  const bare = page !== location.pathname && !location.search && search;
   if (!here().startsWith(DESK)) own.before = here();
   if (kept?.key) publish(bare ? LATER : SOON);
   else if (kept?.student && own.acted) wander(true);

@@ -70,15 +70,15 @@ export function forget(code) {
 /**
  * Send something to the class. Rejects with words for the reader.
  * @param {string} what
- * @param {Record<string, any>} [said]
+ * @param {Record<string, any>} [fields]
  * @returns {Promise<any>}
  */
-export async function send(what, said = {}) {
+export async function send(what, fields = {}) {
   const { code, key, student } = part() || {};
   const answer = await fetch(new URL(`class/${what}`, ROOT), {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ code, key, student, ...said }),
+    body: JSON.stringify({ code, key, student, ...fields }),
   }).catch(() => {
     throw new Error("The server cannot be reached just now.");
   });

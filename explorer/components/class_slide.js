@@ -20,26 +20,26 @@ export const answered = ({ tally, here }) =>
  * @returns {{ says: string, caption: string, figures: any[] } | undefined}
  */
 export function questionSlide(lesson, withAnswer) {
-  const { key, over, asked, open, tally } = lesson || {};
-  if (!key || over || !asked) return undefined;
+  const { key, over, question, open, tally } = lesson || {};
+  if (!key || over || !question) return undefined;
   const plain = { title: "", note: "", select: [], keys: [], selected: -1 };
-  const words = asked.choices.map((each, at) => `${LETTERS[at]}  ${each}`);
+  const words = question.choices.map((each, at) => `${LETTERS[at]}  ${each}`);
   if (open) {
     const rows = words.map((each) => [each]);
     const list = { ...plain, kind: "texttable", columns: [""], rows };
-    return { says: asked.text, caption: answered(lesson), figures: [list] };
+    return { says: question.text, caption: answered(lesson), figures: [list] };
   }
   const rows = words.map((label, at) => ({
     label,
     values: [tally?.[at] ?? 0],
-    texts: [`${tally?.[at] ?? 0}${withAnswer && at === asked.right ? " ✓" : ""}`],
-    selected: withAnswer && at === asked.right,
+    texts: [`${tally?.[at] ?? 0}${withAnswer && at === question.right ? " ✓" : ""}`],
+    selected: withAnswer && at === question.right,
     key: "",
     outline: null,
     start: 0,
   }));
   const bars = { ...plain, kind: "bars", columns: [""], rows, high: null, shared: false, mark: null, header: "" }; // prettier-ignore
   const all = sum(tally);
-  const caption = withAnswer ? asked.says || "" : `${all} answer${all === 1 ? "" : "s"}`;
-  return { says: asked.text, caption, figures: [bars] };
+  const caption = withAnswer ? question.says || "" : `${all} answer${all === 1 ? "" : "s"}`;
+  return { says: question.text, caption, figures: [bars] };
 }

@@ -52,7 +52,7 @@ export default mount("panel", style, (view) => {
   view.finding.replaceChildren(...said(unpack(linked)));
   bus.tell({ layer: linked.at[0], head: linked.at[1] });
   tellWord(view, linked);
-  ahead(view, (asked) => go(view, linked, asked));
+  ahead(view, (address) => go(view, linked, address));
 });
 
 /** A panel without what tells its frames apart: equal for two frames of one slider. @param {any} header */
@@ -419,12 +419,12 @@ function tellWord(view, linked) {
   if (JSON.stringify(word) !== JSON.stringify(bus.now.word)) bus.tell({ word });
 }
 
-/** Go to the head and the word of an address, from what is here of them. @param {View} view @param {any} linked @param {Record<string, string>} asked */
-function go(view, linked, asked) {
-  const [layer, head] = [whole(asked.layer, 1e3), whole(asked.head, 1e3)];
+/** Go to the head and the word of an address, from what is here of them. @param {View} view @param {any} linked @param {Record<string, string>} address */
+function go(view, linked, address) {
+  const [layer, head] = [whole(address.layer, 1e3), whole(address.head, 1e3)];
   unpack(linked);
   if (isAcross(linked) || linked.places.some(Boolean)) return; // tokens are other ones than the address's
-  const token = whole(asked.token, linked.n);
+  const token = whole(address.token, linked.n);
   const isOther = layer >= 0 && head >= 0 && `${linked.at}` !== `${[layer, head]}`;
   if (isOther) {
     const made = bus.now.coarse?.(layer, head);
@@ -434,7 +434,7 @@ function go(view, linked, asked) {
     const title = view.root.querySelector("h2");
     if (title) title.textContent = view.header.title;
   } else if (token === linked.selected[ROW]) return;
-  else if (token < 0 && asked.att_word !== "none") return; // which word is selected, the page says
+  else if (token < 0 && address.att_word !== "none") return; // which word is selected, the page says
   Object.assign(linked, { selected: [token, token], cell: null, over: null });
   drawn(view, linked);
   changed(view, linked);

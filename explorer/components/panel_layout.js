@@ -185,10 +185,10 @@ export function around(n, keep, most) {
 /** So many of n places, evenly spread, with those that are to be kept and the last one. @param {number} n @param {number[]} keep @param {number} most */
 export function spread(n, keep, most) {
   if (n <= most) return [...Array(n).keys()];
-  const kept = new Set([...keep, n - 1]);
-  const free = Math.max(1, most - kept.size);
-  for (let at = 0; at < free; at++) kept.add(Math.round((at * (n - 1)) / free));
-  return [...kept].sort((a, b) => a - b).slice(-most);
+  const places = new Set([...keep, n - 1]);
+  const free = Math.max(1, most - places.size);
+  for (let at = 0; at < free; at++) places.add(Math.round((at * (n - 1)) / free));
+  return [...places].sort((a, b) => a - b).slice(-most);
 }
 
 /** A figure with at most so many rows. @param {any} one @param {number} most @returns {any} */
@@ -248,55 +248,56 @@ const CUTS = {
     const order = [...rows.keys()].sort(
       (a, b) => rows[b].selected - rows[a].selected || size(rows[b]) - size(rows[a]) || a - b,
     );
-    const kept = order.slice(0, most).sort((a, b) => a - b);
+    const places = order.slice(0, most).sort((a, b) => a - b);
     return {
       ...figure,
-      note: noted(figure.note, kept.length, rows.length),
-      rows: kept.map((at) => rows[at]),
-      mark: mark && [kept.indexOf(mark[0]), mark[1]],
+      note: noted(figure.note, places.length, rows.length),
+      rows: places.map((at) => rows[at]),
+      mark: mark && [places.indexOf(mark[0]), mark[1]],
     };
   },
   texttable(figure, most) {
-    const kept = around(figure.rows.length, [figure.selected], most);
+    const places = around(figure.rows.length, [figure.selected], most);
     return {
       ...figure,
-      note: noted(figure.note, kept.length, figure.rows.length),
-      rows: kept.map((at) => figure.rows[at]),
-      keys: kept.map((at) => figure.keys[at]),
-      selected: kept.indexOf(figure.selected),
+      note: noted(figure.note, places.length, figure.rows.length),
+      rows: places.map((at) => figure.rows[at]),
+      keys: places.map((at) => figure.keys[at]),
+      selected: places.indexOf(figure.selected),
     };
   },
   tokenrow(figure, most) {
     const { tokens, weights, texts, marked, keys, selected } = figure;
-    const kept = around(tokens.length, [selected, ...marked], 2 * most);
-    const of = (/** @type {any} */ list) => (list?.length ? kept.map((at) => list[at]) : []);
+    const places = around(tokens.length, [selected, ...marked], 2 * most);
+    const of = (/** @type {any} */ list) => (list?.length ? places.map((at) => list[at]) : []);
     return {
       ...figure,
-      note: kept.length < tokens.length ? `${kept.length} of ${tokens.length} tokens` : figure.note,
+      note:
+        places.length < tokens.length ? `${places.length} of ${tokens.length} tokens` : figure.note,
       tokens: of(tokens),
       weights: Float32Array.from(of(weights)),
       texts: of(texts),
       keys: of(keys),
-      marked: marked.map((at) => kept.indexOf(at)).filter((at) => at >= 0),
-      selected: kept.indexOf(selected),
+      marked: marked.map((at) => places.indexOf(at)).filter((at) => at >= 0),
+      selected: places.indexOf(selected),
     };
   },
   strips(figure, most) {
     const chosen = figure.strips.flatMap(({ selected }, at) => (selected ? [at] : []));
-    const kept = around(figure.strips.length, chosen, most);
-    return { ...figure, strips: kept.map((at) => figure.strips[at]) };
+    const places = around(figure.strips.length, chosen, most);
+    return { ...figure, strips: places.map((at) => figure.strips[at]) };
   },
   graph(figure, most) {
     const { nodes, edges, selected, split, layout } = figure;
     if (split || layout === "tree" || nodes.length <= most) return figure;
     const near = edges.filter((edge) => edge.target === selected).map((edge) => edge.source);
-    const kept = around(nodes.length, [selected, ...near], most);
-    const place = (/** @type {number} */ at) => kept.indexOf(at);
+    const places = around(nodes.length, [selected, ...near], most);
+    const place = (/** @type {number} */ at) => places.indexOf(at);
     return {
       ...figure,
-      note: noted(figure.note, kept.length, nodes.length),
-      nodes: kept.map((at) => nodes[at]),
-      strengths: kept.map((at) => figure.strengths[at]),
+      note: noted(figure.note, places.length, nodes.length),
+      nodes: places.map((at) => nodes[at]),
+      strengths: places.map((at) => figure.strengths[at]),
       edges: edges
         .map((edge) => ({ ...edge, source: place(edge.source), target: place(edge.target) }))
         .filter(({ source, target }) => source >= 0 && target >= 0),
@@ -306,26 +307,26 @@ const CUTS = {
   ladder(figure, most) {
     const { rungs } = figure;
     const step = Math.max(1, (rungs.length - 1) / Math.max(1, most - 1));
-    const kept = rungs.filter(
+    const places = rungs.filter(
       ({ selected }, at) =>
         selected || rungs.length <= most || Math.round(Math.round(at / step) * step) === at,
     );
     return {
       ...figure,
-      note: noted(figure.note, kept.length, rungs.length),
-      rungs: kept.map((rung) => ({ ...rung, words: rung.words.slice(0, most < 7 ? 2 : 3) })),
+      note: noted(figure.note, places.length, rungs.length),
+      rungs: places.map((rung) => ({ ...rung, words: rung.words.slice(0, most < 7 ? 2 : 3) })),
     };
   },
   dials(figure, most) {
     const chosen = figure.dials.flatMap(({ selected }, at) => (selected ? [at] : []));
-    const kept = around(figure.dials.length, chosen, most);
-    return { ...figure, dials: kept.map((at) => figure.dials[at]) };
+    const places = around(figure.dials.length, chosen, most);
+    return { ...figure, dials: places.map((at) => figure.dials[at]) };
   },
   linkedweights: (figure, most) => cut(picture(figure), most),
   stack(figure, most) {
-    const kept = most < FEW ? [figure.figures[figure.main]] : figure.figures;
-    const alone = kept.length === 1 && { half: false };
-    return { ...figure, figures: kept.map((/** @type {any} */ one) => ({ ...cut(one, most), ...alone })) }; // prettier-ignore
+    const places = most < FEW ? [figure.figures[figure.main]] : figure.figures;
+    const alone = places.length === 1 && { half: false };
+    return { ...figure, figures: places.map((/** @type {any} */ one) => ({ ...cut(one, most), ...alone })) }; // prettier-ignore
   },
   // Without the sizes of the blocks, and with the first prediction alone.
   diagram(figure, most) {

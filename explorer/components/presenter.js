@@ -123,8 +123,8 @@ function later(view) {
 /** True where the page shows something else than when it was last looked at. @param {View} view */
 function changed(view) {
   const { picture, plate } = view;
-  const asked = ofClass(view);
-  if (asked || view.asked) return JSON.stringify(asked) !== view.asked;
+  const current = ofClass(view);
+  if (current || view.current) return JSON.stringify(current) !== view.current;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
   return view.shown !== about(picture);
 }
@@ -165,8 +165,8 @@ const question = (view) => {
 
 /** The way into the class that this window leads, as a slide of the page Class. */
 function invitation() {
-  const { key, over, asked, code, here } = bus.now.lesson || {};
-  if (!key || over || asked || !location.pathname.endsWith("/classroom")) return undefined;
+  const { key, over, question, code, here } = bus.now.lesson || {};
+  if (!key || over || question || !location.pathname.endsWith("/classroom")) return undefined;
   const { address, picture } = wayIn(code);
   return { says: `Join at ${address}`, caption: `${here ?? 0} here`, code: spelled(code), picture };
 }
@@ -187,16 +187,16 @@ function questionStep(view, by) {
 
 /** Put the picture, its headline and its caption on the screen. @param {View} view */
 function present(view) {
-  const asked = ofClass(view);
-  view.asked = asked && JSON.stringify(asked);
-  if (asked) {
+  const current = ofClass(view);
+  view.current = current && JSON.stringify(current);
+  if (current) {
     free();
-    [view.head.textContent, view.caption.textContent] = [asked.says, asked.caption];
+    [view.head.textContent, view.caption.textContent] = [current.says, current.caption];
     view.board.classList.remove("clear");
-    if ("figures" in asked) return slide({ look: view.look, figures: asked.figures }, view.plate, asked.says, undefined, LARGE); // prettier-ignore
+    if ("figures" in current) return slide({ look: view.look, figures: current.figures }, view.plate, current.says, undefined, LARGE); // prettier-ignore
     const about = "The address of this class as a QR code";
-    const image = make("img", { src: asked.picture, alt: about });
-    return view.plate.replaceChildren(make("div", "invite", image, make("p", "", asked.code)));
+    const image = make("img", { src: current.picture, alt: about });
+    return view.plate.replaceChildren(make("div", "invite", image, make("p", "", current.code)));
   }
   const list = pictures();
   if (!view.picture?.isConnected || !list.includes(view.picture))

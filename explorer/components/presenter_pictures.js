@@ -69,12 +69,12 @@ export function headline(picture) {
   const between = (/** @type {Element} */ each) =>
     (!above || above.compareDocumentPosition(each) & FOLLOWS) &&
     (!next || each.compareDocumentPosition(next) & FOLLOWS);
-  const told = [...(main?.querySelectorAll("[data-testid=stMarkdownContainer] p") || [])].filter(
+  const lines = [...(main?.querySelectorAll("[data-testid=stMarkdownContainer] p") || [])].filter(
     (each) => !each.closest("button, label, [data-testid=stCaptionContainer]") && between(each),
   );
   // What stands under it tells of it, before what leads up to it.
-  const under = told.filter((each) => picture.compareDocumentPosition(each) & FOLLOWS);
-  const all = [...under, ...told.filter((each) => !under.includes(each)).reverse()];
+  const under = lines.filter((each) => picture.compareDocumentPosition(each) & FOLLOWS);
+  const all = [...under, ...lines.filter((each) => !under.includes(each)).reverse()];
   const sentences = all.flatMap((each) =>
     (each.textContent || "").split(/(?<=[.!?])\s+(?=\p{Lu})/u),
   );

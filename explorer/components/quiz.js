@@ -12,24 +12,24 @@ const LETTERS = "ABCDEF";
 
 export default mount("questions", style, (view) => {
   if (!view.says) view.says = spokenLine("score");
-  if (view.header.token !== view.of) Object.assign(view, { of: view.header.token, given: {} });
+  if (view.header.token !== view.of) Object.assign(view, { of: view.header.token, answers: {} });
   hear(view, (now) => {
-    const { key, over, number, asked, open } = now.lesson || {};
-    const leads = key && !over ? { asked: asked?.text, open, number } : null;
-    const shown = JSON.stringify([view.of, leads, view.look?.key]);
-    if (view.drawn === shown) return;
-    Object.assign(view, { drawn: shown, leads });
+    const { key, over, number, question, open } = now.lesson || {};
+    const leads = key && !over ? { question: question?.text, open, number } : null;
+    const state = JSON.stringify([view.of, leads, view.look?.key]);
+    if (view.drawn === state) return;
+    Object.assign(view, { drawn: state, leads });
     draw(view);
   });
 });
 
 /** @param {View} view */
 function draw(view) {
-  const { header, given, says } = view;
+  const { header, answers, says } = view;
   const cards = header.items.map((item, at) => card(view, item, at));
   redraw(view, [says, make("ol", "", ...cards)]);
-  const done = Object.keys(given).length;
-  const right = header.items.filter((item, at) => given[at] === item.right).length;
+  const done = Object.keys(answers).length;
+  const right = header.items.filter((item, at) => answers[at] === item.right).length;
   says.textContent = done
     ? `${right} of ${done} right${done < header.items.length ? `, ${header.items.length - done} to go` : ""}.`
     : "";
@@ -37,7 +37,7 @@ function draw(view) {
 
 /** @param {View} view @param {any} item @param {number} at */
 function card(view, item, at) {
-  const chosen = view.given[at];
+  const chosen = view.answers[at];
   const answered = chosen !== undefined;
   const choices = item.choices.map((words, k) => {
     const right = answered && k === item.right;
@@ -51,7 +51,7 @@ function card(view, item, at) {
         "aria-pressed": `${k === chosen}`,
         data: { focus: `${at} ${k}` },
         onclick: () => {
-          if (!answered) view.given[at] = k;
+          if (!answered) view.answers[at] = k;
           draw(view);
         },
       },
@@ -71,15 +71,15 @@ function card(view, item, at) {
     event.preventDefault();
     go(item.to);
   };
-  const { measured, ...asked } = item;
-  const now = view.leads?.asked === item.text;
+  const { measured, ...question } = item;
+  const now = view.leads?.question === item.text;
   const ask = make(
     "button",
     {
       type: "button",
       class: "ask",
       data: { focus: `ask ${at}` },
-      onclick: () => send("ask", { question: asked }),
+      onclick: () => send("ask", { question: question }),
     },
     now ? "Asked" : "Ask the class",
   );

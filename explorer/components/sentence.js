@@ -82,13 +82,13 @@ function mark({ field, header, root, says }) {
   const waits = field.value !== header.text && !header.live;
   root.classList.toggle("stale", waits);
   const long = field.value.length - header.longest;
-  const told =
+  const status =
     long > 0
       ? `The text is ${long} characters longer than what is read.`
       : waits
         ? "Not drawn yet: press Enter."
         : "";
-  if (says.textContent !== told) says.textContent = told;
+  if (says.textContent !== status) says.textContent = status;
   fit(field);
 }
 

@@ -26,9 +26,9 @@ let again = 0; // when the server is asked next
  * @param {() => boolean} wanted
  */
 export async function sooner(text, model, wanted) {
-  const asked = choices(model);
-  if (!asked || !text.trim() || text.length > LONGEST || Date.now() < again) return;
-  const body = JSON.stringify({ text, model, asked });
+  const selection = choices(model);
+  if (!selection || !text.trim() || text.length > LONGEST || Date.now() < again) return;
+  const body = JSON.stringify({ text, model, choices: selection });
   try {
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch(new URL("ahead", ROOT), { method: "POST", headers, body });

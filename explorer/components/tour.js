@@ -69,7 +69,7 @@ function go(view, to) {
 function build(view) {
   const { header, root } = view;
   view.want = header.at;
-  view.told ||= spokenLine("told");
+  view.status ||= spokenLine("told");
   const [before, number, after] = header.says;
   const says = make(
     "p",
@@ -100,8 +100,8 @@ function build(view) {
     make("div", "dots", ...view.dots),
     view.next,
   );
-  root.replaceChildren(head, says, view.plate, nav, view.told);
-  view.told.textContent = `Step ${header.at + 1} of ${header.names.length}: ${header.title}. ${header.says.join("")}`;
+  root.replaceChildren(head, says, view.plate, nav, view.status);
+  view.status.textContent = `Step ${header.at + 1} of ${header.names.length}: ${header.title}. ${header.says.join("")}`;
   mark(view);
 }
 

@@ -132,7 +132,7 @@ async def _parse_request(request: Request) -> tuple[str, str, dict[str, str]] | 
         body = await request_body.json_object(request, MAX_BODY_BYTES)
     except (ValueError, ClientDisconnect):
         return None
-    model, text, choices = (body.get(name) for name in ("model", "text", "asked"))
+    model, text, choices = (body.get(name) for name in ("model", "text", "choices"))
     if not (isinstance(model, str) and isinstance(text, str) and isinstance(choices, dict)):
         return None
     if not all(isinstance(each, str) for each in choices.values()):

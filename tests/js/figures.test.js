@@ -220,8 +220,8 @@ test("a long word is cut with an ellipsis, a short one is not", () => {
 
 test("the tally of a class is on its slide after the vote, and the answer after the tally", async () => {
   const { answered, questionSlide } = await of("class_slide");
-  const asked = { text: "Which?", choices: ["<a>", "b"], right: 1, says: "It is b." };
-  const lesson = { key: "k", asked, open: true, tally: [3, 1], here: 6, number: 1 };
+  const question = { text: "Which?", choices: ["<a>", "b"], right: 1, says: "It is b." };
+  const lesson = { key: "k", question, open: true, tally: [3, 1], here: 6, number: 1 };
   assert.equal(answered(lesson), "4 of 6 have answered");
   const open = questionSlide(lesson, true);
   assert.equal(open.figures[0].kind, "texttable");
