@@ -18,7 +18,7 @@ test: .venv/test
 	$(MAKE) --no-print-directory journeys || status=1; \
 	exit $$status
 
-# A journey that fails is told, and made once more by itself, so that one wait that ran out on a
+# A journey that fails is reported, and run once more by itself, so that one wait that ran out on a
 # busy machine does not refuse everything; one that fails twice fails. Whatever else went wrong
 # (1 means that tests failed) is final, and so is a second run that finds none to run (5).
 JOURNEYS = $(shell grep -lE 'MARKS|mark\.browser|browser_test' tests/test_*.py)
