@@ -80,13 +80,10 @@ def again(app: AppTest, offered: Offered) -> None:
     assert not app.exception and not app.error
 
 
-def said(app: AppTest) -> tuple[str, str]:
-    """The heading of a menu's lines, and the lines."""
+def said(app: AppTest) -> str:
+    """The menu's lines of Python."""
     (code,) = (each.value for each in app.code if "import" in each.value)
-    (heading,) = (
-        each.value for each in app.markdown if each.value.startswith("**Reproduce in Python**")
-    )
-    return heading, code
+    return code
 
 
 def rows_of(text: str) -> Rows:
@@ -110,11 +107,10 @@ def tables_in(names: Mapping[str, Any]) -> dict[str, Rows]:
 
 @dataclass(frozen=True)
 class Lined:
-    """A view: the heading of its lines and the lines; the tables that it offers, by the names of
+    """A view: its lines of Python; the tables that it offers, by the names of
     their files, and where in the code it does; the tables that the lines give, by their names, and
     the files that they write."""
 
-    heading: str
     code: str
     offers: dict[str, Rows]
     lines: frozenset[tuple[str, int]]
@@ -134,7 +130,7 @@ def once(name: str) -> OwnModel:
 
 def ran(app: AppTest, offered: Offered) -> tuple[Lined, dict[str, Any]]:
     """A page's lines run in an empty folder; with the names that they left behind."""
-    heading, code = said(app)
+    code = said(app)
     offers = {name: rows_of(make()) for name, make in offered.made.items()}
     names: dict[str, Any] = {}
     with (
@@ -143,9 +139,9 @@ def ran(app: AppTest, offered: Offered) -> tuple[Lined, dict[str, Any]]:
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(headlight, "load", once)
-        exec(compile(code, heading, "exec"), names)
+        exec(code, names)
         files = tuple(os.listdir())
-    return Lined(heading, code, offers, frozenset(offered.lines), tables_in(names), files), names
+    return Lined(code, offers, frozenset(offered.lines), tables_in(names), files), names
 
 
 def places() -> set[tuple[str, int, int]]:

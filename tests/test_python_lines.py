@@ -42,7 +42,7 @@ def learned() -> tuple[Lined, bool]:
 @pytest.mark.slow
 def test_the_lines_train_the_readers_own_model_again() -> None:
     made, same = learned()
-    assert "this training" in made.heading and same
+    assert same
     assert not made.without and len(made.offers) == 1
 
 
