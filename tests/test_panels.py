@@ -34,7 +34,7 @@ from explorer.analysis import (
 )
 from explorer.analysis.formatting import fixed, percent, signed, tenths
 from explorer.components import codec
-from explorer.panels import architecture, spec
+from explorer.panels import architecture, attribution, spec
 from explorer.panels.spec import Panel
 from explorer.state.cache import Run
 from explorer.text import claims as claims_text
@@ -689,3 +689,20 @@ def test_a_matrix_is_read_and_pressed_and_leaves_as_vectors(visitor: driver.Visi
     drawn = visitor.export(re.compile("Mean attention.* as SVG")).read_text("utf-8")
     assert "Mean attention of all heads" in drawn and "<image" not in drawn
     assert "model encoder" in drawn
+
+
+def test_the_layers_of_a_deep_model_are_added_up_without_a_loss() -> None:
+    values = np.random.default_rng(0).normal(size=30)
+    values[[3, 17, 29]] *= 20
+    layers = {"embedding": 0.5} | {f"layer {at}": float(v) for at, v in enumerate(values)}
+    folded = attribution._folded(layers | {"biases": 0.1})
+    assert sum(folded.values()) == pytest.approx(0.6 + values.sum(), abs=SUMMED)
+    assert list(folded)[0] == "embedding" and list(folded)[-1] == "biases"
+    for name in ("layer 3", "layer 17", "layer 29"):
+        assert folded[name] == layers[name]
+    kept = [name for name in folded if name in layers and name.startswith("layer ")]
+    assert len(kept) >= attribution.N_LAYERS and len(folded) < len(layers)
+    # In the order of the network, with every layer in one row.
+    spans = [[int(n) for n in re.findall(r"\d+", name)] for name in folded if "layer" in name]
+    covered = [at for span in spans for at in range(span[0], span[-1] + 1)]
+    assert covered == list(range(30))

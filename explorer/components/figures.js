@@ -55,7 +55,8 @@ function bars(
   const columns = all.filter((_, at) => at === 0 || least[at] <= width);
   const n = Math.max(1, columns.length);
   texts.length = columns.length;
-  const track = Math.max(2 * letter, (width - names - texts.reduce((a, b) => a + b, 0)) / n - letter); // prettier-ignore
+  const gap = (n > 1 ? 2.5 : 1) * letter; // a number is nearer to its own bar than to the next
+  const track = Math.max(2 * letter, (width - names - texts.reduce((a, b) => a + b, 0)) / n - gap); // prettier-ignore
   const largest = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at] || 0)))); // prettier-ignore
   const top = largest.map((each) => high ?? (shared ? Math.max(...largest) : each));
   const ends = columns.map((_, at) => {
@@ -67,7 +68,7 @@ function bars(
   });
   const head = columns.some(Boolean) || header ? 1.6 * letter : 0;
   const pitch = Math.max(1.15 * letter, Math.min(1.9 * letter, height ? (height - head - 0.3 * letter) / rows.length : Infinity)); // prettier-ignore
-  const starts = columns.map((_, at) => x + names + texts.slice(0, at).reduce((a, b) => a + b, 0) + at * (track + letter)); // prettier-ignore
+  const starts = columns.map((_, at) => x + names + texts.slice(0, at).reduce((a, b) => a + b, 0) + at * (track + gap)); // prettier-ignore
   if (header) pen.text(x + names - 0.6 * letter, y + 0.5 * letter, header, { size: 0.85, anchor: "end", alpha: 0.75 }); // prettier-ignore
   columns.forEach((name, at) => pen.text(starts[at], y + 0.5 * letter, name, { size: 0.85, alpha: 0.75, room: track + texts[at] })); // prettier-ignore
   rows.forEach((row, which) => {

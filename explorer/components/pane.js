@@ -20,7 +20,7 @@ const SPARE = 4; // columns drawn on either side of those in sight
  * @param {Pane} pane
  * @param {number} most
  */
-export function frame({ box, wide, rows, columns, back, front, over = "", cells }, most) {
+export function frame({ box, wide, tall, rows, columns, back, front, over = "", cells }, most) {
   const [left, top, names, heads, width, height] = box;
   /** @param {string} name @param {string} inside @param {number[]} view */
   const part = (name, inside, [x, y, w, h]) =>
@@ -31,7 +31,8 @@ export function frame({ box, wide, rows, columns, back, front, over = "", cells 
     width,
     height,
   ]);
-  const outer = make("div", { class: "pane", style: { maxHeight: `${most}px` } });
+  const whole = heads + Math.max(1, Math.floor((most - heads) / tall)) * tall; // no row is cut
+  const outer = make("div", { class: "pane", style: { maxHeight: `${whole}px` } });
   outer.append(
     part("corner", "", [left - names, top - heads, names, heads]),
     part("heads", columns, [left, top - heads, width, heads]),

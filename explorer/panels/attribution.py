@@ -3,6 +3,7 @@ an FFN's part as the sum over its neurons."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from math import exp, log
@@ -28,7 +29,7 @@ from explorer.text.templates import sentences
 from models.results import Attribution, Neurons
 
 CONCEPT = "attribution"
-N_PARTS, N_GROUPS, N_TOKENS = 12, 24, 60
+N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 12, 24, 10, 60
 MOST_TIMES = 100_000  # that one word is said to be more likely than another
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms"}
 
@@ -121,7 +122,7 @@ def _sum(on: LogitParts, total: float) -> Bars:
             layer, _, sublayer = name.partition(" ")
             name = words("layer", layer=layer[1:]) if sublayer and layer[1:].isdigit() else name
             layers[name] = layers.get(name, 0) + value
-        sums = layers
+        sums = _folded(layers)
     starts = accumulate(list(sums.values())[:-1], initial=0.0)
     rows = [
         BarRow(name, (value,), (_short(value),), start=start)
@@ -129,6 +130,32 @@ def _sum(on: LogitParts, total: float) -> Bars:
     ]
     rows.append(BarRow(words("sum"), (total,), (signed(total),), selected=True))
     return Bars(title=words("sum_title", logit=on.label), columns=("",), rows=tuple(rows))
+
+
+def _folded(layers: Mapping[str, float]) -> dict[str, float]:
+    """Layers of a deep model with the weaker ones that follow one another added up, so that the
+    largest `N_LAYERS` are seen and the sum fits a screen."""
+    words = sentences(CONCEPT, "logit")
+    numbers = {words("layer", layer=at): at for at in range(len(layers))}
+    strong = sorted(numbers.keys() & layers.keys(), key=lambda name: -abs(layers[name]))[:N_LAYERS]
+    rows: dict[str, float] = {}
+    run: list[str] = []
+
+    def close() -> None:
+        if run:
+            first, last = numbers[run[0]], numbers[run[-1]]
+            name = run[0] if first == last else words("layers", first=first, last=last)
+            rows[name] = sum(layers[each] for each in run)
+            run.clear()
+
+    for name, value in layers.items():
+        if name in numbers and name not in strong:
+            run.append(name)
+            continue
+        close()
+        rows[name] = value
+    close()
+    return rows
 
 
 def _strongest(on: LogitParts, part: str) -> Bars:

@@ -267,9 +267,7 @@ def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     if not is_two:
         more = words("alone_baseline", **beside) if beside else ""
         return words("alone", **slots) + more
-    name = "still"
-    if values[0, -1] <= UNMOVED:
-        name = "falls" if values[0, -1] < values[0, 0] else "rises"
+    name = "changes" if values[0, -1] <= UNMOVED else "still"
     return words(name, **slots) + (words("baseline", **beside) if beside else "")
 
 

@@ -22,6 +22,7 @@ from models.recording import Recording, Stream
 from models.results import Lens, softmax
 
 CONCEPT = "logit_lens"
+MANY_ROWS = 20  # beyond which the frame of the table scrolls
 MEASURES = ("Top word", "Answer", "Rank", "KL")  # what the cells are coloured by
 NONE = -1
 
@@ -194,6 +195,7 @@ def _matrix(on: Reading, measure: str) -> Matrix:
         words=tuple(texts),
         bold=bold,
         keys=tuple(keys),
+        note=words("scrolls", n=len(rows)) if len(rows) > MANY_ROWS else "",
         **scale,
     )
 

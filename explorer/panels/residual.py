@@ -281,6 +281,8 @@ def _equation(selection: StreamSelection, place: residual.SubLayer) -> Strips:
             ("conservation",), lambda: residual.residual_error(selection.stream)
         )
         note = words("check", n=f"{n:,}", error=power(error, 2))
+        if place.after != place.total:
+            note += words("angle")
     name = place.name[0].upper() + place.name[1:]
     return Strips(
         title=words("equation" if adds else "replacement", place=name, token=selection.word),

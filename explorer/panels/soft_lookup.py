@@ -140,7 +140,7 @@ def _temperature_frame(
     query = selection.word
     label = f"{t:g}" if np.isfinite(t) else "∞"
     return Frame(
-        label,
+        f"T = {label}",
         (
             Bars(title=words("weights", query=query), columns=("",), rows=tuple(rows), high=1.0),
             Strips(title=words("vectors"), strips=strips, high=high),

@@ -66,7 +66,7 @@ def choose_training() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         pick("Learn", {task: TASK_LABELS(task) for task in TASKS}, "live_task", bare=True)
         sizes = sized(st.session_state.live_task)
-        start = st.button("Start", key="live start", icon=":material/play_arrow:")
+        start = st.button("Start", key="live start", icon=":material/play_arrow:", type="primary")
     text = pasted() if st.session_state.live_task == "text" else ""
     if start:
         start_training(
