@@ -47,7 +47,7 @@ export function lines(
   if (selected >= 0) {
     const [from, top, wide] = below[selected];
     for (const [key, [to, line, room]] of above.entries()) {
-      if (!(row[key] >= 0.02)) continue;
+      if (!(row[key] >= 0.015)) continue;
       const [a, b, c, d] = [from + wide / 2, top, to + room / 2, line + tall];
       pen.path(`M${a} ${b}C${a} ${(b + d) / 2} ${c} ${(b + d) / 2} ${c} ${d}`, look.primary, {
         "stroke-width": (1 + row[key] * 0.5 * letter).toFixed(1),
