@@ -10,7 +10,7 @@ import numpy as np
 from explorer.analysis import attention, head_naming, summaries
 from explorer.analysis.attention import MatrixView
 from explorer.analysis.figures import BarRow, Bars, Figure, Matrix, TextTable
-from explorer.analysis.formatting import fixed, percent, signed
+from explorer.analysis.formatting import fixed, hundredths, percent, signed
 from explorer.analysis.terminology import mask_reason
 from explorer.panels import spec
 from explorer.panels.selection import Selection, select
@@ -212,7 +212,7 @@ def _trust_sentence(made: Aggregation) -> str:
     if not models.shows_writes(selection.recording):
         heads = int(np.prod(selection.attention.pattern.shape[:2]))
         return words("finding_weights", heads=heads, **slots)
-    share = percent(float(_output_shares(selection)[query, key]))
+    share = hundredths(float(_output_shares(selection)[query, key]))
     return words("finding", share=share, **slots)
 
 
