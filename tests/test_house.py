@@ -81,13 +81,13 @@ FLOORS = [
     (
         r"explorer/panels/.*",
         {"numpy"},
-        r"explorer\.(panels|analysis|text)\..*|explorer\.html_export|explorer\.components\.codec"
+        r"explorer\.(panels|analysis|text)\..*|explorer\.html_export(\.\w+)?|explorer\.components\.codec"
         r"|explorer\.state\.(cache|models|jobs|scheduling)|models\.(recording|edits|results|example_texts)",
     ),
     (
         r"explorer/(html_export|export)\.py",
         {"numpy"},
-        r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export|explorer\.state\.cache"
+        r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export(\.\w+)?|explorer\.state\.cache"
         r"|models\.(registry|model|recording|edits|example_texts|results|whole_words)",
     ),
     (r"explorer/cli\.py", set(), r"explorer\.export|models\.(registry|model|recording)"),
