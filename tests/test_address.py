@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from app_harness import go, page_at, panels_on
+from app_harness import go, open_menu, page_at, panels_on
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState
 from streamlit.testing.v1 import AppTest
@@ -16,7 +16,7 @@ from explorer.analysis import predictions
 from explorer.server.streamlit_patches import finish_callbacks
 from explorer.state import models, url_state
 from explorer.state.url_state import PageParameters, UrlParameter
-from models import smollm2
+from models import registry, smollm2
 from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT
 from models.results import Sampling
 
@@ -106,6 +106,47 @@ def test_an_action_that_arrives_while_an_address_is_read_leaves_none_half_read(m
     app.run()
     assert url_state._take_choices is take
     assert app.session_state["head"] == app.query_params["head"] == "4"
+
+
+@pytest.mark.slow
+def test_a_choice_outlives_an_action_that_arrives_before_the_address_is_written(
+    monkeypatch,
+) -> None:
+    app = open_menu(opened("attention", text="Ram pushed Hari"))
+    old, write = dict(app.query_params), url_state.write
+    app = open_menu(app.button(key="model decoder").click().run())
+
+    def interrupted() -> None:
+        monkeypatch.setattr(url_state, "write", write)
+        act_again()
+        write()
+
+    # The browser knows of no new address when the next choice is made, and when one more follows.
+    monkeypatch.setattr(url_state, "IN_FLIGHT", 0.0)
+    monkeypatch.setattr(url_state, "write", interrupted)
+    app.query_params.clear()
+    app.query_params.update(old)
+    app.button(key=f"model {registry.MINILM}").click().run()
+    assert url_state.write is write
+    assert app.session_state["model"] == registry.MINILM
+
+
+@pytest.mark.slow
+def test_a_choice_outlives_an_action_that_was_sent_before_its_address_came(monkeypatch) -> None:
+    app = open_menu(opened("attention", text="Ram pushed Hari"))
+    old = dict(app.query_params)
+    app = app.button(key="model decoder").click().run()
+    new = dict(app.query_params)
+    app.query_params.clear()
+    app.query_params.update(old)
+    app.run()
+    assert app.session_state["model"] == "decoder" and dict(app.query_params) == new
+    # The same address later is one that the reader went back to.
+    monkeypatch.setattr(url_state, "IN_FLIGHT", 0.0)
+    app.query_params.clear()
+    app.query_params.update(old)
+    app.run()
+    assert app.session_state["model"] == "encoder" and dict(app.query_params) == old
 
 
 def test_an_action_that_arrives_in_a_callback_waits_for_its_end(monkeypatch) -> None:

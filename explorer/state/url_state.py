@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from urllib.parse import quote
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state import garbage_collection, models, places
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, facts, is_loaded
@@ -369,6 +371,7 @@ MAX_ADDRESS = (
 
 # What a tab opens on where no text is asked for: Translate on one that its small model gets right.
 FIRST_TEXTS = {"translate": EXAMPLES["Red car"]}
+IN_FLIGHT = 10.0  # seconds in which a browser may still send the address that was replaced
 MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
@@ -395,9 +398,10 @@ def begin(place: str) -> None:
     when the reader went back or forward. `st.session_state.page` is the tab on screen.
 
     An address that is not the one last written, in a run that no widget of the frame began, is the
-    reader's own doing. A bare address of another `place` than before is a step through the app's
-    own navigation: text and choices go along. The bare address stays in the browser's history;
-    going back to it later means what it meant then (`bare`).
+    reader's own doing, unless the browser sent it before it got the one last written. A bare
+    address of another `place` than before is a step through the app's own navigation: text and
+    choices go along. The bare address stays in the browser's history; going back to it later means
+    what it meant then (`bare`).
     """
     garbage_collection.mark_served()
     state = st.session_state
@@ -416,8 +420,9 @@ def begin(place: str) -> None:
         _take_wanted_model(previous)
         acted = True
     went = state.pop("went", False) or open_tab
-    own = acted or went or parameters == state.get("written") or (came and not parameters)
-    if own and "written" in state:
+    known = parameters == state.get("written") or _is_outdated(parameters)
+    state.begun = parameters
+    if (acted or went or known or (came and not parameters)) and "written" in state:
         _show_tab(place, state.setdefault("tabs", {}).get(place, ""))
         if state.page != previous:
             _carry_over(previous, acted)
@@ -426,6 +431,18 @@ def begin(place: str) -> None:
         parameters = state.back = state.get("bare", parameters)
     _show_tab(place, parameters.get("tab", ""))
     _take_link(parameters, state.page)
+
+
+def _is_outdated(parameters: dict[str, str]) -> bool:
+    """True for an address that the browser sent before it got the last one: that of a run that
+    ended before it wrote its own, or the one that was just replaced, unless the reader went back to
+    it."""
+    state, run = st.session_state, get_script_run_ctx(suppress_warning=True)
+    if parameters == state.get("begun"):
+        return True
+    replaced, time = state.get("replaced", (None, 0.0))
+    went_back = getattr(run, "is_history_navigation", False)
+    return parameters == replaced and monotonic() - time < IN_FLIGHT and not went_back
 
 
 def _wanted_tab(place: str) -> bool:
@@ -639,7 +656,9 @@ def write() -> None:
     state = st.session_state
     parameters, current = link_parameters(), st.query_params.to_dict()
     if parameters != current and (current or parameters != state.get("back")):
+        state.replaced = query_parameters(), monotonic()
         st.query_params.from_dict(parameters)
     state.written = parameters
+    state.pop("begun", None)
     state.pop("acted", None)  # what was pressed is in the address now
     _show_refusals()
