@@ -32,7 +32,7 @@ from explorer.analysis import (
     soft_lookup,
     summaries,
 )
-from explorer.analysis.formatting import fixed, percent, signed, tenths
+from explorer.analysis.formatting import fixed, hundredths, percent, signed, tenths
 from explorer.components import codec
 from explorer.panels import architecture, attribution, spec
 from explorer.panels.spec import Panel
@@ -208,12 +208,12 @@ def test_a_temperature_goes_from_the_best_key_to_the_uniform_average() -> None:
     steps, curve = panel.figures
     rows = {frame.label: frame.figures[0].rows for frame in steps.frames}
     weights = {label: [row.values[0] for row in each] for label, each in rows.items()}
-    assert steps.frames[steps.current].label == "0.5" and steps.frames[-1].label == "∞"
+    assert steps.frames[steps.current].label == "T = 0.5" and steps.frames[-1].label == "T = ∞"
     for label, each in weights.items():
         assert sum(each) == pytest.approx(1, abs=SUMMED), label
-    np.testing.assert_allclose(weights["1"], attention.pattern[1, 2, 3], atol=STORED)
-    assert max(weights["0"]) == 1
-    np.testing.assert_allclose(weights["∞"], 1 / len(weights["∞"]), atol=STORED)
+    np.testing.assert_allclose(weights["T = 1"], attention.pattern[1, 2, 3], atol=STORED)
+    assert max(weights["T = 0"]) == 1
+    np.testing.assert_allclose(weights["T = ∞"], 1 / len(weights["T = ∞"]), atol=STORED)
     soft = soft_lookup.lookup(attention, 1, 2, 3, 0.5)
     at = int(np.flatnonzero(np.isclose(curve.series[0].x, 0.5))[0])
     assert curve.series[0].y[at] == pytest.approx(soft.relative)
@@ -328,7 +328,7 @@ def test_an_aggregation_is_the_models() -> None:
         assert row.rows[key].values[0] == pytest.approx(expected["Mean"][3].max(), abs=SUMMED)
     shares = summaries.row_shares(expected["Values"])[3]
     panel = every()["summaries.aggregated"](run, token=3)
-    assert percent(float(shares[expected["Mean"][3].argmax()])) in panel.finding
+    assert hundredths(float(shares[expected["Mean"][3].argmax()])) in panel.finding
 
 
 def test_tokens_left_out_of_an_aggregation_are_named_with_their_share() -> None:
