@@ -243,19 +243,24 @@ class Visitor:
         self.until(DRAWN_ANEW, [GRID, HEAD, *before])
         return self.drawn()
 
-    def export(self, name: str | re.Pattern[str]) -> Path:
-        """Take a file out of the Export menu, by its button: where it lies under its own name."""
+    def open_export(self) -> None:
+        """Open the Export menu, unless it is open."""
         from playwright.sync_api import TimeoutError as Late
 
-        menu = self.page.get_by_role("button", name="Export")
+        menu, inside = self.page.get_by_role("button", name="Export"), ".pictures button"
         if not self.page.locator(".pictures").count():
             menu.click()
-        button = self.page.get_by_role("button", name=name, exact=True)
         try:
-            button.wait_for(timeout=15_000)
+            self.page.wait_for_selector(inside, timeout=15_000)
         except Late:  # the press met a menu that was just being drawn anew
             menu.click()
-            button.wait_for()
+            self.page.wait_for_selector(inside)
+
+    def export(self, name: str | re.Pattern[str]) -> Path:
+        """Take a file out of the Export menu, by its button: where it lies under its own name."""
+        self.open_export()
+        button = self.page.get_by_role("button", name=name, exact=True)
+        button.wait_for()
         self.page.wait_for_selector("[data-test-script-state=notRunning]")
         with self.page.expect_download() as waiting:
             button.click()

@@ -50,7 +50,7 @@ class TestJourneys:
     ) -> None:
         page = visitor.open().page
         for white, paper in ((False, "#fffdf9"), (True, "#ffffff")):
-            page.get_by_role("button", name="Export").click()
+            visitor.open_export()
             page.get_by_role("checkbox", name="white background").set_checked(white)
             text = visitor.export(re.compile("^Layer .* as SVG$")).read_text("utf-8")
             assert re.search(rf'<rect width="100%" height="100%" fill="{paper}"', text)
