@@ -245,16 +245,9 @@ class Visitor:
 
     def open_export(self) -> None:
         """Open the Export menu, unless it is open."""
-        from playwright.sync_api import TimeoutError as Late
-
-        menu, inside = self.page.get_by_role("button", name="Export"), ".pictures button"
         if not self.page.locator(".pictures").count():
-            menu.click()
-        try:
-            self.page.wait_for_selector(inside, timeout=15_000)
-        except Late:  # the press met a menu that was just being drawn anew
-            menu.click()
-            self.page.wait_for_selector(inside)
+            self.page.get_by_role("button", name="Export").click()
+        self.page.wait_for_selector(".pictures button")
 
     def export(self, name: str | re.Pattern[str]) -> Path:
         """Take a file out of the Export menu, by its button: where it lies under its own name."""
@@ -268,6 +261,9 @@ class Visitor:
         waiting.value.save_as(path)
         self.page.keyboard.press("Escape")
         self.page.wait_for_selector(".pictures", state="detached")
+        # The run that follows closes the menu once more: a press within 60 ms would be undone.
+        self.page.wait_for_timeout(150)
+        self.at_rest()
         return path
 
     def view(self, choice: str) -> None:
