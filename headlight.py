@@ -55,7 +55,7 @@ def record(
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported when it is first used: `page`, `panels`, modules of measures by their
+    """Import a part when it is first used: `page`, `panels`, modules of measures by their
     names, and modules of sentences by theirs with `_text` behind them."""
     if name == "Run":
         from explorer.state.cache import Run

@@ -141,6 +141,8 @@ def test_who_leaves_while_the_store_is_away_is_counted_out_when_it_is_back(
         store.away = False
         while (await other.view(code, service.TEACHER))["here"] != 0:
             await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert (await other.view(code, service.TEACHER))["here"] == 0, "and is not counted in again"
         await classes.close()
 
     asyncio.run(asyncio.wait_for(test(), 30))

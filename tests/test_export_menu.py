@@ -70,6 +70,13 @@ def test_a_page_without_panels_gives_all_heads(
     assert "One HTML file" in [each.proto.label for each in app.get("download_button")]
 
 
+@pytest.mark.slow
+def test_a_layer_that_is_not_there_is_a_sentence_in_the_menu() -> None:
+    app = opened("tour", layer="99", head="0")
+    assert not app.exception
+    assert any("There is no layer 99" in each.value for each in app.info)
+
+
 def test_whatever_was_typed_is_a_string_in_the_lines() -> None:
     hostile = "'''\"\"\"\\\n\u2028'); import os #"
     run = Run("encoder", hostile)

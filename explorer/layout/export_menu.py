@@ -91,7 +91,11 @@ def fill(room: Any, page: str) -> None:
     begin()
     if not room.open:
         return
-    panels = panels or all_heads()
+    try:
+        panels = panels or all_heads()
+    except ValueError as reason:  # a layer that a link names and this model does not have
+        room.info(literal(str(reason)))
+        return
     with room:
         st.markdown("**Pictures of this page**")
         mounts.picture_list("export pictures")

@@ -959,10 +959,13 @@ def patch_panel(
     }
     finding = words("begun")
     if cell is not None:
-        value = fixed(float(effects.values[cell]))
+        value = float(effects.values[cell])
         place = patch_of(request, effects, cell)[1]
         which = "chosen" if selected else "largest"
-        does = words("moves" if effects.normalised else "adds", value=value, other=other)
+        if effects.normalised:
+            does = words("moves" if value >= 0 else "moves_away", value=fixed(abs(value)))
+        else:
+            does = words("adds", value=fixed(value))
         finding = words(which, place=place[0].upper() + place[1:], does=does)
     return Panel(
         title=words("title"),

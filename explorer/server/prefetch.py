@@ -112,8 +112,8 @@ async def prefetch_pictures(request: Request) -> Response:
             payload = await run_in_threadpool(_pictures, *arguments)
     except ValueError:  # the page says what is wrong
         return NO_CONTENT
-    # A fault of ours, whichever: the page's run meets it too and says so. Here it is told by its
-    # kind and place, since the words of the server's own traceback may hold the text.
+    # Any fault of ours: the page's run meets it too and says so. It is logged by its kind and place
+    # alone, since the server's own traceback may hold the text.
     except Exception as error:
         event_log.log_exception(error)
         return NO_CONTENT
