@@ -106,6 +106,16 @@ def _role_names(labels: Sequence[str], special: Sequence[bool]) -> set[int]:
     return places
 
 
+def message_starts(labels: Sequence[str], special: Sequence[bool]) -> tuple[int, ...]:
+    """The tokens at which the messages of a chat begin, the first one aside, in order: the token of
+    the template before the name of each role. () for a text that is no chat."""
+    if not any(roles_of(labels, special)):
+        return ()
+    names = _role_names(labels, special)
+    firsts = sorted(at for at in names if at - 1 not in names)
+    return tuple(at - 1 if special[at - 1] else at for at in firsts if at > 1)
+
+
 def n_messages(recording: Recording) -> int:
     """The number of chat messages in a recording, 0 where its text is no chat for its model."""
     stream = recording.streams[0]

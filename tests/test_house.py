@@ -82,7 +82,7 @@ FLOORS = [
         r"explorer/panels/.*",
         {"numpy"},
         r"explorer\.(panels|analysis|text)\..*|explorer\.html_export(\.\w+)?|explorer\.components\.codec"
-        r"|explorer\.state\.(cache|models|jobs|scheduling)|models\.(recording|edits|results|example_texts)",
+        r"|explorer\.state\.(cache|models|jobs|scheduling)|models\.(recording|edits|results|chat|example_texts)",
     ),
     (
         r"explorer/(html_export|export)\.py",

@@ -135,7 +135,8 @@ class TokenRow(Figure):
     """A sentence whose tokens are tinted by weights from 0 to 1, by none where these are empty;
     NaN: not allowed. selected: the token that the weights belong to, -1 for none.
 
-    texts: below each token, where there are any. marked: the tokens in a frame. keys: what a press
+    breaks: tokens that begin a line, as each message of a chat does. texts: below each token, where
+    there are any. marked: the tokens in a frame. keys: what a press
     on each sets, its number where left out, nothing where "". Before other figures it stands above
     them, as wide as all of them.
     """
@@ -146,6 +147,7 @@ class TokenRow(Figure):
     texts: tuple[str, ...] = ()
     marked: tuple[int, ...] = ()
     keys: tuple[str, ...] = ()
+    breaks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +179,8 @@ class LinkedWeights(Figure):
     "matrix". selected: a row and a column, -1 for none; cell: the one that is opened. texts: of two
     texts, what each row is called in its sentence. special: of columns, and of rows in
     `texts`. places: the numbers of rows and columns, None for 0, 1, 2 ...; sizes: how many there
-    are in all, None where rows are words. scale: "global", "head" or "row", the weight at its top;
+    are in all, None where rows are words. breaks: columns that begin a line of the sentence.
+    scale: "global", "head" or "row", the weight at its top;
     log: three powers of ten below that. incoming: True where links to the selected word are drawn
     too. says: sentences with slots for rows, columns and cells.
     """
@@ -197,6 +200,7 @@ class LinkedWeights(Figure):
     scale: str = "global"
     log: bool = False
     incoming: bool = False
+    breaks: tuple[int, ...] = ()
     says: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -49,6 +49,19 @@ export function widthOf(text, bold, font) {
   return width;
 }
 
+const MATRIX = /(?<=(?<!\w)W)_(QK|OV|[QKVOEU])(?!\w)/;
+
+/** A text in SVG, the matrices of the paper with their index below the line: W_O, W_QK. @param {string} text */
+const indexed = (text) =>
+  text
+    .split(MATRIX)
+    .map(escaped)
+    .map((part, at) => {
+      if (at % 2) return tag("tspan", { dy: "0.25em", "font-size": "75%" }, part);
+      return at && part ? tag("tspan", { dy: "-0.19em" }, part) : part;
+    })
+    .join("");
+
 /** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type. */
 export class Pen {
   /** @param {Look} look @param {number} letter @param {boolean} screen @param {number} [least] */
@@ -149,7 +162,7 @@ export class Pen {
         "xml:space": this.space ? undefined : "preserve",
         ...(halo ? { ...ring, "stroke-linejoin": "round" } : {}),
       },
-      escaped(shown) + this.space + hint,
+      indexed(shown) + this.space + hint,
     );
   }
 

@@ -120,7 +120,7 @@ function bars(
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function tokenrow(pen, figure, { x, y, width }) {
   const { tokens, weights = [], selected, select, texts = [], marked = [], keys = [] } = figure;
-  const { tints = weights, missing, special, small } = figure;
+  const { tints = weights, missing, special, small, breaks = [] } = figure;
   const { letter, look } = pen;
   const size = small ? 0.95 : 1.2;
   const [high, gap] = [1.54 * size * letter, 0.25 * letter];
@@ -130,7 +130,8 @@ function tokenrow(pen, figure, { x, y, width }) {
     const [bold, framed] = [at === selected, marked.includes(at)];
     const least = Math.max(pen.width(token, { size, bold }), pen.width(text, { size: 0.8 }));
     const wide = Math.min(width, least + 0.6 * letter);
-    if (left > x && left + wide > x + width) [left, line, pitch] = [x, line + pitch, high + gap];
+    const full = left + wide > x + width || breaks.includes(at);
+    if (left > x && full) [left, line, pitch] = [x, line + pitch, high + gap];
     if (text) pitch = high + gap + 1.2 * letter;
     const weight = weights[at] ?? NaN;
     const tint = tints[at] ?? NaN;

@@ -155,7 +155,7 @@ function sentences(figure) {
   };
   const keys = { ...plain, kind: "tokenrow", small: columns.length > SMALL, tokens: columns, special: special[COLUMN], ...cell(columns, (k) => [row, k]) }; // prettier-ignore
   const axis = texts ? COLUMN : ROW;
-  const below = { ...keys, selected: selected[axis], select: [texts ? "column" : "row"] };
+  const below = { ...keys, breaks: figure.breaks, selected: selected[axis], select: [texts ? "column" : "row"] }; // prettier-ignore
   if (!texts) return [below];
   const above = { ...plain, kind: "tokenrow", tokens: texts, special: special[ROW], selected: selected[ROW], select: ["row"], ...cell(texts, (q) => [q, column]) }; // prettier-ignore
   return [

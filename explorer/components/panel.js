@@ -62,7 +62,11 @@ const alike = (header) =>
 /** @param {View} view */
 function build(view) {
   const { header, figures } = view;
-  const finding = make("p", { class: "finding", dir: "auto", role: "status" }, header.finding);
+  const finding = make(
+    "p",
+    { class: "finding", dir: "auto", role: "status" },
+    ...typeset(header.finding),
+  );
   view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
   view.cursors = view.boxes?.map(cursorOf) || [];
@@ -80,7 +84,7 @@ function build(view) {
   const tip = make("div", { class: "tip", role: "status" });
   const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, ...typeset(line)))); // prettier-ignore
   redraw(view, [
-    header.title && !header.bare && make("div", "head", make("h2", { dir: "auto" }, header.title), explained(header.terms)),
+    header.title && !header.bare && make("div", "head", make("h2", { dir: "auto" }, ...typeset(header.title)), explained(header.terms)),
     finding,
     row,
     more,
@@ -506,7 +510,7 @@ function slider(view, at, finding) {
     input.value = `${to}`;
     label.textContent = frames[to].label;
     input.setAttribute("aria-valuetext", frames[to].label);
-    if (frames[to].sentence) finding.textContent = frames[to].sentence;
+    if (frames[to].sentence) finding.replaceChildren(...typeset(frames[to].sentence));
     move(view, at, to, still);
     follow(view, choice, frames[to].x ?? to);
     clearTimeout(later);

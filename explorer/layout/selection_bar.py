@@ -16,6 +16,8 @@ from explorer.layout import controls
 from explorer.layout.controls import Subject
 from explorer.panels import attention as attention_panels
 from explorer.state import cache, url_state
+from models.chat import roles_of
+from models.recording import Stream
 
 EVERY_WORD = -1  # as a query: no word is selected
 
@@ -23,13 +25,15 @@ EVERY_WORD = -1  # as a query: no word is selected
 @dataclass(frozen=True)
 class Words:
     """The words to choose from: of rows (queries) and of columns (keys, none where a tab has no use
-    for them), and the places of those that are selected."""
+    for them), and the places of those that are selected. roles: of a chat, whose message each row
+    is in, "" for the template (models/chat.py)."""
 
     rows: Sequence[str]
     query: int
     keys: Sequence[str] = ()
     key: int = 0
     every: str = ""  # what no selected word is called, "" where one must be
+    roles: Sequence[str] = ()
 
 
 # What the choices are that the bar shows. A browser sends what its menus show with whatever it asks
@@ -94,16 +98,16 @@ def show(
                     view()
 
 
-def word(tokens: Sequence[str], default: int) -> int:
+def word(stream: Stream, default: int) -> int:
     """The bar of a tab that shows one word: the token of the address, `default` where it names
     none."""
     take()
-    token = url_state.whole_number("token", len(tokens))
+    token = url_state.whole_number("token", len(stream.tokens))
     query = default if token is None else token
     with st.container(
         horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
     ):
-        _word_menu(Words(tokens, query))
+        _word_menu(Words(stream.tokens, query, roles=roles(stream)))
         _note(selected_query=query)
     return query
 
@@ -121,7 +125,7 @@ def _word_menu(words: Words) -> bool:
     """The menus of the words; True where there is one of keys."""
     state = st.session_state
     state["selected query"] = int(words.query)
-    rows, places = numbered(words.rows), list(range(len(words.rows)))
+    rows, places = _with_roles(words.rows, words.roles), list(range(len(words.rows)))
     _labelled("Word").selectbox(
         "Word that attends (query)",
         [EVERY_WORD, *places] if words.every else places,
@@ -136,12 +140,26 @@ def _word_menu(words: Words) -> bool:
     _labelled("→").selectbox(
         "Word attended to (key)",
         range(len(words.keys)),
-        format_func=numbered(words.keys).__getitem__,
+        format_func=_with_roles(words.keys, words.roles).__getitem__,
         key="selected key",
         label_visibility="collapsed",
         width=160,
     )
     return True
+
+
+def roles(stream: Stream) -> tuple[str, ...]:
+    """The role whose message each token of a chat is in, () for a text that is no chat."""
+    each = roles_of(stream.tokens, stream.special.tolist())
+    return each if any(each) else ()
+
+
+def _with_roles(tokens: Sequence[str], roles: Sequence[str]) -> list[str]:
+    """Tokens with their places, and with their roles where they have some: "14 Nepal (user)"."""
+    if len(roles) != len(tokens):
+        return numbered(tokens)
+    names = (f"{token} ({role})" if role else token for token, role in zip(tokens, roles))
+    return numbered(list(names))
 
 
 def _head(size: tuple[int, int], at: tuple[int, int]) -> None:
@@ -186,5 +204,6 @@ def choose(on: Subject, view: Callable[[], None] | None = None) -> tuple[int, in
                 on.attention, axes.rows, axes.keys, axes.special, *named
             ),
         )
-    show(Words(on.axes.rows, query), (size[0], size[1]), (layer, head), view)
+    words = Words(on.axes.rows, query, roles=roles(on.recording.stream(on.attention.query)))
+    show(words, (size[0], size[1]), (layer, head), view)
     return layer, head, query

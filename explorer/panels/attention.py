@@ -46,6 +46,7 @@ from explorer.text import findings as findings_text
 from explorer.text import head_naming as head_naming_text
 from explorer.text.markdown_escape import literal, plain
 from explorer.text.templates import all_of, sentences
+from models.chat import message_starts
 from models.recording import Attention, Recording
 from models.results import softmax
 
@@ -485,7 +486,7 @@ def head(
     return Panel(
         title=picture.title,
         finding=_says(picture) or words("hint_across" if across else "hint"),
-        figures=(_linked(picture, of, VIEWS[view], incoming),),
+        figures=(_linked(picture, of, VIEWS[view], incoming, _breaks(recording, of, picture)),),
         table=picture.columns,
         details=_head_in_words(recording, of, picture),
         caption=picture.caption,
@@ -493,8 +494,19 @@ def head(
     )
 
 
+def _breaks(recording: Recording, of: Attention, picture: HeadView) -> tuple[int, ...]:
+    """The columns at which the messages of a chat begin, the first one aside."""
+    keys, ends = recording.stream(of.key), [end for _, end in picture.matrix_view.key_tokens]
+    starts = message_starts(keys.tokens, keys.special.tolist())
+    return tuple(sum(end <= start for end in ends) for start in starts)
+
+
 def _linked(
-    picture: HeadView, of: Attention, views: tuple[str, ...], incoming: bool
+    picture: HeadView,
+    of: Attention,
+    views: tuple[str, ...],
+    incoming: bool,
+    breaks: tuple[int, ...],
 ) -> LinkedWeights:
     view, display = picture.matrix_view, picture.choices
     axes = view.axes
@@ -518,6 +530,7 @@ def _linked(
         scale=display.scale.lower(),
         log=display.log,
         incoming=incoming,
+        breaks=breaks,
         says=_templates("weights") | {"every": hint},
     )
 

@@ -29,6 +29,7 @@ from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.chat import message_starts
 from models.recording import Recording
 from models.results import Sampling, WholeWord, WrittenToken
 
@@ -210,6 +211,7 @@ def _text(on: Continuation) -> TokenRow:
         selected=len(on.tokens) - 1,
         texts=("",) * n + tuple(map(_with_rank, on.text.tokens)),
         marked=tuple(range(n, len(on.tokens))),
+        breaks=message_starts(on.tokens, on.special.tolist()),
     )
 
 

@@ -16,6 +16,7 @@ from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.chat import message_starts
 from models.recording import Stream
 from models.results import WholeWord
 
@@ -110,6 +111,7 @@ def _sentence(on: Prediction) -> TokenRow:
         texts=tuple(word if gone else "" for word, gone in zip(on.plain.tokens, is_masked)),
         marked=(*np.flatnonzero(is_masked).tolist(), *typed),
         keys=tuple("" if fills and end else f"{at}" for at, end in enumerate(stream.special)),
+        breaks=message_starts(stream.tokens, stream.special.tolist()),
     )
 
 

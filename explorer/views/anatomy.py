@@ -71,7 +71,8 @@ def choose(on: Subject) -> tuple[tuple[int, int], tuple[int, int]]:
         strongest = max(named, key=head_naming.clarity)
     at = strongest.layer, strongest.head
     cell = _cell(on, at, first)
-    words = selection_bar.Words(on.axes.rows, cell[0], on.axes.keys, cell[1])
+    roles = selection_bar.roles(on.recording.stream(attention.query))
+    words = selection_bar.Words(on.axes.rows, cell[0], on.axes.keys, cell[1], roles=roles)
     selection_bar.show(words, (layers, heads), at)
     return at, cell
 

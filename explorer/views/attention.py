@@ -796,6 +796,7 @@ def head_selection(on: AttentionState, view: HeadView) -> None:
         on.axes.keys,
         view.opened.key,
         every="every word",
+        roles=selection_bar.roles(on.recording.stream(on.attention.query)),
     )
     layers, heads = on.attention.pattern.shape[:2]
     at = view.head.layer, view.head.head

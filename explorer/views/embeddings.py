@@ -181,7 +181,7 @@ def choose(source: Run) -> Choices:
     default = embeddings.default_token(stream, other, embeddings.visible_tokens(stream, False))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         with st.container(width="content"):
-            token = selection_bar.word(stream.tokens, default)
+            token = selection_bar.word(stream, default)
         if state.contexts == "Two":
             _second_field(own)
         mate = _mate(stream, token, other)

@@ -439,8 +439,7 @@ def explore_patches(source: Run) -> None:
     plain = source.recording()
     edits = from_address(plain)
     run = Run(source.model, source.text, edits)
-    tokens = plain.streams[-1].tokens
-    token = selection_bar.word(tokens, selected_token(plain))
+    token = selection_bar.word(plain.streams[-1], selected_token(plain))
     unit = url_state.one_of("patch", interventions.UNITS)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
@@ -635,7 +634,9 @@ def edit_fragment(source: Run) -> None:
     on = Edited(run, plain, attention, at, selected_token(plain), first)
     edit_controls(on)
     size = attention.pattern.shape
-    words = selection_bar.Words(plain.streams[-1].tokens, on.token)
+    output_side = plain.streams[-1]
+    roles = selection_bar.roles(output_side)
+    words = selection_bar.Words(output_side.tokens, on.token, roles=roles)
     selection_bar.show(words, (size[0], size[1]), at, partial(_view_menu, on))
     _show_effect(on)
     view = pick("View", VIEWS, "effects", bare=True)

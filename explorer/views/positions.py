@@ -90,9 +90,10 @@ def sentence(runs: PositionRuns) -> None:
         own = next((each for each in runs.plain.attention if each.query == runs.stream), None)
         token = (attention_panels.opening_word(runs.plain, own) if own else None) or 0
     if at := head_of(runs):
-        selection_bar.show(selection_bar.Words(stream.tokens, token), size(runs), at)
+        words = selection_bar.Words(stream.tokens, token, roles=selection_bar.roles(stream))
+        selection_bar.show(words, size(runs), at)
     else:
-        selection_bar.word(stream.tokens, token)
+        selection_bar.word(stream, token)
     layer, head = at or (None, None)
     if runs.adds != "none":
         make = partial(positions_panels.sentence, runs.run, token, layer, head, runs.stream)

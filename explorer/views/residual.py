@@ -202,7 +202,7 @@ def residual_fragment(source: Run) -> None:
         )
     on = StreamState(source, recording, recording.stream(name))
     with bar:
-        selection_bar.word(on.stream.tokens, on.token)
+        selection_bar.word(on.stream, on.token)
     state["logarithmic"] = on.is_log()
     with bar.popover("View"):
         st.toggle(

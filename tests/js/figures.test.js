@@ -28,6 +28,17 @@ function drawn(kind, more) {
   return pen.parts.join("");
 }
 
+test("each message of a chat begins a line of its sentence, and an index stands below the line", () => {
+  const tokens = ["user", "Nepal", "assistant", "Kathmandu"];
+  const tops = (breaks) => [...drawn("tokenrow", { tokens, weights: [], selected: -1, breaks }).matchAll(/<text [^>]*y="([\d.]+)"/g)].map(([, y]) => Number(y)); // prettier-ignore
+  const [a, b, c, d] = tops([2]);
+  assert.ok(a === b && c === d && c > a);
+  assert.equal(new Set(tops([])).size, 1);
+  const svg = drawn("bars", { columns: [""], rows: [{ label: "bias of W_O", values: [1], texts: ["<"] }], high: 1, title: "x W_Q, snake_case" }); // prettier-ignore
+  assert.match(svg, /bias of W<tspan dy="0.25em" font-size="75%">O<\/tspan></);
+  assert.match(svg, /Q<\/tspan><tspan dy="-0.19em">, snake_case<\/tspan>/);
+});
+
 test("a matrix has one colour for each value, runs of a colour are one path, nothing where there is none", () => {
   const svg = drawn("matrix", {
     rows: ["a", "b"],
