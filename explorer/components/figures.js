@@ -7,7 +7,7 @@ import { even, scale as along, ticks } from "./axis.js";
 import { fixed, num } from "./number_format.js";
 import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
-import { linkedweights } from "./linked_weights.js";
+import { linkedweights, measured } from "./linked_weights.js";
 import { plane } from "./plane.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
@@ -676,4 +676,30 @@ function blockOf(pen, block, [left, top, room, high], stream) {
 function sign(pen, x, y, text) {
   pen.circle(x, y, 0.55 * pen.letter, { fill: pen.look.paper, stroke: pen.look.ink, "stroke-opacity": 0.7 }); // prettier-ignore
   pen.text(x, y, text, { anchor: "middle", size: 0.75 });
+}
+
+// ---- between two figures -------------------------------------------------------------------------
+
+// Numbers of a figure that change visibly from one text, head or edit to the next, and its parts.
+const NUMBERS = ["values", "weights", "weight", "y", "base", "strengths", "outline", "start"];
+const PARTS = ["figures", "rows", "series", "strips"];
+
+/** A number or a row of numbers between two. @param {any} from @param {any} to @param {number} share */
+function mixed(from, to, share) {
+  if (typeof from === "number" && typeof to === "number") return from + (to - from) * share;
+  if (!to?.length || from?.length !== to.length || typeof to[0] !== "number") return to;
+  return to.map((/** @type {number} */ value, /** @type {number} */ i) => {
+    const number = from[i] + (value - from[i]) * share;
+    return Number.isNaN(number) ? value : number;
+  });
+}
+
+/** A figure between two of one make: all but its numbers is the later one's. @param {any} from @param {any} to @param {number} share @returns {any} */
+export function between(from, to, share) {
+  const made = { ...to };
+  for (const key of NUMBERS) if (key in to) made[key] = mixed(from[key], to[key], share);
+  for (const key of PARTS)
+    if (typeof to[key]?.[0] === "object" && from[key]?.length === to[key].length)
+      made[key] = to[key].map((/** @type {any} */ one, /** @type {number} */ i) => between(from[key][i], one, share)); // prettier-ignore
+  return made.kind === "linkedweights" ? measured(made) : made;
 }

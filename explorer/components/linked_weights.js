@@ -36,7 +36,7 @@ export function unpack(figure) {
 }
 
 /** The largest weight of each row, and of all. @param {any} figure */
-function measured(figure) {
+export function measured(figure) {
   const { weight, n, rows } = figure;
   figure.full = rows.map((_, q) => weight.subarray(q * n, (q + 1) * n).reduce((a, b) => (a > b ? a : b), 0)); // prettier-ignore
   figure.peak = Math.max(...figure.full);

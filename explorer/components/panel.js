@@ -3,7 +3,7 @@
 // pressed, read with the arrow keys, stepped through and taken along as files.
 
 import { Pen } from "./draw.js";
-import { figure } from "./figures.js";
+import { between, figure } from "./figures.js";
 import { bus } from "./bus.js";
 import { coarse, pointed as weightIn, spoken, wordOf as wordShown } from "./head_matrices.js";
 import { arrow, plainKey, stepped } from "./keys.js";
@@ -44,8 +44,10 @@ export default mount("panel", style, (view) => {
   if (now === view.alike && figures.some((/** @type {any} */ each) => each.frames))
     return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) => each.go?.(figures[at].current, true)); // prettier-ignore
   view.alike = now;
+  const before = view.figures || [];
   view.figures = resolved(figures, view.blocks);
   build(view);
+  view.figures.forEach((_, at) => glide(view, at, before[at]));
   const [linked, grid] = [LINKED, HEADS].map((kind) => view.figures.find((/** @type {any} */ each) => each.kind === kind)); // prettier-ignore
   if (grid?.follows === "head") followed(view, grid);
   if (!linked) return;
@@ -114,15 +116,16 @@ function explained(terms) {
   return box;
 }
 
-/** @param {View} view @param {number} at */
-function paint(view, at) {
+/** @param {View} view @param {number} at @param {any} [one] in the place of the figure, on its way */
+function paint(view, at, one) {
+  if (!one) cancelAnimationFrame(view.gliding?.[at]);
   const box = view.boxes[at];
   const size = TYPE * letter();
   const width = widths(box.parentElement.parentElement.clientWidth, view.figures, size)[at];
   const height = Math.max(22 * size, 0.5 * innerHeight);
   const pen = new Pen(view.look, size, true);
   pen.scrolls = true;
-  const took = figure(pen, view.figures[at], { x: 0, y: 0, width, height });
+  const took = figure(pen, one || view.figures[at], { x: 0, y: 0, width, height });
   const focused = focusOf(box) ?? view.focus[at] ?? null;
   view.focus[at] = null;
   box.parentElement.style.width = `${width}px`;
@@ -429,10 +432,13 @@ function go(view, linked, address) {
   unpack(linked);
   if (isAcross(linked) || linked.places.some(Boolean)) return; // tokens are other ones than the address's
   const token = whole(address.token, linked.n);
+  /** @type {any} */
+  let before;
   const isOther = layer >= 0 && head >= 0 && `${linked.at}` !== `${[layer, head]}`;
   if (isOther) {
     const made = bus.now.coarse?.(layer, head);
     if (made?.rows !== linked.rows.length || made.weight.length !== linked.weight.length) return;
+    before = { ...linked };
     moved(linked, layer, head, made);
     view.header.title = `Layer ${layer}, head ${head}`;
     const title = view.root.querySelector("h2");
@@ -441,6 +447,7 @@ function go(view, linked, address) {
   else if (token < 0 && address.att_word !== "none") return; // which word is selected, the page says
   Object.assign(linked, { selected: [token, token], cell: null, over: null });
   drawn(view, linked);
+  glide(view, view.figures.indexOf(linked), before);
   changed(view, linked);
   if (isOther) bus.tell({ layer, head });
 }
@@ -495,11 +502,31 @@ const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !o
 /** A line as nodes, its formulas with indices and powers. @param {string} line */
 const typeset = (line) => formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
 
+const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+const CHANGE = 240; // milliseconds that a change takes
+const MOST = 4096; // cells of a figure that changes step by step
+const GLIDING = [LINKED, "bars", "chart", "links", "matrix", "stack", "strips"];
+
+/** Show a figure's change from the one before it, where both are of one make. @param {View} view @param {number} at @param {any} from */
+function glide(view, at, from) {
+  const to = view.figures[at];
+  const size = (/** @type {any} */ one) => one.weight?.length || one.values?.length || 0;
+  if (still() || from?.kind !== to.kind || !GLIDING.includes(to.kind) || size(from) !== size(to) || size(to) > MOST) return; // prettier-ignore
+  const began = performance.now();
+  const tick = (/** @type {number} */ now) => {
+    const share = Math.min(1, Math.max(0, (now - began) / CHANGE));
+    if (share === 1 || !view.root.isConnected || view.figures[at] !== to) return view.root.isConnected && paint(view, at); // prettier-ignore
+    paint(view, at, between(from, to, share * (2 - share)));
+    (view.gliding ||= {})[at] = requestAnimationFrame(tick);
+  };
+  tick(began);
+}
+
 /** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
 function slider(view, at, finding) {
   const { frames, choice, title, current, plays } = view.figures[at];
   const last = frames.length - 1;
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const input = make("input", { type: "range", min: 0, max: last, value: current, "aria-label": title || "Step", data: { focus: `slider ${at}` } }); // prettier-ignore
   const label = make("output", "", frames[current].label);
   /** @type {any} */
@@ -511,7 +538,7 @@ function slider(view, at, finding) {
     label.textContent = frames[to].label;
     input.setAttribute("aria-valuetext", frames[to].label);
     if (frames[to].sentence) finding.replaceChildren(...typeset(frames[to].sentence));
-    move(view, at, to, still);
+    move(view, at, to);
     follow(view, choice, frames[to].x ?? to);
     clearTimeout(later);
     // While it plays the address waits for the last frame: what it brings would begin anew.
@@ -552,12 +579,12 @@ function slider(view, at, finding) {
   return make("div", "slider", plays && play, walk("Back", -1), walk("Next", 1), input, label);
 }
 
-/** Go to a frame, through what lies between where points move. @param {View} view @param {number} at @param {number} to @param {boolean} still */
-function move(view, at, to, still) {
+/** Go to a frame, through what lies between where points move. @param {View} view @param {number} at @param {number} to */
+function move(view, at, to) {
   const figure = view.figures[at];
   cancelAnimationFrame(view.moving);
   const from = figure.current;
-  if (still || figure.kind !== "plane" || Math.abs(to - from) > 1) {
+  if (still() || figure.kind !== "plane" || Math.abs(to - from) > 1) {
     figure.current = to;
     return paint(view, at);
   }

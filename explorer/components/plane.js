@@ -113,15 +113,17 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
 }
 
 /**
- * Names beside points, where they cover no other: the selected first, then those of clouds that cannot
+ * Names beside points, where they cover no other name and no point: the selected first, then those of clouds that cannot
  * be pressed.
  * @param {Pen} pen @param {any[]} points @param {number[]} frame left, top, right, foot
  * @param {(point: any) => number[]} at
  */
 function pointNames(pen, points, [left, top, right, foot], at) {
   const { letter } = pen;
-  /** @type {number[][]} */
-  const taken = [];
+  const taken = points.map((one) => {
+    const [[x, y], r] = [at(one), (one.on ? 0.5 : 0.3) * letter];
+    return [x - r, y - r, x + r, y + r];
+  });
   const rank = (/** @type {any} */ { on, key }) => (on ? 0 : key === undefined ? 1 : 2);
   for (const one of [...points].sort((a, b) => rank(a) - rank(b))) {
     const [x, y] = at(one);
@@ -130,7 +132,9 @@ function pointNames(pen, points, [left, top, right, foot], at) {
     const label = pen.cut(one.label, 10 * letter, style);
     const [wide, high] = [pen.width(label, style), 1.1 * style.size * letter];
     const gap = (one.on ? 0.75 : 0.5) * letter;
-    const tries = [[x + gap, y], [x - gap - wide, y], [x - wide / 2, y - high / 2 - gap], [x - wide / 2, y + high / 2 + gap]]; // prettier-ignore
+    const beside = [[x + gap, y], [x - gap - wide, y], [x - wide / 2, y - high / 2 - gap], [x - wide / 2, y + high / 2 + gap]]; // prettier-ignore
+    const aslant = [-1, 1].flatMap((by) => [[x + 0.6 * gap, y + by * (gap + 0.2 * high)], [x - 0.6 * gap - wide, y + by * (gap + 0.2 * high)]]); // prettier-ignore
+    const tries = [...beside, ...aslant];
     const place =
       tries.find(
         ([a, b]) =>

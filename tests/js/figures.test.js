@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
 const { Pen } = await of("draw");
-const { figure } = await of("figures");
+const { between, figure } = await of("figures");
 const { around, spread, widths } = await of("panel_layout");
 const { hold, opened, shownAt, unpack } = await of("linked_weights");
 const { lookOf } = await of("theme");
@@ -37,6 +37,16 @@ test("each message of a chat begins a line of its sentence, and an index stands 
   const svg = drawn("bars", { columns: [""], rows: [{ label: "bias of W_O", values: [1], texts: ["<"] }], high: 1, title: "x W_Q, snake_case" }); // prettier-ignore
   assert.match(svg, /bias of W<tspan dy="0.25em" font-size="75%">O<\/tspan></);
   assert.match(svg, /Q<\/tspan><tspan dy="-0.19em">, snake_case<\/tspan>/);
+});
+
+test("halfway between two figures of one make are their numbers, and what changes at once is the later one's", () => {
+  const bars = (value, label) => ({ kind: "bars", rows: [{ label, values: [value, NaN], outline: null }] }); // prettier-ignore
+  const half = between(bars(0, "a"), bars(1, "b"), 0.5);
+  assert.deepEqual(half, bars(0.5, "b"));
+  const longer = { kind: "bars", rows: [...bars(3, "x").rows, ...bars(4, "y").rows] };
+  assert.deepEqual(between(bars(0, "a"), longer, 0.5), longer);
+  const cells = (...values) => ({ kind: "matrix", values: Float32Array.from(values), rows: ["a"] });
+  assert.deepEqual(between(cells(0, NaN, 1), cells(1, 1, NaN), 0.25), cells(0.25, 1, NaN));
 });
 
 test("a matrix has one colour for each value, runs of a colour are one path, nothing where there is none", () => {
