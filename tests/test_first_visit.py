@@ -101,6 +101,20 @@ def test_quiet_sinks_leave_every_picture_and_say_how_much_is_hidden(visitor: Vis
     assert "hidden" in visitor.said()
 
 
+def swipe(phone: Visitor, what: str, right: int) -> None:
+    """A finger that goes so many pixels to the right from the middle of an element."""
+    box = phone.page.locator(what).first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    tools = phone.context.new_cdp_session(phone.page)
+    for kind, points in (
+        ("touchStart", [{"x": x, "y": y}]),
+        ("touchMove", [{"x": x + right, "y": y + 5}]),
+        ("touchEnd", []),
+    ):
+        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    tools.detach()
+
+
 def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(browser, server: str) -> None:
     phone = Visitor(
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
@@ -113,6 +127,10 @@ def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(browser, server: 
         for what in (".st-key-finding h1", f"{HEAD} .token", ".cell")
     ]
     assert places == sorted(places) and places[-1] - places[0] < 600, "all on one screen"
+    swipe(phone, ".st-key-finding h1", -120)
+    phone.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 5')")
+    swipe(phone, f"{HEAD} .finding", 120)
+    phone.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 4')")
     # The places stand at the foot of the window.
     bar = phone.page.locator(".st-key-places-bar").bounding_box()
     assert bar["y"] + bar["height"] <= 845 and phone.page.get_by_role("link").count() >= 6

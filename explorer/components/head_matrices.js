@@ -29,7 +29,7 @@ function unpack(figure) {
 }
 
 /** The head on screen. @param {any} figure @returns {number[]} */
-const chosen = ({ follows, selected }) => (follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected); // prettier-ignore
+export const chosen = ({ follows, selected }) => (follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected); // prettier-ignore
 
 /** The word that is selected, [axis, place], where the figure has it. @param {any} figure */
 export function wordOf({ follows, tokens, keys }) {

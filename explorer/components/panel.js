@@ -5,7 +5,13 @@
 import { Pen } from "./draw.js";
 import { between, figure } from "./figures.js";
 import { bus } from "./bus.js";
-import { coarse, pointed as weightIn, spoken, wordOf as wordShown } from "./head_matrices.js";
+import {
+  chosen,
+  coarse,
+  pointed as weightIn,
+  spoken,
+  wordOf as wordShown,
+} from "./head_matrices.js";
 import { arrow, plainKey, stepped } from "./keys.js";
 import {
   COLUMN,
@@ -18,7 +24,7 @@ import {
   unpack,
   value,
 } from "./linked_weights.js";
-import { fitted, hear, letter, make, mount, redraw } from "./mount.js";
+import { fitted, hear, letter, make, mount, redraw, until } from "./mount.js";
 import { fixed, formulas, tenths } from "./number_format.js";
 import { ahead, whole } from "./optimistic_updates.js";
 import { bring, frame } from "./pane.js";
@@ -328,6 +334,35 @@ function followed(view, grid) {
     drawn = now();
     paint(view, at);
   });
+  swiped(view, grid);
+}
+
+const SWIPE = 60; // pixels that a finger goes
+
+/** A swipe over the headline or over the picture of a head goes to the next head, or to the one before. @param {View} view @param {any} grid */
+function swiped(view, grid) {
+  /** @type {number[] | undefined} */
+  let from;
+  const touch = (/** @type {TouchEvent} */ { type, touches, changedTouches, target }) => {
+    const { clientX: x, clientY: y } = changedTouches[0];
+    const over = /** @type {Element} */ (target);
+    const host = over.closest(".st-key-headline, .st-key-one-head");
+    if (type === "touchstart") from = host && touches.length === 1 ? [x, y] : undefined;
+    if (type === "touchstart" || !from) return;
+    const [right, down] = [x - from[0], y - from[1]];
+    if (Math.abs(right) < Math.max(SWIPE, 2 * Math.abs(down))) return;
+    const [layers, heads] = grid.shape;
+    const [layer, head] = chosen(grid);
+    const to = (layer * heads + head + (right < 0 ? 1 : -1) + layers * heads) % (layers * heads);
+    const names = [Math.floor(to / heads), to % heads].map(String);
+    open(names);
+    send(view, grid.select, names);
+  };
+  const ends = ["touchstart", "touchend"].map((type) => {
+    document.addEventListener(type, /** @type {EventListener} */ (touch), { passive: true });
+    return () => document.removeEventListener(type, /** @type {EventListener} */ (touch));
+  });
+  until(view, "swipe", () => ends.forEach((end) => end()));
 }
 
 /** A head was chosen: its picture shows it at once. @param {string[]} head */
