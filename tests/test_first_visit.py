@@ -3,10 +3,13 @@ leads to its head and word, and any text gives a headline or none."""
 
 from __future__ import annotations
 
+import httpx2
+import pytest
 from conftest import read_once
 from driver import CELLS, HEAD, HELD, HELD_AT, MARKS, Visitor
 
 from explorer.analysis import findings
+from explorer.state import places
 from explorer.text.findings import statement
 from models.example_texts import DEFAULT_TEXT
 
@@ -99,6 +102,32 @@ def test_quiet_sinks_leave_every_picture_and_say_how_much_is_hidden(visitor: Vis
     assert "[CLS]" not in visitor.tokens()
     assert page.get_by_text("of the attention of all heads goes there").count() == 1
     assert "hidden" in visitor.said()
+
+
+def test_every_page_comes_with_words_its_style_and_the_rule_for_its_history(server: str) -> None:
+    for path in ("/", *(f"/{name}" for name in places.PLACES if name != places.FIRST)):
+        for coding in ("gzip", "identity"):
+            answer = httpx2.get(f"{server}{path}", headers={"Accept-Encoding": coding})
+            assert answer.headers.get("content-encoding", "identity") == coding
+            for part in ("The page is on its way", ".st-key-headline", "history.pushState"):
+                assert part in answer.text, (path, coding, part)
+            # A browser may have kept an earlier style: the page is sent whole each time.
+            held = {"If-None-Match": answer.headers.get("etag", "*")}
+            assert httpx2.get(f"{server}{path}", headers=held).text == answer.text
+
+
+SHIFTS = """window.shifted = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((one) => { shifted += one.value; }))
+    .observe({ type: "layout-shift", buffered: true });"""
+STILL = 0.1  # of a page that does not jump, as browsers count it
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_nothing_jumps_while_the_first_page_comes(browser, server: str, size) -> None:
+    visitor = Visitor(browser, server, viewport={"width": size[0], "height": size[1]})
+    visitor.page.add_init_script(SHIFTS)
+    visitor.open()
+    assert visitor.page.evaluate("shifted") < STILL
 
 
 def swipe(phone: Visitor, what: str, right: int) -> None:

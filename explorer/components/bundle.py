@@ -17,16 +17,16 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROUTE = "headlight"
-SHARED = HERE / "shared.css"
+SHARED, PAGE = HERE / "shared.css", HERE / "page.css"
 THEME = HERE.parent.parent / ".streamlit" / "config.toml"
 
 
 @cache
 def modules() -> dict[str, bytes]:
-    """Every module by its name: the .js files as they are, each style as a module that exports its
-    text after the one that all share, and the light theme's colours."""
+    """Every module by its name: the .js files as they are, each style of a view as a module that
+    exports its text after the one that all share, and the light theme's colours."""
     made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
-    for file in sorted(HERE.glob("*.css")):
+    for file in sorted({*HERE.glob("*.css")} - {PAGE}):
         made[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
     made["light.toml.js"] = _exporting(_light())
     return made

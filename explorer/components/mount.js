@@ -71,7 +71,8 @@ export function mount(name, style, draw) {
     if (!parentElement.isConnected) return () => {};
     const view = all.get(parentElement) || /** @type {any} */ ({ ends: {} });
     all.set(parentElement, view);
-    if (!parentElement.querySelector("style.own")) dress(parentElement, name, style);
+    if (!parentElement.querySelector("style.own"))
+      parentElement.prepend(make("style", "own", style));
     view.name = name;
     view.root = parentElement.querySelector(`.${name}`);
     views.set(view.root, view);
@@ -105,6 +106,7 @@ function show(view, data, draw) {
   view.look = look;
   draw(view);
   if (view.header.token !== undefined) view.root.dataset.token = view.header.token;
+  hostOf(view.root).dataset.drawn = ""; // page.css holds its room until then
   rankTitles();
 }
 
@@ -122,7 +124,7 @@ function rankTitles() {
     else title?.removeAttribute("aria-level");
 }
 
-/** Where a view stands in the document. @param {Element} root */
+/** Where a view stands in the document. @param {Element} root @returns {HTMLElement} */
 const hostOf = (root) => /** @type {any} */ (root.getRootNode()).host ?? root;
 
 /** @type {Map<string, View>} the view of each name that was drawn last; of panels the panel's name */
@@ -166,17 +168,6 @@ export function takeBack(name) {
 /** @param {Uint8Array} one @param {Uint8Array} other */
 const alike = (one, other) =>
   one.length === other.length && one.every((byte, at) => byte === other[at]);
-
-const OF_THE_PAGE = "/* ---- the page ---- */";
-
-// A view's style lies with it; what follows the mark is for the page around it.
-/** @param {Element} place @param {string} name @param {string} style */
-function dress(place, name, style) {
-  const [own, ofPage] = style.split(OF_THE_PAGE);
-  place.prepend(make("style", "own", own));
-  const there = document.head.querySelector(`style[data-headlight=${name}]`);
-  if (ofPage && !there) document.head.append(make("style", { "data-headlight": name }, ofPage));
-}
 
 /**
  * What a view is called with where Streamlit is not there to call it.

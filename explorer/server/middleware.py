@@ -121,8 +121,10 @@ def block(lines: tuple[str, ...]) -> str:
 
 
 # What stands on the page until Streamlit's scripts have run. They take the place over as a whole.
+# The style of the frame comes with it, so that nothing moves when the views arrive.
 ROOT_WITH_WORDS = (
-    f'{FONT}<div id="root">{block(("See what every head sees.", "The page is on its way…"))}</div>'
+    f'{FONT}<style>{bundle.PAGE.read_text("utf-8")}</style><div id="root">'
+    f"{block(('See what every head sees.', 'The page is on its way…'))}</div>"
 ).encode()
 
 
@@ -146,37 +148,46 @@ def link(href: str, name: str) -> str:
     return f'<a style="color: inherit" href="{escape(href)}">{escape(name)}</a>'
 
 
+# Of a request for a page: what would have Streamlit answer with something else than the page.
+CONDITIONS = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
+
+
 class Placeholder:
     """Puts something to read into Streamlit's empty page, so that a slow line or machine shows
-    words and not white."""
+    words and not white, with the style of the frame and the rule for its history."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        messages: list[Message] = []
+        if scope["type"] != "http" or scope["method"] != "GET" or not is_page(scope["path"]):
+            await self.app(scope, receive, send)
+            return
+        zipped = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+        kept = [each for each in scope["headers"] if each[0] not in CONDITIONS]
+        start: Message = {}
+        parts: list[bytes] = []
 
         async def with_words(message: Message) -> None:
-            if message["type"] == "http.response.start" and Headers(scope=message).get(
-                "content-type", ""
-            ).startswith("text/html"):
-                messages.append(message)
-            elif messages and message["type"] == "http.response.body":
-                messages.append(message)
-                if not message.get("more_body"):
-                    start, *parts = messages
-                    body = b"".join(part.get("body", b"") for part in parts).replace(
-                        ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT
-                    )
-                    if "content-length" in (headers := MutableHeaders(scope=start)):
-                        headers["content-length"] = str(len(body))
-                    await send(start)
-                    await send({"type": "http.response.body", "body": body})
-            else:
-                await send(message)
+            if message["type"] == "http.response.start":
+                start.update(message)
+                return
+            parts.append(message.get("body", b""))
+            if message.get("more_body"):
+                return
+            body = b"".join(parts).replace(ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT)
+            headers = MutableHeaders(scope=start)
+            for name in ("etag", "last-modified", "accept-ranges"):  # of Streamlit's own page
+                del headers[name]
+            if zipped:
+                body = await run_in_threadpool(gzip.compress, body, 6)
+                headers["content-encoding"] = "gzip"
+            headers["vary"] = "Accept-Encoding"
+            headers["content-length"] = str(len(body))
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
 
-        plain = scope["type"] != "http" or scope["method"] != "GET"
-        await self.app(scope, receive, send if plain else with_words)
+        await self.app({**scope, "headers": kept}, receive, with_words)
 
 
 STATIC = Path(streamlit.__file__).resolve().parent / "static"

@@ -206,6 +206,7 @@ test("a place that has left the page is not drawn in", () => {
     classList: [],
     dataset: {},
     querySelector: () => place,
+    getRootNode: () => ({}),
   };
   globalThis.getComputedStyle = () => ({
     fontFamily: "Inter",
