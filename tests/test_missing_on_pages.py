@@ -108,15 +108,12 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         "It is taken once, as the model is: its own code cannot run without its residual "
         "connections or norms.",
     ),
-    *(
-        (
-            "residual",
-            {"flow": flow},
-            ("gpt_neox",),
-            "NAME does not show what its sub-layers add: its code gives the sum of a whole layer "
-            "alone.",
-        )
-        for flow in ("Writes", "Heads", "LayerNorm")
+    (
+        "residual",
+        {"flow": "Heads"},
+        ("gpt_neox",),
+        "NAME does not show what its sub-layers add: its code gives the sum of a whole layer "
+        "alone.",
     ),
     (
         "embeddings",

@@ -21,7 +21,7 @@ from explorer.analysis.formatting import fixed, percent, power
 from explorer.panels import gradients, residual
 from explorer.state import cache, jobs
 from explorer.state.cache import Run
-from models import edits, registry
+from models import edits, registry, smollm2
 from models.own_model import OwnModel, record
 from models.results import Decay
 
@@ -94,6 +94,27 @@ def test_without_a_choice_the_largest_update_of_the_token_is_selected(measure: s
     if measure != "State norm" or measures.norm_place(stream) == "pre":
         assert (row, column) == (2, max(layers, key=lambda at: abs(grid.values[2, at])))
     assert "largest" in panel.finding
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "grammar"])
+def test_a_whole_layer_adds_what_its_sub_layers_and_norms_change(
+    model: str, gpt2_on_pages: OwnModel
+) -> None:
+    run = Run(model, TEXT)
+    stream = run.recording().streams[0]
+    for layer in range(run.recording().model.n_layer):
+        sublayers = [each for each in measures.sublayers(stream) if each.layer == layer]
+        before, after = stream.at(sublayers[0].before)[3], stream.at(sublayers[-1].after)[3]
+        panel = residual.updates(run, "Update norm", 3, f"{layer}.layer", layers=True)
+        matrix, beside = panel.figures
+        assert matrix.columns == tuple(f"L{at}" for at in range(matrix.values.shape[1]))
+        norm = np.linalg.norm(after.astype(float) - before)
+        assert matrix.values[3, layer] == pytest.approx(norm, rel=SUMMED)
+        assert panel.finding.startswith(f"Layer {layer} adds a vector of norm {power(float(norm))}")
+        strips = beside.figures[1].strips
+        for strip, vector in zip(strips, (before, after - before, after)):
+            np.testing.assert_allclose(strip.values, vector, atol=SUMMED)
+        assert len(strips) == 3 and "minus the state before it" in panel.details[0]
 
 
 def test_a_lost_residual_connection_shows() -> None:
@@ -295,6 +316,18 @@ def opened(**asked: str) -> AppTest:
 
 def told(app: AppTest) -> str:
     return " ".join(each.value for each in (*app.markdown, *app.info, *app.warning))
+
+
+@pytest.mark.slow
+def test_updates_are_by_layer_where_the_reader_or_the_model_wants_it() -> None:
+    def columns(**choices: str) -> int:
+        return len(panels_on(opened(text=TEXT, **choices))[0]["figures"][0]["columns"])
+
+    assert columns(model="encoder", blocks="Layers") == 4
+    assert columns(model="encoder") == columns(model="encoder", blocks="Sub-layers") > 4
+    if smollm2.file() is not None:
+        assert columns(model="smollm2") == columns(model="smollm2", block="18.layer") == 30
+        assert columns(model="smollm2", block="18.ffn") == 60
 
 
 N_PANELS = dict(zip(FOLDS, (1, 2, 3, 2, 4, 1)))

@@ -8,7 +8,7 @@ in where a number needs them. A cosine or angle with a vector of length 0 does n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,8 +16,14 @@ from explorer.analysis.attention import numbered
 from explorer.analysis.csv import Columns
 from models.recording import Stream
 
-PLACES = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN", "pos": "position"}
-SHORT_PLACES = {"attn": "attn", "cross": "cross", "ffn": "FFN", "pos": "pos"}
+PLACES = {
+    "attn": "attention",
+    "cross": "cross-attention",
+    "ffn": "FFN",
+    "pos": "position",
+    "layer": "the layer",
+}
+SHORT_PLACES = {"attn": "attn", "cross": "cross", "ffn": "FFN", "pos": "pos", "layer": ""}
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,8 @@ class SubLayer:
     @property
     def name(self) -> str:
         """As a person reads it: "layer 0, attention"."""
+        if self.place == "layer":
+            return f"layer {self.layer}"
         return f"layer {self.layer}, {PLACES[self.place]}" if self.layer >= 0 else "positions"
 
 
@@ -132,6 +140,29 @@ def sublayers(stream: Stream) -> tuple[SubLayer, ...]:
             )
         )
     return tuple(result)
+
+
+def whole_layers(stream: Stream) -> Stream:
+    """The stream with one update a layer, "3.layer.wrote": what all sub-layers and norms of the
+    layer change together. Also of a model that shows the states between its layers alone."""
+    ends: dict[int, tuple[str, str]] = {}  # of each layer the site before it and its last one
+    state = stream.sites[0]
+    for site in stream.sites:
+        number, _, rest = site.partition(".")
+        if rest.endswith((".wrote", ".read")) or rest == "wrote":
+            continue
+        if number.isdecimal():
+            before = ends[int(number)][0] if int(number) in ends else state
+            ends[int(number)] = before, site
+        state = site
+    if not ends:
+        return stream
+    first = ends[min(ends)][0]
+    sites, vectors = [first], [stream.at(first)]
+    for layer, (before, after) in sorted(ends.items()):
+        sites += [f"{layer}.layer.wrote", f"{layer}.layer.sum"]
+        vectors += [stream.at(after) - stream.at(before), stream.at(after)]
+    return replace(stream, sites=tuple(sites), resid=np.stack(vectors))
 
 
 def site_vectors(stream: Stream, site: str) -> np.ndarray:

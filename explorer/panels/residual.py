@@ -192,21 +192,26 @@ def updates(
     sublayer: str = "",
     log: bool = False,
     stream: str = "",
+    layers: bool = False,
 ) -> Panel:
     """Update of every token's vector by each sub-layer, and one update as before + update = after.
 
     measure: one of MEASURES. sublayer: its site, such as "1.ffn"; the one with the token's largest
-    value where "". log: norms on a logarithmic scale. Raises ValueError for what is not there, and
-    for a model that does not show what its sub-layers add.
+    value where "". log: norms on a logarithmic scale. layers: one update for each whole layer, with
+    sites such as "1.layer"; so too for a model that does not show what its sub-layers add. Raises
+    ValueError for what is not there.
     """
     selection = select_stream(run, token, stream)
     words = sentences(CONCEPT, "updates")
     _expect("measure", measure, MEASURES)
+    layers = layers or not residual.sublayers(selection.stream)
+    if layers:
+        selection = replace(selection, stream=residual.whole_layers(selection.stream))
     places = {each.site: each for each in expect_updates(selection)}
     if sublayer:
         _expect("sublayer", sublayer, tuple(places))
     grid = selection.cached(
-        ("updates", measure), lambda: residual.write_grid(selection.stream, measure)
+        ("updates", measure, layers), lambda: residual.write_grid(selection.stream, measure)
     )
     columns = _columns_of(selection, measure, tuple(places.values()))
     row = np.nan_to_num(np.abs(grid.values[token]))
@@ -278,7 +283,8 @@ def _equation(selection: StreamSelection, place: residual.SubLayer) -> Strips:
     note = words("lost")
     if adds:
         error, n, _ = selection.cached(
-            ("conservation",), lambda: residual.residual_error(selection.stream)
+            ("conservation", place.place == "layer"),
+            lambda: residual.residual_error(selection.stream),
         )
         note = words("check", n=f"{n:,}", error=power(error, 2))
         if place.after != place.total:
@@ -309,7 +315,9 @@ def _update_details(selection: StreamSelection, place: residual.SubLayer) -> tup
         equalities.append((total, lambda x, f, cos: sqrt(max(0, x * x + f * f + 2 * x * f * cos))))
     parts = (float(value[name]) for name in ("|before|", "|wrote|", "cosine"))
     before, wrote, cosine = enough_digits_for_all(equalities, *parts)
-    if not adds:
+    if place.place == "layer":
+        rule = "layer"
+    elif not adds:
         rule = "replaces_then_norm" if place.after != place.total else "replaces"
     else:
         rule = {"post": "post", "pre": "pre", None: "no_norm"}[stands]

@@ -92,6 +92,8 @@ NORMS = {
 HEADS = {"Length": "Norm", "Share of heads": "Share of the layer"}
 TIMES = tuple(f"{each:g}" for each in residual_panels.TIMES)
 FIRST_BLOCK = "0.attn"
+BLOCKS = ("", "Sub-layers", "Layers")
+MANY = 12  # layers from which on updates are shown by whole layers at first
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +213,11 @@ def residual_fragment(source: Run) -> None:
             on_change=_take_scale,
             help="Separates small norms where one token, often a special one, is far longer.",
         )
-    sites = [each.site for each in residual.sublayers(on.stream)]
-    block = state.block if state.block in sites else ""
+        state["whole layers"] = in_layers(on)
+        st.toggle("Whole layers", key="whole layers", on_change=_take_blocks)
+    layers = in_layers(on)
+    shown = residual.whole_layers(on.stream) if layers else on.stream
+    block = state.block if state.block in shown_sites(shown) else ""
     output.show_panel(
         partial(
             residual_panels.updates,
@@ -222,6 +227,7 @@ def residual_fragment(source: Run) -> None:
             block,
             on.is_log(),
             on.stream.name,
+            layers,
         ),
         "updates",
     )
@@ -262,6 +268,24 @@ def _take_stream() -> None:
     st.session_state.token = ""
 
 
+def shown_sites(stream: Stream) -> list[str]:
+    """The sites of a stream's updates."""
+    return [each.site for each in residual.sublayers(stream)]
+
+
+def in_layers(on: StreamState) -> bool:
+    """True where updates are shown by whole layers: by choice, in a deep model unless one of its
+    sub-layers is open, and where the model shows no sub-layers."""
+    sites = shown_sites(on.stream)
+    if not sites or st.session_state.blocks:
+        return not sites or st.session_state.blocks == BLOCKS[-1]
+    return on.recording.model.n_layer > MANY and st.session_state.block not in sites
+
+
+def _take_blocks() -> None:
+    st.session_state.blocks = BLOCKS[2 if st.session_state["whole layers"] else 1]
+
+
 def _take_scale() -> None:
     st.session_state.spread = "Log" if st.session_state["logarithmic"] else "Linear"
 
@@ -281,6 +305,7 @@ def residual_stream() -> None:
         ("writer", tuple(HEADS)),
         ("times", TIMES),
         ("spread", TONES),
+        ("blocks", BLOCKS),
     ):
         url_state.one_of(choice, options)
     residual_fragment(current_recording.read_current())
