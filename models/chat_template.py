@@ -20,8 +20,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from models import encoding
 from models.chat import Message, messages
-from models.recording import NotEncoded
-from models.tokenizer import CONTINUES, Tokenizer, Tokens
+from models.recording import CONTINUES, NotEncoded
+from models.tokenizer import Tokenizer, Tokens
 
 NO_SPAN = (-1, -1)
 # Characters of the private use area stand for the contents while the template is rendered.

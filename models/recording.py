@@ -33,6 +33,9 @@ import numpy as np
 from models import edits
 from models.edits import Edit
 
+# The first character of a token's label where the token goes on inside a word: "dev", "‧ices".
+CONTINUES = "\u2027"
+
 # Keys and values that several heads share: held once, read as if every head had its own.
 
 

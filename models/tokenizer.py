@@ -17,6 +17,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from models.encoding import decode, encode, encode_all, from_file
+from models.recording import CONTINUES
 from models.typed_mask import TypedMask
 
 PAD, CLS, SEP, MASK, BOS, EOS = "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]"
@@ -292,9 +293,6 @@ def _bytes_by_letter() -> dict[str, int]:
 
 
 _BYTE_OF_LETTER = _bytes_by_letter()
-
-# Before a piece that goes on inside a word: "dev", "‧ices".
-CONTINUES = "\u2027"
 
 # They choose how the character before them is drawn, and alone they are nothing to see.
 _SELECTORS = "".join(map(chr, range(0xFE00, 0xFE10)))

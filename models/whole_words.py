@@ -9,13 +9,13 @@ import numpy as np
 
 from models.capabilities import TextGenerator
 from models.model import Model
+from models.recording import CONTINUES
 from models.results import WholeWord, softmax
 
 MAX_WORDS = 3  # of a list, the likeliest first
 MIN_PROBABILITY = 0.05  # the probability below which only a piece that is no word is followed
 MAX_LISTED = 10  # tokens of a list
 MOST_PIECES = 6
-CONTINUATION_MARK = "\u2027"  # what the label of a piece that goes on inside a word begins with
 SHORT_WORDS = frozenset(
     "A I Ah Am An As At Be By Do Go He I If In Is It Me Mr Ms My No Of Oh Ok On"
     " Or So To Up Us We".split()
@@ -42,6 +42,7 @@ def followed_tokens(
 
 def is_initial(label: str) -> bool:
     """True for a capital, or a capital and a letter, which is no word."""
+    label = label.removeprefix(CONTINUES)  # after a line break and after a chat's template
     return len(label) <= 2 and label.isalpha() and label[0].isupper() and label not in SHORT_WORDS
 
 
@@ -65,7 +66,7 @@ class _Word:
         likely = softmax(logits)
         best = int(likely.argmax())
         (label,) = model.labels([best])
-        if not (label.startswith(CONTINUATION_MARK) and label[1:].isalpha()):
+        if not (label.startswith(CONTINUES) and label[1:].isalpha()):
             return False
         self.cut = len(self.pieces) == MOST_PIECES
         if not self.cut:
@@ -78,7 +79,7 @@ class _Word:
     def whole(self) -> WholeWord:
         """The word as it is now."""
         first, *rest = self.pieces
-        word = first + "".join(piece.removeprefix(CONTINUATION_MARK) for piece in rest)
+        word = first + "".join(piece.removeprefix(CONTINUES) for piece in rest)
         return WholeWord(word + "…" * self.cut, tuple(self.pieces), self.probability, self.cut)
 
 

@@ -3,6 +3,7 @@ presenter in a real browser."""
 
 from __future__ import annotations
 
+import re
 from itertools import cycle
 
 import driver
@@ -158,6 +159,11 @@ FITS = """() => {
 }"""
 
 
+# True where the presenter hears keys.
+KEYS = """() => [...document.querySelectorAll("*")].some((each) =>
+  each.shadowRoot?.querySelector(".presenter .told"))"""
+
+
 SMALL = {"width": 1280, "height": 720}
 
 
@@ -254,3 +260,20 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
         said.add(page.locator(".board h1").inner_text())
         assert page.locator(".board h1").inner_text() not in ("", "Headlight"), to
     assert len(said) == len(PAGES), "each page says what it finds"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(driver.CHROMIUM is None, reason="no chromium on this machine")
+def test_a_picture_that_comes_late_is_presented(visitor: driver.Visitor) -> None:
+    page, late = visitor.page, []
+    page.route(re.compile(r"/panel\.js$"), lambda route: late.append(route))
+    page.goto(f"{visitor.server}/architecture?tab=positions&text=A+late+one")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    visitor.until(KEYS)
+    page.keyboard.press("p")
+    page.locator(".board .caption", has_text="no picture yet").wait_for()
+    page.wait_for_timeout(1000)  # the page is at rest
+    late[0].continue_()
+    page.wait_for_selector(".board .plate svg text:not(:empty)")
+    page.unroute(re.compile(r"/panel\.js$"))

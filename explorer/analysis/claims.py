@@ -42,7 +42,7 @@ from explorer.analysis.measure import (
 from explorer.analysis.residual import degrees, normalised
 from explorer.analysis.soft_lookup import KEYS, PAIRS, asymmetry, random_variance
 from explorer.analysis.terminology import norm_name, with_article
-from models.recording import Attention, Recording, Stream
+from models.recording import CONTINUES, Attention, Recording, Stream
 
 # Claims about the residual stream: what is added, its norms, the sphere and its rotations.
 
@@ -1198,7 +1198,6 @@ def scale_keeps_soft(context: MeasureContext) -> Measure:
 
 FEWEST_WORDS = 500  # of a vocabulary, of which a hundredth is then more than a few
 MOST_TOKENS, MOST_WORDS, TOP = 8, 6, 5
-CONTINUATION = "‧"  # what a token's label begins with where it goes on inside a word
 
 
 def _output_places(context: MeasureContext) -> tuple[Stream, np.ndarray]:
@@ -1296,7 +1295,7 @@ def context_moves(context: MeasureContext) -> Measure:
     text = text_places(stream)
     if stream.name == "decoder":
         text = text[1:]  # its first word sees nothing before it here either
-    continues = [token.startswith(CONTINUATION) for token in (*stream.tokens[1:], "")]
+    continues = [token.startswith(CONTINUES) for token in (*stream.tokens[1:], "")]
     words = [
         place
         for place in text

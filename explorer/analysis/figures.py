@@ -136,9 +136,9 @@ class TokenRow(Figure):
     NaN: not allowed. selected: the token that the weights belong to, -1 for none.
 
     breaks: tokens that begin a line, as each message of a chat does. texts: below each token, where
-    there are any. marked: the tokens in a frame. keys: what a press
-    on each sets, its number where left out, nothing where "". Before other figures it stands above
-    them, as wide as all of them.
+    there are any. marked: the tokens in a frame. keys: what a press on each sets, its number where
+    left out, nothing where "". special: tokens that nobody typed, drawn paler. Before other figures
+    it stands above them, as wide as all of them.
     """
 
     tokens: tuple[str, ...] = ()
@@ -148,6 +148,7 @@ class TokenRow(Figure):
     marked: tuple[int, ...] = ()
     keys: tuple[str, ...] = ()
     breaks: tuple[int, ...] = ()
+    special: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,10 @@ from math import log
 import numpy as np
 
 from explorer.analysis.csv import Columns
-from models.recording import Stream
+from models.recording import CONTINUES, Stream
 from models.results import Sampling, mask_pattern, probabilities, softmax
 
 MOST_ROWS = 10
-PIECE_MARK = "\u2027"  # what the label of a piece that goes on inside a word begins with
 
 
 # ---- one distribution ----
@@ -251,9 +250,9 @@ def default_masked_word(stream: Stream, mask: str = "") -> int | None:
 def is_piece(tokens: Sequence[str], place: int) -> bool:
     """True for a token that is only a part of a word, so that the other parts tell of it."""
     return (
-        tokens[place].startswith(PIECE_MARK)
+        tokens[place].startswith(CONTINUES)
         or place + 1 < len(tokens)
-        and tokens[place + 1].startswith(PIECE_MARK)
+        and tokens[place + 1].startswith(CONTINUES)
     )
 
 

@@ -24,14 +24,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from models import buffer_pool
-from models.recording import Stream
+from models.recording import CONTINUES, Stream
 from models.token_relations import CHUNK_SIZE
 
 APOSTROPHES = "'\u2019"
 JOINER = "\u200d"
-CONTINUES = (
-    "\u2027"  # how the label of a token begins that goes on inside a word, see models/tokenizer.py
-)
 # Scripts without spaces by the first word of their letters' names; of the first kind each character
 # is a word, of the last each with its marks.
 RUNS = ("HIRAGANA", "KATAKANA")

@@ -267,7 +267,7 @@ const CUTS = {
     };
   },
   tokenrow(figure, most) {
-    const { tokens, weights, texts, marked, keys, selected, breaks = [] } = figure;
+    const { tokens, weights, texts, marked, keys, selected, breaks = [], special } = figure;
     const places = around(tokens.length, [selected, ...marked], 2 * most);
     const of = (/** @type {any} */ list) => (list?.length ? places.map((at) => list[at]) : []);
     return {
@@ -280,6 +280,7 @@ const CUTS = {
       keys: of(keys),
       marked: marked.map((at) => places.indexOf(at)).filter((at) => at >= 0),
       breaks: breaks.map((at) => places.indexOf(at)),
+      special: of(special),
       selected: places.indexOf(selected),
     };
   },

@@ -37,7 +37,8 @@ function listen(view) {
   // What changes inside a view is its own affair: it was drawn larger. A chart is drawn when it comes.
   view.news = new MutationObserver((all) => {
     const inside = (/** @type {Node} */ at) => tree(view.picture) && view.picture.contains(at);
-    if (bus.now.presenter && all.some((one) => !inside(one.target))) later(view);
+    const drawn = (/** @type {MutationRecord} */ one) => one.type === "attributes";
+    if (bus.now.presenter && all.some((one) => drawn(one) || !inside(one.target))) later(view);
   });
   hear(view, () => bus.now.presenter && later(view)); // a view may move by itself
   view.says = spokenLine("told");
@@ -89,7 +90,10 @@ function enter(view) {
   view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), {
     childList: true,
     subtree: true,
+    attributeFilter: ["data-drawn"], // a view whose code came late
   });
+  view.room = new ResizeObserver(() => later(view));
+  view.room.observe(view.plate);
   view.says.textContent = "Presenter. Arrows walk, B blanks, Escape returns.";
   present(view);
   later(view); // its room is what words over and under it leave, which may come late
@@ -99,6 +103,7 @@ function enter(view) {
 function leave(view) {
   if (!bus.now.presenter) return;
   view.news.disconnect();
+  view.room.disconnect();
   clearTimeout(view.timer);
   view.board?.remove();
   free();
@@ -126,8 +131,11 @@ function changed(view) {
   const current = ofClass(view);
   if (current || view.current) return JSON.stringify(current) !== view.current;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
-  return view.shown !== about(picture);
+  return view.shown !== about(picture) || view.size !== sizeOf(plate);
 }
+
+/** @param {Element} plate */
+const sizeOf = ({ clientWidth, clientHeight }) => `${clientWidth} ${clientHeight}`;
 
 /** What tells one state of a picture from another. @param {Picture} picture */
 const about = (picture) =>
@@ -213,7 +221,7 @@ function present(view) {
   head.textContent = picture ? headline(picture) : document.title;
   caption.textContent = picture ? captionOf(picture) : "This page shows no picture yet.";
   if (!picture) return;
-  view.shown = about(picture);
+  [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");
   const { width, height } = picture.getBoundingClientRect();
   picture.setAttribute(PICKED, whole ? "whole" : "");
@@ -240,6 +248,7 @@ function presentPanel(view, panel) {
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");
   slide(panel, view.plate, header.title);
+  view.size = sizeOf(view.plate);
 }
 
 /** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */

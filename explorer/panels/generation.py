@@ -212,6 +212,7 @@ def _text(on: Continuation) -> TokenRow:
         texts=("",) * n + tuple(map(_with_rank, on.text.tokens)),
         marked=tuple(range(n, len(on.tokens))),
         breaks=message_starts(on.tokens, on.special.tolist()),
+        special=tuple(on.special.tolist()),
     )
 
 

@@ -17,7 +17,7 @@ from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
 from models.chat import message_starts
-from models.recording import Stream
+from models.recording import CONTINUES, Stream
 from models.results import WholeWord
 
 CONCEPT = "predictions"
@@ -46,8 +46,11 @@ class Prediction:
         return self.label(self.words[0].id)
 
     def label(self, id: int) -> str:
-        """A word, whole where its token is only its first piece."""
-        return self.whole[id].word if id in self.whole else self.labels[id]
+        """A word, whole where its token is only its first piece. After a special token it goes on
+        with no word, so its label has no mark for that."""
+        word = self.whole[id].word if id in self.whole else self.labels[id]
+        is_start = self.kind == "next" and self.at.stream.special[self.at.token]
+        return word.removeprefix(CONTINUES) if is_start else word
 
 
 @spec.panel
@@ -112,6 +115,7 @@ def _sentence(on: Prediction) -> TokenRow:
         marked=(*np.flatnonzero(is_masked).tolist(), *typed),
         keys=tuple("" if fills and end else f"{at}" for at, end in enumerate(stream.special)),
         breaks=message_starts(stream.tokens, stream.special.tolist()),
+        special=tuple(stream.special.tolist()),
     )
 
 

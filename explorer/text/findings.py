@@ -66,7 +66,8 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
 
 def statement(one: Finding, mark: Mark = marked) -> str:
     """A finding in one short sentence without its head, which is named below it."""
-    return headline(one, mark).removeprefix(f"{where(one)}: ")
+    sentence = headline(one, mark).removeprefix(f"{where(one)}: ")
+    return sentence[:1].upper() + sentence[1:] if one.kind == findings.CHAT else sentence
 
 
 def _slots(one: Finding, mark: Mark) -> dict[str, object]:

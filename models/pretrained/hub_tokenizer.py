@@ -14,8 +14,9 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from models import encoding
+from models.recording import CONTINUES
 from models.results import mask_pattern
-from models.tokenizer import CONTINUES, SPACE, Tokens, readable
+from models.tokenizer import SPACE, Tokens, readable
 from models.typed_mask import TypedMask
 
 if TYPE_CHECKING:
