@@ -220,13 +220,13 @@ def updates(
     chosen = places[sublayer or largest]
     keys = tuple(_site_of(each, columns) for each in range(len(grid.columns)))
     token_map = TokenMap(selection, grid, columns[chosen.site], log and grid.measure.spread, keys)
-    key = KEYS[measure]
+    key, block = KEYS[measure], "layer" if layers else "sub-layer"
     name = chosen.name[0].upper() + chosen.name[1:]
     of_updates = [
         measure == "State norm" and site.endswith(".wrote") for site in selection.stream.sites
     ]
     return Panel(
-        title=words("title"),
+        title=words("title", block=block),
         finding=words(
             key,
             place=name if key != "state" else chosen.name,
@@ -236,7 +236,7 @@ def updates(
         )
         + token_map.beside(),
         figures=(
-            token_map.matrix(words(f"{key}_title")),
+            token_map.matrix(words(f"{key}_title", block=block)),
             Stack(
                 figures=(
                     token_map.profile(words(f"{key}_unit"), of_updates if any(of_updates) else ()),
@@ -330,7 +330,7 @@ def _update_details(selection: StreamSelection, place: residual.SubLayer) -> tup
             f"{value[f'turned {part} °']:.1f}" for part in ("by adding", "by norm", "in all")
         )
         lines.append(words("two_rotations", adding=adding, by_norm=by_norm, whole=whole, norm=norm))
-    return (*lines, words("press"))
+    return (*lines, words("press", block="layer" if place.place == "layer" else "sub-layer"))
 
 
 @spec.panel
