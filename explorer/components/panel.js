@@ -99,7 +99,7 @@ function build(view) {
     tip,
   ].filter(Boolean)); // prettier-ignore
   view.tip = tip;
-  fitted(view, row, () => view.boxes.forEach((_, at) => paint(view, at)));
+  fitted(view, row, () => figures.forEach((each, at) => (each.follows === "head" ? soon : paint)(view, at))); // prettier-ignore
   view.root.onclick = (/** @type {MouseEvent} */ event) => press(view, /** @type {Element} */ (event.target), event); // prettier-ignore
   view.root.onkeydown = (/** @type {KeyboardEvent} */ event) => key(view, event);
   view.root.onpointermove = (/** @type {PointerEvent} */ event) => hover(view, event);
@@ -120,6 +120,17 @@ function explained(terms) {
   mark.addEventListener("blur", close);
   mark.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close()); // prettier-ignore
   return box;
+}
+
+/** Paint a figure at the end of this task, once: the word and the head that it follows may come with another view. @param {View} view @param {number} at */
+function soon(view, at) {
+  const one = view.figures[at];
+  if (view.soon === one) return;
+  view.soon = one;
+  queueMicrotask(() => {
+    view.soon = undefined;
+    if (view.figures[at] === one && view.root.isConnected) paint(view, at);
+  });
 }
 
 /** @param {View} view @param {number} at @param {any} [one] in the place of the figure, on its way */
@@ -332,7 +343,7 @@ function followed(view, grid) {
   hear(view, () => {
     if (drawn === now()) return;
     drawn = now();
-    paint(view, at);
+    soon(view, at);
   });
   swiped(view, grid);
 }

@@ -92,8 +92,6 @@ function enter(view) {
     subtree: true,
     attributeFilter: ["data-drawn"], // a view whose code came late
   });
-  view.room = new ResizeObserver(() => later(view));
-  view.room.observe(view.plate);
   view.says.textContent = "Presenter. Arrows walk, B blanks, Escape returns.";
   present(view);
   later(view); // its room is what words over and under it leave, which may come late
@@ -103,7 +101,6 @@ function enter(view) {
 function leave(view) {
   if (!bus.now.presenter) return;
   view.news.disconnect();
-  view.room.disconnect();
   clearTimeout(view.timer);
   view.board?.remove();
   free();
