@@ -67,7 +67,11 @@ def circuits(
             0,
             cache.circuits(selection.recording, selection.attention, (layer, head), (place,)),
         )
-    query, key = models.labels(model, [chosen.query, chosen.key])
+    query, key = _labels(selection, np.array([chosen.query, chosen.key]))
+    if word is None:
+        streams = (selection.attention.query, selection.attention.key)
+        rows, keys = (selection.recording.stream(each).tokens for each in streams)
+        query, key = rows[min(selection.query, len(rows) - 1)], keys[place]
     matches = _matches(selection, bare, ids.index(chosen.query), query, "vocabulary" in scope)
     raised = _changes(selection, writes, at, key)
     copies = soft_lookup.copy_counts(bare)
@@ -138,8 +142,22 @@ def _changes(selection: Selection, circuit: Circuits, at: int, key: str) -> Bars
     return Bars(title=title, columns=(words("logit"),), rows=_rows(selection, ids, logits))
 
 
+def _labels(selection: Selection, ids: np.ndarray) -> list[str]:
+    """Words of the vocabulary, those of the text as they are called there, where all of an id are
+    called alike: one byte may be part of several letters."""
+    recording, attention = selection.recording, selection.attention
+    named: dict[int, set[str]] = {}
+    for name in (attention.query, attention.key):
+        stream = recording.stream(name)
+        for id, label in zip(stream.ids, stream.tokens):
+            named.setdefault(int(id), set()).add(label)
+    every = models.labels(recording.model.name, ids)
+    alike = {id: next(iter(labels)) for id, labels in named.items() if len(labels) == 1}
+    return [alike.get(int(id), label) for id, label in zip(ids, every)]
+
+
 def _rows(selection: Selection, ids: np.ndarray, values: np.ndarray) -> tuple[BarRow, ...]:
-    labels = models.labels(selection.recording.model.name, ids)
+    labels = _labels(selection, ids)
     return tuple(
         BarRow(label, (float(value),), (signed(float(value), 3),), key=str(int(id)))
         for label, id, value in zip(labels, ids, values)
