@@ -171,7 +171,7 @@ def _comparison(made: Aggregation) -> Bars:
         BarRow(
             selection.axes.keys[key],
             tuple(float(each[key]) for each in columns.values()),
-            tuple(fixed(float(each[key])) for each in columns.values()),
+            tuple(hundredths(float(each[key])) for each in columns.values()),
             selected=key == int(columns[words("mean_column")].argmax()),
         )
         for key in keys
