@@ -85,8 +85,9 @@ HOVER = """([x, y]) => {
 LENGTHS = {12: (120, 270), 60: (180, 330), 450: (350, 500)}  # words -> milliseconds allowed
 LOADED = "minilm"  # a model that is loaded beside the one that is drawn
 LARGE = {12: (200, 350)}  # the same for smollm2, beyond the empty page
-# Resolves with the milliseconds from Enter to two frames after the new grid and head are painted,
-# and to two frames after the new headline stands there too.
+# Resolves with the milliseconds from Enter to the end of the frame in which the new grid and head
+# are painted, and to that of the one in which the new headline stands there too. A second frame
+# would wait for the page's own run, which Streamlit draws then.
 TEXT_CLOCK = """() => new Promise((resolve) => {
   const deep = (selector) => {
     const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot).filter(Boolean);
@@ -100,7 +101,11 @@ TEXT_CLOCK = """() => new Promise((resolve) => {
   const sentences = () => [document.querySelector('.st-key-findings h1')?.innerText];
   const before = [painted(), sentences()];
   const differ = (now, then) => now.every((each, at) => each && each !== then[at]);
-  const frames = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
+  const afterFrame = (then) => {  // called in a frame: once it is painted
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = then;
+    port2.postMessage(0);
+  };
   let from;
   const took = [];
   addEventListener('keydown', () => (from = performance.now()), { capture: true, once: true });
@@ -108,10 +113,10 @@ TEXT_CLOCK = """() => new Promise((resolve) => {
     const passed = () => performance.now() - from;
     if (from !== undefined && !(0 in took) && differ(painted(), before[0])) {
       took[0] = passed();
-      frames(() => (took[0] = passed()));
+      afterFrame(() => (took[0] = passed()));
     }
     if (0 in took && differ(sentences(), before[1]))
-      return frames(() => resolve([took[0], passed()]));
+      return afterFrame(() => resolve([took[0], passed()]));
     if (passed() > 30000) return resolve([took[0] ?? NaN, NaN]);
     requestAnimationFrame(look);
   };

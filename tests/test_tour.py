@@ -142,7 +142,7 @@ FITS = """() => {
     return "the picture is cut";
   const drawn = plate.querySelector("svg")?.getBBox() || plate.getBoundingClientRect();
   const share = (drawn.width * drawn.height) / innerWidth / innerHeight;
-  if (!(share >= 0.4) || plate.clientHeight < innerHeight / 2)
+  if (!(share >= 0.35) || plate.clientHeight < innerHeight / 2)
     return `a picture of ${share} of the screen`;
   const words = document.createTreeWalker(board, NodeFilter.SHOW_TEXT);
   while (words.nextNode()) {

@@ -350,14 +350,14 @@ function followed(view, grid) {
 
 const SWIPE = 60; // pixels that a finger goes
 
-/** A swipe over the headline or over the picture of a head goes to the next head, or to the one before. @param {View} view @param {any} grid */
+/** A swipe over the headline goes to the next head, or to the one before. @param {View} view @param {any} grid */
 function swiped(view, grid) {
   /** @type {number[] | undefined} */
   let from;
   const touch = (/** @type {TouchEvent} */ { type, touches, changedTouches, target }) => {
     const { clientX: x, clientY: y } = changedTouches[0];
     const over = /** @type {Element} */ (target);
-    const host = over.closest(".st-key-headline, .st-key-one-head");
+    const host = over.closest(".st-key-headline");
     if (type === "touchstart") from = host && touches.length === 1 ? [x, y] : undefined;
     if (type === "touchstart" || !from) return;
     const [right, down] = [x - from[0], y - from[1]];

@@ -38,11 +38,13 @@ from explorer.state.settings import settings
 # One press of Back a page: what the browser remembers of the way through the app.
 
 # Streamlit makes a stop in the browser's history of every change of the address. A stop is another
-# place or tab, another text or model, another word, layer or head; all else, and what a page writes
-# into its own address when it opens, takes the place of what was there.
+# place or tab, another text (a second one too) or model, another word, layer or head; all else, and
+# what a page writes into its own address when it opens, takes the place of what was there.
 SCRIPT = b"""<script>
 (() => {
   const push = history.pushState.bind(history);
+  const STOPS = ["text", "target", "second", "donor", "other_text", "model", "layer", "head",
+    "token"];
   let opening = true;
   const acted = () => { opening = false; };
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, acted, true);
@@ -52,7 +54,7 @@ SCRIPT = b"""<script>
     const another = from.pathname !== to.pathname;
     const differs = (name) => from.searchParams.get(name) !== to.searchParams.get(name);
     const tab = differs("tab");
-    const told = tab || ["text", "model", "layer", "head", "token"].some(differs);
+    const told = tab || STOPS.some(differs);
     if (another || (told && !opening)) push(state, unused, url);
     else history.replaceState(state, unused, url);
     opening = another || tab;
