@@ -142,7 +142,7 @@ FITS = """() => {
     return "the picture is cut";
   const drawn = plate.querySelector("svg")?.getBBox() || plate.getBoundingClientRect();
   const share = (drawn.width * drawn.height) / innerWidth / innerHeight;
-  if (!(share >= 0.35) || plate.clientHeight < innerHeight / 2)
+  if (!(share >= 0.4) || plate.clientHeight < innerHeight / 2)
     return `a picture of ${share} of the screen`;
   const words = document.createTreeWalker(board, NodeFilter.SHOW_TEXT);
   while (words.nextNode()) {
@@ -276,4 +276,5 @@ def test_a_picture_that_comes_late_is_presented(visitor: driver.Visitor) -> None
     page.wait_for_timeout(1000)  # the page is at rest
     late[0].continue_()
     page.wait_for_selector(".board .plate svg text:not(:empty)")
+    assert "no picture yet" not in page.locator(".board .caption").inner_text()
     page.unroute(re.compile(r"/panel\.js$"))

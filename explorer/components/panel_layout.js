@@ -134,7 +134,7 @@ const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figur
  * @param {number} [small] pixels of the smallest type: for the back row
  * @param {number} [large] how many times as large it may be
  */
-export function slide({ figures: every, look }, room, name, small = least(), large = 1.6) {
+export function slide({ figures: every, look }, room, name, small = least(), large = 1.8) {
   const [width, height] = [room.clientWidth, room.clientHeight];
   const head = isHeaded(every) ? every.slice(0, 1) : [];
   const all = every.slice(head.length);

@@ -166,7 +166,7 @@ class Placeholder:
             await self.app(scope, receive, send)
             return
         zipped = "gzip" in Headers(scope=scope).get("accept-encoding", "")
-        kept = [each for each in scope["headers"] if each[0] not in CONDITIONS]
+        unconditional = [each for each in scope["headers"] if each[0] not in CONDITIONS]
         start: Message = {}
         parts: list[bytes] = []
 
@@ -189,7 +189,7 @@ class Placeholder:
             await send(start)
             await send({"type": "http.response.body", "body": body})
 
-        await self.app({**scope, "headers": kept}, receive, with_words)
+        await self.app({**scope, "headers": unconditional}, receive, with_words)
 
 
 STATIC = Path(streamlit.__file__).resolve().parent / "static"

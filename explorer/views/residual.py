@@ -216,8 +216,8 @@ def residual_fragment(source: Run) -> None:
         state["whole layers"] = in_layers(on)
         st.toggle("Whole layers", key="whole layers", on_change=_take_blocks)
     layers = in_layers(on)
-    shown = residual.whole_layers(on.stream) if layers else on.stream
-    block = state.block if state.block in shown_sites(shown) else ""
+    stream = residual.whole_layers(on.stream) if layers else on.stream
+    block = state.block if state.block in update_sites(stream) else ""
     output.show_panel(
         partial(
             residual_panels.updates,
@@ -268,7 +268,7 @@ def _take_stream() -> None:
     st.session_state.token = ""
 
 
-def shown_sites(stream: Stream) -> list[str]:
+def update_sites(stream: Stream) -> list[str]:
     """The sites of a stream's updates."""
     return [each.site for each in residual.sublayers(stream)]
 
@@ -276,7 +276,7 @@ def shown_sites(stream: Stream) -> list[str]:
 def in_layers(on: StreamState) -> bool:
     """True where updates are shown by whole layers: by choice, in a deep model unless one of its
     sub-layers is open, and where the model shows no sub-layers."""
-    sites = shown_sites(on.stream)
+    sites = update_sites(on.stream)
     if not sites or st.session_state.blocks:
         return not sites or st.session_state.blocks == BLOCKS[-1]
     return on.recording.model.n_layer > MANY and st.session_state.block not in sites
