@@ -175,7 +175,7 @@ class Model:
     ) -> Sweep:
         """Activation patching, head by head: each head's output taken from the run on `donor`, and
         the change of logit(id) - logit(against) at a token."""
-        return self._readout("patching").heads(
+        return self._readout("patching").patch_heads(
             self, text, donor, attention, token, id, against, edits_of(edits)
         )
 
@@ -191,7 +191,7 @@ class Model:
     ) -> Sweep:
         """Activation patching, state by state: each site at each token taken from the run on
         `donor`, and the change of the same difference."""
-        return self._readout("patching").sites(
+        return self._readout("patching").patch_sites(
             self, text, donor, stream, token, id, against, edits_of(edits)
         )
 

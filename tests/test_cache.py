@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import read_once
 
-from explorer.analysis import evidence
+from explorer.analysis import verdicts
 from explorer.panels.claims import measure_context
 from explorer.state import cache
 from explorer.state.cache import Cache, weight_of
@@ -90,5 +90,5 @@ def test_recordings_of_readers_at_once_stay_within_the_shelf(
     for at in range(4):
         cache.record("encoder", f"{at} {text}")
     for claim in (claims.BY_ID[name] for name in ("alone", "order-matters", "convex")):
-        evidence.evaluate_claim(claim, measure_context(cache.record("encoder", text), text))
+        verdicts.evaluate_claim(claim, measure_context(cache.record("encoder", text), text))
     assert most == 4 < len(made)

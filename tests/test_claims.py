@@ -43,10 +43,10 @@ from claim_fixtures import (
 from tolerances import PASSED, SUMMED, TOTAL
 
 from explorer.analysis import claims as claims_analysis
-from explorer.analysis import evidence, measure
-from explorer.analysis.evidence import FAILS, HOLDS, UNTESTABLE, Claim
+from explorer.analysis import measure, verdicts
 from explorer.analysis.gradients import N_NETWORKS
 from explorer.analysis.measure import Measure, MeasureContext
+from explorer.analysis.verdicts import FAILS, HOLDS, UNTESTABLE, Claim
 from explorer.text import claims
 from models import registry
 from models.recording import Attention, Recording
@@ -210,13 +210,13 @@ def test_a_slot_is_written_by_its_kind_and_is_a_word_or_a_number() -> None:
 
 @pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
 def test_a_claim_holds_where_it_must(claim: Claim) -> None:
-    finding = evidence.evaluate_claim(claim, CASES[claim.id][0]())
+    finding = verdicts.evaluate_claim(claim, CASES[claim.id][0]())
     assert finding.verdict == HOLDS, finding
 
 
 @pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
 def test_a_claim_fails_where_it_must(claim: Claim) -> None:
-    finding = evidence.evaluate_claim(claim, CASES[claim.id][1]())
+    finding = verdicts.evaluate_claim(claim, CASES[claim.id][1]())
     assert finding.verdict == FAILS and finding.why, finding
 
 
@@ -309,7 +309,7 @@ def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
         likeliest_first = np.argsort(-e.logits(model, place)).argsort()
         found.append(np.corrcoef(nearest_first, likeliest_first)[0, 1])
     assert value("distance-tells", e) == pytest.approx(np.mean(found), abs=PASSED)
-    transformed = evidence.evaluate_claim(
+    transformed = verdicts.evaluate_claim(
         claims.BY_ID["distance-tells"], replace(e, logits=lambda *where: e.logits(*where) ** 3)
     )
     assert transformed.verdict == UNTESTABLE and "not its embedding matrix" in transformed.why
@@ -322,7 +322,7 @@ def test_heads_scores_must_be_those_of_their_own_pieces() -> None:
     )
     assert value("reshape", noisy) > 1e-2
     assert (
-        evidence.evaluate_claim(claims.BY_ID["reshape"], real("induction-no-scale")).verdict
+        verdicts.evaluate_claim(claims.BY_ID["reshape"], real("induction-no-scale")).verdict
         == HOLDS
     )
 
@@ -340,13 +340,13 @@ def test_a_state_may_be_shorter_than_one_or_longer() -> None:
             )
         ),
     )
-    assert evidence.evaluate_claim(claims.BY_ID["unit-length"], halves).verdict == FAILS, (
+    assert verdicts.evaluate_claim(claims.BY_ID["unit-length"], halves).verdict == FAILS, (
         "1 in the mean alone"
     )
 
 
 def test_rows_that_do_not_sum_to_one_are_not_normalised() -> None:
-    finding = evidence.evaluate_claim(
+    finding = verdicts.evaluate_claim(
         claims.BY_ID["summed-axis"],
         attending(E(), lambda a: {"pattern": a.pattern * np.float32(1 + 6e-5)}),
     )

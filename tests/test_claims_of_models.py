@@ -17,8 +17,10 @@ from claim_fixtures import TEXT, D, E, material, on_text, real, shuffled
 from conftest import AWKWARD, SMALL, TEXTS, read_once
 from test_formulas import wrong
 
-from explorer.analysis import evidence, formatting, measure
-from explorer.analysis.evidence import (
+from explorer.analysis import formatting, measure, verdicts
+from explorer.analysis.figures import Bars
+from explorer.analysis.measure import FEWEST, MeasureContext
+from explorer.analysis.verdicts import (
     CONSTRUCTION,
     FAILS,
     HOLDS,
@@ -27,8 +29,6 @@ from explorer.analysis.evidence import (
     SHORT,
     UNTESTABLE,
 )
-from explorer.analysis.figures import Bars
-from explorer.analysis.measure import FEWEST, MeasureContext
 from explorer.panels import claims as claims_panels
 from explorer.state import places, url_state
 from explorer.text import claims
@@ -56,8 +56,8 @@ def test_any_text_gets_a_verdict_or_a_reason(
     resid = {stream.name: stream.resid[0] for stream in e.recording.streams}
     e = replace(e, depth=cache(lambda stream: gradients.depth(resid[stream], layers=8)))
     for claim in claims.CLAIMS:
-        finding = evidence.evaluate_claim(claim, e)
-        assert finding.verdict in evidence.VERDICTS and finding.why and finding.value_text
+        finding = verdicts.evaluate_claim(claim, e)
+        assert finding.verdict in verdicts.VERDICTS and finding.why and finding.value_text
         assert "does not offer" not in finding.why, (claim.id, finding.why)
         assert (finding.value is None) == (finding.verdict in (SHORT, UNTESTABLE))
 
@@ -68,7 +68,7 @@ def test_any_text_gets_a_verdict_or_a_reason(
 )
 def test_every_kind_of_shipped_model(model: str) -> None:
     e = on_text(model, "Ram pushed Hari and Hari pushed Ram and Hari saw Ram")
-    findings = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
+    findings = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
     undecided = {id for id, f in findings.items() if f.verdict in (SHORT, UNTESTABLE)}
     kind = e.recording.model.kind
@@ -115,7 +115,7 @@ def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
         "fp32",
     )
     e = material(handle, "the cat sat on the mat and the dog ran")
-    findings = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
+    findings = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
     # What is true of any Transformer's arithmetic holds whatever it was made like.
     laws = {
@@ -138,23 +138,23 @@ def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
 @pytest.mark.parametrize("text", ["the", "the cat", "the cat sat"])
 def test_too_short_a_text_says_what_it_needs(small_handle: OwnModel, text: str) -> None:
     e = shuffled(small_handle, text)
-    findings = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
+    findings = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     decided = {id for id, found in findings.items() if found.verdict in (HOLDS, FAILS)}
-    assert decided <= {claim.id for claim in claims.CLAIMS if claim.needs == evidence.MODEL}
+    assert decided <= {claim.id for claim in claims.CLAIMS if claim.needs == verdicts.MODEL}
     short = {id: found for id, found in findings.items() if found.verdict == SHORT}
     assert len(short) > 40 and all("at least four tokens of text" in f.why for f in short.values())
 
 
 def test_without_text_nothing_is_decided(small_handle: OwnModel) -> None:
     assert {
-        evidence.evaluate_claim(claim, material(small_handle, "")).verdict
+        verdicts.evaluate_claim(claim, material(small_handle, "")).verdict
         for claim in claims.CLAIMS
     } == {UNTESTABLE}
 
 
 def test_one_row_does_not_decide_what_comes_next() -> None:
     """Of five tokens all but one are followed by an equal one."""
-    found = evidence.evaluate_claim(
+    found = verdicts.evaluate_claim(
         claims.BY_ID["offset-by-one"], material(read_once("decoder"), "the the the the the")
     )
     assert found.verdict == SHORT and "four rows" in found.why
@@ -253,7 +253,7 @@ def test_nothing_that_is_measured_holds_on_random_weights(model: str, seed: int)
     if base.card.kind == "encoder-decoder":
         target = tuple(map(int, real(model).recording.streams[-1].ids[1:]))
     e = material(own, TEXT, target=target, chance=lambda ids: material(other, TEXT, target=ids))
-    held = [c.id for c in MEASURED_CLAIMS if evidence.evaluate_claim(c, e).verdict == HOLDS]
+    held = [c.id for c in MEASURED_CLAIMS if verdicts.evaluate_claim(c, e).verdict == HOLDS]
     assert not held
 
 
@@ -261,24 +261,24 @@ def test_each_measured_claim_holds_somewhere_and_fails_somewhere_or_is_a_note_th
     None
 ):
     """On shipped models; three statements hold nowhere, and the page says so of each."""
-    verdicts: dict[str, set[str]] = {claim.id: set() for claim in MEASURED_CLAIMS}
+    reached: dict[str, set[str]] = {claim.id: set() for claim in MEASURED_CLAIMS}
     for model in ("encoder", "decoder", "grammar", "induction"):
         for claim in MEASURED_CLAIMS:
-            verdicts[claim.id].add(evidence.evaluate_claim(claim, real(model)).verdict)
-    assert {id for id, found in verdicts.items() if HOLDS not in found} <= {
+            reached[claim.id].add(verdicts.evaluate_claim(claim, real(model)).verdict)
+    assert {id for id, found in reached.items() if HOLDS not in found} <= {
         "only-rotations",
         "vocabulary-sphere",
         "looks-at-itself",
     }
-    assert sum(FAILS in found for found in verdicts.values()) >= 6
+    assert sum(FAILS in found for found in reached.values()) >= 6
 
 
 def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
     for claim in MEASURED_CLAIMS:
-        found = evidence.evaluate_claim(claim, D())
+        found = verdicts.evaluate_claim(claim, D())
         if found.chance is None:
             continue
-        high = claim.bound == evidence.AT_LEAST
+        high = claim.bound == verdicts.AT_LEAST
         assert found.bound > found.chance if high else found.bound < found.chance, claim.id
         _, bars, *_ = claims_panels.verdict_figure(claim, found).figures
         assert found.by_chance in bars.rows[1].texts
@@ -287,7 +287,7 @@ def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
         )
         assert claims.parts(found)[1][1] == found.by_chance
     alone = replace(D(), chance=None)
-    assert {evidence.evaluate_claim(claim, alone).verdict for claim in MEASURED_CLAIMS} == {
+    assert {verdicts.evaluate_claim(claim, alone).verdict for claim in MEASURED_CLAIMS} == {
         UNTESTABLE
     }
 
@@ -300,14 +300,14 @@ def test_what_cannot_fail_says_so_and_is_counted_apart() -> None:
     assert {"sphere", "rows-sum"} <= {claim.id for claim in built}
     assert {"near-its-words", "balance"} <= {claim.id for claim in random}
     assert {"heads-differ", "context-moves"} <= {claim.id for claim in MEASURED_CLAIMS}
-    findings = {claim.id: evidence.evaluate_claim(claim, E()) for claim in claims.CLAIMS}
-    counts = {kind: claims.counts(findings, kind) for kind in evidence.KINDS}
+    findings = {claim.id: verdicts.evaluate_claim(claim, E()) for claim in claims.CLAIMS}
+    counts = {kind: claims.counts(findings, kind) for kind in verdicts.KINDS}
     assert sum(counts[CONSTRUCTION].values()) == len(built)
     assert sum(counts[RANDOM].values()) == len(random)
     assert sum(counts[MEASURED].values()) == len(MEASURED_CLAIMS)
     groups = claims.groups(findings)
     order = [findings[own[0].id].verdict for _, _, own in groups]
-    assert order == sorted(order, key=evidence.VERDICTS.index) and order[0] == FAILS
+    assert order == sorted(order, key=verdicts.VERDICTS.index) and order[0] == FAILS
     assert [claim.id for *_, own in groups for claim in own] == claims.table(findings)["claim"]
 
 
@@ -334,7 +334,7 @@ def test_what_a_model_does_not_offer_is_said(small_handle: OwnModel) -> None:
     e = material(small_handle, TEXT)
     assert (
         "weights of attention's output"
-        in evidence.evaluate_claim(claims.BY_ID["concatenate"], replace(e, outputs=refuse)).why
+        in verdicts.evaluate_claim(claims.BY_ID["concatenate"], replace(e, outputs=refuse)).why
     )
     bare = replace(
         e.recording,
@@ -344,7 +344,7 @@ def test_what_a_model_does_not_offer_is_said(small_handle: OwnModel) -> None:
         ),
     )
     for claim in claims.CLAIMS:
-        assert evidence.evaluate_claim(claim, replace(e, recording=bare)).why
+        assert verdicts.evaluate_claim(claim, replace(e, recording=bare)).why
 
 
 def test_every_note_has_claims_and_every_page_is_there() -> None:
@@ -360,7 +360,7 @@ def test_every_equality_of_a_claim_is_true_at_the_digits_printed(model: str) -> 
     """Of all that the page says of it; and no number that is not 0 is written as 0."""
     checked = 0
     for claim in claims.CLAIMS:
-        verdict = evidence.evaluate_claim(claim, real(model))
+        verdict = verdicts.evaluate_claim(claim, real(model))
         figure = claims_panels.verdict_figure(claim, verdict)
         bars = [each for each in getattr(figure, "figures", ()) if isinstance(each, Bars)]
         sentences = (

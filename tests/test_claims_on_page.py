@@ -13,16 +13,16 @@ from app_harness import clean, page_at, panels_on
 from claim_fixtures import TEXT, real, shuffled
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis import evidence
+from explorer.analysis import verdicts
 from explorer.analysis.csv import to_csv
-from explorer.analysis.evidence import FAILS
+from explorer.analysis.verdicts import FAILS
 from explorer.text import claims
 from models.own_model import OwnModel
 
 
 def test_the_csv_reads_back(small_translator: OwnModel) -> None:
     e = shuffled(small_translator, 'the "cat"\nand, the dog saw the cat')
-    findings = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
+    findings = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     written = to_csv(claims.table(findings), ("about",))
     rows = list(csv.DictReader(io.StringIO(written)))
     assert [row["claim"] for row in rows] == [claim.id for claim in claims.ordered(findings)]
@@ -54,7 +54,7 @@ def finished(app: AppTest) -> AppTest:
 def test_the_page_fills_and_says_what_the_tests_find(model: str) -> None:
     app = finished(page_at("claims", model=model, text=TEXT))
     e = real(model)
-    expected = {claim.id: evidence.evaluate_claim(claim, e) for claim in claims.CLAIMS}
+    expected = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     order = claims.ordered(expected)
     for option, claim in zip(listed(app), order, strict=True):
         assert option.startswith(claims.MARKS[expected[claim.id].verdict])

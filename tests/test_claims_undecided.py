@@ -12,9 +12,9 @@ from claim_fixtures import D, E, T, adding, attending, feeling, flowing, materia
 from conftest import read_once
 from tolerances import TOTAL
 
-from explorer.analysis import evidence, formatting, measure
-from explorer.analysis.evidence import FAILS, HOLDS, SHORT, UNTESTABLE
+from explorer.analysis import formatting, measure, verdicts
 from explorer.analysis.measure import Measure, MeasureContext
+from explorer.analysis.verdicts import FAILS, HOLDS, SHORT, UNTESTABLE
 from explorer.text import claims
 from models import registry
 from models.recording import Attention, Recording, Stream
@@ -49,7 +49,7 @@ def test_a_head_that_looks_at_itself_alone_makes_no_endless_number() -> None:
         pattern[0, 0] = np.eye(a.pattern.shape[-1])
         return {"pattern": pattern}
 
-    finding = evidence.evaluate_claim(claims.BY_ID["near-and-far"], attending(E(), still))
+    finding = verdicts.evaluate_claim(claims.BY_ID["near-and-far"], attending(E(), still))
     assert (finding.verdict, finding.value, finding.value_text) == (HOLDS, 1000, "over 1,000×")
 
 
@@ -67,7 +67,7 @@ def test_a_sink_is_not_far_away() -> None:
         pattern[0, 0, :, 0] += 0.5
         return {"pattern": pattern}
 
-    finding = evidence.evaluate_claim(claims.BY_ID["near-and-far"], attending(E(), resting))
+    finding = verdicts.evaluate_claim(claims.BY_ID["near-and-far"], attending(E(), resting))
     assert finding.verdict == FAILS and finding.value < 1.05, finding
 
 
@@ -98,8 +98,8 @@ def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
         return replace(e, again=again)
 
     claim = claims.BY_ID["messages"]
-    assert evidence.evaluate_claim(claim, deaf(3)).verdict == HOLDS
-    most = evidence.evaluate_claim(claim, deaf(len(stream.tokens) - 3))
+    assert verdicts.evaluate_claim(claim, deaf(3)).verdict == HOLDS
+    most = verdicts.evaluate_claim(claim, deaf(len(stream.tokens) - 3))
     assert most.verdict == UNTESTABLE and "below rounding" in most.why
 
 
@@ -109,7 +109,7 @@ def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
 def test_a_modest_turn_is_a_smaller_one_than_permuted_weights_make(
     degrees: float, verdict: str
 ) -> None:
-    finding = evidence.evaluate_claim(claims.BY_ID["little-work"], flowing(E(), turning(degrees)))
+    finding = verdicts.evaluate_claim(claims.BY_ID["little-work"], flowing(E(), turning(degrees)))
     assert finding.verdict == verdict and finding.value == pytest.approx(degrees, abs=TOTAL)
     assert "our choice" in claims.BY_ID["little-work"].remark
 
@@ -117,15 +117,15 @@ def test_a_modest_turn_is_a_smaller_one_than_permuted_weights_make(
 def test_far_words_are_held_to_the_whole_text() -> None:
     claim = claims.BY_ID["far-words-count"]
     long = material(registry.load("decoder"), "the cat saw the dog and the dog saw the cat " * 5)
-    fading = evidence.evaluate_claim(claim, feeling(long, lambda _, distance: 0.92**distance))
+    fading = verdicts.evaluate_claim(claim, feeling(long, lambda _, distance: 0.92**distance))
     # From the token next door to the first one of the text.
     steps = len(long.recording.streams[0].tokens) - 3
     assert fading.verdict == FAILS and fading.value == pytest.approx(0.92**-steps)
     assert (
-        evidence.evaluate_claim(claim, feeling(long, lambda _, distance: 1.02**distance)).verdict
+        verdicts.evaluate_claim(claim, feeling(long, lambda _, distance: 1.02**distance)).verdict
         == HOLDS
     )
-    few = evidence.evaluate_claim(claim, material(registry.load("decoder"), "the cat saw the dog"))
+    few = verdicts.evaluate_claim(claim, material(registry.load("decoder"), "the cat saw the dog"))
     assert few.verdict == SHORT and "at least 8 tokens" in few.why
 
 
@@ -133,7 +133,7 @@ def test_random_words_lie_as_near_a_sphere_as_chance_has_it() -> None:
     e = replace(E(), embeddings=lambda: measure.gaussian(4000, 256))
     # The spread of 4,000 lengths is itself known to 1 / √8,000, a hundredth; five of these.
     assert value("vocabulary-sphere", e) == pytest.approx(1, abs=0.05)
-    found = evidence.evaluate_claim(claims.BY_ID["vocabulary-sphere"], e)
+    found = verdicts.evaluate_claim(claims.BY_ID["vocabulary-sphere"], e)
     assert found.verdict == FAILS, "as near a sphere as any random vectors is no finding"
 
 
@@ -143,11 +143,11 @@ def test_random_words_lie_as_near_a_sphere_as_chance_has_it() -> None:
 def test_weights_alone_decide_nothing_about_what_they_are_made_of() -> None:
     opened = "convex variance-here soft-lookup scale-keeps-soft asymmetric head-scale reshape"
     for id in opened.split():
-        finding = evidence.evaluate_claim(claims.BY_ID[id], closed(E()))
+        finding = verdicts.evaluate_claim(claims.BY_ID[id], closed(E()))
         assert (finding.verdict, finding.why) == (UNTESTABLE, measure.NO_QKV), id
-    cross = evidence.evaluate_claim(claims.BY_ID["cross-from-encoder"], closed(T()))
+    cross = verdicts.evaluate_claim(claims.BY_ID["cross-from-encoder"], closed(T()))
     assert cross.why == measure.NO_QKV
-    weights = evidence.evaluate_claim(claims.BY_ID["rows-sum"], closed(E()))
+    weights = verdicts.evaluate_claim(claims.BY_ID["rows-sum"], closed(E()))
     assert weights.verdict == HOLDS, "weights are there"
 
 
@@ -156,7 +156,7 @@ def test_additions_that_are_not_shown_are_not_said_to_hold() -> None:
         replace(s, sites=("embed", "2.ffn.normed"), resid=s.resid[[0, -1]])
         for s in E().recording.streams
     )
-    finding = evidence.evaluate_claim(
+    finding = verdicts.evaluate_claim(
         claims.BY_ID["adds"], replace(E(), recording=replace(E().recording, streams=streams))
     )
     assert (finding.verdict, finding.why) == (
@@ -166,13 +166,13 @@ def test_additions_that_are_not_shown_are_not_said_to_hold() -> None:
 
 
 def test_a_model_without_residual_has_no_identity() -> None:
-    finding = evidence.evaluate_claim(claims.BY_ID["identity-plus"], real("induction-no-residual"))
+    finding = verdicts.evaluate_claim(claims.BY_ID["identity-plus"], real("induction-no-residual"))
     assert finding.verdict == UNTESTABLE and "without residual" in finding.why
 
 
 def test_a_model_without_positions_is_not_tested_for_them() -> None:
     e = real("induction-no-positions")
-    finding = evidence.evaluate_claim(claims.BY_ID["order-matters"], e)
+    finding = verdicts.evaluate_claim(claims.BY_ID["order-matters"], e)
     assert (finding.verdict, finding.why) == (UNTESTABLE, "This model has no positions.")
 
     def elsewhere(edits: str, *more: object) -> Recording:
@@ -183,7 +183,7 @@ def test_a_model_without_positions_is_not_tested_for_them() -> None:
     # It adds none to its embeddings and refuses to go without: its positions are elsewhere, as in
     # T5.
     assert (
-        evidence.evaluate_claim(claims.BY_ID["order-matters"], replace(e, again=elsewhere)).verdict
+        verdicts.evaluate_claim(claims.BY_ID["order-matters"], replace(e, again=elsewhere)).verdict
         == HOLDS
     )
 
@@ -204,7 +204,7 @@ def test_only_whole_words_with_something_around_them_are_read_alone() -> None:
     pieces = replace(
         stream, tokens=("[CLS]", "animal", "‧tired", "street", "cross", "because", "[SEP]")
     )
-    found = evidence.evaluate_claim(
+    found = verdicts.evaluate_claim(
         claim, replace(both, recording=replace(both.recording, streams=(pieces,)))
     )
     assert found.verdict == SHORT, (
@@ -226,7 +226,7 @@ def test_a_number_that_does_not_exist_is_a_dash() -> None:
         x[:, :2] = 0
         return x
 
-    finding = evidence.evaluate_claim(claims.BY_ID["low-is-fast"], adding(E(), with_zeros))
+    finding = verdicts.evaluate_claim(claims.BY_ID["low-is-fast"], adding(E(), with_zeros))
     assert finding.verdict == UNTESTABLE and "no angle" in finding.why
 
 
@@ -234,21 +234,21 @@ def test_a_reader_is_spared_what_a_programmer_is_told() -> None:
     def broken(*_: object) -> Measure:
         return Measure(min([]))
 
-    finding = evidence.evaluate_claim(replace(claims.CLAIMS[0], measure=broken), E())
+    finding = verdicts.evaluate_claim(replace(claims.CLAIMS[0], measure=broken), E())
     assert (finding.verdict, finding.why) == (
         UNTESTABLE,
         "This model or text does not offer what the test needs.",
     )
     for broken in (lambda e: int("embed"), lambda e: {}["site"], lambda e: 1 / 0):
         assert (
-            evidence.evaluate_claim(replace(claims.CLAIMS[0], measure=broken), E()).why
+            verdicts.evaluate_claim(replace(claims.CLAIMS[0], measure=broken), E()).why
             == finding.why
         )
 
     def refuse(*_: object) -> None:
         raise ValueError("this model has no readout")
 
-    said = evidence.evaluate_claim(claims.BY_ID["offset-by-one"], replace(D(), logits=refuse)).why
+    said = verdicts.evaluate_claim(claims.BY_ID["offset-by-one"], replace(D(), logits=refuse)).why
     assert (
         said == "This model or text does not offer what the test needs: this model has no readout."
     )
@@ -262,13 +262,13 @@ def test_the_verdict_is_the_number_against_the_tolerance() -> None:
 
     def of(found: float, bound: str) -> str:
         claim = replace(first, bound=bound, tolerance=2.0, measure=lambda e: Measure(found))
-        return evidence.evaluate_claim(claim, real("encoder")).verdict
+        return verdicts.evaluate_claim(claim, real("encoder")).verdict
 
-    assert [of(each, evidence.AT_MOST) for each in (1.9, 2.0, 2.1, np.inf)] == [
+    assert [of(each, verdicts.AT_MOST) for each in (1.9, 2.0, 2.1, np.inf)] == [
         HOLDS,
         HOLDS,
         FAILS,
         FAILS,
     ]
-    assert [of(each, evidence.AT_LEAST) for each in (1.9, 2.0, np.inf)] == [FAILS, HOLDS, HOLDS]
-    assert of(float("nan"), evidence.AT_MOST) == UNTESTABLE
+    assert [of(each, verdicts.AT_LEAST) for each in (1.9, 2.0, np.inf)] == [FAILS, HOLDS, HOLDS]
+    assert of(float("nan"), verdicts.AT_MOST) == UNTESTABLE

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from models.model import Model
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(
     path for folder in ("models", "explorer", "pages") for path in (ROOT / folder).rglob("*.py")
@@ -413,6 +415,21 @@ def test_a_class_name_means_one_class() -> None:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(module_of(path))
     assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+FEW = 5  # functions of one name; what every source of models offers, and a program's start, aside
+VERBS = {name for name in vars(Model) if not name.startswith("_")} | {"load", "main"}
+
+
+def test_a_function_name_means_few_functions() -> None:
+    places: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in parsed(path).body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                places.setdefault(node.name, []).append(module_of(path))
+    many = {name: found for name, found in places.items() if len(found) > FEW}
+    assert not {name: many[name] for name in many.keys() - VERBS}
+    assert many.keys() & VERBS  # without an exception there would be no need of one
 
 
 def test_a_module_is_called_by_its_own_name() -> None:

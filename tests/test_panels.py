@@ -25,12 +25,12 @@ from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
 import headlight
 from explorer.analysis import (
     corpus,
-    evidence,
     head_naming,
     logit_lens,
     residual,
     soft_lookup,
     summaries,
+    verdicts,
 )
 from explorer.analysis.formatting import fixed, hundredths, percent, signed, tenths
 from explorer.components import codec
@@ -422,7 +422,7 @@ def test_sentences_without_words_are_counted_and_a_pattern_must_exist() -> None:
 def test_a_claim_has_its_number_its_control_and_its_bound(model: str, id: str) -> None:
     run, claim = Run(model, DEFAULT_TEXT), claims_text.BY_ID[id]
     panel = every()["claims.claim"](run, claim=id)
-    verdict = evidence.evaluate_claim(claim, real(model))
+    verdict = verdicts.evaluate_claim(claim, real(model))
     assert panel.title == claim.statement and verdict.verdict in panel.table["value"]
     (figure,) = panel.figures
     if verdict.value is None:

@@ -16,12 +16,12 @@ from test_quiz import asked, check
 from test_tour import text_in
 from tolerances import PASSED, TOTAL, TWO_DECIMALS
 
-from explorer.analysis import evidence, residual, tour
-from explorer.analysis.evidence import FAILS, HOLDS
+from explorer.analysis import residual, tour, verdicts
 from explorer.analysis.figures import as_plain
 from explorer.analysis.formatting import matches_text, parse_number
 from explorer.analysis.measure import Measure, MeasureContext
 from explorer.analysis.tour import REACH_RATIO, followed_pair
+from explorer.analysis.verdicts import FAILS, HOLDS
 from explorer.panels import claims as claims_panels
 from explorer.panels.claims import measure_context
 from explorer.state.cache import Run
@@ -329,10 +329,10 @@ def claims_are_true(of: MeasureContext, model: str, fully: bool) -> None:
     for claim in claims.CLAIMS:
         if claim.id in SELDOM and not fully:
             continue
-        found = evidence.evaluate_claim(claim, of)
+        found = verdicts.evaluate_claim(claim, of)
         if found.value is None:
             continue
-        if claim.kind == evidence.CONSTRUCTION:
+        if claim.kind == verdicts.CONSTRUCTION:
             expected = FAILS if claim.id in OTHERWISE[model] else HOLDS
             assert found.verdict == expected, (claim.id, found.value_text, found.why)
         facts, bars, *_ = claims_panels.verdict_figure(claim, found).figures
@@ -341,11 +341,11 @@ def claims_are_true(of: MeasureContext, model: str, fully: bool) -> None:
         assert (found.verdict == HOLDS) == _reached(claim, found, claim.rule, limit), claim.id
 
 
-def _reached(claim: evidence.Claim, found: evidence.Verdict, rule: str, beside: str) -> bool:
+def _reached(claim: verdicts.Claim, found: verdicts.Verdict, rule: str, beside: str) -> bool:
     """Whether a number keeps every bound that stands under it."""
     bounds = re.findall(r"at (?:most|least) ([^,]+)", f"{rule}, {beside}")
     assert len(bounds) == 2
-    high, value = claim.bound == evidence.AT_LEAST, found.value
+    high, value = claim.bound == verdicts.AT_LEAST, found.value
     written = [number(each) for each in bounds]
     # At the digits that are written: half of the third.
     near = [abs(value - bound) <= 5e-3 * abs(bound) for bound in written]
@@ -362,8 +362,8 @@ def test_what_is_true_of_random_weights_is(model: str) -> None:
         assert of.chance is not None
         random = of.chance()
         for claim in claims.CLAIMS:
-            if claim.kind == evidence.RANDOM:
-                found = evidence.evaluate_claim(claim, random)
+            if claim.kind == verdicts.RANDOM:
+                found = verdicts.evaluate_claim(claim, random)
                 assert found.verdict != FAILS, (claim.id, text, found.value_text)
 
 

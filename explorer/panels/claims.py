@@ -7,11 +7,11 @@ from time import sleep
 
 import numpy as np
 
-from explorer.analysis.evidence import FAILS, HOLDS, Claim, Verdict, evaluate_claim
 from explorer.analysis.figures import BarRow, Bars, Facts, Figure, Stack, TextTable
 from explorer.analysis.formatting import with_unit
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.terminology import recording_norm_name
+from explorer.analysis.verdicts import FAILS, HOLDS, Claim, Verdict, evaluate_claim
 from explorer.panels import attention as attention_panels
 from explorer.panels import spec
 from explorer.panels.spec import Panel

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from explorer.analysis import claims as claims_analysis
-from explorer.analysis.evidence import (
+from explorer.analysis.verdicts import (
     CONSTRUCTION,
     FAILS,
     HOLDS,

@@ -7,8 +7,8 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import evidence
-from explorer.analysis.evidence import Claim, Verdict
+from explorer.analysis import verdicts
+from explorer.analysis.verdicts import Claim, Verdict
 from explorer.layout import current_recording, navigation, output
 from explorer.layout.controls import pick
 from explorer.panels import claims
@@ -21,10 +21,10 @@ from explorer.text.markdown_escape import literal
 PAUSE = 0.5  # seconds between two looks at what has been tested
 SHOW = {
     "All": ("All", ""),
-    "Do not hold": ("Do not hold", evidence.FAILS),
-    "Hold": ("Hold", evidence.HOLDS),
-    "Too short to tell": ("Too short", evidence.SHORT),
-    "Cannot be tested": ("Untestable", evidence.UNTESTABLE),
+    "Do not hold": ("Do not hold", verdicts.FAILS),
+    "Hold": ("Hold", verdicts.HOLDS),
+    "Too short to tell": ("Too short", verdicts.SHORT),
+    "Cannot be tested": ("Untestable", verdicts.UNTESTABLE),
 }
 NOTES = ("All notes", *claims_text.NOTES)
 LIST_HEIGHT = 620  # pixels, as high as a panel beside it
@@ -49,7 +49,7 @@ def explore(run: Run) -> None:
         "Textbook claims on this text and model",
         anchor=False,
         help=" ".join(
-            f"**{kind.capitalize()}**: {claims_text.MEANING[kind]}" for kind in evidence.KINDS
+            f"**{kind.capitalize()}**: {claims_text.MEANING[kind]}" for kind in verdicts.KINDS
         ),
     )
     bar = st.container(horizontal=True, vertical_alignment="center")
@@ -129,8 +129,8 @@ def _number(claim: Claim, verdict: Verdict | None) -> str:
 
 def _progress(results: dict[str, Verdict]) -> str:
     """The number of claims by verdict, and of those that are not tested yet."""
-    counts = {kind: claims_text.counts(results, kind) for kind in evidence.KINDS}
-    total = {name: sum(each[name] for each in counts.values()) for name in evidence.VERDICTS}
+    counts = {kind: claims_text.counts(results, kind) for kind in verdicts.KINDS}
+    total = {name: sum(each[name] for each in counts.values()) for name in verdicts.VERDICTS}
     waiting = len(claims_text.CLAIMS) - len(results)
     rest = f"; {waiting} are being tested" if waiting else ""
     return f"{claims_text.verdicts(total)}{rest}."

@@ -22,7 +22,7 @@ from models.transformer import EncoderDecoder
 
 
 @torch.inference_mode()
-def heads(
+def patch_heads(
     handle: OwnModel,
     text: str,
     donor: str,
@@ -53,7 +53,7 @@ def heads(
 
 
 @torch.inference_mode()
-def sites(
+def patch_sites(
     handle: OwnModel,
     text: str,
     donor: str,
@@ -64,7 +64,7 @@ def sites(
     edits: tuple[Edit, ...] = (),
 ) -> Sweep:
     """Every state of a stream at every token that both texts have, in turn taken from the donor's
-    run. As `heads` in all else."""
+    run. As `patch_heads` in all else."""
     run = _Run(handle, text, donor, edits, token, id, against)
     residual = next(candidate for candidate in run.recording.streams if candidate.name == stream)
     names = [name for name in states(residual) if name in run.activations[stream]]
