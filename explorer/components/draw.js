@@ -79,6 +79,7 @@ export class Pen {
     /** @type {import("./pane.js").Pane | null} */
     this.pane = null; // what of it is larger
     this.right = 0; // how far to the right a slide's level texts go
+    this.edge = 0; // how far to the right a matrix goes, with its title and its note
   }
 
   /** What is drawn, as SVG of its own. @param {() => void} draw */

@@ -26,7 +26,8 @@ export function figure(pen, figure, { x, y, width, height }) {
   const { letter } = pen;
   pen.select = figure.select || [];
   let top = y;
-  for (const line of figure.title ? pen.lines(figure.title, width, { bold: true }) : []) {
+  const titles = figure.title ? pen.lines(figure.title, width, { bold: true }) : [];
+  for (const line of titles) {
     pen.text(x, top + 0.7 * letter, line, { bold: true });
     top += 1.4 * letter;
   }
@@ -38,6 +39,10 @@ export function figure(pen, figure, { x, y, width, height }) {
   for (const line of notes) {
     pen.text(x, top + 0.8 * letter, line, { size: 0.85, alpha: 0.75 });
     top += 1.25 * letter;
+  }
+  if (pen.edge) {
+    const wide = [...titles.map((line) => pen.width(line, { bold: true })), ...notes.map((line) => pen.width(line, { size: 0.85 }))]; // prettier-ignore
+    pen.edge = Math.max(pen.edge, ...wide.map((each) => x + each));
   }
   return top - y;
 }

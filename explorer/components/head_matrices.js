@@ -195,7 +195,10 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       if (back[at]) pen.put("g", { opacity: 0.18 }, pen.apart(under));
       else under();
       if (on) pen.rect(spot - 2, line - 2, wide + 4, high + 4, { fill: "none", stroke: look.primary, "stroke-width": 3, rx: 3 }); // prettier-ignore
-      pen.text(spot, line + high + 0.7 * letter, captionOf(figure, at, word), { size: 0.8, room: wide + gap / 2, bold: on || Boolean(word), fill: on ? look.primary : undefined, alpha: back[at] ? 0.6 : undefined }); // prettier-ignore
+      const style = { size: 0.8, room: wide + gap / 2, bold: on || Boolean(word), fill: on ? look.primary : undefined, alpha: back[at] ? 0.6 : undefined }; // prettier-ignore
+      const caption = captionOf(figure, at, word);
+      const isLong = !word && pen.width(caption, style) > style.room;
+      pen.text(spot, line + high + 0.7 * letter, isLong ? caption.split(" ")[0] : caption, style);
     };
     const part = { select: [`${layer}`, `${head}`], label: spoken(figure, at), pressed: on, name: "cell" }; // prettier-ignore
     if (select.length) pen.target(part, draw);

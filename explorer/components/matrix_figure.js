@@ -56,7 +56,8 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const [left, top] = [x + down, y + legend + across];
   const area = [left, top, n * wide, m * high1];
   const ends = told || [signed ? -high : low, high].map((value) => `${num(value, 2)}${unit || ""}`);
-  pen.scale(x + Math.min(width, Math.max(down + area[2], down + 9 * letter)), y + 0.5 * letter, words, ends[0], ends[1]); // prettier-ignore
+  pen.edge = x + Math.min(width, Math.max(down + area[2], down + 9 * letter));
+  pen.scale(pen.edge, y + 0.5 * letter, words, ends[0], ends[1]);
   if (sides[0]) pen.text(x, y + legend + across - 0.9 * letter, `${sides[0]} ↓`, { size: 0.8, alpha: 0.75, room: down }); // prettier-ignore
   if (sides[1]) pen.text(x, y + 0.5 * letter, `${sides[1]} →`, { size: 0.8, alpha: 0.75 });
   const marked = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
@@ -155,7 +156,8 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const fits = pen.scrolls ? Infinity : ((height ?? Infinity) - legend - across - 0.5 * letter) / m;
   const tall = Math.max((pen.least ? 1.3 : 0.4) * letter, Math.min(1.65 * letter, fits));
   const end = (/** @type {number} */ value) => `${num(value, 5)}${unit}`;
-  pen.scale(x + Math.min(width, down + Math.max(n * wide, 9 * letter)), y + 0.5 * letter, look.one, end(low), end(high)); // prettier-ignore
+  pen.edge = x + Math.min(width, down + Math.max(n * wide, 9 * letter));
+  pen.scale(pen.edge, y + 0.5 * letter, look.one, end(low), end(high));
   pen.text(x, y + 0.5 * letter, sides.filter(Boolean).join(" ↓, ") + (sides[1] ? " →" : ""), { size: 0.8, alpha: 0.75 }); // prettier-ignore
   const [left, top] = [x + down, y + legend + across];
   const [atRow, atColumn] = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore

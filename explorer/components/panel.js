@@ -81,6 +81,7 @@ function build(view) {
   const tall = (/** @type {any} */ each) => each.kind === LINKED && each.rows.length > MANY && !each.views.includes("matrix"); // prettier-ignore
   view.boxes = figures.map((each) => make("div", tall(each) ? "figure tall" : "figure"));
   view.drawn = [];
+  view.edges = [];
   view.root.dataset.panel = header.panel;
   const columns = figures.map((each, at) => {
     const walk = each.frames ? slider(view, at, finding) : each.kind === LINKED && fold(view, at);
@@ -138,14 +139,17 @@ function paint(view, at, one) {
   if (!one) cancelAnimationFrame(view.gliding?.[at]);
   const box = view.boxes[at];
   const size = TYPE * letter();
-  const width = widths(box.parentElement.parentElement.clientWidth, view.figures, size)[at];
+  const whole = box.parentElement.parentElement.clientWidth;
+  const width = fitting(view, widths(whole, view.figures, size), whole, at);
   const height = Math.max(22 * size, 0.5 * innerHeight);
   const pen = new Pen(view.look, size, true);
   pen.scrolls = true;
   const took = figure(pen, one || view.figures[at], { x: 0, y: 0, width, height });
+  const [{ kind }, next] = view.figures.slice(at);
+  view.edges[at] = kind === "matrix" && next && next.kind !== kind ? Math.ceil(pen.edge) : width;
   const focused = focusOf(box) ?? view.focus[at] ?? null;
   view.focus[at] = null;
-  box.parentElement.style.width = `${width}px`;
+  box.parentElement.style.width = `${view.edges[at]}px`;
   if (!patched(view, at, pen, took) && pen.pane) scrolled(view, at, pen.pane, height);
   if (view.figures[at].kind === "tokenrow") rolled(box, took > LINES * size);
   const cells = box.querySelector("[data-cells]");
@@ -157,6 +161,12 @@ function paint(view, at, one) {
   const successor =
     focused !== null && /** @type {any} */ (box.querySelectorAll("[tabindex]")[focused]);
   if (successor && focusOf(box) !== focused) successor.focus({ preventScroll: true });
+}
+
+/** How wide a figure may be: what a matrix beside it leaves of its own width is added. @param {View} view @param {number[]} wide @param {number} whole @param {number} at */
+function fitting(view, wide, whole, at) {
+  const left = at > 0 ? wide[at - 1] - view.edges[at - 1] : 0;
+  return left > 0 && wide[at] < whole ? Math.min(wide[at] + left, Math.max(wide[at], whole / 2)) : wide[at]; // prettier-ignore
 }
 
 /** Where the arrow keys of a matrix began, with its size, and where they are. @param {Element} box */

@@ -39,6 +39,20 @@ test("each message of a chat begins a line of its sentence, and an index stands 
   assert.match(svg, /Q<\/tspan><tspan dy="-0.19em">, snake_case<\/tspan>/);
 });
 
+test("a matrix says how wide it is, with its scale and its title", () => {
+  const square = (n, more) => {
+    const pen = new Pen(look, 14, true);
+    const labels = [...Array(n).keys()].map(String);
+    const figureOf = { kind: "matrix", ...plain, rows: labels, columns: labels, values: new Float32Array(n * n), low: 0, high: 1, missing: "", digits: 2, unit: "", ...more }; // prettier-ignore
+    figure(pen, figureOf, { x: 0, y: 0, width: 600, height: 300 });
+    return pen.edge;
+  };
+  assert.ok(square(40, {}) > 9 * 14 && square(40, {}) < 400);
+  const title = "A title that is wider than a matrix";
+  assert.equal(square(2, { title }), new Pen(look, 14, true).width(title, { bold: true }));
+  assert.ok(square(2, { note: title.repeat(9) }) <= 600);
+});
+
 test("halfway between two figures of one make are their numbers, and what changes at once is the later one's", () => {
   const bars = (value, label) => ({ kind: "bars", rows: [{ label, values: [value, NaN], outline: null }] }); // prettier-ignore
   const half = between(bars(0, "a"), bars(1, "b"), 0.5);
@@ -321,4 +335,7 @@ test("all heads: one picture each, on one scale, with the names of their pattern
   const titled = drawn("headmatrices", { ...more, says });
   assert.match(titled, /attend to it</, "a long title has two lines");
   assert.doesNotMatch(titled, /…/);
+  const names = Array(12).fill("pronoun to noun");
+  const narrow = drawn("headmatrices", { ...more, shape: [1, 12, 2, 2], names, scores: names, weights: { cells: new Uint8Array(48), peak: new Float32Array(12) } }); // prettier-ignore
+  assert.match(narrow, />pronoun</, "a name without room is its first word");
 });
