@@ -32,6 +32,10 @@ def chosen(visitor: Visitor) -> dict[str, list[str]]:
     return {name: asked.get(name, []) for name in CHOSEN}
 
 
+NAME = """() => [...document.querySelectorAll("header *")]
+  .some((each) => getComputedStyle(each, "::after").content === '"Headlight"')"""
+
+
 def test_a_word_and_a_head_are_kept_through_all_places_and_tabs(visitor: Visitor) -> None:
     page = visitor.page
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -46,6 +50,7 @@ def test_a_word_and_a_head_are_kept_through_all_places_and_tabs(visitor: Visitor
                 page.wait_for_url(f"**tab={tab}**")
             page.wait_for_selector("[data-test-script-state=notRunning]")
             assert page.locator("[data-testid=stException]").count() == 0, tab
+            assert page.evaluate(NAME), tab
             if tab not in REPLACED:
                 visitor.until(
                     "() => ['layer=1', 'head=5', 'token=9'].every(e => location.search.includes(e))"
