@@ -85,6 +85,12 @@ def test_means_spreads_and_order_over_sentences(small_handle: OwnModel) -> None:
     assert previous.mean[0, 0] == pytest.approx(np.mean(kept))
     values = [value for _, value in corpus.strongest_sentences(found, corpus.WITHIN.look, (1, 2))]
     assert values == sorted(values, reverse=True) and len(values) == 3
+    means = {name: corpus.habit_spread(found, name).mean for name in corpus.WITHIN.measures}
+    best, other = corpus.strongest_pattern(found), corpus.strongest_pattern(found, (1, 2))
+    assert head_naming.SINK not in (best, other)
+    for name in means.keys() - {head_naming.SINK}:
+        assert not np.nanmax(means[name]) > np.nanmax(means[best])
+        assert not means[name][1, 2] > means[other][1, 2]
     alone = corpus.spread(np.array([[0.5]]))
     assert alone.mean[0] == 0.5 and np.isnan(alone.sd[0]), "one sentence has no spread"
 

@@ -332,6 +332,18 @@ def strongest_head(sentences: Sequence[Sentence], name: str) -> tuple[int, int]:
     return int(layer), int(head)
 
 
+def strongest_pattern(sentences: Sequence[Sentence], at: tuple[int, int] | None = None) -> str:
+    """The pattern with the highest mean score, of the head (layer, head) where one is given. An
+    attention sink is the last choice: most heads have one."""
+
+    def score(name: str) -> float:
+        mean = np.nan_to_num(habit_spread(sentences, name).mean, nan=-1.0)
+        return float(mean.max() if at is None else mean[at])
+
+    names = sentences[0].kind.measures
+    return max((name for name in names if name != head_naming.SINK), key=score)
+
+
 def share_columns(sentences: Sequence[Sentence]) -> Columns:
     """Attention by place as a table: a row for each head and place."""
     statistics = share_spread(sentences)

@@ -211,7 +211,7 @@ training = PageParameters(
     live_task="induction",
     live_unit="characters",
 )
-sentences = PageParameters("sentences", many_by="far word")
+sentences = PageParameters("sentences", many_by="")
 
 
 # A tab that the chosen model does not fit runs another. While the reader is there, or on a tab with

@@ -47,9 +47,8 @@ def many_sentences() -> None:
         st.warning(f"{len(unread)} cannot be read: {literal(unread[0])}.")
     measured = [one for one in results if isinstance(one, corpus.Sentence)]
     if measured:
-        pattern = url_state.one_of("many_by", measured[0].kind.measures)
         with menus:
-            at = _choose(measured, pattern)
+            pattern, at = _choose(measured)
         first, *others = [text for text, one in zip(texts, results) if not isinstance(one, str)]
         on = Run(model, first), "\n".join(others)
         for panel in (corpus_panels.patterns, corpus_panels.highest):
@@ -61,25 +60,28 @@ def many_sentences() -> None:
     url_state.write()
 
 
-def _choose(measured: list[corpus.Sentence], pattern: str) -> tuple[int, int]:
-    """The head of the address, or the one with the highest mean score, and the menus that choose
-    pattern and head."""
-    options = measured[0].kind.measures
+def _choose(measured: list[corpus.Sentence]) -> tuple[str, tuple[int, int]]:
+    """The pattern and the head of the address, or those with the highest mean score, and the menus
+    that choose them."""
+    options, size = measured[0].kind.measures, measured[0].largest.shape
+    layer, head = (url_state.whole_number(name, n) for name, n in zip(("layer", "head"), size))
+    at = None if layer is None or head is None else (layer, head)
+    strongest = corpus.strongest_pattern(measured, at)
+    url_state.one_of("many_by", ("", *options))
     st.markdown("Pattern", width="content")
-    st.selectbox(
+    pattern = st.selectbox(
         "Pattern",
-        options,
+        ("", *options),
+        format_func=lambda name: name or f"{strongest} (strongest)",
         key="many_by",
         persist_state="session",
         label_visibility="collapsed",
-        width=160,
+        width=210,
     )
-    size = measured[0].largest.shape
-    layer, head = (url_state.whole_number(name, n) for name, n in zip(("layer", "head"), size))
-    if layer is None or head is None:
-        layer, head = corpus.strongest_head(measured, pattern)
-    selection_bar.head((size[0], size[1]), (layer, head))
-    return layer, head
+    pattern = pattern or strongest
+    at = at or corpus.strongest_head(measured, pattern)
+    selection_bar.head((size[0], size[1]), at)
+    return pattern, at
 
 
 def _field() -> tuple[str, ...]:
