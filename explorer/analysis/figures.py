@@ -42,7 +42,8 @@ class Matrix(Figure):
     are. missing: why a cell does not exist. digits: decimals of the values. unit: what follows
     them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out. keys
     and column_keys: what a press on a row and a column sets, its number where left out. wide: True
-    for cells as wide as their room.
+    for cells as wide as their room. frame_note: stands below a frame that scrolls, on the page
+    alone.
     """
 
     rows: tuple[str, ...] = ()
@@ -63,6 +64,7 @@ class Matrix(Figure):
     selected: int = -1
     column_keys: tuple[str, ...] = ()
     wide: bool = False
+    frame_note: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,8 @@ export function figure(pen, figure, { x, y, width, height }) {
     top += 1.4 * letter;
   }
   if (figure.title) top += 0.4 * letter;
-  const notes = figure.note ? pen.lines(figure.note, width, { size: 0.85 }) : [];
+  const note = [figure.note, pen.scrolls && figure.frame_note].filter(Boolean).join(" ");
+  const notes = note ? pen.lines(note, width, { size: 0.85 }) : [];
   const below = pen.least ? 1.25 * letter * notes.length : 0; // a slide has no more room than this
   const left = height && height - (top - y) - below;
   top += KINDS[figure.kind](pen, figure, { x, y: top, width, height: left });

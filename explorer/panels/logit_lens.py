@@ -195,7 +195,7 @@ def _matrix(on: Reading, measure: str) -> Matrix:
         words=tuple(texts),
         bold=bold,
         keys=tuple(keys),
-        note=words("scrolls", n=len(rows)) if len(rows) > MANY_ROWS else "",
+        frame_note=words("scrolls", n=len(rows)) if len(rows) > MANY_ROWS else "",
         **scale,
     )
 
