@@ -38,6 +38,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     streamlit_patches.cache_theme()
     streamlit_patches.batch_messages()
     streamlit_patches.finish_callbacks()
+    streamlit_patches.skip_forgotten_widgets()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     with streamlit_patches.on_shutdown(routes.leave):
         yield

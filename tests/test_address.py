@@ -3,17 +3,19 @@ press."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from app_harness import go, open_menu, page_at, panels_on
+from app_harness import ROOT, go, open_menu, page_at, panels_on
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState
+from streamlit.runtime.state.session_state import WStates
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import predictions
-from explorer.server.streamlit_patches import finish_callbacks
+from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_widgets
 from explorer.state import models, url_state
 from explorer.state.url_state import PageParameters, UrlParameter
 from models import registry, smollm2
@@ -171,6 +173,26 @@ def test_an_action_that_arrives_in_a_callback_waits_for_its_end(monkeypatch) -> 
     assert (app.session_state["layer"], app.session_state["head"]) == (1, 2)
 
 
+@pytest.mark.slow
+def test_an_address_that_the_reader_goes_back_to_says_its_tab_too(monkeypatch) -> None:
+    app = opened("weight", text="Ram pushed Hari", layer="1", head="2")
+    heads = {name: value for name, value in app.query_params.items() if name != "tab"}
+    app = go(app, "diagram")
+    assert dict(app.query_params) == heads, "the two places differ in their paths alone"
+    back = SimpleNamespace(is_history_navigation=True)
+    monkeypatch.setattr(url_state, "get_script_run_ctx", lambda **_: back)
+    app.switch_page(str(ROOT / "pages" / "attention.py")).run()
+    assert app.session_state["page"] == "heads" and dict(app.query_params) == heads
+
+
+def test_the_value_of_a_widget_that_is_no_longer_known_is_no_error(monkeypatch) -> None:
+    monkeypatch.setattr(WStates, "call_callback", WStates.call_callback)  # put back afterwards
+    with pytest.raises(RuntimeError):
+        WStates().call_callback("gone")
+    skip_forgotten_widgets()
+    WStates().call_callback("gone")
+
+
 # ---- journeys ----------------------------------------------------------------
 
 
@@ -203,6 +225,16 @@ def test_back_takes_one_press_a_page_and_small_choices_are_no_stops(
     page.wait_for_url(lambda url: "architecture" not in url)
     visitor.drawn()
     assert asked(page)["tone"] == ["Log"] and asked(page)["layer"] == ["1"]
+    # A page that was left writes no address of its own, until the reader acts.
+    page.go_forward()
+    page.wait_for_url("**/architecture?**")
+    for acts in (False, True):
+        if acts:
+            page.keyboard.press("Shift")
+        page.evaluate("history.pushState({}, '', '/predict')")
+        assert page.url.endswith("/predict") == acts
+    page.go_back()
+    visitor.at_rest()
 
 
 @driver.browser_test

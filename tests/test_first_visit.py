@@ -127,14 +127,18 @@ STILL = 0.05  # half of what browsers call a page that does not jump
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
 def test_nothing_jumps_when_the_views_of_the_first_page_come(browser, server: str, size) -> None:
     visitor = Visitor(browser, server, viewport={"width": size[0], "height": size[1]})
-    page, late = visitor.page, []
+    page, late, here = visitor.page, [], []
     page.add_init_script(SHIFTS)
-    page.route(re.compile(r"/(panel|sentence)\.js$"), lambda route: late.append(route))
+    page.route(
+        re.compile(r"/(panel|sentence)\.js$"),
+        lambda route: route.continue_() if here else late.append(route),
+    )
     page.goto(server)
     page.wait_for_selector(".st-key-finding h1")
     visitor.at_rest()
     page.wait_for_timeout(1000)  # all but the views is there
     page.evaluate("shifted = 0")
+    here.append(True)
     for route in late:
         route.continue_()
     visitor.drawn()

@@ -43,6 +43,19 @@ export function ahead(view, show) {
   until(view, "ahead", listen(heard));
 }
 
+/** Values that were sent and whose echo is on its way: an echo undoes nothing that came after it. */
+export class Echoes {
+  /** @type {any[]} */
+  sent = [];
+
+  /** Whether a value is the echo of one that was sent. Those before it have none any more. @param {any} value */
+  takes(value) {
+    const at = this.sent.indexOf(value);
+    this.sent = this.sent.slice(at + 1);
+    return at >= 0;
+  }
+}
+
 /** A whole number below `size`, -1 for anything else. @param {string | undefined} text @param {number} size */
 export function whole(text, size) {
   const value = /^\d{1,5}$/.test(text || "") ? Number(text) : -1;

@@ -26,7 +26,7 @@ import {
 } from "./linked_weights.js";
 import { fitted, hear, letter, make, mount, redraw, until } from "./mount.js";
 import { fixed, formulas, tenths } from "./number_format.js";
-import { ahead, whole } from "./optimistic_updates.js";
+import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame } from "./pane.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
@@ -37,6 +37,7 @@ const TYPE = 0.9; // of the page's letters
 const PAUSE = 250; // milliseconds after the last step of a slider, before the address has it
 const PLAY = 700; // milliseconds a frame
 const MOVE = 300; // of these, that points move
+const ABOVE = 360; // pixels of a window that stand above a table of words
 const LINES = 14; // letters of height from which on a sentence scrolls
 const [LINKED, HEADS] = ["linkedweights", "headmatrices"];
 const MANY = 40; // rows of linked pictures from which on these scroll in a frame
@@ -141,7 +142,7 @@ function paint(view, at, one) {
   const size = TYPE * letter();
   const whole = box.parentElement.parentElement.clientWidth;
   const width = fitting(view, widths(whole, view.figures, size), whole, at);
-  const height = Math.max(22 * size, 0.5 * innerHeight);
+  const height = Math.max(22 * size, view.figures[at].words?.length ? innerHeight - ABOVE : 0.5 * innerHeight); // prettier-ignore
   const pen = new Pen(view.look, size, true);
   pen.scrolls = true;
   const took = figure(pen, one || view.figures[at], { x: 0, y: 0, width, height });
@@ -587,9 +588,8 @@ function slider(view, at, finding) {
   const label = make("output", "", frames[current].label);
   /** @type {any} */
   let [later, next] = [];
-  let sent = current;
+  const echoes = new Echoes();
   const go = (/** @type {number} */ to, echo = false) => {
-    sent = to;
     input.value = `${to}`;
     label.textContent = frames[to].label;
     input.setAttribute("aria-valuetext", frames[to].label);
@@ -597,8 +597,14 @@ function slider(view, at, finding) {
     move(view, at, to);
     follow(view, choice, frames[to].x ?? to);
     clearTimeout(later);
+    later = undefined;
     // While it plays the address waits for the last frame: what it brings would begin anew.
-    if (!next && !echo) later = setTimeout(() => send(view, [choice], [frames[to].key || frames[to].label]), PAUSE); // prettier-ignore
+    if (!next && !echo) later = setTimeout(report, PAUSE, to);
+  };
+  const report = (/** @type {number} */ to) => {
+    later = undefined;
+    echoes.sent.push(to);
+    send(view, [choice], [frames[to].key || frames[to].label]);
   };
   const pause = () => {
     clearTimeout(next);
@@ -621,7 +627,7 @@ function slider(view, at, finding) {
   };
   const play = make("button", { type: "button", onclick: start }, "Play");
   view.figures[at].go = (/** @type {number} */ to, echo = false) => {
-    if (echo && (to === sent || to === view.figures[at].current)) return; // the reader has gone on
+    if (echo && (echoes.takes(to) || later || to === view.figures[at].current)) return; // the reader has gone on
     pause();
     go(to, echo);
   };

@@ -39,19 +39,21 @@ from explorer.state.settings import settings
 
 # Streamlit makes a stop in the browser's history of every change of the address. A stop is another
 # place or tab, another text (a second one too) or model, another word, layer or head; all else, and
-# what a page writes into its own address when it opens, takes the place of what was there.
+# what a page writes into its own address when it opens, takes the place of what was there. What a
+# page on its way would still write after the reader went back from it is left out.
 SCRIPT = b"""<script>
 (() => {
   const push = history.pushState.bind(history);
   const STOPS = ["text", "target", "second", "donor", "other_text", "model", "layer", "head",
     "token"];
-  let opening = true;
-  const acted = () => { opening = false; };
+  let opening = true, back = -Infinity;
+  const acted = () => { opening = false; back = -Infinity; };
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, acted, true);
-  addEventListener("popstate", () => { opening = true; }, true);
+  addEventListener("popstate", () => { opening = true; back = performance.now(); }, true);
   history.pushState = (state, unused, url) => {
     const from = new URL(location.href), to = new URL(url ?? from, from);
     const another = from.pathname !== to.pathname;
+    if (another && performance.now() - back < 2000) return;
     const differs = (name) => from.searchParams.get(name) !== to.searchParams.get(name);
     const tab = differs("tab");
     const told = tab || STOPS.some(differs);

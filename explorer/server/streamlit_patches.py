@@ -1,8 +1,4 @@
-"""Batches of a run's messages from the script's thread to the server's event loop.
-
-Streamlit wakes the loop for each message, some seventy a run, and each time the two threads
-exchange the interpreter's lock. In the browser each message that arrives alone is drawn alone: a
-short run appears at once, and a long run's parts as they come."""
+"""Changes to Streamlit's private parts: its end, its theme, callbacks, and batches of messages."""
 
 from __future__ import annotations
 
@@ -20,6 +16,7 @@ from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 from streamlit.runtime.state import SafeSessionState
+from streamlit.runtime.state.session_state import WStates
 
 from explorer.state.sessions import uninterrupted
 
@@ -87,13 +84,29 @@ def finish_callbacks() -> None:
     SafeSessionState.on_script_will_rerun = on_script_will_rerun  # type: ignore[assignment]
 
 
+def skip_forgotten_widgets() -> None:
+    """Let a browser send the value of a widget that the session no longer knows: of a page that the
+    reader went back from. Streamlit would end the run with an error."""
+    original = WStates.call_callback
+
+    def call_callback(states: WStates, widget_id: str) -> None:
+        if widget_id in states.widget_metadata:
+            original(states, widget_id)
+
+    WStates.call_callback = call_callback  # type: ignore[assignment]
+
+
 PAUSE = 0.06  # seconds in which messages gather, unless the run ends before
 STOP_EVENTS = {each for each in ScriptRunnerEvent if "STOPPED" in each.name}
 
 
 class MessageBatch:
     """Queue of a session's calls for its event loop, in order. Calls within a `PAUSE`, or until
-    `now`, run together."""
+    `now`, run together.
+
+    Streamlit wakes the loop for each message, some seventy a run, and each time the two threads
+    exchange the interpreter's lock. In the browser each message that arrives alone is drawn alone:
+    a short run appears at once, and a long run's parts as they come."""
 
     def __init__(self, loop: Any) -> None:
         self._loop, self._lock = loop, threading.Lock()

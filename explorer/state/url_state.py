@@ -77,6 +77,7 @@ shared = PageParameters(
     source=OF_TEXT,  # the other side's token, between two texts
     stream=OF_MODEL,
     target=OF_MODEL,  # what a decoder is to read
+    blocks="",  # "Sub-layers" or "Layers"; "" suits the model
     edits="",
 )
 attention = PageParameters(
@@ -120,7 +121,6 @@ residual = PageParameters(
     norm="Sigma before",
     writer="Length",
     block=OF_MODEL,  # the site of a sub-layer, a layer or a norm
-    blocks="",  # "Sub-layers" or "Layers"; "" suits the model
     spread="Linear",
     times="3",
     lag="8",
@@ -399,7 +399,8 @@ def begin(place: str) -> None:
     when the reader went back or forward. `st.session_state.page` is the tab on screen.
 
     An address that is not the one last written, in a run that no widget of the frame began, is the
-    reader's own doing, unless the browser sent it before it got the one last written. A bare
+    reader's own doing, unless the browser sent it before it got the one last written. One that the
+    reader went back to says all by itself, its tab too. A bare
     address of another `place` than before is a step through the app's own navigation: text and
     choices go along. The bare address stays in the browser's history; going back to it later means
     what it meant then (`bare`).
@@ -421,7 +422,10 @@ def begin(place: str) -> None:
         _take_wanted_model(previous)
         acted = True
     went = state.pop("went", False) or open_tab
+    run = get_script_run_ctx(suppress_warning=True)
+    went_back = getattr(run, "is_history_navigation", False)
     known = parameters == state.get("written") or _is_outdated(parameters)
+    known = known and not (went_back and parameters)
     state.begun = parameters
     if (acted or went or known or (came and not parameters)) and "written" in state:
         _show_tab(place, state.setdefault("tabs", {}).get(place, ""))
@@ -436,14 +440,12 @@ def begin(place: str) -> None:
 
 def _is_outdated(parameters: dict[str, str]) -> bool:
     """True for an address that the browser sent before it got the last one: that of a run that
-    ended before it wrote its own, or the one that was just replaced, unless the reader went back to
-    it."""
-    state, run = st.session_state, get_script_run_ctx(suppress_warning=True)
+    ended before it wrote its own, or the one that was just replaced."""
+    state = st.session_state
     if parameters == state.get("begun"):
         return True
     replaced, time = state.get("replaced", (None, 0.0))
-    went_back = getattr(run, "is_history_navigation", False)
-    return parameters == replaced and monotonic() - time < IN_FLIGHT and not went_back
+    return parameters == replaced and monotonic() - time < IN_FLIGHT
 
 
 def _wanted_tab(place: str) -> bool:

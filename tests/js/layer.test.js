@@ -13,6 +13,7 @@ const { strongest, cut, calm } = await of("tokens");
 const { bus, listen } = await of("bus");
 const { decode, encode } = await of("codec");
 const { mount } = await of("mount");
+const { Echoes } = await of("optimistic_updates");
 
 const hex = (word) => css(word).match(/\d+/g).map(Number);
 const look = lookOf({
@@ -23,6 +24,16 @@ const look = lookOf({
   font: "Inter",
   sequential: ["#ffffff", "#808080", "#000000"],
   categorical: ["#9a4a06", "#1f5f99"],
+});
+
+test("an echo of what was sent is taken once, and nobody waits for those before it", () => {
+  const echoes = new Echoes();
+  assert.equal(echoes.takes(1), false, "from elsewhere");
+  echoes.sent.push(1, 2, 3);
+  assert.equal(echoes.takes(2), true);
+  assert.equal(echoes.takes(1), false);
+  assert.equal(echoes.takes(3), true);
+  assert.deepEqual(echoes.sent, []);
 });
 
 test("a scale begins and ends at its own colours and goes evenly between them", () => {
