@@ -13,7 +13,10 @@ from streamlit.testing.v1 import AppTest
 from tolerances import TOTAL
 
 from explorer.analysis import head_naming, logit_lens
+from explorer.panels import logit_lens as lens_panels
 from explorer.state import cache, models
+from explorer.state.cache import Run
+from models import smollm2
 from models.own_model import OwnModel
 
 # ---- the page ----------------------------------------------------------------
@@ -170,3 +173,37 @@ def test_the_same_words_split_otherwise_are_another_cause() -> None:
         recording, streams=(dataclasses.replace(stream, ids=np.array([*stream.ids[:-1], 5])),)
     )
     assert cache.picture_name(recording) != cache.picture_name(other)
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "grammar"])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_by_whole_layers_there_is_a_row_between_layers_and_for_what_is_selected(
+    model: str, is_open: bool, gpt2_on_pages: OwnModel
+) -> None:
+    run = Run(model, "Plants eat animals, and animals eat plants")
+    sites = cache.lens(run.recording(), run.recording().streams[-1].name).sites
+    site = next(each for each in sites if each.startswith("1.attn")) if is_open else ""
+    full, matrix = (
+        lens_panels.lens(run, site=site, layers=each).figures[0] for each in (False, True)
+    )
+    n_layer = run.recording().model.n_layer
+    ends = [f"L{layer}" for layer in range(n_layer - 1)]
+    assert [row for row in matrix.rows if row in ends] == ends
+    rows = [sites.index(key) for key in matrix.keys[: len(set(matrix.keys))]]
+    assert rows == sorted(rows) and sites[rows[0]] == "embed" and sites[rows[-1]] == sites[-1]
+    assert len([key for key in set(matrix.keys) if key.startswith("1.")]) == 1 + bool(site)
+    np.testing.assert_array_equal(matrix.values[: len(rows)], full.values[rows])
+    marked = [figure.keys[figure.marks[0][0]] for figure in (full, matrix)]
+    assert marked == [site or sites[-1]] * 2
+
+
+@pytest.mark.slow
+def test_a_deep_model_is_read_by_whole_layers_unless_a_sub_layer_is_open() -> None:
+    def rows(**choices: str) -> int:
+        return len(panels_on(opened(text="Plants eat animals", **choices))[0]["figures"][0]["rows"])
+
+    assert rows(model="decoder", blocks="Layers") < rows(model="decoder")
+    if smollm2.file() is not None:
+        assert rows(model="smollm2") == 32  # the embedding, 30 layers and the actual words
+        assert rows(model="smollm2", site="18.attn.sum") == 62
+        assert rows(model="smollm2", blocks="Sub-layers") == 62

@@ -178,6 +178,19 @@ def predicted_tokens(lens: Lens, limit: int = 3) -> list[tuple[int, float]]:
     return list(zip(map(int, ids), map(float, p)))
 
 
+def layer_ends(lens: Lens) -> dict[int, int]:
+    """The last site of each layer but the last one, whose state is the final site's, by layer."""
+    numbers = [site.partition(".")[0] for site in lens.sites]
+    ends = {int(number): at for at, number in enumerate(numbers) if number.isdecimal()}
+    return {layer: ends[layer] for layer in sorted(ends)[:-1]}
+
+
+def is_within_layer(lens: Lens, site: str) -> bool:
+    """True for a site that stands between two sub-layers of a layer."""
+    is_inside = site in lens.sites[:-1] and site.partition(".")[0].isdecimal()
+    return is_inside and lens.sites.index(site) not in layer_ends(lens).values()
+
+
 def vocabulary(lens: Lens, targets: np.ndarray, n_words: int) -> np.ndarray:
     """Every id that the picture names, each once, ascending: the `n_shown` top words of each cell,
     the answers, the right words."""

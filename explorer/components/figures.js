@@ -32,11 +32,12 @@ export function figure(pen, figure, { x, y, width, height }) {
     top += 1.4 * letter;
   }
   if (figure.title) top += 0.4 * letter;
-  const note = [figure.note, pen.scrolls && figure.frame_note].filter(Boolean).join(" ");
-  const notes = note ? pen.lines(note, width, { size: 0.85 }) : [];
-  const below = pen.least ? 1.25 * letter * notes.length : 0; // a slide has no more room than this
+  const written = (/** @type {string} */ note) => note ? pen.lines(note, width, { size: 0.85 }) : []; // prettier-ignore
+  const below = pen.least ? 1.25 * letter * written(figure.note).length : 0; // a slide has no more room than this
   const left = height && height - (top - y) - below;
   top += KINDS[figure.kind](pen, figure, { x, y: top, width, height: left });
+  const isCut = pen.pane && height && pen.pane.box[3] + pen.pane.box[5] > height;
+  const notes = written([figure.note, isCut && figure.frame_note].filter(Boolean).join(" "));
   for (const line of notes) {
     pen.text(x, top + 0.8 * letter, line, { size: 0.85, alpha: 0.75 });
     top += 1.25 * letter;

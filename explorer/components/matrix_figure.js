@@ -153,8 +153,9 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const [legend, across] = [1.6 * letter, 1.7 * letter];
   const room = (width - down - 2) / n;
   const wide = Math.max(pen.scrolls ? LEAST * letter : 0, Math.min(room, MOST * letter));
-  const fits = pen.scrolls ? Infinity : ((height ?? Infinity) - legend - across - 0.5 * letter) / m;
-  const tall = Math.max((pen.least ? 1.3 : 0.4) * letter, Math.min(1.65 * letter, fits));
+  const fits = ((height ?? Infinity) - legend - across - 0.5 * letter) / m;
+  const least = pen.least ? 1.3 : pen.scrolls ? 1.05 : 0.4;
+  const tall = Math.max(least * letter, Math.min(1.65 * letter, fits));
   const end = (/** @type {number} */ value) => `${num(value, 5)}${unit}`;
   pen.edge = x + Math.min(width, down + Math.max(n * wide, 9 * letter));
   pen.scale(pen.edge, y + 0.5 * letter, look.one, end(low), end(high));
@@ -188,9 +189,10 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   };
   const front = () => {
     const thick = Math.max(2, letter / 6);
+    const inset = tall < 1.5 * letter ? -1 : 1; // a low cell is framed from outside
     for (const [row, column] of marks)
       for (const [stroke, size] of [[look.paper, 2.4 * thick], [look.primary, thick]]) // prettier-ignore
-        pen.rect(left + column * wide + 1, top + row * tall + 1, wide - 2, tall - 2, { fill: "none", stroke, "stroke-width": size }); // prettier-ignore
+        pen.rect(left + column * wide + inset, top + row * tall + inset, wide - 2 * inset, tall - 2 * inset, { fill: "none", stroke, "stroke-width": size }); // prettier-ignore
     if (pen.screen) readable(pen, figure, area);
   };
   if (pen.scrolls) {

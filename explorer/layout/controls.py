@@ -105,6 +105,28 @@ def pick_attention(recording: Recording) -> Attention:
     return recording.attention[names.index(name)]
 
 
+BLOCKS = ("", "Sub-layers", "Layers")
+MANY_LAYERS = 12  # beyond which a model is shown by whole layers at first
+
+
+def in_layers(recording: Recording, is_open: bool) -> bool:
+    """True where a stream is shown by whole layers: by the reader's choice, else in a deep model.
+    is_open: the address names a sub-layer."""
+    if chosen := url_state.one_of("blocks", BLOCKS):
+        return chosen == BLOCKS[-1]
+    return recording.model.n_layer > MANY_LAYERS and not is_open
+
+
+def pick_blocks(layers: bool) -> None:
+    """The toggle between whole layers and their sub-layers; layers: True for the former."""
+    st.session_state["whole layers"] = layers
+    st.toggle("Whole layers", key="whole layers", on_change=_take_blocks)
+
+
+def _take_blocks() -> None:
+    st.session_state.blocks = BLOCKS[2 if st.session_state["whole layers"] else 1]
+
+
 def take_head(layer: int | str, head: int | str) -> None:
     """Put this head on screen. For callbacks."""
     st.session_state.layer, st.session_state.head = str(layer), str(head)

@@ -22,7 +22,6 @@ from models.recording import Recording, Stream
 from models.results import Lens, softmax
 
 CONCEPT = "logit_lens"
-MANY_ROWS = 20  # beyond which the frame of the table scrolls
 MEASURES = ("Top word", "Answer", "Rank", "KL")  # what the cells are coloured by
 NONE = -1
 
@@ -63,12 +62,18 @@ class Reading:
 
 
 @spec.panel
-def lens(run: Run, token: int | None = None, site: str = "", measure: str = "Top word") -> Panel:
+def lens(
+    run: Run,
+    token: int | None = None,
+    site: str = "",
+    measure: str = "Top word",
+    layers: bool = False,
+) -> Panel:
     """The most likely word at every site of every token.
 
     token: the first one that is predicted where None. site: its name in the recording, the last one
-    where "". measure: one of MEASURES. Raises ValueError for what is not there and for a model that
-    predicts no words.
+    where "". measure: one of MEASURES. layers: True for the sites between layers alone, and `site`.
+    Raises ValueError for what is not there and for a model that predicts no words.
     """
     on = read(run, token, site)
     if measure not in MEASURES:
@@ -77,7 +82,7 @@ def lens(run: Run, token: int | None = None, site: str = "", measure: str = "Top
     return Panel(
         title=words("title"),
         finding=_finding(on),
-        figures=(_matrix(on, measure), _words(on)),
+        figures=(_matrix(on, measure, layers), _words(on)),
         table=logit_lens.file_table(on.lens, on.stream.tokens, on.labels),
         details=_details(on),
         caption=(words("caption"),),
@@ -170,14 +175,23 @@ def read(run: Run, token: int | None = None, site: str = "") -> Reading:
 # ---- figures -------------------------------------------------------------------------------------
 
 
-def _matrix(on: Reading, measure: str) -> Matrix:
+def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
     """The most likely word of each cell, and the actual words in the last row."""
     words, readout = sentences(CONCEPT, "lens"), on.lens
-    top = readout.top_ids[..., 0]
+    names = {at: logit_lens.site_name(each) for at, each in enumerate(readout.sites)}
+    if layers:
+        ends = {at: words("layer", layer=n) for n, at in logit_lens.layer_ends(readout).items()}
+        names = {
+            at: ends.get(at, name)
+            for at, name in names.items()
+            if at == on.site or not logit_lens.is_within_layer(readout, readout.sites[at])
+        }
+    at = list(names)
+    top = readout.top_ids[at, :, 0]
     values, scale = _colours(on, measure)
-    rows = [logit_lens.site_name(each) for each in readout.sites]
+    rows, values = list(names.values()), values[at]
     texts = [on.labels[id] for id in top.ravel().tolist()]
-    bold, keys = top == readout.final_id, list(readout.sites)
+    bold, keys = top == readout.final_id, [readout.sites[each] for each in at]
     if (on.actual != NONE).any():
         rows.append(words(f"actual_{on.asks}"))
         keys.append(readout.sites[-1])
@@ -190,12 +204,13 @@ def _matrix(on: Reading, measure: str) -> Matrix:
         rows=tuple(rows),
         columns=on.stream.tokens,
         values=values,
-        marks=((on.site, on.token, ""),),
+        marks=((at.index(on.site), on.token, ""),),
         sides=(words("site"), words("token")),
         words=tuple(texts),
         bold=bold,
         keys=tuple(keys),
-        frame_note=words("scrolls", n=len(rows)) if len(rows) > MANY_ROWS else "",
+        note=words("bold"),
+        frame_note=words("scrolls", n=len(rows)),
         **scale,
     )
 
@@ -217,7 +232,8 @@ def _words(on: Reading) -> Bars:
     words, cell = sentences(CONCEPT, "lens"), on.cell
     whole = {}
     if cell.token == len(on.stream.tokens) - 1 and cell.site == len(on.lens.sites) - 1:
-        predicted = cache.predicted_words(on.recording, logit_lens.predicted_tokens(on.lens))
+        likely = logit_lens.predicted_tokens(on.lens, len(cell.ids))
+        predicted = cache.predicted_words(on.recording, likely)
         whole = {id: each.word for id, each in predicted.items()}
     actual = int(on.actual[on.token])
     rows = [

@@ -13,7 +13,7 @@ from explorer.analysis import head_naming, logit_lens, predictions
 from explorer.analysis.attention import argmax_id, numbered
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
-from explorer.layout import current_recording, navigation, output
+from explorer.layout import controls, current_recording, navigation, output
 from explorer.layout.controls import pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import attribution, generation
@@ -459,8 +459,10 @@ def lens_panels(source: Run, token: int | None) -> None:
         state.site = ""
     with st.popover("View"):
         measure = pick("Colour by", COLOURS, "lens")
+        layers = controls.in_layers(recording, logit_lens.is_within_layer(lens, state.site))
+        controls.pick_blocks(layers)
     hidden = tuple(edit.token for edit in source.edits if isinstance(edit, HideToken))
-    make = partial(logit_lens_panels.lens, source, token, state.site, measure)
+    make = partial(logit_lens_panels.lens, source, token, state.site, measure, layers)
     output.show_panel(make, "logit lens", partial(keep_hidden, hidden))
     output.show_panel(
         partial(logit_lens_panels.development, source, token, state.site), "development"

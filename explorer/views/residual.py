@@ -11,7 +11,7 @@ import streamlit as st
 from explorer.analysis import residual
 from explorer.analysis.attention import TONES
 from explorer.analysis.terminology import recording_norm_name
-from explorer.layout import current_recording, output, selection_bar
+from explorer.layout import controls, current_recording, output, selection_bar
 from explorer.layout.controls import pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import gradients
@@ -92,8 +92,6 @@ NORMS = {
 HEADS = {"Length": "Norm", "Share of heads": "Share of the layer"}
 TIMES = tuple(f"{each:g}" for each in residual_panels.TIMES)
 FIRST_BLOCK = "0.attn"
-BLOCKS = ("", "Sub-layers", "Layers")
-MANY = 12  # layers from which on updates are shown by whole layers at first
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +211,7 @@ def residual_fragment(source: Run) -> None:
             on_change=_take_scale,
             help="Separates small norms where one token, often a special one, is far longer.",
         )
-        state["whole layers"] = in_layers(on)
-        st.toggle("Whole layers", key="whole layers", on_change=_take_blocks)
+        controls.pick_blocks(in_layers(on))
     layers = in_layers(on)
     stream = residual.whole_layers(on.stream) if layers else on.stream
     block = state.block if state.block in update_sites(stream) else ""
@@ -277,13 +274,7 @@ def in_layers(on: StreamState) -> bool:
     """True where updates are shown by whole layers: by choice, in a deep model unless one of its
     sub-layers is open, and where the model shows no sub-layers."""
     sites = update_sites(on.stream)
-    if not sites or st.session_state.blocks:
-        return not sites or st.session_state.blocks == BLOCKS[-1]
-    return on.recording.model.n_layer > MANY and st.session_state.block not in sites
-
-
-def _take_blocks() -> None:
-    st.session_state.blocks = BLOCKS[2 if st.session_state["whole layers"] else 1]
+    return not sites or controls.in_layers(on.recording, st.session_state.block in sites)
 
 
 def _take_scale() -> None:
@@ -305,7 +296,6 @@ def residual_stream() -> None:
         ("writer", tuple(HEADS)),
         ("times", TIMES),
         ("spread", TONES),
-        ("blocks", BLOCKS),
     ):
         url_state.one_of(choice, options)
     residual_fragment(current_recording.read_current())
