@@ -150,6 +150,12 @@ def first_below(curve: Curve, loss: float) -> float | None:
     return curve[place][0] if place < len(curve) else None
 
 
+def differences(lower: Curve, upper: Curve, first: float) -> list[float]:
+    """The loss of one curve less that of another at the steps that both have, from `first` on."""
+    other = dict(lower)
+    return [loss - other[at] for at, loss in upper if at in other and at >= first]
+
+
 def smoothed(curve: Curve, most: int = 400) -> Curve:
     """At most so many points, each the mean of its neighbours, so that a long curve is drawn
     quickly."""

@@ -604,7 +604,8 @@ function diagram(pen, { stacks }, { x, y, width }) {
       const used = row.reduce((sum, each) => sum + wide(each), 0) + gap * (row.length - 1);
       const stretch = Math.min(1.5, Math.max(1, (width - gap * (row.length - 1)) / (used - gap * (row.length - 1)))); // prettier-ignore
       const most = Math.max(...row.flatMap((stage) => stage.blocks.map((/** @type {any} */ block) => rowsOf(block).length))); // prettier-ignore
-      const high = Math.max(pen.least ? 3.4 : 4.8, 1.4 * most + 0.6) * letter;
+      const least = rows.length > 1 || stacks.length > 1 ? 4.8 : 6.4;
+      const high = Math.max(pen.least ? 3.4 : least, 1.4 * most + 0.6) * letter;
       const stream = top + high + 3.8 * letter;
       const end = x + row.reduce((sum, each) => sum + wide(each) * stretch, 0) + gap * (row.length - 1); // prettier-ignore
       pen.line([[x, stream], [end, stream]], look.primary, { "stroke-width": letter / 5 }); // prettier-ignore
@@ -622,7 +623,7 @@ function diagram(pen, { stacks }, { x, y, width }) {
         left += room + gap;
       }
       if (pen.screen)
-        pen.circle(x, stream, letter / 2.2, { class: "traveller", fill: look.primary, style: `--far:${Math.round(end - x)}px;--row:${at}` }); // prettier-ignore
+        pen.circle(x + letter / 2.2, stream, letter / 2.2, { class: "traveller", fill: look.primary, style: `--far:${Math.round(end - x - letter / 1.1)}px;--row:${at}` }); // prettier-ignore
       if (at === 0) pen.text(x, stream + 2.4 * letter, word, { bold: true, fill: look.primary, room: width }); // prettier-ignore
       top = stream + (at === 0 ? 3.4 : 2.2) * letter;
     });

@@ -160,7 +160,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const which = someOf(figure);
   const word = strip(figure);
   const [down, across] = which ? [0, 0] : [2.2 * letter, 1.5 * letter];
-  const [gap, label] = [(heads > 8 ? 0.3 : 0.5) * letter, 1.5 * letter];
+  const [gap, label] = [(heads > 8 ? 0.3 : 0.5) * letter, 1.7 * letter];
   const lead = which ? 1.1 * letter : 0;
   const lines = which ? Math.ceil(which.length / heads) : layers;
   const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
@@ -198,7 +198,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       const style = { size: 0.8, room: wide + gap / 2, bold: on || Boolean(word), fill: on ? look.primary : undefined, alpha: back[at] ? 0.6 : undefined }; // prettier-ignore
       const caption = captionOf(figure, at, word);
       const isLong = !word && pen.width(caption, style) > style.room;
-      pen.text(spot, line + high + 0.7 * letter, isLong ? caption.split(" ")[0] : caption, style);
+      pen.text(spot, line + high + 0.62 * letter, isLong ? caption.split(" ")[0] : caption, style);
     };
     const part = { select: [`${layer}`, `${head}`], label: spoken(figure, at), pressed: on, name: "cell" }; // prettier-ignore
     if (select.length) pen.target(part, draw);

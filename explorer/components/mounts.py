@@ -91,7 +91,7 @@ def class_bar(
 def class_form() -> None:
     """The form that starts or joins a class. The browser and the class's own addresses do all of
     it."""
-    _classroom(data=codec.encode({}, {}), key="lesson started or joined")
+    _classroom(data=codec.encode({}, {}), key="class form")
 
 
 @dataclass(frozen=True)

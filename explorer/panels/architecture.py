@@ -59,18 +59,20 @@ def diagram(run: Run, token: int = -1, every_layer: bool = False) -> Panel:
     )
     rows = [(stream, each) for (stream, _), list_ in zip(followed, steps) for each in list_]
     in_layers = [each for each in steps[0] if each.sublayer.layer >= 0]
-    most = max(in_layers, key=lambda each: np.nan_to_num(each.rotation))
+    ranked = sorted(in_layers, key=lambda each: -np.nan_to_num(each.rotation))
+    parts = [
+        words(
+            name,
+            word=first.tokens[token],
+            block=words(f"{each.sublayer.place}_of"),
+            layer=each.sublayer.layer,
+            rotation=fixed(each.rotation, 0),
+        )
+        for name, each in zip(("finding", "second"), ranked)
+    ]
     return Panel(
         words("title"),
-        words(
-            "finding",
-            word=first.tokens[token],
-            block=words(most.sublayer.place).lower()
-            if most.sublayer.place != "ffn"
-            else words("ffn"),
-            layer=most.sublayer.layer,
-            rotation=fixed(most.rotation, 0),
-        ),
+        " ".join(parts),
         (Diagram(note=words("note"), select=("address",), stacks=stacks),),
         table={
             "stream": [stream.name for stream, _ in rows],

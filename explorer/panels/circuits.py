@@ -129,8 +129,13 @@ def _matches(
         if everywhere
         else (circuit.ids[near], circuit.among[at, near])
     )
-    title = words("query_all" if everywhere else "query_here", query=query)
-    return Bars(title=title, columns=(words("score"),), rows=_rows(selection, ids, scores))
+    n_words = selection.recording.model.n_vocab if everywhere else len(circuit.ids)
+    return Bars(
+        title=words("query_all" if everywhere else "query_here", query=query),
+        note=words("best", n=len(ids), all=f"{n_words:,}") if len(ids) < n_words else "",
+        columns=(words("score"),),
+        rows=_rows(selection, ids, scores),
+    )
 
 
 def _changes(selection: Selection, circuit: Circuits, at: int, key: str) -> Bars:
@@ -138,8 +143,13 @@ def _changes(selection: Selection, circuit: Circuits, at: int, key: str) -> Bars
     words = sentences("circuits", "circuits")
     ids = np.concatenate([circuit.up_ids[at][:N_ROWS], circuit.down_ids[at][:N_LOWERED][::-1]])
     logits = np.concatenate([circuit.up[at][:N_ROWS], circuit.down[at][:N_LOWERED][::-1]])
-    title = words("writes", key=key)
-    return Bars(title=title, columns=(words("logit"),), rows=_rows(selection, ids, logits))
+    n_words = f"{selection.recording.model.n_vocab:,}"
+    return Bars(
+        title=words("writes", key=key),
+        note=words("ends", n=N_ROWS, low=N_LOWERED, all=n_words),
+        columns=(words("logit"),),
+        rows=_rows(selection, ids, logits),
+    )
 
 
 def _labels(selection: Selection, ids: np.ndarray) -> list[str]:

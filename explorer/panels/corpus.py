@@ -214,7 +214,8 @@ def highest(
         look = best.looks[read.layer][read.head]
         text = best.text[:MAX_LETTERS] + "…" * (len(best.text) > MAX_LETTERS)
         named = by_weight and look.weight > 0
-        link = words("link", query=look.query, key=look.key) if named else words("no_link")
+        ends = "" if text.endswith((".", "!", "?", "…")) else words("no_link")
+        link = words("link", query=look.query, key=look.key) if named else ends
         finding = words("finding", **read.slots, value=f"{value:.2f}", text=text, link=link)
     return Panel(
         title=words("title", **read.slots),

@@ -51,6 +51,8 @@ MAX_TOKENS = 128  # of a text that all experiments are run on at once
 MAX_SWEEP = 10_000  # tokens that a sweep of patches reads when it is made in one go
 TINY = 1e-30  # of a probability
 NOTICED = 0.01  # of a probability, from which on it is called lower
+LEAST_TOP = 0.2  # of the scale of a map of changes, so that small ones stay pale
+LITTLE_KL = 1e-3  # nats, below which a prediction is called the same
 UNITS = ("Heads", "Sites")
 # A sentence that differs in few words, for texts the app offers.
 DONORS = {
@@ -406,7 +408,7 @@ def effect(
     distance = _distances(selected, edited)
     if run.edits or not figures:
         at = changed_head(run, layer, head, selected.attention.name)
-        figures.append(_head_map(distance, at))
+        figures.append(_head_map(distance, at, bool(on.hidden)))
     finding = words("nothing")
     if run.edits:
         parts = (_moved_prediction(on, change), _moved_head(distance))
@@ -436,16 +438,20 @@ def _moved_prediction(on: Pair, change: interventions.PredictionChange | str) ->
     name = "stays" if texts[0] == texts[1] else "falls" if after < before else "rises"
     sentence = words(name, word=word, before=texts[0], after=texts[1])
     if change.top_before == change.top_after:
-        return sentence
+        return f"{sentence} {words('little')}" if change.kl < LITTLE_KL else sentence
     return f"{sentence} {words('now', word=top, p=_percent(float(change.after[change.top_after])))}"
 
 
 def _moved_head(distance: np.ndarray) -> str:
     """The head whose attention changed most, "" where none did."""
-    for layer, head in interventions.most_changed(distance, 1):
-        change = fixed(float(distance[layer, head]))
-        return sentences(CONCEPT, "effect")("head", layer=layer, head=head, change=change)
-    return ""
+    changed = interventions.most_changed(distance, 2)
+    if not changed:
+        return ""
+    (layer, head), *_ = changed
+    values = [fixed(float(distance[at])) for at in changed]
+    digits = 3 if len(set(values)) < len(values) else 2
+    change = fixed(float(distance[layer, head]), digits)
+    return sentences(CONCEPT, "effect")("head", layer=layer, head=head, change=change)
 
 
 def _target_line(plain: Recording) -> tuple[str, ...]:
@@ -507,17 +513,19 @@ def _translations(run: Run, plain: Recording) -> TextTable:
     )
 
 
-def _head_map(distance: np.ndarray, at: tuple[int, int]) -> Matrix:
-    """Map of each head's change (layer, head), with one head framed."""
+def _head_map(distance: np.ndarray, at: tuple[int, int], is_masked: bool) -> Matrix:
+    """Map of each head's change (layer, head), with one head framed. is_masked: the prediction
+    beside it is of another text, in which its word is masked."""
     words = sentences(CONCEPT, "effect")
     layers, heads = distance.shape
     return Matrix(
         title=words("map"),
-        note=words("map_note"),
+        note=words("map_note_typed" if is_masked else "map_note"),
         select=("layer", "head"),
         rows=tuple(f"layer {at}" for at in range(layers)),
         columns=tuple(map(str, range(heads))),
         values=distance,
+        high=max(LEAST_TOP, float(np.nanmax(distance, initial=0))),
         marks=((*at, ""),),
         sides=("", "head"),
         missing=words("one_key"),

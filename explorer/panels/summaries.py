@@ -178,6 +178,7 @@ def _comparison(made: Aggregation) -> Bars:
     )
     return Bars(
         title=words("compared", query=selection.axes.rows[query]),
+        note=words("largest", n=len(keys), all=len(largest)) if len(keys) < len(largest) else "",
         columns=tuple(columns),
         rows=rows,
         shared=True,

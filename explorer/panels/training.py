@@ -29,6 +29,7 @@ CONCEPT = "training"
 FIRST = ("cross", "decoder self", "encoder self")
 LOG_FROM = 50  # times the first step, from which on the last one has steps on a logarithmic axis
 MOST_CELLS = 24  # rows and columns of a head in the grid; of more the largest of neighbours
+LAST_PART = 0.25  # of a training, over which two losses are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +127,9 @@ def _charts(
     losses: Sequence[tuple[str, Curve]],
     scores: Sequence[tuple[str, Sequence[tuple[float, float]]]],
     guide: float | None,
+    note: str = "",
 ) -> Stack:
-    """Pattern scores, the first curve the one that is spoken of, above the loss."""
+    """Pattern scores, the first curve the one that is spoken of, above the loss with a note."""
     words = sentences(CONCEPT, "shared")
     curves = [training.smoothed(curve) for _, curve in losses]
     every = [step for curve in curves for step, _ in curve] + [
@@ -153,7 +155,7 @@ def _charts(
             _series(name, curve, at == 0)
             for at, ((name, _), curve) in enumerate(zip(losses, curves))
         )
-        charts.append(chart(title=words("loss"), series=lines))
+        charts.append(chart(title=words("loss"), series=lines, note=note))
     return Stack(figures=tuple(charts))
 
 
@@ -206,7 +208,10 @@ def checkpoints(
         finding=_finding(courses, chosen, is_chosen=bool(pattern) or layer is not None),
         figures=(
             _charts(
-                [(shared("loss_curve"), loss)], _score_lines(courses, chosen), float(steps[at])
+                [(shared("loss_curve"), loss)],
+                _score_lines(courses, chosen),
+                float(steps[at]),
+                models.loss_note(run.model),
             ),
             Steps(frames=frames, current=at, choice="train_step", plays=True),
         ),
@@ -214,7 +219,6 @@ def checkpoints(
         details=(
             *(evidence(chosen)[1:] if chosen else ()),
             *(beside_loss(chosen, loss) if chosen and loss else (words("no_curve"),) * (not loss)),
-            *([note] if (note := models.loss_note(run.model)) else []),
             *what_counts(),
             *meanings(each.habit for each in courses),
             words("press"),
@@ -433,6 +437,7 @@ def pair(run: Run, second: str = "", step: int | None = None) -> Panel:
         for model, curve in zip(models_of, curves)
         for place, name in enumerate(words.lines("columns", model=model))
     }
+    notes = {models.loss_note(name) for name in models_of}
     is_even = len({len(values) for values in columns.values()}) == 1
     return Panel(
         title=words("title"),
@@ -442,6 +447,7 @@ def pair(run: Run, second: str = "", step: int | None = None) -> Panel:
                 list(zip(models_of, curves)),
                 _pair_scores(runs) if len(steps) > 1 else [],
                 float(steps[at]) if steps else None,
+                notes.pop() if len(notes) == 1 else "",
             ),
             Steps(frames=frames, current=max(at, 0), choice="train_step", plays=len(frames) > 1),
         ),
@@ -528,9 +534,13 @@ def pair_finding(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
         "finding", step=f"{last:,.0f}", low=fixed(ends[better]), high=fixed(ends[worse]), **slots
     )
     reached = first_below(curves[better], ends[worse])
-    if reached is None or reached >= last:
+    if reached is not None and reached < (1 - LAST_PART) * last:
+        return f"{finding} {words('reached', step=f'{reached:,.0f}', **slots)}"
+    lower = np.array(training.differences(curves[better], curves[worse], (1 - LAST_PART) * last))
+    if len(lower) < 2:
         return finding
-    return f"{finding} {words('reached', step=f'{reached:,.0f}', **slots)}"
+    slots |= {"steps": f"{LAST_PART * last:,.0f}", "mean": fixed(float(lower.mean()))}
+    return f"{finding} {words('lower', sd=fixed(float(lower.std(ddof=1))), **slots)}"
 
 
 # ---- a training that goes on ---------------------------------------------------------------------

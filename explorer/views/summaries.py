@@ -41,7 +41,7 @@ def aggregated_fragment(source: Run) -> None:
     """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
     on = subject(source)
-    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    bar = st.container(horizontal=True, vertical_alignment="center")
     kind = pick("Aggregate by", KINDS, "sum_what", bare=True, container=bar)
     name, state = on.attention.name, st.session_state
     token = url_state.whole_number("token", len(on.axes.rows))

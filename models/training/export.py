@@ -362,6 +362,10 @@ NORM_PLACEMENT_CARD = {
         f"batches of at most {masked.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
         FILTERED,
     ],
+    "course": (
+        "The second epoch begins near step {:,}: its rows are twice as long and start at any "
+        "position, so the loss rises."
+    ),
     "limits": [
         "Made for comparison with its pair, in a few minutes; it knows far less than encoder.",
         "Its names, spelling and grammar are those of English; other scripts are read byte by "
