@@ -3,10 +3,10 @@
 Two processes of the app and a Redis server on this machine. An honest class of 60, half of it at
 each process, is asked a question, and answers. Then, one after the other: one student joins and
 answers 980 times; 150 wrong codes come from the class's own address; a stranger opens 260 sockets
-and leaves them idle; another starts classes in a loop; all lines drop and come back; Redis stands
-still for 14 seconds while the teacher moves twice and a student leaves; one process is killed.
-After each, the teacher moves, all must hear of it, as many are connected as there are, and the
-tally must hold one answer of each of them. Printed: the seconds until that is so.
+and leaves them idle, while a page is opened; another starts classes in a loop; all lines drop and
+come back; Redis stands still for 14 seconds while the teacher moves twice and a student leaves; one
+process is killed. After each, the teacher moves, all must hear of it, as many are connected as
+there are, and the tally must hold one answer of each of them. Printed: the seconds until then.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from benchmarks.clients import Student, class_request, server
+from benchmarks.clients import Student, class_request, server, visit
 
 SCHOOL, STRANGER, OTHER = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 QUESTION = {"text": "Which?", "choices": ["a", "b", "c", "d"], "right": 1, "says": "b"}
@@ -169,6 +169,17 @@ async def stands_still(lesson: Class, seconds: float, pid: int) -> None:
     assert away.state["at"] == rule["at"], "the later move"
 
 
+async def comes_in(port: int) -> float:
+    """Seconds until one more reader has a page."""
+    start = time.monotonic()
+    while time.monotonic() < start + LONGEST:
+        with suppress(OSError, WebSocketException):
+            if not await visit(f"http://127.0.0.1:{port}", "heads", {}):
+                return time.monotonic() - start
+        await asyncio.sleep(0.2)
+    raise AssertionError("no place for a reader")
+
+
 async def attacked(ports: list[int], pids: list[int], redis_pid: int, sizes) -> None:
     """Print a line for each thing that happens to the class."""
     lesson = Class(ports)
@@ -200,7 +211,8 @@ async def attacked(ports: list[int], pids: list[int], redis_pid: int, sizes) -> 
                     )
                 )
                 opened += 1
-        await line(f"{sizes.sockets} idle sockets", f"{opened} were opened")
+        page = await comes_in(ports[0])
+        await line(f"{sizes.sockets} idle sockets", f"{opened} opened; a page took {page:.2f} s")
     await starts(lesson, sizes.starts)
     await line(f"{sizes.starts} classes started")
     await lesson.reconnect(lesson.students)

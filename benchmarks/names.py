@@ -293,7 +293,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.headlines:
         texts = HEADLINES.read_text("utf-8").splitlines()
         n = len(texts) if options.headlines < 0 else options.headlines
-        return headlines(some or READ, texts[:n], options.show)
+        every = (*READ, registry.SMOLLM2) if registry.SMOLLM2 in registry.names() else READ
+        return headlines(some or every, texts[:n], options.show)
     handles = [registry.load(name) for name in some or MODELS]
     print(f"False names, {options.recordings} recordings each (sentences; one word repeated)")
     for kind in WEIGHTS:

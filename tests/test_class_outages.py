@@ -125,6 +125,26 @@ def test_an_older_move_that_is_written_last_changes_nothing() -> None:
     asyncio.run(asyncio.wait_for(test(), 30))
 
 
+def test_redis_keeps_the_newer_picture_and_question(redis_address: str) -> None:
+    from explorer.classroom.redis_store import RedisStore
+
+    async def test() -> None:
+        classes = ClassService(store := RedisStore(redis_address))
+        code = (await classes.start("t")).code
+        late, early = 8 * 10**15, 8 * 10**15 - 1  # microseconds, the year 2223
+        assert await store.show(code, late, {"picture": "new", "of": "/b"}, b"b")
+        assert not await store.show(code, early, {"picture": "old", "of": "/a"}, b"a")
+        assert (await store.read(code))["of"] == "/b"
+        assert await store.load_picture(code, "new") == b"b"
+        assert await store.load_picture(code, "old") is None
+        assert await store.write(code, "question", late, {"open": "2"})
+        assert not await store.write(code, "question", early, {"open": "1"})
+        assert (await store.read(code))["open"] == "2"
+        await classes.close()
+
+    asyncio.run(asyncio.wait_for(test(), 30))
+
+
 def test_who_leaves_while_the_store_is_away_is_counted_out_when_it_is_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

