@@ -115,6 +115,21 @@ def test_a_student_whose_connection_broke_is_where_the_teacher_is(
     student.page.locator(".panel svg").first.wait_for()
 
 
+def test_a_line_that_falls_silent_is_opened_anew(
+    teacher: Visitor, student: Visitor, cable: Cable
+) -> None:
+    student.page.clock.install()
+    begin(teacher, student)
+    cable.lossy = True
+    moves(teacher, f"/?text={AFTER.replace(' ', '+')}&layer=1&head=2&token=3")
+    student.page.wait_for_timeout(1000)
+    assert student.page.locator(FOLLOWS).count() == 1 and text(student) == BEFORE
+    cable.lossy = False
+    student.page.clock.fast_forward(60_000)
+    arrives(student, AFTER, "Layer 1, head 2")
+    student.page.wait_for_selector(FOLLOWS)
+
+
 def test_a_student_comes_back_from_alone_after_a_lost_connection(
     teacher: Visitor, student: Visitor, cable: Cable
 ) -> None:

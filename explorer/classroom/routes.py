@@ -314,7 +314,7 @@ async def _events(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
     yield f"retry: 1000\ndata: {first}\n\n"
     try:
         async for event in events:
-            yield f"data: {event}\n\n" if event else ": still here\n\n"
+            yield f"data: {event}\n\n" if event else "event: beat\ndata:\n\n"
     except ConnectionError:
         return  # the browser asks again by itself
     finally:

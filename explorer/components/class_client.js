@@ -24,13 +24,14 @@ const [A_PAGE, FEW, FIRST] = [45, 8, 800];
 const AGAIN = [500, 1000, 2000, 4000, 8000]; // ms between tries of what did not arrive
 const BEHIND = 2000; // ms after which a page that has not come is worth a word
 const UNANSWERED = 15_000; // ms after which a page that has not come is requested once more
+const SILENCE = 50_000; // ms without a sign of life, which comes every 20 s, after which a line is lost
 const STATE = "data-test-connection-state"; // Streamlit's word for its own connection
 
 /** What is true in this window. `goal`: the address that was requested and whose page has not begun;
  * `before`: the address last seen of a page that a class is led to; `subject`: text and model on
  * screen, null where no address can carry them; `texts`: what pages open on, where it is another text.
  * @type {{ line?: EventSource, sent: string, gone: string, acted: boolean, moving: boolean,
- *   picture?: Promise<any>, timer: any, turn: any, late: any, goal: string,
+ *   picture?: Promise<any>, timer: any, turn: any, late: any, silent: any, goal: string,
  *   by: "replaceState" | "pushState", before: string,
  *   shown: string, resumed: boolean, defaults: Record<string, string>,
  *   texts: Record<string, string>, subject: Record<string, string> | null }} */
@@ -42,6 +43,7 @@ const own = {
   timer: 0,
   turn: 0,
   late: 0,
+  silent: 0,
   goal: "",
   by: "pushState",
   before: "",
@@ -96,7 +98,24 @@ function open() {
   const at = new URL("class/news", ROOT);
   at.search = `${new URLSearchParams({ code: kept.code, as: kept.watch || kept.student || "" })}`;
   const line = (own.line = new EventSource(at));
-  line.onmessage = (event) => heard(JSON.parse(event.data));
+  // Packets may be lost without a word; then the browser itself would wait for minutes.
+  const lives = () => {
+    clearTimeout(own.silent);
+    own.silent = setTimeout(() => {
+      if (own.line !== line) return;
+      line.close();
+      own.line = undefined;
+      tell({ lost: true });
+      open();
+    }, SILENCE);
+  };
+  lives();
+  line.onopen = lives;
+  line.addEventListener("beat", lives);
+  line.onmessage = (event) => {
+    lives();
+    heard(JSON.parse(event.data));
+  };
   line.onerror = () => {
     tell({ lost: true });
     if (line.readyState !== EventSource.CLOSED || own.line !== line) return;
