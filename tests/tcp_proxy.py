@@ -25,7 +25,7 @@ class Cable:
 
     @property
     def address(self) -> str:
-        """Where a browser reaches the server through it."""
+        """The address at which a browser reaches the server through it."""
         return f"http://127.0.0.1:{self._port}"
 
     def mend(self) -> None:

@@ -163,8 +163,8 @@ def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
 
 @pytest.mark.slow
 def test_the_same_words_split_otherwise_are_another_cause() -> None:
-    """What is kept beside a recording is not handed to one of the same text whose tokens are
-    others."""
+    """A result kept beside a recording is not returned for one of the same text with other
+    tokens."""
     recording = cache.record("decoder", "the cat")
     stream = recording.streams[0]
     import dataclasses

@@ -88,6 +88,7 @@ def test_back_goes_to_the_last_head_and_the_last_tab(visitor: Visitor) -> None:
     page.go_back()
     page.wait_for_url("**head=4**")
     page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 4')")
+    assert page.locator("[role=tab][aria-selected=true]").inner_text() == "Heads"
 
 
 def corners(box: dict[str, float]) -> tuple[float, float, float, float]:
@@ -132,6 +133,7 @@ def test_a_block_of_the_diagram_opens_its_head_and_back_leads_to_the_diagram(
     page.go_back()
     page.wait_for_url("**/architecture**")
     page.get_by_role("button", name="Attention 8 heads").first.wait_for()
+    assert parse_qs(urlsplit(page.url).query)["token"] == ["9"]
 
 
 def test_the_selection_bar_chooses_word_key_layer_and_head(visitor: Visitor) -> None:

@@ -78,7 +78,7 @@ FIGURE = re.compile(r"[−\d,.]+(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?")
 
 
 def figure(written: str) -> str:
-    """What is a number at the beginning of what is written: "1.4 turns", "52°", "10⁻⁴"."""
+    """The number at the beginning of a text: of "1.4 turns", "52°", "10⁻⁴"."""
     found = FIGURE.match(f"1 × {written}" if written.startswith("10⁻") else written)
     assert found, written
     return found[0].rstrip(".")

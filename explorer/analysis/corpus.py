@@ -333,8 +333,8 @@ def strongest_head(sentences: Sequence[Sentence], name: str) -> tuple[int, int]:
 
 
 def strongest_pattern(sentences: Sequence[Sentence], at: tuple[int, int] | None = None) -> str:
-    """The pattern with the highest mean score, of the head (layer, head) where one is given. An
-    attention sink is the last choice: most heads have one."""
+    """The pattern with the highest mean score, of the head (layer, head) where one is given.
+    Attention sinks are left out: most heads rest on one."""
 
     def score(name: str) -> float:
         mean = np.nan_to_num(habit_spread(sentences, name).mean, nan=-1.0)

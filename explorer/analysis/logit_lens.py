@@ -185,10 +185,11 @@ def layer_ends(lens: Lens) -> dict[int, int]:
     return {layer: ends[layer] for layer in sorted(ends)[:-1]}
 
 
-def is_within_layer(lens: Lens, site: str) -> bool:
-    """True for a site that stands between two sub-layers of a layer."""
-    is_inside = site in lens.sites[:-1] and site.partition(".")[0].isdecimal()
-    return is_inside and lens.sites.index(site) not in layer_ends(lens).values()
+def sites_within_layers(lens: Lens) -> frozenset[str]:
+    """The sites inside of layers: all but those before the first layer, the last one of each, and
+    the final one."""
+    inside = [site for site in lens.sites[:-1] if site.partition(".")[0].isdecimal()]
+    return frozenset(inside).difference(lens.sites[at] for at in layer_ends(lens).values())
 
 
 def vocabulary(lens: Lens, targets: np.ndarray, n_words: int) -> np.ndarray:

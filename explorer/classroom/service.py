@@ -176,8 +176,9 @@ class ClassService:
 
     async def listen(self, code: str, word: str, address: str = "") -> AsyncIterator[str]:
         """Stream the class's state to a student or the teacher, as JSON: at once, and whenever it
-        changes, "" every `BEAT` seconds. The last is {"over": true}. Raises Unknown at the first
-        step for a word that is not in the class, TooMany for one student more than its limit."""
+        changes, "" every `HEARTBEAT` seconds. The last is {"over": true}. Raises Unknown at the
+        first step for a word that is not in the class, TooMany for one student more than its
+        limit."""
         fields = await self._class(code, word, address, occupied=True)
         if fields is None:
             raise Unknown("This class has ended.")

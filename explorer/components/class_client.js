@@ -128,6 +128,7 @@ function open() {
 function heard(seen) {
   if (seen.over) {
     own.line?.close();
+    clearTimeout(own.silent);
     forget(part()?.code || "");
     tell({ over: true, question: null, lost: false });
     return;

@@ -140,8 +140,8 @@ function paint(view, at, one) {
   if (!one) cancelAnimationFrame(view.gliding?.[at]);
   const box = view.boxes[at];
   const size = TYPE * letter();
-  const whole = box.parentElement.parentElement.clientWidth;
-  const width = fitting(view, widths(whole, view.figures, size), whole, at);
+  const room = box.parentElement.parentElement.clientWidth;
+  const width = fitting(view, widths(room, view.figures, size), room, at);
   const height = Math.max(22 * size, view.figures[at].words?.length ? innerHeight - ABOVE : 0.5 * innerHeight); // prettier-ignore
   const pen = new Pen(view.look, size, true);
   pen.scrolls = true;
@@ -164,10 +164,10 @@ function paint(view, at, one) {
   if (successor && focusOf(box) !== focused) successor.focus({ preventScroll: true });
 }
 
-/** How wide a figure may be: what a matrix beside it leaves of its own width is added. @param {View} view @param {number[]} wide @param {number} whole @param {number} at */
-function fitting(view, wide, whole, at) {
+/** How wide a figure may be: what a matrix beside it leaves of its own width is added. @param {View} view @param {number[]} wide @param {number} room @param {number} at */
+function fitting(view, wide, room, at) {
   const left = at > 0 ? wide[at - 1] - view.edges[at - 1] : 0;
-  return left > 0 && wide[at] < whole ? Math.min(wide[at] + left, Math.max(wide[at], whole / 2)) : wide[at]; // prettier-ignore
+  return left > 0 && wide[at] < room ? Math.min(wide[at] + left, Math.max(wide[at], room / 2)) : wide[at]; // prettier-ignore
 }
 
 /** Where the arrow keys of a matrix began, with its size, and where they are. @param {Element} box */

@@ -181,10 +181,11 @@ def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
     names = {at: logit_lens.site_name(each) for at, each in enumerate(readout.sites)}
     if layers:
         ends = {at: words("layer", layer=n) for n, at in logit_lens.layer_ends(readout).items()}
+        inside = logit_lens.sites_within_layers(readout)
         names = {
             at: ends.get(at, name)
             for at, name in names.items()
-            if at == on.site or not logit_lens.is_within_layer(readout, readout.sites[at])
+            if at == on.site or readout.sites[at] not in inside
         }
     at = list(names)
     top = readout.top_ids[at, :, 0]

@@ -424,8 +424,8 @@ def begin(place: str) -> None:
     went = state.pop("went", False) or open_tab
     run = get_script_run_ctx(suppress_warning=True)
     went_back = getattr(run, "is_history_navigation", False)
-    known = parameters == state.get("written") or _is_outdated(parameters)
-    known = known and not (went_back and parameters)
+    is_own = parameters == state.get("written") or _is_outdated(parameters)
+    known = is_own and not (went_back and parameters)
     state.begun = parameters
     if (acted or went or known or (came and not parameters)) and "written" in state:
         _show_tab(place, state.setdefault("tabs", {}).get(place, ""))

@@ -459,7 +459,7 @@ def lens_panels(source: Run, token: int | None) -> None:
         state.site = ""
     with st.popover("View"):
         measure = pick("Colour by", COLOURS, "lens")
-        layers = controls.in_layers(recording, logit_lens.is_within_layer(lens, state.site))
+        layers = controls.in_layers(recording, state.site in logit_lens.sites_within_layers(lens))
         controls.pick_blocks(layers)
     hidden = tuple(edit.token for edit in source.edits if isinstance(edit, HideToken))
     make = partial(logit_lens_panels.lens, source, token, state.site, measure, layers)
