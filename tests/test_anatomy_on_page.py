@@ -216,7 +216,7 @@ def test_edits_change_the_steps_and_can_be_left() -> None:
     app = opened_page(text=TEXT, edits=to_line((WithoutScale(),)), layer="0", head="1")
     header = panels_on(app)[0]
     assert "without the scale" in " ".join(header["caption"])
-    next(button for button in app.button if button.label == "Show the unedited model").click().run()
+    app.button(key="undo edits").click().run()
     assert "edits" not in app.query_params
     for line in ("Nonsense:1", to_line((ZeroHead(99, 0),))):
         refused = opened_page(text=TEXT, edits=line)

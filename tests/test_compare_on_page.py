@@ -18,7 +18,7 @@ from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import compare
 from explorer.state.cache import Run
 from models import registry
-from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead
+from models.edits import HideToken, MeanHead, WithoutPositions, WithoutScale, ZeroHead, describe
 
 TEXT = "Ram pushed Hari"
 VIEWS = ("Heads", "Difference", "Answers", "Nearest", "Vectors", "Tokens")
@@ -127,8 +127,11 @@ def test_a_side_without_words_of_its_own_is_named_by_those_that_it_lacks() -> No
 def test_a_word_of_both_texts_is_masked() -> None:
     tired = "The animal didn't cross the street because it was too tired."
     run, other = Run("encoder", tired), Run("encoder", tired.replace("tired", "wide"))
-    (bars,) = compare.prediction(run, other).figures
-    assert all("masked “too”" in each for each in bars.columns)
+    tokens = run.recording().streams[0].tokens
+    masked = {None: "too", tokens.index("tired"): "too", tokens.index("cross"): "cross"}
+    for token, word in masked.items():
+        (bars,) = compare.prediction(run, other, token).figures
+        assert all(f"masked “{word}”" in each for each in bars.columns)
 
 
 @pytest.mark.skipif(
@@ -200,6 +203,17 @@ def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_named() -
     assert "NoSuchEdit" in message.value and "77" in message.value and panels_on(app)
     app = opened(other_edits="ZeroHead:77:0:self")
     assert not app.exception and app.error
+
+
+@pytest.mark.slow
+def test_b_has_the_edits_of_edit_the_model_until_others_are_chosen() -> None:
+    def edits_of_b(**asked: str) -> str:
+        captions = panels_on(clean(opened(text=TEXT, **asked)))[0]["caption"]
+        return next(line for line in captions if "B: model" in line).partition("edits: ")[2]
+
+    assert edits_of_b() == "no positions"
+    assert edits_of_b(edits="WithoutScale") == describe((WithoutScale(),))
+    assert edits_of_b(edits="WithoutScale", other_edits="WithoutPositions") == "no positions"
 
 
 @pytest.mark.slow

@@ -100,7 +100,8 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
         and not app.error
         and app.session_state["model"] == f"hub:{folders['bart']}"
     )
-    assert from_line(app.session_state["other_edits"]) == (ZeroHead(0, 0, "encoder self"),)
+    (line,) = (each.placeholder for each in app.text_input if each.key == "other_edits")
+    assert from_line(line) == (ZeroHead(0, 0, "encoder self"),)
     for name in app.pills(key="comparison").options:
         if name == "No scale":
             app.pills(key="comparison").set_value(name).run()

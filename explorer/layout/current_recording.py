@@ -19,7 +19,9 @@ from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
 from explorer.text.model_descriptions import language
+from explorer.text.templates import sentences
 from models import chat
+from models.edits import from_line
 from models.recording import NotEncoded, Recording
 
 SHORT = 400  # characters
@@ -120,16 +122,32 @@ def note_language(recording: Recording, notes: DeltaGenerator) -> None:
         )
 
 
-def read_current() -> Run:
+def read_current(edited: bool = True) -> Run:
     """The run of a page: the text on screen and the decoder's input where the reader typed one,
-    with a note on it."""
+    with a note on it. `edited`: under the edits of Edit the model."""
     # A short text is there before a spinner would be.
     long = len(st.session_state.text) > SHORT
     with st.spinner("Reading the text …") if long else nullcontext():
         target = typed_target(st.session_state.model)
         source = current_run(target=target)
     show_target(target)
-    return source
+    return under_edits(source) if edited else source
+
+
+def under_edits(source: Run) -> Run:
+    """The run under the edits of Edit the model, which the frame names; as it is, with a note,
+    where this text or model cannot follow them. A translator's decoder goes on reading what it
+    writes unedited, so that the rows stay the same."""
+    line = str(st.session_state.edits)
+    if not line:
+        return source
+    try:
+        edited = source.under(from_line(line))
+        edited.recording()
+    except ValueError as why:
+        st.caption(sentences("frame", "edits")("refused", why=literal(str(why).rstrip("."))))
+        return source
+    return edited
 
 
 def typed_target(model: str) -> str | None:

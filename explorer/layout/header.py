@@ -14,6 +14,7 @@ from explorer.state.models import DEFAULT_MODEL
 from explorer.state.settings import settings, well_formed
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from models import registry
 from models.edits import describe, from_line
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
@@ -174,8 +175,10 @@ def listen_for_presenter() -> None:
 
 # What the reader changed in the model, on every page.
 
-SHOWS_EDITS = (
-    "Shown on One weight, Edit the model and Patching. Other tabs show the model as it was trained."
+# Tabs on weights, on other texts or on trainings, which show the model without edits.
+AS_TRAINED = (
+    *("circuits", "sentences", "positions", "generate", "translate", "checkpoints", "live"),
+    *("twins", "tour", "concepts", "claims", "classroom"),
 )
 
 
@@ -193,7 +196,8 @@ def edited() -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edited"):
             st.badge(f"Edited: {literal(describe(edits))}", color="orange")
             st.button("Undo", key="undo edits", type="tertiary", on_click=_undo)
-            st.caption(SHOWS_EDITS, width="content")
+            if state.page in AS_TRAINED:
+                st.caption(sentences("frame", "edits")("elsewhere"), width="content")
 
 
 def _undo() -> None:

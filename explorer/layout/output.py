@@ -15,10 +15,9 @@ from explorer.components import mounts
 from explorer.layout import export_menu, navigation
 from explorer.panels.spec import Panel
 from explorer.state import url_state
-from explorer.state.cache import record
+from explorer.state.cache import Run
 from explorer.text import glossary
 from explorer.text.markdown_escape import literal
-from models.edits import Edit
 from models.recording import to_npz
 
 # The words of the field, explained where they stand: on hover, or in one press on a phone.
@@ -56,17 +55,13 @@ def _short(words: str) -> str:
     return words if len(words) <= MAX_LABEL else f"{words[: MAX_LABEL - 2].rstrip()} …"
 
 
-def offer_recording(
-    model: str,
-    text: str,
-    target: str | tuple[int, ...] | None = None,
-    edits: tuple[Edit, ...] = (),
-) -> None:
-    """Put everything that was recorded of a model on a text into the Export menu. It keeps names
-    and no arrays."""
-    make = lambda: to_npz(record(model, text, edits, target=target))
-    name, mime = f"headlight-{model}{'-edited' if edits else ''}.npz", "application/octet-stream"
-    label = "All activations with edits" if edits else "All activations"
+def offer_recording(run: Run) -> None:
+    """Put everything that was recorded in a run into the Export menu. It keeps names and no
+    arrays."""
+    make = lambda: to_npz(run.recording())
+    edited = "-edited" if run.edits else ""
+    name, mime = f"headlight-{run.model}{edited}.npz", "application/octet-stream"
+    label = "All activations with edits" if run.edits else "All activations"
     export_menu.offer(f"{label} (NPZ)", name, mime, make)
 
 

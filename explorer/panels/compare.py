@@ -214,13 +214,7 @@ def counterpart(run: Run) -> Run:
         raise ValueError(words("no_edits", model=name, why=WEIGHTS_ALONE))
     first = ZeroHead(0, 0, recording.attention[0].name)
     edit = WithoutPositions() if issubclass(WithoutPositions, offered) else first
-    return replace(run, edits=(edit,), target=same_target(run))
-
-
-def same_target(run: Run) -> str | tuple[int, ...] | None:
-    """Target that a decoder reads in a run, for a second run that shall read the same."""
-    streams = run.recording().streams
-    return tuple(map(int, streams[-1].ids[1:])) if len(streams) > 1 else run.target
+    return run.under((edit,))
 
 
 def _shortened(words: str) -> str:
@@ -632,13 +626,15 @@ def _predictions(two: TwoRuns, token: int | None) -> tuple[SidePrediction, SideP
 
 
 def _places(two: TwoRuns, token: int | None) -> tuple[int | None, int | None]:
-    """The token of A and of B whose word is predicted: `token`, or the last word of both texts."""
+    """The token of A and of B whose word is predicted: `token` where B has its word too, or the
+    last word of both texts."""
     streams = two.a.streams[0], two.b.streams[0]
     masks = [models.capabilities(each.model.name).mask for each in (two.a, two.b)]
     first, last = (predictions.default_masked_word(*each) for each in zip(streams, masks))
     axes = (alignment.axis(each, each.streams[0].name) for each in (two.a, two.b))
     units: Sequence[Unit] = two.cached("sources", lambda: alignment.align(*axes)).units
-    if token is not None and 0 <= token < len(streams[0].tokens) and not streams[0].special[token]:
+    in_both = {at for unit in units if unit.b and not unit.special for at in unit.a}
+    if token in in_both:
         first = token
     elif two.a.text != two.b.text:
         common = [

@@ -83,18 +83,12 @@ def scales_scores(recording: Recording) -> bool:
     return any((each.scale != 1).any() for each in recording.attention)
 
 
-def fixed_target(plain: Recording) -> tuple[int, ...] | None:
-    """The ids that the decoders of both runs read: those of the run as trained. None for a model of
-    one text."""
-    return tuple(map(int, plain.streams[-1].ids[1:])) if len(plain.streams) > 1 else None
-
-
 def record_edited(plain: Recording, edits: Edits) -> Recording:
     """The same text under edits; a decoder of two texts reads what it reads as trained. Raises
     ValueError for edits that cannot be followed, NotFinite for numbers that overflow."""
     if not edits:
         return plain
-    return cache.record(plain.model.name, plain.text, edits, target=fixed_target(plain))
+    return cache.run_of(plain).under(edits).recording()
 
 
 def refusal(plain: Recording, edits: Edits) -> str:

@@ -9,7 +9,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -453,6 +453,14 @@ class Run:
     def recording(self) -> Recording:
         """The recording, from the cache, or made anew where it is no longer there."""
         return record(self.model, self.text, self.edits, self.target)
+
+    def under(self, edits: tuple[Edit, ...]) -> Run:
+        """The run under these edits. A translator's decoder goes on reading the text that it reads
+        without them, so that both runs have the same rows."""
+        target = self.target
+        if target is None and len(streams := self.recording().streams) > 1:
+            target = tuple(map(int, streams[-1].ids[1:]))
+        return replace(self, edits=edits, target=target)
 
     def attention(self, name: str) -> Attention:
         """One of its attentions."""

@@ -189,7 +189,7 @@ patching = PageParameters("patching", donor="", patch="Heads")
 compare = PageParameters(
     "compare",
     other_what="Edit",
-    other_edits="WithoutPositions",
+    other_edits="",
     other_text="",
     other_model="",
     other_swap="",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -16,14 +15,11 @@ from explorer.panels import anatomy
 from explorer.panels import attention as attention_panels
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run
-from explorer.text.markdown_escape import literal
-from models.edits import from_line
 
 
 def one_weight() -> None:
-    """The tab One weight: the text is recorded, under the edits of Edit the model, and the rest
-    is drawn from its names."""
-    source = with_edits(current_recording.read_current())
+    """The tab One weight: the text is recorded, and the rest is drawn from its names."""
+    source = current_recording.read_current()
     recording = source.recording()
     url_state.one_of("attention", attention_names(recording))
     controls.choose_attention(recording)
@@ -101,29 +97,3 @@ def _take_cell(query: int) -> None:
         state.token = str(pressed.get("token", query))
         state.anatomy_cell = f"{state.token}.{pressed['key']}"
         state.source = ""
-
-
-def with_edits(source: Run) -> Run:
-    """The run on screen under the edits of Edit the model, with a word on them and the way back; as
-    it is where this text or model cannot follow them. A translator's decoder goes on reading what
-    it writes unedited, so that the rows stay the same."""
-    if not st.session_state.edits:
-        return source
-    try:
-        plain, target = source.recording(), source.target
-        if target is None and len(plain.streams) > 1:
-            target = tuple(map(int, plain.streams[-1].ids[1:]))
-        edited = replace(source, edits=from_line(st.session_state.edits), target=target)
-        edited.recording()
-    except ValueError:
-        st.caption("The edits do not apply to this text, so the unedited model is shown.")
-        return source
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"Edited: {literal(', '.join(map(str, edited.edits)))}.")
-        st.button("Show the unedited model", on_click=drop_edits)
-    return edited
-
-
-def drop_edits() -> None:
-    """Forget the edits."""
-    st.session_state.edits = ""

@@ -566,7 +566,7 @@ def head_numbers(on: AttentionState, view: HeadView) -> None:
     made = head_panel(on, view, kind, st.session_state.incoming == "1")
     about = (made.title, *made.caption)
     output.with_table(made.table, about, made.file, opened=kind == TABLE)
-    offer_recording(on.source.model, on.source.text, on.source.target)
+    offer_recording(on.source)
 
 
 def naming_rules(on: AttentionState, view: HeadView) -> None:

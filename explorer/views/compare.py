@@ -14,7 +14,7 @@ from explorer.layout import controls, current_recording, output
 from explorer.layout.controls import pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import compare as compare_panels
-from explorer.panels.compare import TwoRuns, counterpart, same_target
+from explorer.panels.compare import TwoRuns, counterpart
 from explorer.panels.spec import Panel
 from explorer.state import event_log, models, url_state
 from explorer.state.cache import Run
@@ -59,13 +59,10 @@ Made = dict[str, dict[str, str]]  # by name, which choices each sets
 def example_pills(model: str) -> None:
     """The examples that suit the model above; the one that is on screen is marked."""
     made, state = _offered(model), st.session_state
+    chosen = {key: state[key] for choices in made.values() for key in choices}
+    chosen["other_edits"] = edits_line()
     state["comparison"] = next(
-        (
-            name
-            for name, choices in made.items()
-            if all(state[key] == value for key, value in choices.items())
-        ),
-        None,
+        (name for name, choices in made.items() if choices.items() <= chosen.items()), None
     )
     with st.popover("Suggestions", icon=":material/lightbulb:"):
         st.pills(
@@ -197,13 +194,11 @@ def other_letter() -> str:
 def _edited(run: Run, field: DeltaGenerator, view: DeltaGenerator) -> tuple[Run, Run]:
     """The run as it is, and under edits. Both runs' decoders read the same. An edit that cannot be
     followed is named."""
-    first = counterpart(run)
-    run = replace(run, target=same_target(run))
-    state, default = st.session_state, url_state.default("other_edits")
-    state.other_edits = state.other_edits.strip() or default
-    if state.other_edits == default and not follows(run.model, WithoutPositions):
-        state.other_edits = to_line(first.edits)
-    edits, wrong = _written(state.other_edits)
+    run = run.under(())
+    line = edits_line()
+    if line == NO_POSITIONS and not follows(run.model, WithoutPositions):
+        line = to_line(counterpart(run).edits)
+    edits, wrong = _written(line)
     _pick_head(run.recording(), edits, field, view)
     edits, unfit = _followed(replace(run, edits=edits))
     if wrong and not edits:
@@ -211,6 +206,15 @@ def _edited(run: Run, field: DeltaGenerator, view: DeltaGenerator) -> tuple[Run,
     if wrong or unfit:
         st.warning(f"Left out of B: {literal('; '.join((*wrong, *unfit)))}.")
     return run, replace(run, edits=edits)
+
+
+NO_POSITIONS = to_line((WithoutPositions(),))
+
+
+def edits_line() -> str:
+    """The edits of B: those chosen here, or else those of Edit the model, or no positions."""
+    state = st.session_state
+    return state.other_edits.strip() or state.edits or NO_POSITIONS
 
 
 def _written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
@@ -265,12 +269,11 @@ def _pick_head(
     kinds = [how for how, kind in ABLATIONS.items() if now and isinstance(alone, kind)]
     state["done to it"] = next(iter(kinds), "zero")
     letter = other_letter()
-    default = from_line(url_state.default("other_edits")) if now else edits
 
     def label(at: tuple) -> str:
         """The edits of B without a chosen head, or the head that is ablated."""
         if not at:
-            return f"{letter}: {describe(default)}"
+            return f"{letter}: {'other edits' if now else describe(edits)}"
         return f"{letter}: {comparison.name(at[:2])}{f', {at[2]}' if several else ''} ablated"
 
     field.selectbox(
@@ -299,6 +302,7 @@ def _pick_head(
         key="other_edits",
         persist_state="session",
         on_change=forget_pair,
+        placeholder=to_line(edits),
         help="Separate several edits by commas. The address of Edit the model has the same "
         "notation.",
     )
@@ -306,12 +310,11 @@ def _pick_head(
 
 def _take_head_of_b(first: str) -> None:
     """The head chosen for B is the one edit of B, and its attention the one on show (`first`: the
-    one that is without a choice); without a head B has the first edit again."""
+    one that is without a choice); without a head B has its first edits again."""
     state = st.session_state
     chosen = state["head of B"]
-    state.other_edits = url_state.default("other_edits")
-    if chosen:
-        state.other_edits = to_line((ABLATIONS[state.get("done to it", "zero")](*chosen),))
+    kind = ABLATIONS[state.get("done to it", "zero")]
+    state.other_edits = to_line((kind(*chosen),)) if chosen else ""
     state.other_of = state.other_to = chosen[2] if chosen and chosen[2] != first else ""
     forget_pair()
 

@@ -161,7 +161,7 @@ def embeddings_fragment(source: Run) -> None:
     show_panel(partial(embeddings_panels.neighbours, source, **word), "nearest")
     anchor_words(on)
     in_space(on)
-    offer_recording(source.model, source.text)
+    offer_recording(source)
     url_state.write()
 
 
@@ -177,7 +177,9 @@ def choose(source: Run) -> Choices:
     second = ""
     if state.contexts == "Two":
         second = state.second if state.second.strip() else own
-    other = Run(source.model, second).recording().stream(stream.name) if second else None
+    other = (
+        Run(source.model, second, source.edits).recording().stream(stream.name) if second else None
+    )
     default = embeddings.default_token(stream, other, embeddings.visible_tokens(stream, False))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         with st.container(width="content"):

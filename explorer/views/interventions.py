@@ -629,7 +629,7 @@ def edit_fragment(source: Run) -> None:
     plain = source.recording()
     edits = from_address(plain)
     attention = pick_attention(plain)
-    run = Run(source.model, source.text, edits, interventions.fixed_target(plain))
+    run = source.under(edits)
     at, first = _effect_on_heads(run, plain, attention)
     on = Edited(run, plain, attention, at, selected_token(plain), first)
     edit_controls(on)
@@ -650,7 +650,7 @@ def edit_fragment(source: Run) -> None:
     else:
         _trained_without(on)
     if edits:
-        output.offer_recording(source.model, plain.text, run.target, edits)
+        output.offer_recording(run)
     url_state.write()
 
 

@@ -112,11 +112,11 @@ def concepts() -> None:
         ("look_before", ("Weights", "Scores")),
     ):
         url_state.one_of(choice, options)
-    circuits_fragment(current_recording.read_current())
+    circuits_fragment(current_recording.read_current(edited=False))
 
 
 def qk_and_ov() -> None:
     """The tab QK & OV, drawn in the same way."""
     url_state.one_of("look_as", ("Bare", "Here"))
     url_state.one_of("look_keys", ("Text", "All"))
-    explore_circuits(current_recording.read_current())
+    explore_circuits(current_recording.read_current(edited=False))

@@ -217,7 +217,7 @@ def translate_fragment(model: str, text: str) -> None:
     with st.expander("Probability of the translation", expanded=typed is not None):
         make = partial(translation_panels.probability, run, ended)
         output.show_panel(make, "probability")
-    output.offer_recording(model, run.text, run.target)
+    output.offer_recording(run)
     url_state.write()
 
 
