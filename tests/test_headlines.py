@@ -15,6 +15,7 @@ from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
 from explorer.text.findings import evidence, headline
 from models import registry, smollm2
+from models.edits import WithoutScale
 from models.recording import Attention
 
 TEXT = "The nurse and the boy saw Mary because she sang a well - known song .".split()
@@ -288,9 +289,14 @@ def test_a_head_that_finds_nouns_is_named_for_it_and_says_so() -> None:
     told = head_naming_text.summary(head, head_naming.meanings(recording, attention))
     assert f"In {head.n_matches} of {head.n_queries} test sentences" in told
     assert "sentences | **yes** |" in head_naming_text.table(head)
-    # Of a model that was not measured, and of none of its heads, the name is not offered.
+    # The name is not offered for a model that was not measured, as one under edits, or has no such
+    # head.
     decoder = read_once("decoder").record(SENTENCES[0])
-    assert head_naming.PRONOUN not in head_naming.meanings(decoder, decoder.attention[0])
+    edited = read_once("encoder").record(SENTENCES[0], (WithoutScale(),))
+    for other in (decoder, edited):
+        names = {each.name for each in head_naming.describe(other, other.attention[0])}
+        names |= head_naming.meanings(other, other.attention[0]).keys()
+        assert head_naming.PRONOUN not in names
 
 
 def test_a_subject_that_every_word_attends_to_is_no_pronouns_noun() -> None:

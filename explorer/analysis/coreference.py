@@ -179,7 +179,10 @@ def is_measured(fingerprint: str) -> bool:
 
 
 def measured_heads(recording: Recording, attention: Attention) -> CoreferenceHeads:
-    """The heads of an attention that find a pronoun's noun; none where it was not measured."""
+    """The heads of an attention that find a pronoun's noun; none where it was not measured, as of a
+    model under edits."""
+    if recording.edits:
+        return {}
     return _measurements().get(recording.model.fingerprint, {}).get(attention.name, {})
 
 
