@@ -100,8 +100,9 @@ def running(command: list[str], port: int, folder: Path = ROOT, **settings: str)
 def browsing() -> Iterator[object]:
     """The system's chromium."""
     assert CHROMIUM, "the browser tests need chromium: apt-get install chromium"
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         yield playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
 

@@ -75,6 +75,7 @@ export function mount(name, style, draw) {
       parentElement.prepend(make("style", "own", style));
     view.name = name;
     view.root = parentElement.querySelector(`.${name}`);
+    view.root.onpointerdown = () => press(view);
     views.set(view.root, view);
     view.aside = aside;
     view.send = setTriggerValue;
@@ -89,10 +90,32 @@ export function mount(name, style, draw) {
       view.look.key === onScreen(view.root).key;
     setSooner(view);
     if (drawn) view.data = data;
+    else if (view.pressed) view.due = () => view.brought === data && view.show(data);
     else view.show(data);
     // A cleanup may belong to a drawing that another has replaced: only what left the page ends.
     return () => setTimeout(() => view.root.isConnected || ended(view));
   };
+}
+
+const LONGEST_PRESS = 500; // ms that a drawing waits for
+
+/**
+ * A pointer is down inside the view: what comes meanwhile is drawn when it is up, since a browser
+ * counts no press on a mark that is replaced before its end.
+ * @param {View} view
+ */
+function press(view) {
+  const end = () => {
+    clearTimeout(longest);
+    removeEventListener("pointerup", up);
+    view.pressed = false;
+    view.due?.();
+    view.due = undefined;
+  };
+  const up = () => setTimeout(end); // after the click
+  const longest = setTimeout(end, LONGEST_PRESS);
+  view.pressed = true;
+  addEventListener("pointerup", up);
 }
 
 /** @param {View} view @param {Uint8Array} data @param {(view: View) => void} draw */

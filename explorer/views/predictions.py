@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -186,7 +187,14 @@ def generation_buttons(model: str, text: str, draft: jobs.Draft) -> None:
     name, icon = ("Pause", "pause") if playing else ("Play", "play_arrow")
     every: tuple[tuple[str, str, str, bool, Callable[[str, str], Any], str], ...] = (
         ("Step", "write one", "skip_next", over, step, "Write one token."),
-        (name, "write on", icon, over, play, "Write token after token, until you press Pause."),
+        (
+            name,
+            "write on",
+            icon,
+            over,
+            pause if playing else play,
+            "Write token after token, until you press Pause.",
+        ),
         ("Back", "take back", "undo", fresh, back, "Take the last token back."),
         ("Start over", "write anew", "restart_alt", fresh, start_over, "Take every token back."),
         (
@@ -229,26 +237,25 @@ def step(model: str, text: str) -> bool:
 
 
 def play(model: str, text: str) -> None:
-    """Write on, or pause: the whole page runs again, with or without a clock."""
-    st.session_state.play = not st.session_state.playing
-    st.session_state["run whole page"] = True
+    """Write on: the whole page runs again, with a clock."""
+    st.session_state.play = st.session_state["run whole page"] = True
 
 
-def stop() -> None:
-    """Pause where the model writes on."""
+def pause(*_: str) -> None:
+    """Stop writing, where the model writes on: the whole page runs again, without a clock."""
     if st.session_state.playing:
         st.session_state["run whole page"] = True
 
 
 def back(model: str, text: str) -> None:
     """Take the last token back."""
-    stop()
+    pause()
     write([word.id for word in jobs.draft(model, text).tokens][:-1])
 
 
 def start_over(model: str, text: str) -> None:
     """Take every generated token back."""
-    stop()
+    pause()
     st.session_state.said = ""
 
 
@@ -301,7 +308,7 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
     left, right = st.columns([11, 9], gap="large")
     with left:
         make = partial(generation.next_token, run, state.said, *settings, seed)
-        output.show_panel(make, "next token", stop)
+        output.show_panel(make, "next token", pause)
     with right:
         layer, head = selected_head(draft)
         make = partial(generation.attention, run, state.said, layer, head)
@@ -352,7 +359,7 @@ def masked_word_panels(source: Run) -> None:
     if place is None:
         st.info("The text has no word to mask.")
         return
-    run = Run(source.model, source.text, tuple(HideToken(at) for at in hidden), source.target)
+    run = replace(source, edits=(*source.edits, *map(HideToken, hidden)))
     with st.spinner("Reading the text without the masked words …"):
         run.recording()
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -630,15 +637,16 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
         way_to("attention", "Open in Attention", recording, **at)
 
 
-def recorded() -> Run:
-    """The text, recorded by a model that predicts words."""
+def recorded(edited: bool = True) -> Run:
+    """The text, recorded by a model that predicts words; `edited`: under the edits of Edit the
+    model."""
     current_recording.show_fallback()
     with st.spinner("Loading the model …"):
         target = current_recording.typed_target(st.session_state.model)
         source = current_recording.current_run(target=target)
     current_recording.show_target(target)
     url_state.one_of("lens", MEASURES)
-    return source
+    return current_recording.under_edits(source) if edited else source
 
 
 def can_hide(recording: Recording) -> bool:
@@ -677,7 +685,7 @@ def word_fragment(source: Run) -> None:
 
 def generate() -> None:
     """The tab Generate."""
-    source = recorded()
+    source = recorded(edited=False)
     recording = source.recording()
     if recording.model.kind == "decoder":
         generation_panels(source.model, source.text)
@@ -704,12 +712,11 @@ def selected(source: Run) -> tuple[Run, int | None]:
     """The run with the words hidden that Next or masked word hides, and the token whose prediction
     is opened, None for the first one that is predicted."""
     recording, place = source.recording(), None
-    edits: tuple[HideToken, ...] = ()
+    run = source
     if can_hide(recording):
         hidden, place = gaps(recording)
-        edits = tuple(map(HideToken, hidden))
+        run = replace(source, edits=(*source.edits, *map(HideToken, hidden)))
     chosen = url_state.whole_number("token", len(read_stream(recording).tokens))
-    run = Run(source.model, source.text, edits, source.target)
     return run, place if chosen is None else chosen
 
 

@@ -210,7 +210,7 @@ test("news: everyone hears what is true now, and nobody after the end", () => {
   assert.equal(bus.now.layer, 3);
 });
 
-test("a place that has left the page is not drawn in", () => {
+test("a place that has left the page is not drawn in, one with a pointer down on it a little later", async () => {
   const colours = { "--st-chart-sequential-colors": "#ffffff,#000000" };
   const place = {
     isConnected: false,
@@ -231,6 +231,18 @@ test("a place that has left the page is not drawn in", () => {
   place.isConnected = true;
   call("seen");
   assert.deepEqual(drawn, ["seen"]);
+  place.onpointerdown();
+  call("during a press");
+  call("the last during a press");
+  assert.equal(drawn.length, 1);
+  dispatchEvent(new Event("pointerup"));
+  assert.equal(drawn.length, 1, "not before its click");
+  await new Promise((done) => setTimeout(done, 20));
+  assert.deepEqual(drawn.slice(1), ["the last during a press"]);
+  place.onpointerdown();
+  call("of a finger that stays");
+  await new Promise((done) => setTimeout(done, 550));
+  assert.equal(drawn.at(-1), "of a finger that stays");
   delete globalThis.getComputedStyle;
   delete globalThis.document;
 });
