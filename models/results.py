@@ -224,12 +224,13 @@ class FFNActivations:
     """FFN(x) = act(x W_1 + b_1) W_2 + b_2 at one token: before, after (d_ff) the activation; writes
     (d_ff, d_model), a unit's activation times its row of W_2; bias (d_model). The sum of `writes`
     and `bias` is what the FFN wrote. Of a gated one `before` is the gate, and `after` what comes of
-    it times the unit."""
+    it times the unit. by_token (token, d_ff): `after` at every token of the text."""
 
     before: np.ndarray
     after: np.ndarray
     writes: np.ndarray
     bias: np.ndarray
+    by_token: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)

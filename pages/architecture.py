@@ -13,6 +13,7 @@ from explorer.panels import attention as attention_panels
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run
 from explorer.views.embeddings import word_paths
+from explorer.views.feed_forward import feed_forward
 from explorer.views.positions import word_order
 from explorer.views.residual import residual_stream
 
@@ -44,5 +45,6 @@ navigation.show_tabs(
         "positions": word_order,
         "residual": residual_stream,
         "embeddings": word_paths,
+        "feedforward": feed_forward,
     }
 )

@@ -200,6 +200,21 @@ def write_share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
         return w / (w + x)
 
 
+def largest_ffn(stream: Stream, token: int) -> int:
+    """The layer whose FFN has the largest share of its update at a token. Raises ValueError for a
+    stream that does not show what its FFNs write."""
+    places = [each for each in sublayers(stream) if each.place == "ffn"]
+    if not places:
+        raise ValueError("the stream shows no FFN")
+    shares = [
+        write_share(
+            site_vectors(stream, each.before)[token], site_vectors(stream, each.wrote)[token]
+        )
+        for each in places
+    ]
+    return places[int(np.nanargmax(np.nan_to_num(shares)))].layer
+
+
 def write_grid(stream: Stream, measure: str) -> TokenGrid:
     """A measure of WRITES for every token and sub-layer; "State norm" for every site. Raises
     StopIteration for a measure that does not exist."""

@@ -847,15 +847,7 @@ def ffn(context: MeasureContext) -> Measure:
     those above zero, and the outputs of the strongest. The number is that of units above zero."""
     stream = context.recording.streams[-1]
     token = followed_word(context, stream)
-    sublayers = [sublayer for sublayer in residual.sublayers(stream) if sublayer.place == "ffn"]
-    shares = [
-        residual.write_share(
-            residual.site_vectors(stream, sublayer.before)[token],
-            residual.site_vectors(stream, sublayer.wrote)[token],
-        )
-        for sublayer in sublayers
-    ]
-    layer = sublayers[int(np.argmax(shares))].layer
+    layer = residual.largest_ffn(stream, token)
     activations = context.ffn(stream.name, layer, token)
     silent = not np.any(activations.after[activations.before <= 0])
     summands = "these vectors plus a bias" if context.offers.ffn_biases else "these vectors"

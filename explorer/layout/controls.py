@@ -105,6 +105,31 @@ def pick_attention(recording: Recording) -> Attention:
     return recording.attention[names.index(name)]
 
 
+def pick_stream(recording: Recording, container: DeltaGenerator) -> str:
+    """The name of the stream on screen, with the control that chooses it where there are
+    several."""
+    names, state = tuple(each.name for each in recording.streams), st.session_state
+    name = state.stream if state.stream in names else names[0]
+    if len(names) > 1:
+        state["stream shown"] = name
+        container.selectbox(
+            "Stream",
+            names,
+            key="stream shown",
+            on_change=_take_stream,
+            format_func="{} stream".format,
+            label_visibility="collapsed",
+            width=180,
+        )
+    return name
+
+
+def _take_stream() -> None:
+    """Another stream has other tokens."""
+    st.session_state.stream = st.session_state["stream shown"]
+    st.session_state.token = ""
+
+
 BLOCKS = ("", "Sub-layers", "Layers")
 MANY_LAYERS = 12  # beyond which a model is shown by whole layers at first
 

@@ -54,7 +54,7 @@ def take() -> None:
     changed = {name for name in drawn if now[name] != drawn[name]}
     query = now.get("selected query", EVERY_WORD)
     if changed & {"selected layer", "selected head"}:
-        controls.take_head(now["selected layer"], now["selected head"])
+        controls.take_head(now["selected layer"], now.get("selected head", state.head))
         if not (state.token or state.source) and query != EVERY_WORD:
             state.token = str(query)
     if "selected query" in changed:
@@ -112,6 +112,25 @@ def word(stream: Stream, default: int) -> int:
     return query
 
 
+def word_and_layer(
+    stream: Stream, default: int, n_layers: int, layer_of: Callable[[int], int]
+) -> tuple[int, int]:
+    """The bar of a tab that shows one word in one layer: the token of the address, `default` where
+    it names none, and its layer, `layer_of(token)` where it names none."""
+    take()
+    token = url_state.whole_number("token", len(stream.tokens))
+    query = default if token is None else token
+    layer = url_state.whole_number("layer", n_layers)
+    layer = layer_of(query) if layer is None else layer
+    with st.container(
+        horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
+    ):
+        _word_menu(Words(stream.tokens, query, roles=roles(stream)))
+        _menu("Layer", n_layers, layer)
+        _note(selected_query=query, selected_layer=layer)
+    return query, layer
+
+
 def head(size: tuple[int, int], at: tuple[int, int]) -> None:
     """The bar of a tab that shows a head and no word. Arguments as of `show`."""
     with st.container(
@@ -163,16 +182,15 @@ def _with_roles(tokens: Sequence[str], roles: Sequence[str]) -> list[str]:
 
 
 def _head(size: tuple[int, int], at: tuple[int, int]) -> None:
-    state = st.session_state
     for name, n, selected in zip(("Layer", "Head"), size, at):
-        state[f"selected {name.lower()}"] = int(selected)
-        _labelled(name).selectbox(
-            name,
-            range(n),
-            key=f"selected {name.lower()}",
-            label_visibility="collapsed",
-            width=84,
-        )
+        _menu(name, n, selected)
+
+
+def _menu(name: str, n: int, selected: int) -> None:
+    """The menu of layers, or of heads."""
+    key = f"selected {name.lower()}"
+    st.session_state[key] = int(selected)
+    _labelled(name).selectbox(name, range(n), key=key, label_visibility="collapsed", width=84)
 
 
 def _labelled(text: str) -> DeltaGenerator:

@@ -180,7 +180,10 @@ def _block(recording: Recording, stream: Stream, token: int, step: Step) -> Bloc
     if place == "ffn":
         width = models.facts(recording.model.name).get("config", {}).get("d_ff")
         about = words("neurons", n=width) if width else ""
-        return Block(words("ffn"), about, text, strength, True, norm, "tab=residual")
+        at = {"tab": "feedforward", "layer": step.sublayer.layer, "token": token}
+        if stream is not recording.streams[0]:
+            at["stream"] = stream.name
+        return Block(words("ffn"), about, text, strength, True, norm, urlencode(at))
     attention = attention_of(recording, stream, cross=place == "cross")
     about = words("heads", n=attention.pattern.shape[1]) if attention else ""
     key = _heads_address(recording, attention, step.sublayer.layer, token) if attention else ""

@@ -36,6 +36,7 @@ PLACES = {
             "positions": "Positions",
             "residual": "Residual stream",
             "embeddings": "Embeddings",
+            "feedforward": "Feed-forward",
         },
     ),
     "predict": Place(

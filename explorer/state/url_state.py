@@ -141,6 +141,7 @@ embeddings = PageParameters(
     trails="Chosen",
     frame="All",
 )
+feed_forward = PageParameters("feedforward", unit=OF_MODEL)  # of the hidden layer
 summaries = PageParameters(
     "summaries", sum_what="Mean", sum_layer="", sum_head="", sum_measure="Length"
 )

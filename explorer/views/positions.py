@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import positions
-from explorer.layout import current_recording, output, selection_bar
+from explorer.layout import controls, current_recording, output, selection_bar
 from explorer.layout.controls import pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import positions as positions_panels
@@ -209,30 +209,12 @@ VIEWS: dict[str, tuple[str, Callable[[PositionRuns], None]]] = {
 def positions_fragment(source: Run) -> None:
     """The tab below the sentence bar; it takes names and not recordings, which Streamlit would keep
     for every visitor."""
-    state, names = st.session_state, [each.name for each in source.recording().streams]
     bar = st.container(horizontal=True, vertical_alignment="center")
     labels = {name: label for name, (label, _) in VIEWS.items()}
     view = pick("View", labels, "ask", bare=True, container=bar)
-    name = state.stream if state.stream in names else names[0]
-    if len(names) > 1:
-        state["stream choice"] = name
-        bar.selectbox(
-            "Stream",
-            names,
-            key="stream choice",
-            on_change=_take_stream,
-            format_func="{} stream".format,
-            label_visibility="collapsed",
-            width=180,
-        )
+    name = controls.pick_stream(source.recording(), bar)
     VIEWS[view][1](PositionRuns(source, name))
     url_state.write()
-
-
-def _take_stream() -> None:
-    """Another stream has other tokens."""
-    st.session_state.stream = st.session_state["stream choice"]
-    st.session_state.token = ""
 
 
 def word_order() -> None:

@@ -185,21 +185,9 @@ def residual_fragment(source: Run) -> None:
     """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
     recording, state = source.recording(), st.session_state
-    names = tuple(stream.name for stream in recording.streams)
     bar = st.container(horizontal=True, vertical_alignment="center")
     measure = pick("Colour by", MEASURES, "write", bare=True, container=bar)
-    name = names[0]
-    if len(names) > 1:
-        name = state["stream shown"] = url_state.one_of("stream", names)
-        bar.selectbox(
-            "Stream",
-            names,
-            key="stream shown",
-            on_change=_take_stream,
-            format_func="{} stream".format,
-            label_visibility="collapsed",
-            width=180,
-        )
+    name = controls.pick_stream(recording, bar)
     on = StreamState(source, recording, recording.stream(name))
     with bar:
         selection_bar.word(on.stream, on.token)
@@ -257,12 +245,6 @@ def pick_place(places: dict[str, str], label: str) -> str:
 
 def _take_place() -> None:
     st.session_state.block = st.session_state["place shown"]
-
-
-def _take_stream() -> None:
-    """Another stream has other tokens."""
-    st.session_state.stream = st.session_state["stream shown"]
-    st.session_state.token = ""
 
 
 def update_sites(stream: Stream) -> list[str]:

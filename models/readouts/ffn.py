@@ -24,10 +24,11 @@ def ffn_activations(
     """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a
     token that is not there, and where an edit took the FFN away or put in what another wrote."""
     network, inputs = ffn_input(handle, recording, stream, layer, token)
-    preactivations, hidden = network.before(inputs[token]), network.hidden(inputs[token])
+    preactivations, by_token = network.before(inputs)[token], network.hidden(inputs)
+    hidden = by_token[token]
     writes = hidden[:, None] * network.w_2.weight.T
-    bias = ffn_bias(network)
-    return FFNActivations(*(each.numpy().copy() for each in (preactivations, hidden, writes, bias)))
+    parts = preactivations, hidden, writes, ffn_bias(network), by_token
+    return FFNActivations(*(each.numpy().copy() for each in parts))
 
 
 def ffn_input(

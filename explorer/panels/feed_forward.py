@@ -1,0 +1,154 @@
+"""The panel on a feed-forward network: its hidden units at one token."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.analysis import figures, residual
+from explorer.analysis.figures import BarRow, Bars, Stack, TokenRow
+from explorer.analysis.formatting import fixed, percent
+from explorer.analysis.terminology import unit_formula
+from explorer.panels import spec
+from explorer.panels.selection import StreamSelection, select_stream
+from explorer.panels.spec import Panel
+from explorer.state import cache, models
+from explorer.state.cache import Run
+from explorer.text.templates import sentences
+from models.results import FFNActivations
+
+CONCEPT = "feed_forward"
+N_UNITS, N_WORDS, N_TOKENS = 12, 6, 60
+HALF = 0.5  # of the update
+
+
+@spec.panel
+def units(
+    run: Run,
+    token: int = 0,
+    layer: int | None = None,
+    unit: int | None = None,
+    stream: str = "",
+) -> Panel:
+    """Hidden units of an FFN at a token, by their shares of what the FFN writes there.
+
+    A share is the projection of what a unit writes on the whole update u, w . u / |u|^2; all shares
+    and the bias's sum to 1. layer: the one with the largest share of its update at the token where
+    None. unit: whose words and tokens are listed, the one with the largest share where None. Raises
+    ValueError for what is not there and for a model whose FFN cannot be read.
+    """
+    selection = select_stream(run, token, stream)
+    words, name = sentences(CONCEPT, "units"), selection.stream.name
+    shows = models.capabilities(selection.recording.model.name)
+    if not shows.weights:
+        raise ValueError(words("closed", model=selection.model))
+    try:
+        layer = residual.largest_ffn(selection.stream, token) if layer is None else layer
+        hidden = cache.ffn_activations(selection.recording, name, layer, token)
+    except ValueError as why:
+        raise ValueError(words("unread", why=why)) from None
+    shares = shares_of_update(hidden)
+    order, n = np.argsort(-shares[:-1], kind="stable"), len(hidden.after)
+    unit = int(order[0]) if unit is None or not 0 <= unit < n else unit
+    reached = np.flatnonzero(np.cumsum(shares[order]) >= HALF)
+    slots = {
+        "word": selection.word,
+        "above": f"{int((hidden.before > 0).sum()):,}",
+        "n": f"{n:,}",
+        "layer": layer,
+        "half": f"{reached[0] + 1:,}" if len(reached) else "",
+    }
+    return Panel(
+        title=words("title", layer=layer),
+        finding=words("finding", **slots) + (words("half", **slots) if len(reached) else ""),
+        figures=(
+            _units(hidden, shares, order[:N_UNITS], unit, shows.ffn_biases),
+            Stack(figures=(_tokens(selection, hidden, unit), *_words(selection, hidden, unit))),
+        ),
+        table={
+            "unit": np.arange(n),
+            "before the activation": hidden.before,
+            "activation": hidden.after,
+            "norm written": np.linalg.norm(hidden.writes, axis=1),
+            "share of the update": shares[:-1],
+        },
+        details=(
+            words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
+            words("sizes", d=hidden.writes.shape[1], n=f"{n:,}"),
+            *words.lines("details"),
+        ),
+        caption=(words("caption", token=token, **slots),),
+        file=f"L{layer}-ffn-units",
+    )
+
+
+def shares_of_update(hidden: FFNActivations) -> np.ndarray:
+    """The share of each unit, and last the bias's, in what the FFN writes (d_ff + 1); zeros where
+    it writes nothing."""
+    parts = np.vstack((hidden.writes, hidden.bias)).astype(np.float64)
+    update = parts.sum(axis=0)
+    return parts @ update / (update @ update or 1.0)
+
+
+def _units(
+    hidden: FFNActivations, shares: np.ndarray, listed: np.ndarray, selected: int, has_bias: bool
+) -> Bars:
+    """The units with the largest shares, all others together, and the bias."""
+    words = sentences(CONCEPT, "units")
+    if selected not in listed:
+        listed = np.append(listed[:-1], selected)
+    rows = [
+        BarRow(
+            words("unit", unit=each),
+            (float(shares[each]), float(hidden.after[each])),
+            (percent(float(shares[each])), fixed(float(hidden.after[each]))),
+            selected=each == selected,
+            key=str(each),
+        )
+        for each in listed.tolist()
+    ]
+    rest = float(shares[:-1].sum() - shares[listed].sum())
+    others = [(words("others", n=f"{len(shares) - 1 - len(listed):,}"), rest)]
+    others += [(words("bias"), float(shares[-1]))] if has_bias else []
+    rows += [BarRow(label, (value, 0.0), (percent(value), "")) for label, value in others]
+    columns = words("share"), words("activation")
+    return Bars(title=words("largest"), select=("unit",), columns=columns, rows=tuple(rows))
+
+
+def _tokens(selection: StreamSelection, hidden: FFNActivations, unit: int) -> TokenRow:
+    """The tokens tinted by the unit's activation; of a long text those around the largest."""
+    words, tokens = sentences(CONCEPT, "units"), selection.stream.tokens
+    sizes = np.abs(hidden.by_token[:, unit])
+    most = int(sizes.argmax())
+    visible = figures.window(len(tokens), (most, selection.token), N_TOKENS)
+    value = fixed(float(hidden.by_token[most, unit]))
+    note = words("most", word=tokens[most], token=most, value=value)
+    if limit := figures.truncation_note(len(visible), len(tokens)):
+        note += f" {words('visible', tokens=limit)}"
+    return TokenRow(
+        title=words("by_token", unit=unit),
+        note=note,
+        select=("token",),
+        tokens=tuple(tokens[each] for each in visible),
+        weights=sizes[visible] / (sizes.max() or 1.0),
+        selected=visible.tolist().index(selection.token) if selection.token in visible else -1,
+        keys=tuple(map(str, visible)),
+    )
+
+
+def _words(selection: StreamSelection, hidden: FFNActivations, unit: int) -> tuple[Bars, ...]:
+    """The words whose embeddings are most similar to what the unit writes; none where the model has
+    no such words or the unit writes nothing."""
+    model, written = selection.recording.model.name, hidden.writes[[unit]]
+    if not written.any():
+        return ()
+    try:
+        ids, cosines = cache.nearest_to(model, written, N_WORDS)
+    except (ValueError, AttributeError):
+        return ()
+    labels = models.labels(model, ids[0].tolist())
+    words = sentences(CONCEPT, "units")
+    rows = tuple(
+        BarRow(label, (float(cosine),), (fixed(float(cosine)),))
+        for label, cosine in zip(labels, cosines[0])
+    )
+    return (Bars(title=words("nearest", unit=unit), columns=(words("cosine"),), rows=rows),)

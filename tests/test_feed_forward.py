@@ -1,0 +1,73 @@
+"""The hidden units of a feed-forward network: they add up to what it writes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from app_harness import clean, page_at, panels_on
+from tolerances import PASSED, SUMMED
+
+from explorer.analysis import residual
+from explorer.panels import architecture, feed_forward
+from explorer.state.cache import Run
+from models import registry
+from models.edits import WithoutFeedForward
+
+TEXT = "The old cat slept on the warm mat because it was tired."
+MODELS = ["encoder", "decoder", "translator"]
+MODELS += [name for name in (registry.MINILM, "smollm2") if name in registry.names()]
+TOKEN = 9
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_units_add_up_to_the_update(model: str) -> None:
+    run = Run(model, TEXT)
+    stream = run.recording().streams[-1]
+    panel = feed_forward.units(run, TOKEN, stream=stream.name)
+    layer = residual.largest_ffn(stream, TOKEN)
+    assert str(layer) in panel.title and f"“{stream.tokens[TOKEN]}”" in panel.finding
+    bars, beside = panel.figures
+    assert sum(row.values[0] for row in bars.rows) == pytest.approx(1, abs=PASSED)
+    # From the recorded update alone: what each unit writes, projected on it.
+    update = residual.site_vectors(stream, f"{layer}.ffn.wrote")[TOKEN].astype(np.float64)
+    norms, shares = panel.table["norm written"], panel.table["share of the update"]
+    assert (np.abs(shares) <= norms / np.linalg.norm(update) + PASSED).all()
+    above = int((panel.table["before the activation"] > 0).sum())
+    assert f" {above:,} of the {len(norms):,} hidden units" in panel.finding
+    ordered = np.cumsum(np.sort(shares)[::-1])
+    assert f"The {int(np.argmax(ordered >= 0.5)) + 1:,} units" in panel.finding
+    tokens, *words = beside.figures
+    assert np.argmax(tokens.weights) < len(stream.tokens) and tokens.weights.max() == 1
+    assert len(words) == 1 and len(words[0].rows) == feed_forward.N_WORDS
+
+
+def test_a_unit_is_its_own_row_of_the_weights() -> None:
+    run, unit = Run("encoder", TEXT), 7
+    panel = feed_forward.units(run, TOKEN, 1, unit)
+    (row,) = (each for each in panel.figures[0].rows if each.selected)
+    assert row.key == str(unit) and row.values[1] == pytest.approx(panel.table["activation"][unit])
+    assert row.values[0] == pytest.approx(panel.table["share of the update"][unit])
+    # ReLU: zero or the input itself, token by token.
+    after, before = panel.table["activation"], panel.table["before the activation"]
+    np.testing.assert_allclose(after, np.maximum(before, 0), atol=SUMMED)
+
+
+def test_what_is_not_there_is_named() -> None:
+    with pytest.raises(ValueError, match="no layer 99"):
+        feed_forward.units(Run("encoder", TEXT), 1, 99)
+    with pytest.raises(ValueError, match="taken away"):
+        feed_forward.units(Run("encoder", TEXT, (WithoutFeedForward(1),)), 1, 1)
+
+
+@pytest.mark.slow
+def test_the_tab_shows_the_selected_word_layer_and_unit_and_the_diagram_leads_there() -> None:
+    app = clean(page_at("feedforward", text=TEXT, token="4", layer="2", unit="11"))
+    (panel,) = panels_on(app)
+    assert panel["title"].endswith("layer 2") and "“slept”" in panel["finding"]
+    assert "unit 11 " in f"{panel['figures'][1]['figures'][0]['title']} "
+    lost = clean(page_at("feedforward", text=TEXT, token="999", layer="x", unit="99999999"))
+    assert panels_on(lost)
+    (diagram,) = architecture.diagram(Run("encoder", TEXT), 4).figures
+    sections = [section for stack in diagram.stacks for section in stack.sections]
+    keys = [block.key for section in sections for block in section.blocks]
+    assert "tab=feedforward&layer=2&token=4" in keys
