@@ -63,6 +63,35 @@ def test_keys_open_a_cell_a_link_opens_it_again_and_its_steps_are_walked(visitor
     page.wait_for_url("**weight_step=Value**")
 
 
+WATCH = """one => { for (const kind of ["input", "click"]) one.addEventListener(kind, () => {
+  const moving = one.getRootNode().getAnimations();
+  window.moving = moving.map(({ effect }) => effect.getTiming().duration); }); }"""
+PICTURE = "one => one.querySelector('.slider').parentElement.querySelector('svg').outerHTML"
+
+
+def test_values_fade_and_slide_into_their_sum_where_motion_is_wanted(visitor: Visitor) -> None:
+    at = f"&layer=1&head=2&token=2&anatomy_cell=2.3&weight_step=Value&{TEXT}"
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    pictures = []
+    for one in (visitor, lively):
+        arrive(one, at)
+        panel = one.page.locator(".panel").first
+        panel.evaluate(WATCH)  # what moves right after a press
+        panel.get_by_role("slider").press("ArrowRight")
+        durations = one.page.evaluate("moving")
+        assert bool(durations) == (one is lively) and all(each < 400 for each in durations)
+        for name in ("Next", "Back", "Back"):  # a press ends it, and backwards nothing moves
+            panel.get_by_role("button", name=name).press("Enter")
+            assert one.page.evaluate("moving") == []
+        panel.get_by_role("button", name="Next").press("Enter")
+        assert bool(one.page.evaluate("moving")) == (one is lively)
+        one.until("one => !one.getRootNode().getAnimations().length", panel.element_handle())
+        assert panel.locator("svg:has-text('Step 5 of 7')").count()
+        pictures.append(panel.evaluate(PICTURE))
+    assert pictures[0] == pictures[1], "in the end it is the picture that stands still"
+    lively.leave()
+
+
 def test_a_phone_holds_a_long_text_without_scrolling_sideways(visitor: Visitor) -> None:
     text = "+".join(["the+cat+saw+a+dog+near+the+old+house+and"] * 50)
     phone = Visitor(visitor.context.browser, visitor.server, viewport={"width": 390, "height": 844})

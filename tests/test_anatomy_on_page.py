@@ -59,6 +59,11 @@ def test_each_step_shows_the_numbers_of_the_recording(text: str) -> None:
     assert weight == pytest.approx(attention.pattern[1, 5, query, opened.key], rel=FOUR_FIGURES)
     parts = [strip.values for strip in frames["Sum"][1].strips]
     np.testing.assert_allclose(sum(parts[:-1]), parts[-1], atol=SUMMED)
+    terms = [strip for strip in frames["Sum"][1].strips if strip.weight is not None]
+    listed = analysis.largest_weight_keys(opened)
+    assert [strip.weight for strip in terms] == opened.weights[list(listed)].tolist()
+    for strip, key in zip(terms, listed):
+        np.testing.assert_allclose(strip.values, strip.weight * opened.v[key], atol=SUMMED)
     shares = [row.values[0] for row in frames["Heads"][1].rows]
     assert sum(shares) == pytest.approx(1, abs=SUMMED)
     digits = [fact for figures in frames.values() for fact, _ in figures[0].facts]

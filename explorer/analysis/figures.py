@@ -244,13 +244,14 @@ class Chart(Figure):
 @dataclass(frozen=True, eq=False)
 class Strip:
     """A vector as a strip of colours: the sign before it, its label, its values and a text at its
-    end."""
+    end. weight: of a term of a weighted sum, what its vector was multiplied by."""
 
     label: str
     values: np.ndarray
     text: str = ""
     sign: str = ""
     selected: bool = False
+    weight: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,7 @@ import { bring, frame } from "./pane.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
+import { wordAt } from "./theme.js";
 
 /** @typedef {import("./mount.js").View} View */
 const TYPE = 0.9; // of the page's letters
@@ -138,6 +139,7 @@ function soon(view, at) {
 /** @param {View} view @param {number} at @param {any} [one] in the place of the figure, on its way */
 function paint(view, at, one) {
   if (!one) cancelAnimationFrame(view.gliding?.[at]);
+  view.settle?.();
   const box = view.boxes[at];
   const size = TYPE * letter();
   const room = box.parentElement.parentElement.clientWidth;
@@ -648,7 +650,8 @@ function move(view, at, to) {
   const from = figure.current;
   if (still() || figure.kind !== "plane" || Math.abs(to - from) > 1) {
     figure.current = to;
-    return paint(view, at);
+    paint(view, at);
+    return still() || to !== from + 1 || figure.kind !== "steps" || summed(view, at);
   }
   const began = performance.now();
   const tick = (/** @type {number} */ now) => {
@@ -658,6 +661,52 @@ function move(view, at, to) {
     if (share < 1 && view.root.isConnected) view.moving = requestAnimationFrame(tick);
   };
   tick(began);
+}
+
+const MOVEMENT = 380; // milliseconds of each of the two movements of a sum
+
+/** Show how a weighted sum comes about: every vector fades to its weight, then all slide into the row of the sum. What lies below is the painted picture. @param {View} view @param {number} at */
+function summed(view, at) {
+  const { frames, current } = view.figures[at];
+  const { strips = [], high } = frames[current].figures.find((/** @type {any} */ one) => one.kind === "strips") || {}; // prettier-ignore
+  const images = [...view.boxes[at].querySelectorAll("image")];
+  if (images.length !== strips.length || !strips.some((/** @type {any} */ one) => one.weight)) return; // prettier-ignore
+  const sum = strips.findIndex((/** @type {any} */ one) => one.sign === "=");
+  const terms = strips.slice(0, sum).map((/** @type {any} */ strip, /** @type {number} */ row) => ({ ...strip, row })); // prettier-ignore
+  terms.sort((/** @type {any} */ a, /** @type {any} */ b) => a.weight - b.weight); // the largest on top
+  const vectors = terms.map(({ values, weight }) => [...values].map((each) => (weight ? each / weight : 0))); // prettier-ignore
+  const most = Math.max(...vectors.flat().map(Math.abs)) || 1;
+  const sides = (/** @type {number} */ row) => ["x", "y", "width", "height"].map((side) => Number(images[row].getAttribute(side))); // prettier-ignore
+  const layer = (
+    /** @type {number} */ row,
+    /** @type {number[]} */ values,
+    /** @type {number} */ high,
+  ) => {
+    const pen = new Pen(view.look, letter(), true);
+    const [x, y, width, height] = sides(row);
+    pen.group(() => {
+      pen.cells([x, y, width, height], 1, values.length, (i) => wordAt(view.look.two, (values[i] / high + 1) / 2)); // prettier-ignore
+      pen.rect(x, y, width, height, { fill: "none", stroke: view.look.border });
+    });
+    return /** @type {Element} */ (shown(pen.parts.join(""), {}).firstChild);
+  };
+  const weighted = terms.map(({ row, values }) => layer(row, values, high));
+  const whole = terms.map(({ row }, /** @type {number} */ i) => layer(row, vectors[i], most));
+  view.boxes[at].firstChild.append(...weighted, ...whole);
+  const timing = { duration: MOVEMENT, fill: /** @type {const} */ ("both"), easing: "ease-in-out" };
+  const later = { ...timing, delay: MOVEMENT };
+  const into = ({ row }) => `translateY(${sides(sum)[1] - sides(row)[1]}px)`;
+  const moving = [
+    ...whole.map((/** @type {Element} */ one) => one.animate({ opacity: [1, 0] }, timing)),
+    ...weighted.map((/** @type {Element} */ one, /** @type {number} */ i) => one.animate({ transform: ["none", into(terms[i])] }, later)), // prettier-ignore
+    images[sum].animate({ opacity: [0, 0, 1] }, later),
+  ];
+  view.settle = () => {
+    view.settle = undefined;
+    for (const one of moving) one.cancel();
+    for (const one of [...weighted, ...whole]) one.remove();
+  };
+  moving[moving.length - 1].onfinish = view.settle;
 }
 
 /** Mark a frame in the charts beside its slider. @param {View} view @param {string} choice @param {number} x */

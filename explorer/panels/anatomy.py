@@ -3,7 +3,7 @@ attention in three formulas."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, sqrt
 from operator import mul, truediv
 
@@ -315,7 +315,12 @@ def _sum(cell: Cell) -> list:
     if cell.outputs is not None and cell.outputs.z_edits[opened.head] is not None:
         rows.append(("", words("z_edit"), cell.outputs.z[opened.head]))
     norm = number(float(np.linalg.norm(opened.z)))
-    return [words("sum_says", **cell.slots), [(norm, words("norm_z"))], _strips(*rows, text=False)]
+    drawn = _strips(*rows, text=False)
+    terms = (
+        replace(row, weight=float(opened.weights[key])) for row, key in zip(drawn.strips, listed)
+    )
+    figure = replace(drawn, strips=(*terms, *drawn.strips[len(listed) :]))
+    return [words("sum_says", **cell.slots), [(norm, words("norm_z"))], figure]
 
 
 def _output(cell: Cell) -> list:
