@@ -133,6 +133,14 @@ def wanders(teacher: Visitor, student: Visitor) -> None:
     assert said.count() == 1 and "The class is at Attention" in said.inner_text()
 
 
+def makes_room(one: Visitor, text: str) -> bool:
+    """True where the question is one line at the foot of the window, with its words."""
+    panel = one.page.locator("section.panel.folded")
+    panel.wait_for()
+    is_line = panel.bounding_box()["height"] < 64  # two lines of text
+    return is_line and text in panel.inner_text() and not one.page.locator(".choice").count()
+
+
 def asks(teacher: Visitor, students: list[Visitor]) -> None:
     """A question from the teacher's desk, where no student follows; answers, tally, reveal,
     evidence."""
@@ -185,6 +193,12 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
         one.page.wait_for_function(
             "at => location.href.includes(at)", arg=page.url.rpartition("/")[2]
         )
+    assert makes_room(teacher, text), "the teacher sees the page"
+    press(students[0], "See it")
+    assert makes_room(students[0], text), "and so does a student"
+    assert students[1].page.locator(".panel .choice").count(), "who did not ask for it, does not"
+    press(teacher, "Question")
+    assert page.locator(".panel .choice.right").count() == 1
     press(teacher, "Take it away")
     for one in students:
         one.page.wait_for_selector("section.panel", state="detached")

@@ -39,7 +39,7 @@ export default mount("follow", style, (view) => {
 /** @param {View} view @param {any} lesson */
 function draw(view, lesson) {
   const left = lesson ? null : offered();
-  const drawn = JSON.stringify([lesson, left, view.sure, view.problem]);
+  const drawn = JSON.stringify([lesson, left, view.sure, view.problem, view.folded]);
   if (view.drawn === drawn) return;
   view.drawn = drawn;
   view.root.hidden = !lesson && !left;
@@ -139,6 +139,24 @@ function panel(view, { question, open, number, mine, tally: counted, here, key, 
       () => afterAnswer(view, choice, ""),
       (problem) => afterAnswer(view, mine, problem.message),
     );
+  // Folded, it leaves the page's picture in sight.
+  const fold = (now) => {
+    view.folded = now;
+    draw(view, /** @type {any} */ (globalThis).headlight.lesson);
+  };
+  const about = { class: "panel", "aria-label": "A question to the class" };
+  if (!open && view.folded === number)
+    return make(
+      "section",
+      { ...about, class: "panel folded" },
+      make("span", { class: "asked", dir: "auto", title: question.text }, question.text),
+      press("see", "Question", () => fold(undefined)),
+    );
+  const see = () => {
+    fold(number);
+    if (!key) wander(true);
+    go(question.to);
+  };
   const choices = question.choices.map((words, at) => {
     const marks = [
       mine === at && !key && make("span", "note", open ? "your answer" : "you"),
@@ -172,7 +190,7 @@ function panel(view, { question, open, number, mine, tally: counted, here, key, 
     ? [
         make("span", "state", answered({ tally: counted, here })),
         open && press("reveal", "Reveal", () => send("reveal"), "main"),
-        !open && question.to && press("see", "See it", () => go(question.to), "main"),
+        !open && question.to && press("see", "See it", see, "main"),
         press("away", "Take it away", () => send("ask", { question: null })),
       ]
     : [
@@ -186,11 +204,11 @@ function panel(view, { question, open, number, mine, tally: counted, here, key, 
                 : "Choose an answer."
               : ""),
         ),
-        !open && question.to && press("see", "See it", () => (wander(true), go(question.to))),
+        !open && question.to && press("see", "See it", see),
       ];
   return make(
     "section",
-    { class: "panel", "aria-label": "A question to the class" },
+    about,
     make("h2", { dir: "auto" }, question.text),
     make("div", { class: "choices", role: "group", "aria-label": "Answers" }, ...choices),
     !open && question.says && make("p", { class: "says", dir: "auto" }, question.says),
