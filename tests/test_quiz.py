@@ -20,6 +20,7 @@ from explorer.classroom.routes import app_address, parse_question
 from explorer.components import codec
 from explorer.text.quiz import ask, choice, says, sheet
 from models import registry
+from models.edits import from_line
 from models.recording import Attention, Recording
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -375,6 +376,27 @@ def test_any_text_gives_questions_or_none(model: str) -> None:
             check(one, recording, [])
     repeated = "The red fox saw a bird near the river. The red fox saw a bird near the river."
     assert len(questions(read_once(model).record(repeated))) == N_QUESTIONS
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_a_question_on_the_scale_leads_to_the_model_without_it(model: str) -> None:
+    """The numbers of the answers are those of the page that is led to."""
+    text = lines()[1]
+    recording, made, _ = asked(model, text)
+    about = [one for one in made if one.kind in (quiz.SCALE, quiz.SHARPENED)]
+    assert quiz.SCALE in {one.kind for one in about}
+    for one in about:
+        at = dict(one.address)
+        assert (one.page, at["layer"], at["head"]) == ("edit", str(one.layer), str(one.head))
+        assert at["token"] == str(one.token)
+        edited = read_once(model).record(text, edits=from_line(at["edits"]))
+        bare = edited.attention[0].pattern[one.layer, :, one.token].astype(np.float64)
+        if one.kind == quiz.SCALE:
+            assert one.answer.value == pytest.approx(bare[one.head].max(), abs=SHARP)
+        else:
+            trained = recording.attention[0].pattern[one.layer, :, one.token]
+            moved = np.abs(bare - trained).sum(axis=1) / 2
+            assert one.answer.value == pytest.approx(moved[one.answer.head], abs=SHARP)
 
 
 def test_the_page_asks_what_was_computed() -> None:

@@ -28,6 +28,7 @@ from explorer.analysis.findings import (
 )
 from explorer.analysis.word_classes import is_word
 from explorer.analysis.words import Groups
+from models.edits import WithoutScale, to_line
 from models.recording import Recording, Stream
 
 # What a question is: one measured fact about a recording, and other numbers of the same recording
@@ -376,6 +377,7 @@ class AttentionQuestions:
                 order = [int(each) for each in np.argsort(-change[layer])]
                 ranked = [AnswerOption(float(change[layer, h]), layer=layer, head=h) for h in order]
                 about = self.about(SHARPENED, layer, order[0], row, interest=ranked[0].value)
+                about = without_scale(about)
                 yield from most_question(ranked, about)
             others_at = np.arange(largest.size)
             for number in others_at[
@@ -385,9 +387,17 @@ class AttentionQuestions:
                 interest = 1 - _pseudo_random(int(number), row, 0) / 2**32
                 now = float(scaled[layer, head].max())
                 about = self.about(SCALE, layer, head, row, value=now, interest=interest)
+                about = without_scale(about)
                 others = [float(each) for each in np.delete(largest.ravel(), number)]
                 value = float(largest[layer, head])
                 yield from number_question(value, others, self.turn >> 4, about)
+
+
+def without_scale(about: Question) -> Question:
+    """The question with its answer on Edit the model, without the scale in its layer alone: what
+    the layer reads stays the same."""
+    edits = ("edits", to_line((WithoutScale(about.layer),)))
+    return replace(about, page="edit", address=(*about.address, edits))
 
 
 def _pseudo_random(*numbers: int) -> int:
