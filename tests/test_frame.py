@@ -75,3 +75,15 @@ def test_the_focus_is_seen_in_the_bar_and_the_link_of_the_first_page_is_whole(
     link = page.locator("[data-testid=stCode]").first
     link.wait_for()
     assert link.inner_text().startswith(f"{visitor.server}/")
+
+
+def test_the_presenter_opens_by_a_button_of_the_bar(visitor: Visitor) -> None:
+    visitor.open()
+    page = visitor.page
+    page.get_by_role("button", name="Present", exact=True).press("Enter")
+    page.locator(".board svg").first.wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".board").wait_for(state="detached")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("button", name="Present", exact=True).click()
+    page.locator(".board svg").first.wait_for()

@@ -105,7 +105,7 @@ def test_at_every_width_the_places_have_names_and_nothing_overlaps(
     links = page.locator("[data-testid=stTopNavLink]:visible, .st-key-places-bar a:visible")
     frame = [*links.all(), *page.locator(".st-key-bar-right button:visible").all()]
     boxes = [each.bounding_box() for each in frame]
-    assert all(links.all_inner_texts()) and len(boxes) == 9
+    assert all(links.all_inner_texts()) and len(boxes) == 10
     for at, (x, y, right, bottom) in enumerate(map(corners, boxes)):
         assert x >= 0 and y >= 0 and right <= width and bottom <= height, at
         for other in map(corners, boxes[:at]):

@@ -1,6 +1,7 @@
 // @ts-check
-// P hides the frame and fills the screen with the current picture, its headline and its caption. Arrows
-// walk the findings and the heads, or from picture to picture; B blanks; Esc returns.
+// P, or the button Present, hides the frame and fills the screen with the current picture, its
+// headline and its caption. Arrows walk the findings and the heads, or from picture to picture; B
+// blanks; Esc returns.
 
 import { bus } from "./bus.js";
 import { send, spelled, wayIn } from "./class_part.js";
@@ -33,6 +34,11 @@ export default mount("presenter", style, (view) => {
 /** @param {View} view */
 function listen(view) {
   view.keys = (/** @type {KeyboardEvent} */ event) => pressed(view, event);
+  // The button is Streamlit's own, which the page only hears of.
+  view.click = (/** @type {MouseEvent} */ { target }) => {
+    if (/** @type {Element} */ (target).closest(".st-key-present button") && !bus.now.presenter)
+      enter(view);
+  };
   view.again = () => bus.now.presenter && present(view);
   // What changes inside a view is its own affair: it was drawn larger. A chart is drawn when it comes.
   view.news = new MutationObserver((all) => {
@@ -44,9 +50,11 @@ function listen(view) {
   view.says = spokenLine("told");
   view.root.append(view.says);
   addEventListener("keydown", view.keys);
+  addEventListener("click", view.click);
   addEventListener("resize", view.again);
   until(view, "keys", () => {
     removeEventListener("keydown", view.keys);
+    removeEventListener("click", view.click);
     removeEventListener("resize", view.again);
     view.news.disconnect();
     leave(view);

@@ -75,6 +75,13 @@ def sentence_field(names: list[str]) -> Any:
             type="tertiary",
             help="Questions on this text, and a live class",
         )
+        st.button(
+            "Present",
+            key="present",
+            icon=":material/slideshow:",
+            type="tertiary",
+            help="Fill the screen with the picture (key P)",
+        )
         _share()
         return export_menu.menu()
 
