@@ -20,10 +20,10 @@ SUMMARIES = dict(
     zip(
         TASKS,
         (
-            "Says a list again",
-            "Says a list backwards",
-            "Goes on with a list that was said once before",
-            "Says what comes next in a text of your own",
+            "Repeats a list",
+            "Repeats a list backwards",
+            "Continues a list that occurred before",
+            "Predicts the next token of a text of your own",
         ),
     )
 )

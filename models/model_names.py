@@ -42,7 +42,7 @@ MINILM_CARD = {
     "data": ["see the model’s own card: a billion English sentence pairs"],
     "recipe": ["pretrained by others (Apache 2.0); the weights’ hash is checked before use"],
     "limits": [
-        "It has no readout: it gives a vector for each token and predicts no words.",
+        "It has no readout: it gives a vector for each token and makes no prediction.",
         "English, in lower case; a character that its vocabulary lacks becomes one unknown token.",
     ],
     "checkpoints": [],

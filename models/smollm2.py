@@ -39,8 +39,8 @@ CARD = {
     ],
     "scores": {
         "perplexity a token, 40 held-out paragraphs of old prose": 69.87,
-        "induction, random tokens said twice": "0.863 L18H6",
-        "previous, random tokens said twice": "0.892 L16H0",
+        "induction, random tokens repeated once": "0.863 L18H6",
+        "previous, random tokens repeated once": "0.892 L16H0",
     },
     "limits": [
         "It was trained on 8192 tokens and reads 394 here, so that a recording fits in memory.",

@@ -264,7 +264,7 @@ class Transformer(nn.Module):
         one."""
         if self.readout_bias is None:
             raise ValueError(
-                f"this model {without_readout(self.config.head)}, so it predicts no words"
+                f"this model {without_readout(self.config.head)}, so it makes no prediction"
             )
         return self.readout_matrix, self.readout_bias
 

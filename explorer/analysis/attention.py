@@ -330,7 +330,8 @@ WORD_RULE_ACROSS = (
 )
 SINK_RULE = (
     f"A sink is a token that takes at least {head_naming.SINK_SHARE:.0%} of the head’s attention "
-    f"on average over the rows, and {head_naming.SINK_LIFT} times an even row’s share."
+    f"on average over the rows, and {head_naming.SINK_LIFT} times the share that uniform "
+    "attention would give."
 )
 CROWD_RULE = (
     f"Shared sinks: special tokens, and tokens that are a sink of at least {head_naming.CROWD:.0%} "

@@ -334,7 +334,7 @@ def row_sums(recording: Recording) -> Check:
 
 def masked_weights(recording: Recording) -> Check:
     """Check that the weight is exactly 0 where attending is not allowed."""
-    check = Check("Where looking is not allowed, the weight is exactly 0", 0.0)
+    check = Check("Where the mask does not allow attention, the weight is exactly 0", 0.0)
     for attention, layer, head in _heads(recording):
         if not attention.allowed.all():
             forbidden_weights = np.where(attention.allowed, 0, attention.pattern[layer, head])
@@ -342,7 +342,7 @@ def masked_weights(recording: Recording) -> Check:
             check.take(np.zeros(1), forbidden_weights, _in_head(recording, attention, layer, head))
             check.numbers = n + int((~attention.allowed).sum())
     if not check.checked:
-        check.leave("every token may look at every token")
+        check.leave("every token can attend to every token")
     return check
 
 
@@ -381,7 +381,7 @@ def softmax(recording: Recording) -> Check:
     """Each row of weights is the softmax of its scores over the allowed keys; of a head made even
     by an edit, an even row."""
     uniform_edits = edits_of_type(recording, UniformHead)
-    check = Check(f"softmax(scores) = weights{_edit_note(uniform_edits, 'even rows')}", ROUNDING)
+    check = Check(f"softmax(scores) = weights{_edit_note(uniform_edits, 'uniform rows')}", ROUNDING)
     for attention, layer, head in _heads(recording):
         allowed = attention.allowed
         largest = None

@@ -207,7 +207,7 @@ def rows_with_choice(attention: Attention) -> np.ndarray:
     """The queries that have more than one key to choose from, at most MOST_ROWS of them. Raises
     TooShort for fewer than FEWEST."""
     places = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
-    require_count(len(places), "tokens that have more than one token to look at")
+    require_count(len(places), "tokens that have more than one token to attend to")
     return subsample(places)
 
 

@@ -71,10 +71,10 @@ def circuit_table(
     best = circuits.ids[[int(row.argmax()) for row in circuits.among]]
     return {
         "word": labels(circuits.ids),
-        "looks for, of these words": labels(best),
-        "looks for, of all words": listed(circuits.key_ids),
-        "looked at, raises": listed(circuits.up_ids),
-        "looked at, lowers": listed(circuits.down_ids),
+        "key scored highest, of these words": labels(best),
+        "keys scored highest, of all words": listed(circuits.key_ids),
+        "attended to, raises": listed(circuits.up_ids),
+        "attended to, lowers": listed(circuits.down_ids),
         "itself, logit": circuits.own.tolist(),
         "itself, rank": (circuits.own_rank + 1).tolist(),
     }

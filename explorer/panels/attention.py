@@ -337,7 +337,7 @@ def _strengths(every: Sequence[head_naming.Head]) -> np.ndarray:
 def _number(one: head_naming.Head) -> str:
     """The number that a head's name rests on, "" where it has none."""
     value = one.entropy if one.name == "diffuse" else one.score
-    return f"{value:.2f}".replace("0.", ".") if isfinite(value) else ""
+    return f"{value:.2f}" if isfinite(value) else ""
 
 
 def _columns(every: Sequence[head_naming.Head]) -> spec.Columns:

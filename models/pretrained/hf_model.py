@@ -304,7 +304,7 @@ def no_readout(handle: HFModel) -> str:
 def expect_readout(handle: HFModel, stream: str) -> None:
     """Raises ValueError for a model without a readout, and for a stream that it does not read."""
     if handle.plan.lm_head_input is None:
-        raise ValueError(f"{handle.card.name} {no_readout(handle)}, so it predicts no words")
+        raise ValueError(f"{handle.card.name} {no_readout(handle)}, so it makes no prediction")
     if stream != handle.plan.streams[-1].name:
         raise ValueError(
             f"{handle.card.name} reads words off its {handle.plan.streams[-1].name} alone"

@@ -504,13 +504,13 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
         for layers in patterns.values()
         for each in layers
     ):
-        raise UntraceableModel("its code hands out no attention")
+        raise UntraceableModel("its code returns no attention")
     if not all(
         nearly_equal(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all()
         for layers in patterns.values()
         for each in layers
     ):
-        raise UntraceableModel("its code hands out attention whose rows do not sum to 1")
+        raise UntraceableModel("its code returns attention whose rows do not sum to 1")
     attentions, scales, biased = _attention_map(model, inputs, patterns)
     log = trace_modules(model, lambda: model(**inputs, use_cache=False))
     ids = {
