@@ -16,6 +16,8 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import verdicts
 from explorer.analysis.csv import to_csv
 from explorer.analysis.verdicts import FAILS
+from explorer.panels import claims as claim_panels
+from explorer.state.cache import Run
 from explorer.text import claims
 from models.own_model import OwnModel
 
@@ -100,3 +102,14 @@ def test_a_reader_chooses_a_claim_by_keys_filters_and_goes_to_where_it_is_seen(
     choices = parse_qs(urlparse(page.url).query)
     assert choices["model"] == ["induction"] and choices["text"] == [text]
     assert choices["write"] == ["Norm"]
+
+
+def test_in_the_list_a_number_has_its_noun() -> None:
+    run = Run("encoder", "The old dog saw a small bird.")
+    panel = claim_panels.verdicts(run, "rows-sum,heads-differ")
+    (listed,) = panel.figures
+    for claim_id, (_, value, permuted, rule) in zip(sum(listed.keys, ()), listed.rows):
+        claim = claims.BY_ID[claim_id]
+        assert value.endswith(f" {claim.noun}") and value[0].isdigit()
+        assert rule == claim.rule and (permuted == "–") == (claim.kind != "measured here")
+    assert listed.columns == ("claim", "measured here", "with permuted weights", "holds if it is")

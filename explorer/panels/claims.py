@@ -8,7 +8,7 @@ from time import sleep
 import numpy as np
 
 from explorer.analysis.figures import BarRow, Bars, Facts, Figure, Stack, TextTable
-from explorer.analysis.formatting import with_unit
+from explorer.analysis.formatting import NONE, with_unit
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.terminology import recording_norm_name
 from explorer.analysis.verdicts import FAILS, HOLDS, Claim, Verdict, evaluate_claim
@@ -236,6 +236,8 @@ def verdicts(run: Run, claims: str = FEW) -> Panel:
 
 
 def _row(claim: Claim, verdict: Verdict) -> tuple[str, ...]:
-    """A row of the list of verdicts."""
+    """A row of the list of verdicts: the measured quantity has its noun, which the control and the
+    rule are of too."""
     mark = claims_text.MARKS[verdict.verdict]
-    return f"{mark} {claim.statement}", verdict.value_text, verdict.by_chance or "–", claim.rule
+    value = f"{verdict.value_text} {claim.noun}" if verdict.value is not None else NONE
+    return f"{mark} {claim.statement}", value, verdict.by_chance or NONE, claim.rule
