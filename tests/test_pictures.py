@@ -62,7 +62,7 @@ class TestJourneys:
     def test_a_held_word_shows_its_row_in_every_head(self, visitor: driver.Visitor) -> None:
         page = visitor.open("?layer=1&head=5").page
         names, n = page.locator(".cell text"), len(visitor.tokens())
-        by_word = page.locator(".cell[aria-label*=' most: ']")  # those that show a word's row
+        by_word = page.locator(".cell[aria-label*='Largest weight']")  # of a word's row
         image = ".cell >> nth=3 >> image"
         page.locator(driver.HELD).click()  # the app holds it: it is let go
         by_word.first.wait_for(state="detached")

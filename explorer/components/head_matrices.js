@@ -71,16 +71,21 @@ const others = ({ tokens, keys }, [axis]) => (axis ? tokens : keys);
 /** A sentence with its slots filled. @param {string} template @param {Record<string, any>} slots */
 const filled = (template, slots) => template.replace(/<(\w+)>/g, (_, name) => slots[name]);
 
-/** A head in words: its name, and what the selected word attends to most. @param {any} figure */
+/** A head in words: its name, and the selected word's largest weight. @param {any} figure */
 export function spoken(figure, at) {
   const [, heads] = figure.shape;
-  const name = `Layer ${Math.floor(at / heads)}, head ${at % heads}: ${figure.names[at]} ${figure.scores[at] ?? ""}`.trim(); // prettier-ignore
+  const { names, scores, says, tokens, keys } = figure;
+  const name = `Layer ${Math.floor(at / heads)}, head ${at % heads}: ${names[at]} ${scores[at] ?? ""}`.trim(); // prettier-ignore
   const word = strip(figure);
   if (!word) return name;
   const list = rowOf(figure, word, at);
   const [best] = strongest(list, 1);
   const value = largest(figure, word, at, list, best).toFixed(2);
-  return `${name}. most: ${behind(figure, others(figure, word), best)} ${value}`;
+  const [axis, place] = word;
+  const own = (axis ? keys : tokens)[place];
+  const other = behind(figure, others(figure, word), best);
+  const [row, column] = axis ? [other, own] : [own, other];
+  return `${name}. ${filled(says.largest, { weight: value, row, column })}`;
 }
 
 /** The weight under the pointer, as nodes and texts. @param {any} figure @param {number} at the head @param {number[]} share of its picture, down and right */

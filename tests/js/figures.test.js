@@ -5,6 +5,7 @@ import { test } from "node:test";
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
 const { Pen } = await of("draw");
 const { between, figure } = await of("figures");
+const { spoken } = await of("head_matrices");
 const { around, spread, widths } = await of("panel_layout");
 const { hold, opened, shownAt, unpack } = await of("linked_weights");
 const { lookOf } = await of("theme");
@@ -340,4 +341,19 @@ test("all heads: one picture each, on one scale, with the names of their pattern
   const names = Array(8).fill("pronoun to noun");
   const narrow = drawn("headmatrices", { ...more, shape: [1, 8, 2, 2], names, scores: names, weights: { cells: new Uint8Array(32), peak: new Float32Array(8) } }); // prettier-ignore
   assert.match(narrow, />pronoun</, "a name without room is its first word");
+});
+
+test("a head is read in words: its pattern, and the largest weight of the word", () => {
+  const grid = {
+    ...{ shape: [1, 2, 2, 2], fold: 1, names: ["self", "next"], scores: ["0.90", "0.93"] },
+    ...{ weights: { cells: Uint8Array.of(255, 0, 0, 255, 0, 255, 255, 0), peak: Float32Array.of(1, 0.5) } }, // prettier-ignore
+    ...{ tokens: ["it", "was"], keys: ["it", "was"], follows: "head", by_word: true },
+    says: { largest: "Largest weight <weight>: <row> → <column>." },
+  };
+  assert.equal(spoken(grid, 1), "Layer 0, head 1: next 0.93");
+  globalThis.headlight = { word: { axis: 0, at: 0, rows: 2, columns: 2 } };
+  assert.equal(spoken(grid, 1), "Layer 0, head 1: next 0.93. Largest weight 0.50: it → was.");
+  globalThis.headlight = { word: { axis: 1, at: 0, rows: 2, columns: 2 } };
+  assert.equal(spoken(grid, 1), "Layer 0, head 1: next 0.93. Largest weight 0.50: was → it.");
+  globalThis.headlight = {};
 });
