@@ -15,6 +15,7 @@ from explorer.analysis import training as training_analysis
 from explorer.analysis.training import HabitCourse
 from explorer.panels import training
 from explorer.state.cache import Run
+from explorer.text.templates import sentences
 from models import registry, shipped_models
 
 TWICE = "The red fox saw a small bird. The red fox saw a small bird."
@@ -84,6 +85,9 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     described = head_naming.describe(own, own.attention[0])
     charts, steps = panel.figures
     scores, loss = charts.figures
+    for name in training.patterns(training.measured(Run("induction", TWICE), "self")):
+        meaning = f"{name}: {sentences('training', 'where')(name)}"
+        assert meaning in scores.note, "the names of the curves are explained below them"
     wanted = [*shipped_models.card("induction")["checkpoints"], 2000]
     assert [int(frame.key) for frame in steps.frames] == wanted
     grid = steps.frames[-1].figures[0]

@@ -128,8 +128,10 @@ def _charts(
     scores: Sequence[tuple[str, Sequence[tuple[float, float]]]],
     guide: float | None,
     note: str = "",
+    patterns: Sequence[str] = (),
 ) -> Stack:
-    """Pattern scores, the first curve the one that is spoken of, above the loss with a note."""
+    """Pattern scores, the first curve the one that is spoken of, above the loss with a note.
+    patterns: those of the scores, which a line below these explains."""
     words = sentences(CONCEPT, "shared")
     curves = [training.smoothed(curve) for _, curve in losses]
     every = [step for curve in curves for step, _ in curve] + [
@@ -149,7 +151,11 @@ def _charts(
     charts = []
     if scores:
         lines = tuple(_series(*each, at == 0) for at, each in enumerate(scores))
-        charts.append(chart(title=words("scores"), series=lines, y_range=(0.0, 1.0)))
+        where = sentences(CONCEPT, "where")
+        each = "; ".join(words("meaning", pattern=name, where=where(name)) for name in patterns)
+        meaning = words("meanings", each=each) if each else ""
+        title = words("scores")
+        charts.append(chart(title=title, series=lines, y_range=(0.0, 1.0), note=meaning))
     if any(curves):
         lines = tuple(
             _series(name, curve, at == 0)
@@ -212,6 +218,7 @@ def checkpoints(
                 _score_lines(courses, chosen),
                 float(steps[at]),
                 models.loss_note(run.model),
+                [each.habit for each in courses],
             ),
             Steps(frames=frames, current=at, choice="train_step", plays=True),
         ),
