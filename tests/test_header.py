@@ -166,3 +166,18 @@ def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(
         f"ours:{folders['bert']}"
     ]
     assert not visitor.errors
+
+
+def test_the_link_says_what_it_does_not_contain() -> None:
+    def shared(app: AppTest) -> str:
+        app.session_state["share"] = True
+        return next(each.value for each in app.run().caption if "This link" in each.value)
+
+    app = page_at("sentences")
+    assert shared(app).endswith("elsewhere.")
+    app.text_area(key="many text").set_value("One dog.\nTwo cats.").run()
+    assert "your list on Many sentences" in shared(app) and "Patching" not in shared(app)
+    app.session_state["patched cell"] = None, (1, 2)
+    assert "the cell chosen on Patching" in shared(app)
+    app.session_state["patched cell"] = None, None
+    assert "Patching" not in shared(app)

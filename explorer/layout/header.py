@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.components import mounts
 from explorer.layout import current_recording, export_menu
+from explorer.panels import corpus
 from explorer.state import event_log, models, places, url_state
 from explorer.state.models import DEFAULT_MODEL
 from explorer.state.settings import settings, well_formed
@@ -153,6 +154,12 @@ def _to_class() -> None:
     st.session_state.wanted_page = "classroom"
 
 
+# What the session alone has: the field of Many sentences, and the cell of Patching.
+OWN_SENTENCES, CELL = "many text", "patched cell"
+OWN_LIST = "It does not contain your list on Many sentences."
+OWN_CELL = "It does not contain the cell chosen on Patching."
+
+
 def _share() -> None:
     """The link to the current screen, computed on demand."""
     with st.popover(
@@ -165,7 +172,12 @@ def _share() -> None:
     ) as box:
         if box.open:
             query = urlencode(url_state.link_parameters())
-            st.caption("This link opens the same text, model and choices elsewhere.")
+            state = st.session_state
+            is_own = state.get(OWN_SENTENCES, corpus.EXAMPLE_LINES) != corpus.EXAMPLE_LINES
+            _, cell = state.get(CELL, (None, None))
+            absent = [what for has, what in ((is_own, OWN_LIST), (cell, OWN_CELL)) if has]
+            same = "This link opens the same text, model and choices elsewhere."
+            st.caption(" ".join((same, *absent)))
             page = st.context.url or ""
             at = page if urlsplit(page).path or not page else f"{page}/"
             link = f"{at}{'?' + query if query else ''}"

@@ -11,7 +11,7 @@ import streamlit as st
 from explorer.analysis import terminology
 from explorer.analysis.terminology import FFN, PARALLEL_FFN, SCALE, LayerSwitch, edits_without
 from explorer.components import mounts
-from explorer.layout import current_recording, navigation, output, selection_bar
+from explorer.layout import current_recording, header, navigation, output, selection_bar
 from explorer.layout.controls import pick, pick_attention
 from explorer.panels import attention as attention_panels
 from explorer.panels import interventions
@@ -426,7 +426,6 @@ def _keys(on: Edited) -> Edits:
 UNITS = {"Heads": "every head", "Sites": "every state of every token"}
 AT_ONCE = 2e10  # parameters times tokens read, of a sweep that is made without being asked for
 LOOK = 0.7  # seconds between two looks at a sweep that runs
-CELL = "patched cell"  # of the map, that the reader chose
 
 
 @event_log.fragment
@@ -565,7 +564,7 @@ def _buttons(job: Job, running: bool) -> None:
 
 def _cell(request: PatchRequest) -> tuple[int, int] | None:
     """The cell of the map that the reader chose of this sweep."""
-    of, cell = st.session_state.get(CELL, (None, None))
+    of, cell = st.session_state.get(header.CELL, (None, None))
     return cell if of == request else None
 
 
@@ -573,7 +572,7 @@ def _take_cell(request: PatchRequest) -> None:
     """A press on a cell; once more, the largest effect of all."""
     pressed = st.session_state["patched map"].get("select") or {}
     cell = int(pressed["row"]), int(pressed["column"])
-    st.session_state[CELL] = request, None if cell == _cell(request) else cell
+    st.session_state[header.CELL] = request, None if cell == _cell(request) else cell
 
 
 def _offer_patch(run: Run, request: PatchRequest, results: Patches) -> None:

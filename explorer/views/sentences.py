@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.analysis import corpus
 from explorer.components import mounts
-from explorer.layout import controls, output, selection_bar
+from explorer.layout import controls, header, output, selection_bar
 from explorer.panels import corpus as corpus_panels
 from explorer.state import event_log, jobs, url_state
 from explorer.state.cache import Run, record
@@ -17,7 +17,7 @@ from explorer.text.markdown_escape import literal
 
 MOST_CHARACTERS = 150_000
 PAUSE = 0.4  # seconds between two looks at how many have been read
-FIELD, COLUMN, CUT = "many text", "many column", "many cut"
+FIELD, COLUMN, CUT = header.OWN_SENTENCES, "many column", "many cut"
 WHOLE = ""  # the choice of no column
 TABLES = (".csv", ".tsv")
 
