@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs
+
 import numpy as np
 import pytest
 from app_harness import page_at, panels_on
@@ -12,7 +14,7 @@ from tolerances import DOUBLE, STORED, SUMMED
 
 from explorer.analysis import anatomy as analysis
 from explorer.analysis.formatting import parse_number
-from explorer.panels import anatomy
+from explorer.panels import anatomy, soft_lookup
 from explorer.panels import attention as attention_panels
 from explorer.panels.spec import Panel
 from explorer.state.cache import Run
@@ -227,3 +229,15 @@ def test_edits_change_the_steps_and_can_be_left() -> None:
         refused = opened_page(text=TEXT, edits=line)
         assert any("do not apply" in each.value for each in refused.caption)
         assert any("edits: none" in line for line in panels_on(refused)[0]["caption"])
+
+
+def test_the_softmax_leads_to_its_temperature_at_the_same_head_and_word() -> None:
+    app = opened_page(text=TEXT, layer="1", head="5", token="3")
+    link = next(each.proto for each in app.get("page_link") if "temperature" in each.proto.label)
+    asked = {name: values[0] for name, values in parse_qs(link.query_string).items()}
+    assert asked.pop("tab") == "concepts" and asked["text"] == TEXT
+    there = page_at("concepts", **asked)
+    assert not there.exception
+    (panel, *_) = panels_on(there)
+    wanted = soft_lookup.temperature(Run("encoder", TEXT), 1, 5, 3)
+    assert (panel["panel"], panel["finding"]) == (wanted.name, wanted.finding)

@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.analysis import head_naming
 from explorer.analysis.attention import strongest_cell
 from explorer.analysis.findings import Finding
-from explorer.layout import controls, current_recording, output, selection_bar
+from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import Subject, attention_names, subject
 from explorer.panels import anatomy
 from explorer.panels import attention as attention_panels
@@ -42,6 +42,9 @@ def weight_fragment(source: Run) -> None:
         on.attention.name,
     )
     if output.show_panel(make, "weight", partial(_take_cell, query)) is not None:
+        cell = {"layer": str(layer), "head": str(head), "token": str(query)}
+        there = {**url_state.link_parameters(), **cell}
+        navigation.link("concepts", "Change the temperature of this softmax", there)
         with st.expander("All heads of the layer", key="all heads", on_change="rerun") as box:
             if box.open:
                 make = partial(anatomy.split, source, layer, head, query, on.attention.name)
