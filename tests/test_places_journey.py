@@ -95,7 +95,12 @@ def corners(box: dict[str, float]) -> tuple[float, float, float, float]:
     return box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
 
 
-@pytest.mark.parametrize("width, height", [(390, 844), (720, 450), (780, 900), (1024, 700)])
+TAGLINE = """getComputedStyle(
+  document.querySelector("[data-testid=stHeaderLogo]").parentElement, "::before").content"""
+WIDTHS = [(390, 844), (720, 450), (780, 900), (1024, 700), (1280, 800)]
+
+
+@pytest.mark.parametrize("width, height", WIDTHS)
 def test_at_every_width_the_places_have_names_and_nothing_overlaps(
     visitor: Visitor, width: int, height: int
 ) -> None:
@@ -106,6 +111,7 @@ def test_at_every_width_the_places_have_names_and_nothing_overlaps(
     frame = [*links.all(), *page.locator(".st-key-bar-right button:visible").all()]
     boxes = [each.bounding_box() for each in frame]
     assert all(links.all_inner_texts()) and len(boxes) == 10
+    assert ("every head sees" in page.evaluate(TAGLINE)) == (width >= 1280)
     for at, (x, y, right, bottom) in enumerate(map(corners, boxes)):
         assert x >= 0 and y >= 0 and right <= width and bottom <= height, at
         for other in map(corners, boxes[:at]):
