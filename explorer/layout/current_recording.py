@@ -18,7 +18,7 @@ from explorer.state.models import facts, handle, title
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
-from explorer.text.model_descriptions import language
+from explorer.text.model_descriptions import language, origin, scores
 from explorer.text.templates import sentences
 from models import chat
 from models.edits import from_line
@@ -34,10 +34,13 @@ def model_card(model: str) -> str:
     """A model's card in a few lines of Markdown."""
     card = facts(model)
     size = card["config"]
+    about = origin(model), scores(model, card.get("scores", {})), *card["limits"]
     return (
         f"**{literal(title(model))}**: {card['summary']} {size['n_layer']} layers of "
-        f"{size['n_head']} heads, {card['n_parameters']:,} parameters. {card['headline']}\n\n"
-        + "\n".join(f"- {line}" for line in card["limits"])
+        f"{size['n_head']} heads, {card['n_parameters']:,} parameters. "
+        + (card["headline"] if "@" not in model else "")  # measured of the last weights
+        + "\n\n"
+        + "\n".join(f"- {line}" for line in about if line)
     )
 
 

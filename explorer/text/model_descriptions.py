@@ -1,13 +1,17 @@
-"""The purpose of each model, its group in the menu of models, and texts that suit it, from
-model_descriptions.toml beside this file."""
+"""The purpose of each model, its group in the menu of models, who made it and what it reaches, and
+texts that suit it, from model_descriptions.toml beside this file."""
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 LACKING = "-no-"  # stands in the names of models that were trained without a part
+HEAD_SCORE = re.compile(r"([\d.]+) L(\d+)H(\d+)")
 # Headings of the menu of models.
 GROUPS = {
     "real": "Real models",
@@ -18,7 +22,7 @@ GROUPS = {
 
 
 @cache
-def _descriptions() -> dict[str, dict]:
+def _descriptions() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("model_descriptions.toml").read_text("utf-8"))
 
 
@@ -31,6 +35,33 @@ def purpose(name: str) -> str:
         return f"was trained without {part}"
     description = _descriptions().get(base, {}).get("purpose", "")
     return f"after {int(step):,} steps" if step.isdecimal() else description
+
+
+def origin(name: str) -> str:
+    """Who made a model, how its weights are stored and their licence; "" for an opened one."""
+    base = name.partition("@")[0]
+    if base.partition(LACKING)[0] not in _descriptions():
+        return ""
+    return _descriptions().get(base, {}).get("made") or _descriptions()["made_here"].format(
+        name=base
+    )
+
+
+def scores(name: str, measured: Mapping[str, object]) -> str:
+    """The scores of a model in sentences, from those of its card; "" where there are none, and for
+    other weights than those that were measured."""
+    template = _descriptions().get(name.partition(LACKING)[0], {}).get("scores", "")
+    return template.format_map({key: _score(value) for key, value in measured.items()})
+
+
+def _score(value: object) -> object:
+    """A score; "0.863 L18H6" as "0.86 (layer 18, head 6)"."""
+    found = HEAD_SCORE.fullmatch(str(value))
+    return (
+        "{:.2f} (layer {}, head {})".format(float(found[1]), *found.groups()[1:])
+        if found
+        else value
+    )
 
 
 def group(name: str) -> str:

@@ -183,7 +183,7 @@ def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
         if name in ("previous", "first", "self", "broad")
     }
     for relation, (score, layer, head) in next_word.repetition_scores(model, tokenizer).items():
-        scores[f"{relation}, 24 random tokens said twice"] = f"{score:.3f} L{layer}H{head}"
+        scores[f"{relation}, 24 random tokens repeated"] = f"{score:.3f} L{layer}H{head}"
     scores["induction, held-out sentences said twice"] = repetition_score(handle, texts[:40])
     prompts = text_prompts(held_out.sentences[1::7])
     looping = [has_loop(ids) for ids in continuations(handle, prompts, 60)]
@@ -315,10 +315,17 @@ def chat_model(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
         likely = handle.model.logits(handle.model(torch.tensor([ids])))[0].log_softmax(-1)
         total -= float(likely[:-1].gather(1, torch.tensor(ids[1:])[:, None]).sum())
         n_tokens += len(ids) - 1
-    scores: dict[str, float | str] = {"perplexity a token": round(exp(total / n_tokens), 2)}
+    perplexity = round(exp(total / n_tokens), 2)
+    return {"perplexity a token, 40 held-out paragraphs": perplexity} | repeated_tokens(handle), ""
+
+
+@torch.inference_mode()
+def repeated_tokens(handle: OwnModel) -> dict[str, float | str]:
+    """The best induction and previous-token heads on 24 random tokens repeated once."""
+    scores: dict[str, float | str] = {}
     rng, n = np.random.default_rng(0), 24
     second, later = torch.arange(n, 2 * n), torch.arange(1, 2 * n)
-    means = {"induction": torch.zeros(()), "previous token": torch.zeros(())}
+    means = {"induction": torch.zeros(()), "previous": torch.zeros(())}
     for _ in range(8):
         once, patterns = rng.integers(1000, 40000, n), list[torch.Tensor]()
         handle.model(
@@ -327,11 +334,12 @@ def chat_model(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
         )
         pattern = torch.stack(patterns)  # (layer, head, query, key)
         means["induction"] = means["induction"] + pattern[:, :, second, second - n + 1].mean(-1)
-        means["previous token"] = means["previous token"] + pattern[:, :, later, later - 1].mean(-1)
+        means["previous"] = means["previous"] + pattern[:, :, later, later - 1].mean(-1)
     for relation, mean in means.items():
         layer, head = divmod(int(mean.argmax()), mean.shape[1])
-        scores[relation] = f"{float(mean.max()) / 8:.3f} L{layer}H{head}"
-    return scores, ""
+        score = f"{float(mean.max()) / 8:.3f} L{layer}H{head}"
+        scores[f"{relation}, random tokens repeated"] = score
+    return scores
 
 
 def small_model(name: str, handle: OwnModel) -> tuple[dict, str]:
