@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from app_harness import page_at
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from explorer.components import codec
+from explorer.panels import attention as attention_panels
 from explorer.server import middleware, prefetch
 from explorer.server.prefetch import pictures
-from explorer.state import models
+from explorer.state import cache, models
 from explorer.state.scheduling import ScriptQueue
 
 TEXT = "The cat that saw the dog ran because it was afraid."
@@ -57,6 +59,17 @@ def drawn_on_page(**asked: str) -> dict[str, bytes]:
 def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None:
     page = drawn_on_page(text=TEXT, model=model, **asked)  # it loads the model
     assert pictures(model, TEXT, asked) == page
+
+
+@pytest.mark.slow
+def test_a_chosen_head_without_a_finding_waits_for_no_prediction() -> None:
+    models.handle("decoder")
+    recording = cache.record("decoder", text := f"{TEXT} Then it slept.")
+    seen = {one.at for one in attention_panels.leading_findings(recording)}
+    heads = np.ndindex(recording.attention[0].pattern.shape[:2])
+    layer, head = next(at for at in heads if at not in seen)
+    assert pictures("decoder", text, {"layer": str(layer), "head": str(head)})
+    assert not cache.is_cached_for(recording, "findings")
 
 
 @pytest.mark.slow

@@ -160,10 +160,9 @@ def telling_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
 
 def summary_row(on: AttentionState, at: tuple[int, int]) -> int | None:
     """The word that the strongest finding of a head is about."""
-    for findings_of in (attention_panels.leading_findings, attention_panels.recording_findings):
-        for one in findings_of(on.recording):
-            if (one.attention, one.at) == (on.attention.name, at) and one.query >= 0:
-                return one.query
+    for one in attention_panels.leading_findings(on.recording):
+        if (one.attention, one.at) == (on.attention.name, at) and one.query >= 0:
+            return one.query
     return None
 
 
