@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from app_harness import page_at
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from test_script_queue import until
 
 from explorer.components import codec
 from explorer.panels import attention as attention_panels
 from explorer.server import middleware, prefetch
 from explorer.server.prefetch import pictures
 from explorer.state import cache, models
-from explorer.state.scheduling import ScriptQueue
+from explorer.state.scheduling import ScriptQueue, compute_queue
 
 TEXT = "The cat that saw the dog ran because it was afraid."
 JSON = {"content-type": "application/json"}
@@ -136,6 +138,20 @@ def test_an_error_says_nothing_of_the_text(
     monkeypatch.setattr(prefetch, "_pictures", fails)
     assert ask.post(prefetch.PATH, json=said()).status_code == 204
     assert "RuntimeError" in caplog.text and TEXT not in caplog.text
+
+
+@pytest.mark.slow
+def test_a_heavy_models_pictures_are_computed_behind_others(
+    ask: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models.handle("encoder")
+    monkeypatch.setattr(prefetch, "heavy_models", {"encoder"})
+    with ThreadPoolExecutor(1) as elsewhere:
+        with compute_queue.turn():
+            answer = elsewhere.submit(ask.post, prefetch.PATH, json=said(text=f"{TEXT} Again."))
+            until(lambda: compute_queue._long or compute_queue._short)
+            assert len(compute_queue._long) == 1 and not compute_queue._short
+        assert answer.result().status_code == 200
 
 
 @pytest.mark.slow

@@ -91,6 +91,29 @@ def test_a_run_waits_longer_for_its_own_text_and_for_no_other():
     thread.join(20)
 
 
+def test_what_is_made_ahead_for_a_heavy_model_goes_behind_and_others_do_not_wait_for_it():
+    line, turns, done = ScriptQueue(ahead=60), ComputeQueue(lambda: 60), []
+
+    def work(is_heavy: bool) -> None:
+        with line.before("text", is_heavy), turns.turn():
+            done.append("heavy" if is_heavy else "light")
+
+    def heavy_run() -> None:
+        with line.run(is_heavy=True):
+            done.append("heavy run")
+
+    with turns.turn():
+        threads = [begun(lambda: work(True))]
+        until(lambda: line.ahead() == 1 and turns._long)
+        with line.run():
+            pass  # its text is another model's: it does not wait
+        threads += [begun(heavy_run), begun(lambda: work(False))]
+        until(lambda: turns._short)
+    for thread in threads:
+        thread.join()
+    assert done == ["light", "heavy", "heavy run"]
+
+
 def test_a_fault_ahead_of_a_run_lets_it_go():
     line = ScriptQueue(ahead=60)
     with pytest.raises(ValueError), line.before():

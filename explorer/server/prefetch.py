@@ -23,7 +23,7 @@ from explorer.panels import attention as attention_panels
 from explorer.server import request_body
 from explorer.state import event_log, models
 from explorer.state.cache import Run
-from explorer.state.scheduling import memory_budget, script_queue
+from explorer.state.scheduling import heavy_models, memory_budget, script_queue
 from explorer.views.attention import (
     VIEWS,
     AttentionState,
@@ -108,7 +108,7 @@ async def prefetch_pictures(request: Request) -> Response:
         return NO_CONTENT
     try:
         # Until they are made, not until they are sent: whoever never reads would hold up all runs.
-        with script_queue.before(arguments[:2]):
+        with script_queue.before(arguments[:2], arguments[0] in heavy_models):
             payload = await run_in_threadpool(_pictures, *arguments)
     except ValueError:  # the page says what is wrong
         return NO_CONTENT

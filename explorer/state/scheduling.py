@@ -351,6 +351,16 @@ heavy_models: set[str] = set()  # names of those that were loaded
 _heavy_run: ContextVar[bool] = ContextVar("heavy run", default=False)
 
 
+@contextmanager
+def _computing(is_heavy: bool) -> Iterator[None]:
+    """Compute as a run of that kind does: a heavy one waits behind others."""
+    token = _heavy_run.set(is_heavy)
+    try:
+        yield
+    finally:
+        _heavy_run.reset(token)
+
+
 class ScriptQueue:
     """A queue of runs, of which one has its `moment`, once it has waited for results computed ahead
     of it, `ahead` at most (seconds). Heavy runs go behind others, of which PATIENCE may pass
@@ -359,7 +369,7 @@ class ScriptQueue:
     def __init__(self, moment: float = RUN_SECONDS, ahead: float = PREFETCH_WAIT) -> None:
         self._moment, self._longest_ahead = moment, ahead
         self._lock = threading.Lock()
-        self._ahead: list[Hashable] = []
+        self._ahead: list[tuple[Hashable, bool]] = []  # results, and whether a heavy model's
         self._prefetch_done = threading.Condition(self._lock)
         self._light: deque[threading.Condition] = deque()
         self._heavy: deque[threading.Condition] = deque()
@@ -377,11 +387,10 @@ class ScriptQueue:
         the number of runs of the same kind before this one; it may end the wait by an exception."""
         ticket = threading.Condition(self._lock)
         self._wait(ticket, is_heavy, notify)
-        token = _heavy_run.set(is_heavy)
         try:
-            yield
+            with _computing(is_heavy):
+                yield
         finally:
-            _heavy_run.reset(token)
             with self._lock:
                 if self._first.get(is_heavy, (None,))[0] is ticket:
                     del self._first[is_heavy]
@@ -419,19 +428,23 @@ class ScriptQueue:
         self._light_streak = 0 if is_heavy else self._light_streak + bool(self._heavy)
         self._first[is_heavy] = ticket, time.monotonic()
         self._begun.append(time.monotonic())
-        self._prefetch_done.wait_for(lambda: not self._ahead, self._longest_ahead)
+        self._prefetch_done.wait_for(
+            lambda: not any(each <= is_heavy for _, each in self._ahead), self._longest_ahead
+        )
         self._wake()
 
     @contextmanager
-    def before(self, key: Hashable = None) -> Iterator[None]:
-        """Something that a run to come will need is made, known as `what`: the run waits for it."""
+    def before(self, key: Hashable = None, is_heavy: bool = False) -> Iterator[None]:
+        """Make something that a run to come will need, known as `key`: the run waits for it. What
+        a heavy model needs is computed behind others, and only heavy runs wait for it."""
         with self._lock:
-            self._ahead.append(key)
+            self._ahead.append((key, is_heavy))
         try:
-            yield
+            with _computing(is_heavy):
+                yield
         finally:
             with self._lock:
-                self._ahead.remove(key)
+                self._ahead.remove((key, is_heavy))
                 self._prefetch_done.notify_all()
 
     def ahead(self) -> int:
@@ -442,7 +455,7 @@ class ScriptQueue:
         """Wait for results that are computed ahead of this run, at most so many seconds: both at
         once take longer than one after the other."""
         with self._lock:
-            self._prefetch_done.wait_for(lambda: key not in self._ahead, seconds)
+            self._prefetch_done.wait_for(lambda: key not in dict(self._ahead), seconds)
 
     def waiting(self) -> int:
         """The number of waiting runs."""
