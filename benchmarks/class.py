@@ -145,12 +145,12 @@ def beside_model(readers: int, seconds: float, model: str) -> Iterator[tuple[str
         async def both() -> list[Load]:
             loads = ((2 * readers, ""), (3 * readers, model))
             return await asyncio.gather(
-                *(measure(address, pid, readers, seconds, each, first=at) for at, each in loads)
+                *(measure(address, pid, readers, seconds, each, True, at) for at, each in loads)
             )
 
         for each in ("", model):  # warmed
             asyncio.run(measure(address, pid, 1, EVERY, each, first=5 * readers))
-        yield "alone", asyncio.run(measure(address, pid, readers, seconds, first=readers))
+        yield "alone", asyncio.run(measure(address, pid, readers, seconds, "", True, readers))
         yield from zip(("beside", model), asyncio.run(both()))
 
 
