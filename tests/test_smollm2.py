@@ -38,6 +38,29 @@ def test_without_its_package_a_sentence_says_how_to_get_it(monkeypatch: pytest.M
         smollm2.file.cache_clear()
 
 
+def test_without_its_package_its_link_says_how_to_get_it_and_no_sentence_recommends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(smollm2, "PACKAGE", "no-such-package")
+    smollm2.file.cache_clear()
+    try:
+        app = page_at("generate", model=smollm2.NAME, text=TEXT)
+        (told,) = (each.value.replace("\\", "") for each in app.warning)
+        assert f"{smollm2.NAME}, which is not here" in told and smollm2.INSTALL in told
+        assert any("such as decoder." in each.value for each in app.info)
+        with pytest.raises(ValueError, match=r"such as decoder\.$"):
+            generation.tokens(cache.Run("encoder", TEXT))
+    finally:
+        monkeypatch.undo()
+        smollm2.file.cache_clear()
+
+
+@needs_it
+def test_with_its_package_it_is_recommended() -> None:
+    with pytest.raises(ValueError, match=r"such as decoder or smollm2\.$"):
+        generation.tokens(cache.Run("encoder", TEXT))
+
+
 @needs_it
 @pytest.mark.slow
 def test_the_first_load_says_how_far_it_has_come(

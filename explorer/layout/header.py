@@ -243,7 +243,7 @@ def header() -> Any:
     if name := state.pop("unknown_model", None):
         words.warning(
             f"The link asks for a model called {literal(name)}, which is not here. "
-            f"{models.DEFAULT_MODEL} is shown instead."
+            f"{models.DEFAULT_MODEL} is shown instead. {literal(how_to_get(name))}"
         )
     if offered := state.get("offered_model"):
         with words, st.container(horizontal=True, vertical_alignment="center"):
@@ -259,6 +259,14 @@ def header() -> Any:
             f"{literal(models.title(state.model))}."
         )
     return menu
+
+
+def how_to_get(name: str) -> str:
+    """Instructions, in one sentence, for a model that can be installed; "" for others and on a
+    public server, whose readers install nothing."""
+    if name != registry.SMOLLM2 or settings().public:
+        return ""
+    return registry.absent()
 
 
 def model_options() -> list[str]:

@@ -70,7 +70,9 @@ def _continuation(run: Run, ids: str) -> Continuation:
     that does not continue texts, edits, ids that it does not have, and a text without room."""
     recording, words = run.recording(), sentences(CONCEPT, "shared")
     if recording.model.kind != "decoder":
-        raise ValueError(words("not_a_decoder", model=model_name(recording)))
+        raise ValueError(
+            words("not_a_decoder", model=model_name(recording), models=models.that_write())
+        )
     if run.edits:
         raise ValueError(words("no_edits"))
     n = recording.model.n_vocab

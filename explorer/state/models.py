@@ -199,6 +199,11 @@ def is_borrowed(name: str) -> bool:
     )
 
 
+def that_write() -> str:
+    """The models here that continue any text, as the end of a sentence."""
+    return " or ".join(name for name in ("decoder", registry.SMOLLM2) if name in registry.names())
+
+
 def is_light(name: str) -> bool:
     """True for a model that is read from this project's own files or from memory."""
     return name.partition("@")[0] in registry.names() or live_training.is_live(name)

@@ -694,7 +694,7 @@ def generate() -> None:
         if fills(recording):
             st.info(
                 f"{models.markdown_name(source.model)} fills in masked words and writes no text. "
-                "Choose a model that predicts the next word, such as **decoder** or **smollm2**."
+                f"Choose a model that predicts the next word, such as {models.that_write()}."
             )
         else:
             writes_elsewhere(recording)
