@@ -14,6 +14,7 @@ from test_header import ROOT, ask, opened, told
 
 from explorer.state import models
 from explorer.state.settings import settings
+from explorer.text import model_descriptions
 from models import registry
 
 pytestmark = pytest.mark.slow
@@ -79,6 +80,39 @@ def test_what_one_visitor_opened_stands_on_no_other_list(folder: str) -> None:
     linked = opened("claims", model=f"ours:{folder}")
     assert linked.session_state["model"] == models.DEFAULT_MODEL
     assert "has not opened yet" in told(linked)
+
+
+def test_the_menu_says_what_each_model_does_and_whose_it_is(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = f"ours:{tiny.build('bert', tmp_path)}"
+    monkeypatch.setenv("HEADLIGHT_MODELS", theirs)
+    settings.cache_clear()
+    try:
+        app = open_menu(ask(opened("claims"), folder))
+        lines = [
+            (
+                each.type,
+                getattr(each, "key", None),
+                each.value if each.type == "caption" else each.label,
+            )
+            for each in app.main
+            if each.type in ("caption", "button")
+        ]
+        groups: dict[str, dict[str, str]] = {}
+        for kind, key, text in lines:
+            if kind == "caption" and text in model_descriptions.GROUPS.values():
+                members = groups.setdefault(text, {})
+            elif kind == "button" and key and key.startswith("model "):
+                members[key.removeprefix("model ")] = text.partition("** ")[2]
+        assert all(purpose for each in groups.values() for purpose in each.values())
+        assert groups["Offered by this server"] == {theirs: model_descriptions.UNOPENED}
+        assert groups["Yours"] == {f"ours:{folder}": "predicts masked words"}
+        for name in {"minilm", "hub:minilm"} & set(models.server_models()):
+            assert "without a readout" in groups["Real models"][name]
+    finally:
+        monkeypatch.undo()
+        settings.cache_clear()
 
 
 def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(

@@ -89,14 +89,32 @@ def sentence_field(names: list[str]) -> Any:
 
 def model_label(model: str) -> str:
     """A model's name and purpose, as Markdown."""
-    title, purpose = literal(models.title(model)), model_descriptions.purpose(model)
+    title = literal(models.title(model))
+    purpose = model_descriptions.purpose(model) or _purpose_of_opened(model)
     return f"**{title}** {purpose}" if purpose else f"**{title}**"
+
+
+def _purpose_of_opened(model: str) -> str:
+    """The purpose of a model that does not come with the app, by its kind once it is in memory; ""
+    for one that was trained here."""
+    if models.is_light(model):
+        return ""
+    if not models.is_loaded(model):
+        return model_descriptions.UNOPENED
+    facts = models.facts(model)
+    return model_descriptions.purpose_by_kind(facts["kind"], facts["readout"])
+
+
+def _group(model: str) -> str:
+    """The group of a model in the menu, one of `model_descriptions.GROUPS`."""
+    group = model_descriptions.group(model)
+    return "offered" if group == "yours" and model in settings().models else group
 
 
 def _model_menu(names: list[str]) -> None:
     """A button for each model under the heading of its group, and one for any other model."""
     for group, heading in model_descriptions.GROUPS.items():
-        members = [name for name in names if model_descriptions.group(name) == group]
+        members = [name for name in names if _group(name) == group]
         if members:
             st.caption(heading)
         for name in members:

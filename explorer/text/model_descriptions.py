@@ -11,12 +11,20 @@ from pathlib import Path
 from typing import Any
 
 LACKING = "-no-"  # stands in the names of models that were trained without a part
+UNOPENED = "is fetched when you choose it"  # the purpose of a model that nobody has opened
+KINDS = {
+    "encoder": "predicts masked words",
+    "decoder": "predicts the next word",
+    "encoder-decoder": "writes a text from a text",
+    "no readout": "computes vectors, without a readout",
+}
 HEAD_SCORE = re.compile(r"([\d.]+) L(\d+)H(\d+)")
 # Headings of the menu of models.
 GROUPS = {
     "real": "Real models",
     "paper": "The architectures of the paper, trained for this app",
     "small": "Small models that learned one thing",
+    "offered": "Offered by this server",
     "yours": "Yours",
 }
 
@@ -65,9 +73,14 @@ def _score(value: object) -> object:
 
 
 def group(name: str) -> str:
-    """The group of a model in the menu, one of GROUPS; "yours" for one that a reader opened."""
+    """The group of a model in the menu, one of GROUPS; "yours" for one without an entry."""
     base = name.partition("@")[0].partition(LACKING)[0]
     return _descriptions().get(base, {}).get("group", "yours")
+
+
+def purpose_by_kind(kind: str, readout: bool) -> str:
+    """The purpose of a model that has no entry, from what its trial found."""
+    return KINDS[kind] if readout else KINDS["no readout"]
 
 
 def language(name: str) -> str:
