@@ -161,6 +161,15 @@ class KVCache:
         """The width of a stored key; 0 where nothing is stored."""
         return next((k.shape[-1] for k, _ in self.entries.values()), 0)
 
+    def shared(self, n: int) -> KVCache:
+        """The cache of one text for `n` continuations of it, without a copy."""
+        return KVCache(
+            {
+                name: (k.expand(n, -1, -1, -1), v.expand(n, -1, -1, -1))
+                for name, (k, v) in self.entries.items()
+            }
+        )
+
     def first(self, n: int) -> KVCache:
         """The cache as it was after the first `n` positions."""
         return KVCache(

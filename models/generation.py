@@ -99,7 +99,7 @@ class Generation:
             places = [before.places[tuple(ids[:-1])] for ids in continuations]
             new, stored = [ids[-1:] for ids in continuations], before.stored.rows(places)
         else:
-            stored = self.stored.rows([0] * len(continuations))
+            stored = self.stored.shared(len(continuations))
         logits, rows = self._pass(new, stored)
         if len(self._ahead) == n - 1:
             places_of = {tuple(ids): place for place, ids in enumerate(continuations)}

@@ -36,6 +36,15 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum(axis=-1, keepdims=True)
 
 
+def largest(values: np.ndarray, n: int) -> np.ndarray:
+    """The ids of the `n` largest values (id), the largest first, of equal ones the lower id first:
+    the beginning of a stable sort, without sorting all."""
+    if n >= len(values):
+        return np.argsort(-values, kind="stable")
+    candidates = np.flatnonzero(values >= np.partition(values, -n)[-n])
+    return candidates[np.argsort(-values[candidates], kind="stable")][:n]
+
+
 @dataclass(frozen=True)
 class WrittenToken:
     """A token that was written: its id, the probability `own` that the model itself gave it, and
@@ -60,14 +69,17 @@ class SeededSampling:
     seed: int = 0
 
 
-def probabilities(logits: np.ndarray, sampling: Sampling) -> np.ndarray:
+def probabilities(
+    logits: np.ndarray, sampling: Sampling, order: np.ndarray | None = None
+) -> np.ndarray:
     """The distribution (id) that the next token is drawn from: temperature, then top-k, then top-p,
     then scaled to sum to 1.
 
-    logits (id). Top-p keeps the likeliest tokens until their probability reaches p (Holtzman et
-    al., 2020). Equal logits at a border are kept in the order of their ids.
+    logits (id); order: its ids, the likeliest first, where they are sorted already. Top-p keeps the
+    likeliest tokens until their probability reaches p (Holtzman et al., 2020). Equal logits at a
+    border are kept in the order of their ids.
     """
-    order = np.argsort(-logits, kind="stable")
+    order = np.argsort(-logits, kind="stable") if order is None else order
     if sampling.temperature == 0:
         return np.bincount(order[:1], minlength=len(logits)).astype(np.float64)
     p = softmax(logits / sampling.temperature)

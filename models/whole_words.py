@@ -10,7 +10,7 @@ import numpy as np
 from models.capabilities import TextGenerator
 from models.model import Model
 from models.recording import CONTINUES
-from models.results import WholeWord, softmax
+from models.results import WholeWord, largest, softmax
 
 MAX_WORDS = 3  # of a list, the likeliest first
 MIN_PROBABILITY = 0.05  # the probability below which only a piece that is no word is followed
@@ -49,7 +49,7 @@ def is_initial(label: str) -> bool:
 def likely_tokens(logits: np.ndarray) -> list[tuple[int, float]]:
     """The tokens of a list with their probabilities, the likeliest first."""
     p = softmax(logits)
-    return [(int(id), float(p[id])) for id in np.argsort(-p, kind="stable")[:MAX_LISTED]]
+    return [(int(id), float(p[id])) for id in largest(p, MAX_LISTED)]
 
 
 @dataclass
@@ -63,8 +63,7 @@ class _Word:
 
     def goes_on(self, model: Model, logits: np.ndarray) -> bool:
         """Add the likeliest next token where it is a piece of the word; True where it is."""
-        likely = softmax(logits)
-        best = int(likely.argmax())
+        best = int(logits.argmax())
         (label,) = model.labels([best])
         if not (label.startswith(CONTINUES) and label[1:].isalpha()):
             return False
@@ -72,7 +71,7 @@ class _Word:
         if not self.cut:
             self.ids.append(best)
             self.pieces.append(label)
-            self.probability *= float(likely[best])
+            self.probability *= float(softmax(logits)[best])
         return not self.cut
 
     @property

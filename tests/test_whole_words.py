@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 from conftest import read_once
 from tolerances import PASSED
 
@@ -21,7 +22,7 @@ from explorer.text import findings as findings_text
 from explorer.text import tour as tour_text
 from models import smollm2, whole_words
 from models.edits import ZeroHead
-from models.results import softmax
+from models.results import largest, softmax
 
 NEPAL = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
@@ -72,6 +73,23 @@ def test_a_word_is_followed_to_its_end_by_whole_passes(country: str) -> None:
             assert found[id].own == pytest.approx(own, abs=PASSED)
     if country == "Nepal":
         assert found[firsts[0][0]].word == "Nepali"
+
+
+def test_the_largest_values_are_the_beginning_of_a_stable_sort() -> None:
+    rng = np.random.default_rng(0)
+    for n_kinds in (1, 3, 40, 10**6):  # few kinds of values: many ties
+        values = rng.integers(0, n_kinds, 500) / n_kinds
+        for n in (1, 10, 499, 500, 900):
+            wanted = np.argsort(-values, kind="stable")[:n]
+            assert np.array_equal(largest(values, n), wanted)
+
+
+def test_continuations_share_the_text_before_them() -> None:
+    writing = read_once("decoder").generate("My sister")
+    shared, copied = writing.stored.shared(3), writing.stored.rows([0] * 3)
+    for name, pair in writing.stored.entries.items():
+        for one, of_all, copy in zip(pair, shared.entries[name], copied.entries[name]):
+            assert of_all.data_ptr() == one.data_ptr() and torch.equal(of_all, copy)
 
 
 def test_what_was_written_already_stands_before_the_next_word() -> None:

@@ -53,7 +53,7 @@ def distribution(logits: np.ndarray, sampling: Sampling = Sampling()) -> Distrib
         logits,
         sampling,
         model_probabilities,
-        model_probabilities if unmodified else probabilities(logits, sampling),
+        model_probabilities if unmodified else probabilities(logits, sampling, order),
         order,
     )
 
