@@ -26,7 +26,9 @@ LAYER = {
     "post_attention_layernorm": "ffn_norm",
 }
 TOP = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
-BLOCK = {"Q4_K": 144, "Q6_K": 210}  # bytes of 256 numbers, for which the package has no quantiser
+# Bytes of 256 numbers, and where their scales lie, of types for which the package has no quantiser.
+BLOCK = {"Q2_K": 84, "Q3_K": 110, "Q4_K": 144, "Q5_K": 176, "Q6_K": 210}
+SCALES = {"Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,)}
 
 
 def called(name: str) -> str:
@@ -48,8 +50,7 @@ def blocks(shape: tuple[int, ...], kind: str, seed: int) -> np.ndarray:
     """Random bytes that are a matrix of this type with small finite scales."""
     rng = np.random.default_rng(seed)
     made = rng.integers(0, 256, (shape[0], shape[1] // 256, BLOCK[kind]), dtype=np.uint8)
-    places = {"Q4_K": (0, 2), "Q6_K": (208,)}[kind]
-    for at in places:
+    for at in SCALES[kind]:
         scale = rng.uniform(1e-4, 1e-3, made.shape[:2]).astype(np.float16)
         made[:, :, at : at + 2] = scale[..., None].view(np.uint8)
     return made.reshape(shape[0], -1)
@@ -59,7 +60,7 @@ def write(
     folder: Path,
     file: Path,
     kind: str = "F32",
-    pre: str = "gpt-2",
+    pre: str = "",
     spare: Mapping[str, np.ndarray] | None = None,
     **more: object,
 ) -> dict:
@@ -84,7 +85,7 @@ def write(
         writer.add_sliding_window(config["sliding_window"])
     for key, value in more.items():
         writer.add_string(key.replace("__", "."), str(value))
-    add_words(writer, folder, pre)
+    add_words(writer, folder, pre or ("qwen2" if family.startswith("qwen") else "gpt-2"))
     wanted, held = gguf.GGMLQuantizationType[kind], {}
     for at, (name, tensor) in enumerate(load_file(folder / "model.safetensors").items()):
         stored = tensor.float().numpy()
@@ -109,29 +110,38 @@ def write(
 
 
 def add_words(writer: gguf.GGUFWriter, folder: Path, pre: str) -> None:
-    """The vocabulary of a folder's tokenizer.json."""
+    """The vocabulary of a folder's tokenizer.json. Gemma's has no merges, and runs of spaces are
+    written with spaces."""
     rules = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     named = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
     pieces = sorted(rules["model"]["vocab"], key=rules["model"]["vocab"].get)
     special = {each["content"] for each in rules["added_tokens"]}
     types, merges = gguf.TokenType, rules["model"]["merges"]
     sentencepiece = rules["model"].get("byte_fallback")
+    is_gemma = json.loads((folder / "config.json").read_text("utf-8"))["model_type"] == "gemma"
+    spelled = [
+        piece.replace("▁", " ") if is_gemma and piece.strip("▁") == "" != piece[1:] else piece
+        for piece in pieces
+    ]
     writer.add_tokenizer_model("llama" if sentencepiece else "gpt2")
     writer.add_tokenizer_pre("default" if sentencepiece else pre)
-    writer.add_token_list(pieces)
+    writer.add_token_list(spelled)
     writer.add_token_types(
         [
             types.CONTROL
             if piece in special
             else types.BYTE
             if sentencepiece and piece.startswith("<0x")
+            else types.USER_DEFINED
+            if " " in piece
             else types.NORMAL
-            for piece in pieces
+            for piece in spelled
         ]
     )
     if sentencepiece:
         writer.add_token_scores([-float(at) for at in range(len(pieces))])
-    writer.add_token_merges([each if isinstance(each, str) else " ".join(each) for each in merges])
+    if not is_gemma:
+        writer.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in merges])
     for role, add in (
         ("bos", writer.add_bos_token_id),
         ("eos", writer.add_eos_token_id),

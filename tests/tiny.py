@@ -241,6 +241,44 @@ def llama_pieces() -> transformers.PreTrainedTokenizerFast:
     return sentencepiece("<s>", "")
 
 
+def gemma_pieces() -> transformers.GemmaTokenizer:
+    """As Gemma's: <bos> text without a space before it, runs of spaces as pieces, each digit by
+    itself, and every pair of pieces that makes a piece merged, the first piece first."""
+    rules = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
+    rules.normalizer = normalizers.Replace(" ", "▁")
+    rules.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split("▁", "merged_with_next"),
+            pre_tokenizers.Digits(individual_digits=True),
+        ]
+    )
+    specials = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "▁▁", "▁▁▁"]
+    rules.train_from_iterator(
+        TEXTS,
+        trainers.BpeTrainer(
+            vocab_size=N_VOCAB,
+            special_tokens=[*specials, *(f"<0x{byte:02X}>" for byte in range(256))],
+            show_progress=False,
+        ),
+    )
+    vocab = rules.get_vocab()
+    pieces = sorted(vocab, key=lambda piece: vocab[piece])
+    merges = [
+        (piece[:at], piece[at:])
+        for piece in pieces
+        for at in range(len(piece) - 1, 0, -1)
+        if piece[:at] in vocab and piece[at:] in vocab
+    ]
+    return transformers.GemmaTokenizer(vocab, merges, add_bos_token=True)
+
+
+def qwen_bytes() -> transformers.Qwen2Tokenizer:
+    """As Qwen2's: GPT-2's pieces of a text in normal form C that is split at each digit."""
+    trained = json.loads(gpt2_bytes().backend_tokenizer.to_str())["model"]
+    merges = [tuple(each) for each in trained["merges"]]
+    return transformers.Qwen2Tokenizer(trained["vocab"], merges)
+
+
 MODELS: dict[str, tuple[Callable, Callable]] = {
     "bert": (wordpiece, lambda: transformers.BertForMaskedLM(transformers.BertConfig(**BERT))),
     "distilbert": (
@@ -298,7 +336,7 @@ MODELS: dict[str, tuple[Callable, Callable]] = {
         lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA, **SPECIALS)),
     ),
     "qwen2": (
-        gpt2_bytes,
+        qwen_bytes,
         lambda: transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**LLAMA, **ENDS)),
     ),
     "mistral": (
@@ -308,15 +346,19 @@ MODELS: dict[str, tuple[Callable, Callable]] = {
         ),
     ),
     "qwen3": (
-        gpt2_bytes,
+        qwen_bytes,
         lambda: transformers.Qwen3ForCausalLM(
             transformers.Qwen3Config(**LLAMA, **ENDS, head_dim=12)
         ),
     ),
     "gemma": (
-        llama_pieces,
+        gemma_pieces,
         lambda: transformers.GemmaForCausalLM(
-            transformers.GemmaConfig(**LLAMA | {"num_key_value_heads": 1}, **SPECIALS, head_dim=10)
+            transformers.GemmaConfig(
+                **LLAMA | {"num_key_value_heads": 1},
+                **{"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2},
+                head_dim=10,
+            )
         ),
     ),
     "t5": (

@@ -20,7 +20,7 @@ from typing import Any
 
 import gguf
 import numpy as np
-from tokenizers import pre_tokenizers
+from tokenizers import normalizers, pre_tokenizers
 
 from models import child_process
 from models.pretrained import model_files
@@ -331,6 +331,7 @@ def main(source: str, goal: str, name: str) -> None:
 AS_GPT2 = ("", "default", "gpt-2", "phi-2", "jina-en", "jina-es", "jina-de", "olmo", "mpt")
 # Those that take each digit by itself first.
 DIGIT_BY_DIGIT = ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone")
+IN_NORMAL_FORM = ("qwen2", "deepseek-r1-qwen")  # whose models read a text in normal form C
 
 
 def write_tokenizer(source: Path, goal: Path, split: str) -> str:
@@ -354,6 +355,8 @@ def write_tokenizer(source: Path, goal: Path, split: str) -> str:
             raise NotLoaded(
                 f"its tokenizer splits texts by {split[:30]!r}, which is not known here"
             )
+    if split in IN_NORMAL_FORM:
+        backend.normalizer = normalizers.NFC()
     template = tokenizer.chat_template or ""
     tokenizer.save_pretrained(str(goal))
     return template if isinstance(template, str) else ""
