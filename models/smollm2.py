@@ -38,9 +38,9 @@ CARD = {
         "Headlight computes with the dequantised numbers; the file’s hash is checked before use",
     ],
     "scores": {
-        "perplexity a token, 40 held-out paragraphs of old prose": 69.87,
-        "induction, random tokens repeated once": "0.863 L18H6",
-        "previous, random tokens repeated once": "0.892 L16H0",
+        "perplexity a token, 40 held-out paragraphs": 69.87,
+        "induction, random tokens repeated": "0.863 L18H6",
+        "previous, random tokens repeated": "0.892 L16H0",
     },
     "limits": [
         "It was trained on 8192 tokens and reads 394 here, so that a recording fits in memory.",
