@@ -37,10 +37,8 @@ def test_table_columns_keep_equal_words_apart() -> None:
 def test_the_steps_of_a_softmax_recompute_the_weight() -> None:
     scores, allowed = np.array([0.5, -1.0, 2.0, 9.0]), np.array([True, True, True, False])
     steps = attention.softmax_steps(scores, allowed, 2)
-    assert steps.exponential == pytest.approx(np.exp(2.0)) and steps.total == pytest.approx(
-        np.exp(scores[:3]).sum()
-    )
-    assert steps.weight == pytest.approx(steps.exponential / steps.total)
+    assert steps.score == 2 and steps.total == pytest.approx(np.exp(scores[:3]).sum())
+    assert steps.weight == pytest.approx(np.exp(2) / steps.total)
     assert attention.softmax_steps(scores, allowed, 3).weight == 0
 
 

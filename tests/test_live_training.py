@@ -183,8 +183,8 @@ def test_one_learns_at_a_time_and_what_a_visit_leaves_is_ended() -> None:
         assert not second.learning and not second.waiting
         until(lambda: third.learning)
     finally:
-        all_of_them.end_all()
-    assert not third.learning
+        there.clear()
+        until(lambda: not third.learning)
     with pytest.raises(ValueError, match="trains no models"):
         Trainings(lambda: 0, there.__contains__, there.__contains__, lambda: 9.0).begin(SMALL, "")
 
@@ -220,8 +220,8 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
         assert any("does not train models" in each.value for each in app.info)
         assert not [each for each in app.button if each.key == "live start"]
     finally:
-        jobs.trainings.end_all()
-    assert not one.learning
+        jobs.trainings.stop(one)
+    until(lambda: not one.learning)
 
 
 @pytest.mark.slow

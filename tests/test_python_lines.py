@@ -36,7 +36,7 @@ def learned() -> tuple[Lined, bool]:
             same = names["recording"] == record_training(one.run, TEXT)
             return made, same and names["run"].progress.curve == one.progress.curve
         finally:
-            jobs.trainings.end_all()
+            jobs.trainings.stop(one)
 
 
 @pytest.mark.slow

@@ -244,11 +244,10 @@ def argmax_id(logits: np.ndarray) -> int:
 
 @dataclass(frozen=True)
 class Softmax:
-    """The softmax of one weight: weight = exponential / total, where exponential = e^score and
-    total is the row's sum of them."""
+    """The softmax of one weight: weight = e^score / total, where total is the row's sum of
+    e^score."""
 
     score: float
-    exponential: float
     total: float
     weight: float
     log_total: float
@@ -260,11 +259,10 @@ def softmax_steps(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
     masked = np.where(allowed, scores.astype(np.float64), -np.inf)
     shifted = np.exp(masked - masked.max())  # the weight does not overflow where e^score would
     with np.errstate(over="ignore"):
-        exponentials = np.exp(masked)
+        total = np.exp(masked).sum()
     return Softmax(
         float(scores[key]),
-        float(exponentials[key]),
-        float(exponentials.sum()),
+        float(total),
         float(shifted[key] / shifted.sum()),
         float(masked.max() + np.log(shifted.sum())),
     )

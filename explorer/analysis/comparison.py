@@ -430,14 +430,6 @@ def nearest_columns(matches: Sequence[Nearest]) -> dict[str, list]:
     }
 
 
-def distance_columns(all_values: Distances) -> dict[str, list]:
-    """Every head of A to every head of B, a column for each head of B."""
-    return {"A \\ B": names(all_values.shape_a)} | {
-        label: column.tolist()
-        for label, column in zip(names(all_values.shape_b), all_values.values.T)
-    }
-
-
 # How alike the spaces of two recordings' vectors are: lengths, linear CKA, and paths in one plane
 # or two.
 
@@ -545,12 +537,6 @@ def cka_matrix(aligned: AlignedStates) -> CkaMatrix:
     )
     values = flat @ grams_b.reshape(len(grams_b), -1).T
     return CkaMatrix(np.clip(values, 0, 1), np.clip(chance, 0, 1), len(used_units), n_all)
-
-
-def cka(x: np.ndarray, y: np.ndarray) -> float:
-    """Linear CKA of two sets of vectors of the same things, (thing, d) and (thing, e): |Y'X|² /
-    (|X'X| |Y'Y|), both centred, Frobenius norms."""
-    return float((_grams(x[None]) * _grams(y[None])).sum())
 
 
 def _grams(vectors: np.ndarray) -> np.ndarray:

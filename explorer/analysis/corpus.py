@@ -317,12 +317,12 @@ def head_scores(sentence: Sentence, name: str) -> np.ndarray:
 
 
 def strongest_sentences(
-    sentences: Sequence[Sentence], name: str, layer_head: tuple[int, int], limit: int | None = None
+    sentences: Sequence[Sentence], name: str, layer_head: tuple[int, int]
 ) -> list[tuple[Sentence, float]]:
     """The sentences where a head does it most, first the one where it does it most."""
     scored = [(one, float(head_scores(one, name)[layer_head])) for one in sentences]
     scored = [each for each in scored if np.isfinite(each[1])]
-    return sorted(scored, key=lambda each: -each[1])[:limit]
+    return sorted(scored, key=lambda each: -each[1])
 
 
 def strongest_head(sentences: Sequence[Sentence], name: str) -> tuple[int, int]:
@@ -373,10 +373,10 @@ def habit_columns(sentences: Sequence[Sentence]) -> Columns:
 
 
 def sentence_columns(
-    sentences: Sequence[Sentence], name: str, layer_head: tuple[int, int], limit: int | None = None
+    sentences: Sequence[Sentence], name: str, layer_head: tuple[int, int]
 ) -> Columns:
     """The sentences where a head does it most as a table."""
-    scored = strongest_sentences(sentences, name, layer_head, limit)
+    scored = strongest_sentences(sentences, name, layer_head)
     looks = [one.looks[layer_head[0]][layer_head[1]] for one, _ in scored]
     look = f"{sentences[0].kind.look.split()[0]} look"
     return {

@@ -249,15 +249,14 @@ def anchor_similarities(
 class ContextShift:
     """Effect of two contexts on one word's vector, at the last site unless it says otherwise.
 
-    near (text, group): the cosines; lean (text): to the first group minus to the second; gap = lean
-    of the first text minus lean of the second; own (site): the cosine between the word in the two
+    near (text, group): the cosines; gap: the first text's lean, the cosine to the first group minus
+    that to the second, minus the second text's; own (site): the cosine between the word in the two
     texts; centred_gap: the same from centred cosines; splits_as_far of n_splits ways to deal the
     anchors into two groups of these sizes put the texts at least as far apart; verdict: "apart",
     "chance" or "still".
     """
 
     near: np.ndarray
-    lean: np.ndarray
     gap: float
     own: np.ndarray
     centred_gap: float
@@ -288,9 +287,7 @@ def context_shift(
             else "chance"
         )
     centred_gap = float((centred[0, 0] - centred[0, 1]) - (centred[1, 0] - centred[1, 1]))
-    return ContextShift(
-        similarities, lean, gap, self_cosine, centred_gap, as_far, len(gaps), verdict
-    )
+    return ContextShift(similarities, gap, self_cosine, centred_gap, as_far, len(gaps), verdict)
 
 
 def _gaps_of_splits(lasts: Sequence[np.ndarray], anchors: Anchors) -> np.ndarray:
@@ -504,11 +501,10 @@ def scene(
 
 @dataclass(frozen=True)
 class PathSummary:
-    """One token's way: its length over all sites, the straight line from start to end, the cosine
-    of start and end, its longest step and the site where that ends."""
+    """One token's way: its length over all sites, the cosine of start and end, its longest step and
+    the site where that ends."""
 
     length: float
-    straight: float
     cosine: float
     longest: float
     site: int
@@ -519,7 +515,6 @@ def path_summary(path: np.ndarray) -> PathSummary:
     steps = step_lengths(path)
     return PathSummary(
         float(steps.sum()),
-        float(np.linalg.norm(path[-1] - path[0])),
         float(cosine(path[0], path[-1])),
         float(steps.max()),
         int(steps.argmax()),

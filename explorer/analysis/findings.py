@@ -1061,12 +1061,12 @@ def findings(
 MAX_LISTED = 5  # findings that a page lists
 
 
-def select_findings(ranked: Sequence[Finding], limit: int = MAX_LISTED) -> tuple[Finding, ...]:
+def select_findings(ranked: Sequence[Finding]) -> tuple[Finding, ...]:
     """The strongest finding and others beside it: no two of the same head, no two with the same
-    word and kind, at most two far links in a row of `limit`, so that each leads elsewhere."""
+    word and kind, at most two far links in a row of MAX_LISTED, so that each leads elsewhere."""
     chosen: list[Finding] = []
     for finding in ranked:
-        if len(chosen) == limit:
+        if len(chosen) == MAX_LISTED:
             break
         heads = {(other.attention, other.at) for other in chosen if other.head >= 0}
         topics = {(other.kind, other.words[:1]) for other in chosen}

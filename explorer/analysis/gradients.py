@@ -3,7 +3,7 @@ sub-layer, and over distance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -75,8 +75,8 @@ def singular_value_columns(jacobian: Any, norm: str = "") -> Columns:
     return {"rank": range(1, len(jacobian.wrote) + 1)} | dict(singular_value_series(jacobian, norm))
 
 
-def distance_columns(decay: Any, names: Sequence[str] = NETWORKS) -> Columns:
+def distance_columns(decay: Any) -> Columns:
     """The length of the gradient of a `registry.decay` by distance, before training and now."""
     columns: dict[str, Any] = {"distance": range(decay.length)}
-    columns |= {f"{name} before": row for name, row in zip(names, decay.first)}
-    return columns | {f"{name} now": row for name, row in zip(names, decay.gradient)}
+    columns |= {f"{name} before": row for name, row in zip(NETWORKS, decay.first)}
+    return columns | {f"{name} now": row for name, row in zip(NETWORKS, decay.gradient)}

@@ -127,9 +127,9 @@ class MeasureContext:
             raise Untestable("This model has no prediction head.")
 
 
-def require_tokens(stream: Stream, n: int = FEWEST, what: str = "") -> None:
-    """Raises TooShort for a stream of fewer than n tokens."""
-    require_count(len(stream.tokens), f"tokens{what}", n)
+def require_tokens(stream: Stream) -> None:
+    """Raises TooShort for a stream of too few tokens for a verdict."""
+    require_count(len(stream.tokens), "tokens")
 
 
 def require_count(n: int, what: str, fewest: int = FEWEST) -> None:

@@ -258,13 +258,11 @@ def self_attention(recording: Recording, stream: str) -> Attention:
 # ---- as tables ----
 
 
-def table_columns(values: np.ndarray, name: str = "dimension", first: int = 0) -> Columns:
-    """A table (position, column) as named columns; `name` is what they are called, before their
-    number. `first`: the position of the first row, and where the columns are positions too, of the
-    first column."""
+def table_columns(values: np.ndarray) -> Columns:
+    """A table (position, dimension) as named columns."""
     return {
-        "position": np.arange(first, first + len(values)),
-        **{f"{name} {first + at}": column for at, column in enumerate(values.T)},
+        "position": np.arange(len(values)),
+        **{f"dimension {at}": column for at, column in enumerate(values.T)},
     }
 
 

@@ -101,30 +101,22 @@ def top_words(
 @dataclass(frozen=True)
 class RemainingWords:
     """All words beside those of a list, together: their number, that of candidates among them, and
-    their probabilities' sums. `all_own` and `all_drawn`: the sums with the list's."""
+    their probabilities' sums."""
 
     n: int
     n_candidates: int
     own: float
     drawn: float
-    all_own: float
-    all_drawn: float
 
 
 def remaining_words(distribution: Distribution, words: Sequence[Word]) -> RemainingWords:
     """The other words of a distribution, summed."""
     rest_ids = np.delete(distribution.order, [word.rank for word in words])
-    own_sum, drawn_sum = (
-        float(distribution.own[rest_ids].sum()),
-        float(distribution.drawn[rest_ids].sum()),
-    )
     return RemainingWords(
         len(rest_ids),
         int(distribution.is_candidate[rest_ids].sum()),
-        own_sum,
-        drawn_sum,
-        own_sum + sum(word.own for word in words),
-        drawn_sum + sum(word.drawn for word in words),
+        float(distribution.own[rest_ids].sum()),
+        float(distribution.drawn[rest_ids].sum()),
     )
 
 

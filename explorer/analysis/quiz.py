@@ -541,9 +541,8 @@ def questions(
     findings: Sequence[Finding] = (),
     after: str = "",
     predictions: Sequence[tuple[str, float]] = (),
-    limit: int = N_QUESTIONS,
 ) -> tuple[Question, ...]:
-    """Up to `limit` questions on a recording, of as many kinds as it has.
+    """Up to N_QUESTIONS questions on a recording, of as many kinds as it has.
 
     findings: those of the recording, the strongest first, which the page shows and so is not in
     question; the others come first. after: the token after a target, for its last row. predictions:
@@ -553,21 +552,21 @@ def questions(
     headline = {(one.attention, one.at, one.query) for one in findings[:1]}
     chosen: list[Question] = []
     for all_words in (False, True):  # repeated words are asked about only where it must be
-        if len(chosen) < limit:
+        if len(chosen) < N_QUESTIONS:
             candidates = _candidates(recording, after, predictions, all_words)
             new_questions = (
                 one
                 for one in candidates
                 if (one.attention, (one.layer, one.head), one.token) not in headline
             )
-            chosen = _select_questions(new_questions, links, limit)
+            chosen = _select_questions(new_questions, links)
     return tuple(_shuffled(one, recording, at) for at, one in enumerate(chosen))
 
 
 def _select_questions(
-    candidates: Iterator[Question], links: set[tuple[str, tuple[int, int], int]], limit: int
+    candidates: Iterator[Question], links: set[tuple[str, tuple[int, int], int]]
 ) -> list[Question]:
-    """So many of all questions, kind by kind, the most interesting of each first."""
+    """N_QUESTIONS of all questions, kind by kind, the most interesting of each first."""
     by_kind: dict[str, list[Question]] = {kind: [] for kind in MIN_MARGIN}
     for question in candidates:
         is_finding = (question.attention, (question.layer, question.head), question.token) in links
@@ -578,12 +577,12 @@ def _select_questions(
     for kind in MIN_MARGIN:
         by_kind[kind].sort(key=lambda question: -question.interest)
     chosen: list[Question] = []
-    while len(chosen) < limit and any(by_kind.values()):
+    while len(chosen) < N_QUESTIONS and any(by_kind.values()):
         for kind in MIN_MARGIN:
             remaining = by_kind[kind] = [
                 question for question in by_kind[kind] if _is_new(question, chosen)
             ]
-            if remaining and len(chosen) < limit:
+            if remaining and len(chosen) < N_QUESTIONS:
                 chosen.append(remaining.pop(0))
     return chosen
 

@@ -84,7 +84,6 @@ LOOKUP_TOLERANCE = (
     0.1  # a soft result this near to the hard one, by relative distance, is called a lookup
 )
 MAX_EDGES = 1500  # that are drawn
-TEMPERATURES = np.logspace(-2, 2, 81)  # temperatures
 
 
 # ---- soft and hard ----
@@ -331,14 +330,13 @@ def output_error(
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """The edges of a graph, strongest first: queries, keys, weights, each (edge). in_all: how many
-    the rule lets through, those beyond MAX_EDGES being left out; allowed: how many there could be.
-    weight_out (key): the sum of all weights that a key is given, drawn or not."""
+    """The edges of a graph, strongest first: queries, keys, weights, each (edge), MAX_EDGES at
+    most. allowed: how many there could be. weight_out (key): the sum of all weights that a key is
+    given, drawn or not."""
 
     queries: np.ndarray
     keys: np.ndarray
     weights: np.ndarray
-    in_all: int
     allowed: int
     weight_out: np.ndarray
 
@@ -354,7 +352,6 @@ def edges(weights: np.ndarray, allowed: np.ndarray, times: float) -> Edges:
         queries[drawn],
         keys[drawn],
         weights[queries[drawn], keys[drawn]].astype(np.float64),
-        len(order),
         int(allowed.sum()),
         weights.sum(axis=0, dtype=np.float64),
     )
@@ -580,20 +577,18 @@ class ScoreVariance:
 
 
 @lru_cache(maxsize=8)  # no text plays a part
-def random_variance(
-    draw: Callable[[int, int], np.ndarray], widths: tuple[int, ...] = WIDTHS
-) -> ScoreVariance:
+def random_variance(draw: Callable[[int, int], np.ndarray]) -> ScoreVariance:
     """Of independent numbers with mean 0 and variance 1; draw(rows, columns). Rows of KEYS keys for
     the softmax."""
     results = []
-    for width in widths:
+    for width in WIDTHS:
         q, k = draw(2 * PAIRS, width).reshape(2, PAIRS, width)
         rows = PAIRS // KEYS
         scores = np.einsum("rw,rkw->rk", q[:rows], k[: rows * KEYS].reshape(rows, KEYS, width))
         allowed = np.ones_like(scores, dtype=bool)
         results.append(((q * k).sum(axis=-1).var(), *_largest(scores, allowed, width)))
     variance, scaled, raw = np.array(results).T
-    return ScoreVariance(tuple(widths), variance, scaled, raw, float(KEYS))
+    return ScoreVariance(WIDTHS, variance, scaled, raw, float(KEYS))
 
 
 def model_variance(attention: Attention) -> ScoreVariance:

@@ -9,7 +9,6 @@ Weight"."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -411,17 +410,3 @@ def disagreement_columns(
         "weight": [cell.weight for cell in disagreements.cells],
         "share of what is written": [cell.share for cell in disagreements.cells],
     }
-
-
-def to_npz(
-    values: np.ndarray, rows: Sequence[str], keys: Sequence[str], about: Sequence[str]
-) -> bytes:
-    """A picture as an .npz file: `values` (row, key), `rows`, `keys`, and `about`, the lines that
-    say what it is."""
-    file = io.BytesIO()
-
-    def plain(lines: Sequence[str]) -> np.ndarray:
-        return np.array([line.replace("\0", "\ufffd") for line in lines] or [""])
-
-    np.savez_compressed(file, values=values, rows=plain(rows), keys=plain(keys), about=plain(about))
-    return file.getvalue()

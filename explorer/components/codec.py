@@ -51,18 +51,16 @@ def decode(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     return header, blocks
 
 
-def thumbnails(
-    pattern: np.ndarray, largest: int = LARGEST_GRID
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Every head small enough to send, `largest` bytes in all: (bytes (layer, head, rows, columns),
-    peak (layer, head), fold).
+def thumbnails(pattern: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Every head small enough to send, LARGEST_GRID bytes in all: (bytes (layer, head, rows,
+    columns), peak (layer, head), fold).
 
     A block of fold x fold cells becomes its maximum (an average would wash a diagonal out). A byte
     b stands for peak x (b / 255)^2: the square root gives small weights more of the 256 levels; the
     error is at most peak x 0.004.
     """
     layers, heads, queries, keys = pattern.shape
-    side = min(LARGEST_SIDE, isqrt(largest // (layers * heads)))
+    side = min(LARGEST_SIDE, isqrt(LARGEST_GRID // (layers * heads)))
     fold = -(-max(queries, keys) // side)
     small = pattern if fold == 1 else _fold_columns(_fold_rows(pattern, fold), fold)
     peak = small.max(axis=(2, 3))

@@ -65,9 +65,8 @@ def offer_recording(run: Run) -> None:
     export_menu.offer(f"{label} (NPZ)", name, mime, make)
 
 
-def data_table(columns: Columns, alt: str, form: str = "%.4f", **forms: str) -> None:
-    """Named columns as a table. `form` is how numbers with a fraction are written, `forms` how
-    those of a column are."""
+def data_table(columns: Columns, alt: str) -> None:
+    """Named columns as a table."""
     if count_cells(columns) > MOST_CELLS:
         st.info(
             f"{count_cells(columns):,} cells are more than a browser shows well. The file has them "
@@ -80,9 +79,9 @@ def data_table(columns: Columns, alt: str, form: str = "%.4f", **forms: str) -> 
         hide_index=True,
         height=min(TALLEST, HEAD + ROW * n),
         column_config={
-            name: st.column_config.NumberColumn(format=forms.get(name, form))
+            name: st.column_config.NumberColumn(format="%.4g")
             for name, values in columns.items()
-            if name in forms or _has_fractions(values)
+            if _has_fractions(values)
         },
         alt=alt,
     )
@@ -93,14 +92,13 @@ def with_table(
     about: Sequence[str],
     file: str,
     label: str = ALL_NUMBERS,
-    form: str = "%.4g",
     opened: bool = False,
 ) -> None:
     """A table that can be opened, built when it is; its file is in the Export menu. `about` begins
     with the content of the table. opened: it is open at first."""
     with st.expander(label, key=f"table {file}", expanded=opened, on_change="rerun") as box:
         if box.open:
-            data_table(_evaluated(columns), about[0] if about else label, form)
+            data_table(_evaluated(columns), about[0] if about else label)
     title = "" if label == ALL_NUMBERS else re.sub(r",? ?[Aa]s a table$", "", label)
     csv_label = f"{title} as CSV" if title else ""
     offer_csv(columns, about, file, csv_label)

@@ -120,7 +120,7 @@ def _stack(
     words = sentences(CONCEPT, "diagram")
     layers = sorted({each.sublayer.layer for each in steps if each.sublayer.layer >= 0})
     drawn = layers if every_layer else folded(layers, steps)
-    stages = [Section(words("input"), tuple(_input(recording, stream, token, steps)))]
+    stages = [Section(words("input"), tuple(_input(stream, token, steps)))]
     last = -1
     for layer in drawn:
         if layer - last > 1:
@@ -159,7 +159,7 @@ def _fold(first: int, last: int, steps: list[Step]) -> Section:
     return Section(label, (Block(words("folded"), words("open"), text, key=key),))
 
 
-def _input(recording: Recording, stream: Stream, token: int, steps: list[Step]) -> Iterator[Block]:
+def _input(stream: Stream, token: int, steps: list[Step]) -> Iterator[Block]:
     words = sentences(CONCEPT, "diagram")
     length = float(np.linalg.norm(residual.site_vectors(stream, stream.sites[0])[token]))
     norm = words("norm", norm=fixed(length, 1))

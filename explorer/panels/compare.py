@@ -723,7 +723,7 @@ def vectors(
     words, states = sentences(CONCEPT, "vectors"), aligned_states(two)
     (a, b), (c, d) = (comparison.norms(each)[0][[0, -1]] for each in (states.a, states.b))
     ends = {"a": fixed(a, 1), "b": fixed(b, 1), "c": fixed(c, 1), "d": fixed(d, 1)}
-    chart, n = _norms(two, states), len(states.labels)
+    chart, n = _norms(states), len(states.labels)
     caption = two.caption(words("caption", n=n))
     if n < comparison.FEWEST_TOKENS:
         return Panel(
@@ -762,7 +762,7 @@ def vectors(
     )
 
 
-def _norms(two: TwoRuns, states: AlignedStates) -> Chart:
+def _norms(states: AlignedStates) -> Chart:
     """Mean norms of both sides by depth, with their ranges."""
     words = sentences(CONCEPT, "vectors")
     sides = [

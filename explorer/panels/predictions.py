@@ -21,15 +21,14 @@ from models.recording import CONTINUES, Stream
 from models.results import WholeWord
 
 CONCEPT = "predictions"
-KINDS = ("next", "masked", "typed", "seen")
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Prediction at a token, as one of KINDS: the next word, the one that is masked, the one at a
-    typed mask token, or the one that the model sees there. plain: the stream without masked words.
-    words: the most likely ones, and the actual word, whose id is None where there is none. whole:
-    the words of several pieces that tokens begin."""
+    """Prediction at a token, by kind: "next", the word that is "masked", the one at a
+    "typed" mask token, or the one that the model has "seen" there. plain: the stream without masked
+    words. words: the most likely ones, and the actual word, whose id is None where there is none.
+    whole: the words of several pieces that tokens begin."""
 
     at: StreamSelection
     plain: Stream

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 CACHE_SECONDS = (
     2.0  # seconds for which an answer is given again, so that asking often costs nothing
 )
-PATIENCE = 10.0  # seconds that the pass may take
 
 _lock = threading.Lock()
 _last: tuple[float, dict[str, object]] = (0.0, {})

@@ -315,14 +315,6 @@ class Trainings:
             self._look_after()
         return name, tuple(dropped)
 
-    def end_all(self) -> None:
-        """End every training and let every model go."""
-        with self._lock:
-            for job in list(self._all):
-                self._end(job)
-            for name in list(self._sessions):
-                self._drop(name)
-
     def _end(self, job: TrainingJob) -> None:
         job.waiting = False
         job.run.end()

@@ -108,9 +108,9 @@ def named(head: Head) -> str:
     return f"{name} ({fixed(head.score)})" if isfinite(head.score) else name
 
 
-def row(query: str, key: str, weight: float, mark: Mark = marked) -> str:
+def row(query: str, key: str, weight: float) -> str:
     """The key that gets most of one token's attention, as a headline."""
-    return f"{mark(query)} attends most to {mark(key)} ({fixed(weight)})"
+    return f"{marked(query)} attends most to {marked(key)} ({fixed(weight)})"
 
 
 def crowd(one: Finding, mark: Mark = marked) -> str:
@@ -126,12 +126,12 @@ def crowd(one: Finding, mark: Mark = marked) -> str:
     return sentence.replace("1 of 1 heads", "The one head")
 
 
-def question(one: Finding, mark: Mark = marked) -> str:
+def question(one: Finding) -> str:
     """A comparison to try with a retyped word; "" where there is none."""
     old, new = one.retype
     return (
-        f"Change {mark(old)} to {mark(new)}: does the weight {fixed(one.value)} on "
-        f"{mark(one.words[1])} change?"
+        f"Change {marked(old)} to {marked(new)}: does the weight {fixed(one.value)} on "
+        f"{marked(one.words[1])} change?"
         if old
         else ""
     )

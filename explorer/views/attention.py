@@ -622,7 +622,7 @@ def head_details(on: AttentionState, view: HeadView) -> None:
     st.caption(head_naming_text.rule(across=on.axes.produced is not None))
 
 
-def view_options(on: AttentionState) -> None:
+def view_options() -> None:
     """Show the options of the View menu: the picture, the heads, the tokens and the colours."""
     state = st.session_state
     pick("Picture of the head", VIEWS, key="view")
@@ -799,7 +799,7 @@ def head_selection(on: AttentionState, view: HeadView) -> None:
     )
     layers, heads = on.attention.pattern.shape[:2]
     at = view.head.layer, view.head.head
-    selection_bar.show(words, (layers, heads), at, partial(view_options, on))
+    selection_bar.show(words, (layers, heads), at, view_options)
 
 
 def attention_control(source: Run) -> None:
