@@ -36,7 +36,7 @@ from explorer.analysis.findings import (
 from explorer.analysis.formatting import fixed
 from explorer.components import codec
 from explorer.panels import spec
-from explorer.panels.selection import Selection, select
+from explorer.panels.selection import Selection, expect_one_of, select
 from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
 from explorer.state.cache import Run
@@ -473,8 +473,7 @@ def head(
     display, incoming = display_of(options)
     selection = select(run, layer, head, token or 0, attention)
     recording, of, axes = selection.recording, selection.attention, selection.axes
-    if key is not None and not 0 <= key < of.pattern.shape[3]:
-        raise ValueError(f"There is no key {key}; the last is {of.pattern.shape[3] - 1}.")
+    expect_one_of("key", key, of.pattern.shape[3])
     across = selection.is_across
     chosen = HeadSelection(
         (token, key if across and token is None else None if across else token),

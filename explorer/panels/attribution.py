@@ -21,7 +21,7 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
 from explorer.panels import spec
-from explorer.panels.selection import StreamSelection, predicted
+from explorer.panels.selection import StreamSelection, expect_one_of, predicted
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -96,10 +96,7 @@ def _parts(run: Run, token: int | None, word: int | None, against: int | None) -
         raise ValueError(words("no_parts", model=at.model, why=why))
     word = argmax_id(at.logits) if word is None else word
     for id in (word, against):
-        if id is not None and not 0 <= id < at.recording.model.n_vocab:
-            raise ValueError(
-                f"There is no word {id}; the last is {at.recording.model.n_vocab - 1}."
-            )
+        expect_one_of("word", id, at.recording.model.n_vocab)
     one, *other = models.labels(
         at.recording.model.name, [word] if against is None else [word, against]
     )

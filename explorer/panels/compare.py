@@ -32,7 +32,7 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.panels import spec
-from explorer.panels.selection import model_name, select
+from explorer.panels.selection import expect_one_of, model_name, select
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -799,8 +799,7 @@ def paths(
     words, states = sentences(CONCEPT, "paths"), aligned_states(two)
     together = two.is_one_model
     unit = default_unit(two) if unit is None else unit
-    if not 0 <= unit < len(states.labels):
-        raise ValueError(f"There is no token {unit}; the last is {len(states.labels) - 1}.")
+    expect_one_of("token", unit, len(states.labels))
     token = states.labels[unit]
     planes = two.cached("planes", lambda: comparison.project_paths(states, together))
     if together:

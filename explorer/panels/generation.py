@@ -24,7 +24,7 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.predictions import Distribution, Draw, Word
 from explorer.panels import spec
-from explorer.panels.selection import model_name
+from explorer.panels.selection import expect_one_of, model_name
 from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
 from explorer.state.cache import Run
@@ -320,9 +320,8 @@ def attention(
     """
     on = _continuation(run, continuation)
     words, rows = sentences(CONCEPT, "attention"), on.text.attention
-    for name, value, n in (("layer", layer, rows.shape[0]), ("head", head, rows.shape[1])):
-        if value is not None and not 0 <= value < n:
-            raise ValueError(f"There is no {name} {value}; the last is {n - 1}.")
+    expect_one_of("layer", layer, rows.shape[0])
+    expect_one_of("head", head, rows.shape[1])
     is_head = layer is not None and head is not None
     weights = rows[layer, head] if is_head else rows.mean(axis=(0, 1), dtype=np.float64)
     special = on.special

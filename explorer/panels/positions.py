@@ -26,7 +26,12 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import MINUS, enough_digits_for_all, fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
-from explorer.panels.selection import StreamSelection, model_name, select_stream
+from explorer.panels.selection import (
+    StreamSelection,
+    expect_one_of,
+    model_name,
+    select_stream,
+)
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -137,9 +142,8 @@ class PositionRuns:
                 ("most positional", self),
                 lambda: positions.most_positional_head(*self.both(), self.stream),
             )
-        for name, value, count in (("layer", layer, shape[0]), ("head", head, shape[1])):
-            if not 0 <= value < count:
-                raise ValueError(f"There is no {name} {value}; the last is {count - 1}.")
+        expect_one_of("layer", layer, shape[0])
+        expect_one_of("head", head, shape[1])
         return layer, head
 
     def table(self) -> np.ndarray:
@@ -641,11 +645,6 @@ def _not_added(runs: PositionRuns) -> str:
     return " " + sentences(CONCEPT, "encoding")("not_added", model=runs.model)
 
 
-def _expect_range(name: str, value: int, last: int) -> None:
-    if not 0 <= value <= last:
-        raise ValueError(f"There is no {name} {value}; the last is {last}.")
-
-
 @spec.panel
 def encoding(
     run: Run,
@@ -666,7 +665,7 @@ def encoding(
     words = sentences(CONCEPT, "encoding")
     n, d = _sizes(runs, n, width)
     pair = default_pair(d) if pair is None else pair
-    _expect_range("pair", pair, d // 2 - 1)
+    expect_one_of("pair", pair, d // 2)
     wave, turns = positions.wave(n, d, pair), positions.wavelengths(d)
     sine, cosine = fixed(wave.sine[1], 4), fixed(wave.cosine[1], 4)
     (angle,) = enough_digits_for_all(
@@ -886,12 +885,9 @@ def rotation(
     n, d = _sizes(runs, n, width)
     pair = default_pair(d) if pair is None else pair
     place, shift = min(place, n - 1), min(shift, n - 1)
-    for name, value, last in (
-        ("pair", pair, d // 2 - 1),
-        ("position", place, n - 1),
-        ("shift", shift, n - 1),
-    ):
-        _expect_range(name, value, last)
+    expect_one_of("pair", pair, d // 2)
+    expect_one_of("position", place, n)
+    expect_one_of("shift", shift, n)
     wave = positions.wave(2 * n, d, pair)
     radians, degrees = positions.rotation_angle(d, pair, shift)
     details = [

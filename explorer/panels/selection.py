@@ -59,6 +59,12 @@ def model_name(recording: Recording) -> str:
     return f"{title}," if ", " in title else title
 
 
+def expect_one_of(name: str, value: int | None, n: int, first: int = 0) -> None:
+    """Raise ValueError for a value that is not one of n, counted from `first`. None passes."""
+    if value is not None and not first <= value < first + n:
+        raise ValueError(f"There is no {name} {value}; the last is {first + n - 1}.")
+
+
 def select(
     run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = ""
 ) -> Selection:
@@ -74,8 +80,7 @@ def select(
     for name, value, count in zip(
         ("layer", "head", "token"), (layer, head, token), chosen.pattern.shape
     ):
-        if not 0 <= value < count:
-            raise ValueError(f"There is no {name} {value}; the last is {count - 1}.")
+        expect_one_of(name, value, count)
     return Selection(recording, chosen, axes_of(recording, chosen), layer, head, token)
 
 
@@ -143,6 +148,5 @@ def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection
     if stream and stream not in names:
         raise ValueError(f"There is no stream {stream!r}; there are {', '.join(names)}.")
     chosen = recording.streams[names.index(stream) if stream else 0]
-    if not 0 <= token < len(chosen.tokens):
-        raise ValueError(f"There is no token {token}; the last is {len(chosen.tokens) - 1}.")
+    expect_one_of("token", token, len(chosen.tokens))
     return StreamSelection(recording, chosen, token)
