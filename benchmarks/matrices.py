@@ -114,9 +114,8 @@ if kind in ("grid", "plotly", "make"):
     pattern = matrices(shape)
     tokens = tuple(f"w{at}" for at in range(shape[2]))
     if kind == "grid":
-        if (
-            st.session_state.get("drawn") != case
-        ):  # the app, too, keeps this payload for as long as text and scale stay
+        # The app, too, keeps this payload for as long as text and scale stay.
+        if st.session_state.get("drawn") != case:
             st.session_state.payload = encoded("attention.heads", case, grid_of(pattern, tokens))
             st.session_state.drawn, st.session_state.opened = case, None
         mounts.panel(st.session_state.payload, "grid", take_head)

@@ -256,9 +256,8 @@ class MultiHeadAttention(nn.Module):
         z = ablate_heads(z, edits, self.place)
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
         output_memory = output_buffer(tape, f"{self.name}.wrote", tuple(x_query.shape))
-        output = linear_into(
-            self.w_o, z.transpose(1, 2).flatten(-2), output_memory
-        )  # concat, then W_O
+        # Concat, then W_O.
+        output = linear_into(self.w_o, z.transpose(1, 2).flatten(-2), output_memory)
         for name, tensor in (
             ("q", q),
             ("k", k),

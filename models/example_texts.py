@@ -21,9 +21,8 @@ EXAMPLES = {
     "Repeated sentence": " ".join(2 * ["The red fox saw a small bird near the river."]),
 }
 DEFAULT_TEXT = next(iter(EXAMPLES.values()))  # what the app opens on
-CONTINUED_TEXT = (
-    "Paris is the capital of France. Rome is the capital of"  # for a model that goes on
-)
+# For a model that goes on.
+CONTINUED_TEXT = "Paris is the capital of France. Rome is the capital of"
 # Other orders of the same words, for experiments with positions.
 REORDERED_TEXTS = ("Hari pushed Ram", "Plants eat herbivores")
 

@@ -27,9 +27,8 @@ RELATIONS = (
     "same word",
     "induction",
 )
-DIAGONAL_TOLERANCE = (
-    0.1  # of a text's length: how far two relative places may be apart and still count as the same
-)
+# Of a text's length: how far two relative places may be apart and still count as the same.
+DIAGONAL_TOLERANCE = 0.1
 
 
 def text_relations(

@@ -187,9 +187,8 @@ class Tokenizer:
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part
         of a character is shown as its bytes."""
-        if token in self.special or token >= len(
-            self
-        ):  # a model may have room for a few tokens that no text has
+        # A model may have room for a few tokens that no text has.
+        if token in self.special or token >= len(self):
             return self.bpe.id_to_token(token) or f"unused {token}"
         raw = self._decode_one(token)
         if "\ufffd" in raw:

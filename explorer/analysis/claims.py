@@ -1132,9 +1132,8 @@ def variance_here(context: MeasureContext) -> Measure:
     ratios: list[np.ndarray] = []
     rows: list[tuple[str, object]] = []
     for attention in attention_with_qkv(context.recording):
-        q, k = (
-            (v.astype(np.float64) ** 2).mean(axis=(2, 3)) for v in (attention.q, attention.k)
-        )  # (layer, head)
+        # (layer, head)
+        q, k = ((v.astype(np.float64) ** 2).mean(axis=(2, 3)) for v in (attention.q, attention.k))
         # Of the products themselves: a model may divide them by something else than √d, or by
         # nothing, and add to them.
         variance = np.stack(

@@ -241,9 +241,8 @@ def _source_places(n_target: int, words: np.ndarray, n: int) -> np.ndarray:
     special[words] = False
     source_place = (np.cumsum(~special) - 1) / max(1, len(words) - 1)
     target_place = np.arange(n_target) / max(1, n_target - 1)
-    tenths = np.round(
-        10 * (source_place[None] - target_place[:, None]), 9
-    )  # a half is a half, for all rounding
+    # A half is a half, for all rounding.
+    tenths = np.round(10 * (source_place[None] - target_place[:, None]), 9)
     rounded = np.sign(tenths) * np.floor(np.abs(tenths) + 0.5)
     return _clip_places(rounded.astype(int), REACH_ACROSS, special)
 

@@ -101,9 +101,8 @@ def axis_basis(rows: np.ndarray, start: np.ndarray, end: np.ndarray, name: str) 
 def _main_directions(offset: np.ndarray, n: int, avoid: np.ndarray | None = None) -> np.ndarray:
     """The n main directions (n, d_model) of centred rows, at right angles to `avoid`."""
     scatter = offset.T @ offset
-    if (
-        avoid is not None
-    ):  # last of all, also where nothing is left over and every direction is as good
+    if avoid is not None:
+        # Last of all, also where nothing is left over and every direction is as good.
         scatter -= (np.trace(scatter) + 1) * np.outer(avoid, avoid)
     _, eigenvectors = np.linalg.eigh(scatter)
     axes = eigenvectors[:, ::-1][:, :n].T

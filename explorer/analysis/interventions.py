@@ -323,9 +323,8 @@ def path_columns(paths: StreamPaths, token: int) -> Columns:
     }
 
 
-MIN_CHANGE = (
-    1e-6  # what moved no further than this, on its scale from 0 to 1, is taken for rounding
-)
+# What moved no further than this, on its scale from 0 to 1, is taken for rounding.
+MIN_CHANGE = 1e-6
 MIN_REPORTED = 0.01  # on the same scale: less is not worth a sentence beside another
 CHUNK_SIZE = 2**19  # numbers of which several copies are made one part after the other
 MIN_PROBABILITY = 1e-4  # words less likely than this in both runs are not listed

@@ -21,9 +21,8 @@ WIDEST, LONGEST = 1024, 512
 # points of a drawn wave from one position to the next, where there are at least as many as this in
 # a turn
 DRAWN_POINTS = 4
-OUTLIER_FACTOR = (
-    2.0  # a first position that is longer than the middle one by more than this factor stands out
-)
+# A first position that is longer than the middle one by more than this factor stands out.
+OUTLIER_FACTOR = 2.0
 # a recorded encoding that is within this of the formula is the formula's, in single precision
 FORMULA_TOLERANCE = 1e-5
 

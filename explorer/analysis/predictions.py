@@ -194,9 +194,8 @@ def draw(distribution: Distribution, seed: int, place: int) -> Draw:
     number = float(np.random.default_rng((seed, place)).random())
     ends = np.cumsum(distribution.drawn[distribution.order])
     last = int(np.flatnonzero(distribution.is_candidate[distribution.order])[-1])
-    rank = min(
-        int(np.searchsorted(ends, number, side="right")), last
-    )  # rounding may leave the end of the line just under 1
+    # Rounding may leave the end of the line just under 1.
+    rank = min(int(np.searchsorted(ends, number, side="right")), last)
     return Draw(
         int(distribution.order[rank]),
         number,

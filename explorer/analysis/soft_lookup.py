@@ -80,9 +80,8 @@ def circuit_table(
     }
 
 
-LOOKUP_TOLERANCE = (
-    0.1  # a soft result this near to the hard one, by relative distance, is called a lookup
-)
+# A soft result this near to the hard one, by relative distance, is called a lookup.
+LOOKUP_TOLERANCE = 0.1
 MAX_EDGES = 1500  # that are drawn
 
 
@@ -155,9 +154,8 @@ def relative_distances(attention: Attention) -> np.ndarray:
     choosing = attention.allowed.sum(axis=1) > 1
     for layer in range(len(distances)):
         values = attention.v[layer].astype(np.float64)
-        keys = np.where(attention.allowed, attention.scores[layer], -np.inf).argmax(
-            axis=-1
-        )  # (head, query)
+        # (head, query)
+        keys = np.where(attention.allowed, attention.scores[layer], -np.inf).argmax(axis=-1)
         hard = np.take_along_axis(values, keys[..., None], axis=1)
         distances[layer] = np.where(
             choosing,

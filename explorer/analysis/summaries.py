@@ -90,9 +90,8 @@ def maximum_flow(layers: np.ndarray, tops: np.ndarray, bottoms: np.ndarray) -> n
     count, middle, n = len(tops), layers[1:], layers.shape[-1]
     # Nodes that count: those between two layers, (graph, level, node). The lowest reach the sink by
     # one edge each.
-    capacity = np.broadcast_to(
-        middle[:-1], (count, *middle[:-1].shape)
-    ).copy()  # of the edges from level to level, downwards
+    # Of the edges from level to level, downwards.
+    capacity = np.broadcast_to(middle[:-1], (count, *middle[:-1].shape)).copy()
     sent = np.zeros_like(capacity)
     to_sink = layers[0].T[bottoms].copy()
     excess = np.zeros((count, len(middle), n))
@@ -201,9 +200,8 @@ def value_lengths(attention: Attention, w_o: np.ndarray, layer: int) -> np.ndarr
 
 
 def _projected_values(attention: Attention, w_o: np.ndarray, layer: int) -> np.ndarray:
-    return attention.v[layer].astype(np.float64) @ w_o[layer].astype(
-        np.float64
-    )  # (head, key, d_model)
+    # (head, key, d_model)
+    return attention.v[layer].astype(np.float64) @ w_o[layer].astype(np.float64)
 
 
 def norms(

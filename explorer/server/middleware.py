@@ -271,9 +271,8 @@ def address_now(scope: Scope) -> str:
 
 STREAM = "/_stcore/stream"
 RETRY_SECONDS = 5  # seconds after which a waiting browser asks once more
-RESERVATION_SECONDS = (
-    10.0  # seconds for which a place is kept for a browser that has just been given the page
-)
+# How long a place is kept for a browser that has just been given the page.
+RESERVATION_SECONDS = 10.0
 FIRST_REQUEST = 10.0  # seconds within which a new connection asks for a page
 SILENCE = 3600.0  # seconds without a message after which a connection has no place any more
 SHARE = 0.05  # of all places: a network with no more connections makes room for no other network

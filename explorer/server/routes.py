@@ -39,9 +39,8 @@ if TYPE_CHECKING:
 
 # it is there before torch is
 
-CACHE_SECONDS = (
-    2.0  # seconds for which an answer is given again, so that asking often costs nothing
-)
+# How long an answer is given again, so that asking often costs nothing.
+CACHE_SECONDS = 2.0
 
 _lock = threading.Lock()
 _last: tuple[float, dict[str, object]] = (0.0, {})

@@ -70,9 +70,8 @@ class Draft:
 
     def __init__(self, model: str, text: str) -> None:
         self.model, self.text = model, truncate(text)
-        self._step_lock = (
-            threading.RLock()
-        )  # a run that a newer one takes over from may still be at a step
+        # A run that a newer one takes over from may still be at a step.
+        self._step_lock = threading.RLock()
         self.start_over()
 
     def start_over(self) -> None:
@@ -394,14 +393,12 @@ def keep_model(job: TrainingJob) -> str:
     return name
 
 
-JOB_BYTES = (
-    2_000_000  # bytes that networks in training and stored runs take, which no array of ours shows
-)
+# Bytes that networks in training and stored runs take, which no array of ours shows.
+JOB_BYTES = 2_000_000
 END_TIMEOUT = 5.0  # seconds
 MAX_RETRIES = 5  # times that work gives way to readers before it goes on all the same
-READER_TIMEOUT = (
-    10.0  # seconds without its readers after which work ends: a broken line is soon back
-)
+# Seconds without its readers after which work ends: a broken line is soon back.
+READER_TIMEOUT = 10.0
 
 
 class Search:

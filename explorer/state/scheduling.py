@@ -221,9 +221,8 @@ class MemoryBudget:
             yield
         finally:
             with self._moved:
-                self._works.pop(
-                    thread
-                ).values = []  # whoever looks at all works just now holds it too
+                # Whoever looks at all works just now holds it too.
+                self._works.pop(thread).values = []
                 self._moved.notify_all()
 
     @contextmanager

@@ -367,9 +367,8 @@ def fallback_message() -> tuple[str, str]:
     )
 
 
-MAX_ADDRESS = (
-    4000  # characters of encoded text that browsers, servers and chat programs all pass on
-)
+# Characters of encoded text that browsers, servers and chat programs all pass on.
+MAX_ADDRESS = 4000
 
 # What a tab opens on where no text is asked for: Translate on one that its small model gets right.
 FIRST_TEXTS = {"translate": EXAMPLES["Red car"]}
@@ -495,9 +494,7 @@ def _take_wanted_model(page: str) -> None:
     state.model, link = state.pop("wanted_model"), state.get("offered_link", {})
     forget_head()
     if state.model == registry.spelled(link.get("model", "")) and _is_text_of(link, page):
-        _take_choices(
-            link
-        )  # the model that a link asked for is here: its choices are of that model
+        _take_choices(link)  # its model is here, of which its choices are
     state.pop("acted")
 
 

@@ -63,9 +63,7 @@ def _claim(id: str, parts: Sequence[Sequence[str]] = (), **more: Any) -> Claim:
 
 CLAIMS = read()
 BY_ID = {claim.id: claim for claim in CLAIMS}
-IN_TURN = tuple(
-    sorted(CLAIMS, key=lambda claim: claim.slow)
-)  # as they are tested: quick ones first
+IN_TURN = tuple(sorted(CLAIMS, key=lambda claim: claim.slow))  # as tested: quick ones first
 
 Findings = Mapping[str, Verdict]  # by claim, of those that are tested
 

@@ -513,9 +513,8 @@ def supports_cache(handle: HFModel) -> bool:
         try:
             _cache_support[handle] = _cache_agrees(handle)
         except (RuntimeError, ValueError, TypeError, AttributeError, LookupError):
-            _cache_support[handle] = (
-                False  # a family's code may keep its past in another way, or not at all
-            )
+            # A family's code may keep its past in another way, or not at all.
+            _cache_support[handle] = False
     return _cache_support[handle]
 
 

@@ -386,9 +386,8 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
         }
         files = _required_files(sizes, name)
         total, done_bytes = sum(sizes[file] for file in files), 0
-        folder = Path(
-            _fetch(name, "config.json", None, None)
-        ).parent  # without a revision, so that it is found again offline
+        # Without a revision, so that it is found again offline.
+        folder = Path(_fetch(name, "config.json", None, None)).parent
         check_config(model_files.read_config(folder, name), name)
         check_size(_count_on_hub(info, sizes, files), total, name)
         for file in files:

@@ -195,9 +195,8 @@ class HubTokenizer:
                     if not special[other] and spans[other] == (start, end)
                 ]
             ) != [at]:
-                labels.append(
-                    f"{label} {pieces.index(at) + 1}/{len(pieces)}"
-                )  # one character, several tokens
+                # One character, several tokens.
+                labels.append(f"{label} {pieces.index(at) + 1}/{len(pieces)}")
             else:
                 continues_word = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
                 labels.append(CONTINUES + label if continues_word else label)

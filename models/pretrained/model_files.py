@@ -173,9 +173,8 @@ def check_layers(config: dict, tensors: int, name: str) -> None:
 def check_rules(folder: Path, name: str) -> None:
     """Raises NotLoaded where the tokenizer's rules would make a text many times longer, or put much
     around it."""
-    if not any(
-        path.is_file() for pattern in VOCABULARIES for path in folder.glob(pattern)
-    ):  # transformers would make up an empty one
+    # Without one transformers would make up an empty one.
+    if not any(path.is_file() for pattern in VOCABULARIES for path in folder.glob(pattern)):
         raise NotLoaded(
             f"There is no tokenizer in {name}; put its tokenizer.json beside the weights."
         )

@@ -214,9 +214,8 @@ def translator(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
         f"of them with {LONG} words or more": len(long_sources),
     }
     by_greedy = dict(zip(sources, greedy(handle, sources)))
-    by_beam = dict(
-        zip(long_sources, beam(handle, long_sources))
-    )  # the short ones gain little by it
+    # The short ones gain little by it.
+    by_beam = dict(zip(long_sources, beam(handle, long_sources)))
     for label, texts, answer in (
         ("greedy, all", sources, by_greedy),
         (f"greedy, {LONG} words or more", long_sources, by_greedy),
@@ -476,9 +475,8 @@ def word_alignments(handle: OwnModel) -> list[WordAlignment]:
         for pair in words.split():
             source, target = pair.split("=")
             keys = _tokens_of(source, recording.stream("encoder"), english)
-            row = (
-                _tokens_of(target, recording.stream("decoder"), french)[0] - 1
-            )  # the row that says it
+            # The row that says it.
+            row = _tokens_of(target, recording.stream("decoder"), french)[0] - 1
             best = cross[:, :, row].argmax(axis=-1)
             alignments.append(
                 WordAlignment(

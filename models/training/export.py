@@ -31,9 +31,8 @@ from models.training import (
 )
 from models.transformer import Transformer
 
-MAX_PATTERN_ERROR = (
-    0.006  # how far a weight of a coarse model's pattern may be off on the app's examples
-)
+# How far a weight of a coarse model's pattern may be off on the app's examples.
+MAX_PATTERN_ERROR = 0.006
 
 
 def main() -> None:
