@@ -105,29 +105,33 @@ def pick_attention(recording: Recording) -> Attention:
     return recording.attention[names.index(name)]
 
 
-def pick_stream(recording: Recording, container: DeltaGenerator) -> str:
-    """The name of the stream on screen, with the control that chooses it where there are
-    several."""
-    names, state = tuple(each.name for each in recording.streams), st.session_state
-    name = state.stream if state.stream in names else names[0]
+def pick_stream(
+    names: Sequence[str],
+    shown: str,
+    keeps_token: bool = False,
+    container: DeltaGenerator | None = None,
+) -> str:
+    """The stream that is `shown`, with the control for another where there are several. Another has
+    other tokens, so the token that was chosen is forgotten, unless `keeps_token`."""
     if len(names) > 1:
-        state["stream shown"] = name
-        container.selectbox(
+        st.session_state["stream shown"] = shown
+        (st if container is None else container).selectbox(
             "Stream",
             names,
             key="stream shown",
-            on_change=_take_stream,
             format_func="{} stream".format,
             label_visibility="collapsed",
             width=180,
+            on_change=_take_stream,
+            args=(keeps_token,),
         )
-    return name
+    return shown
 
 
-def _take_stream() -> None:
-    """Another stream has other tokens."""
+def _take_stream(keeps_token: bool) -> None:
     st.session_state.stream = st.session_state["stream shown"]
-    st.session_state.token = ""
+    if not keeps_token:
+        st.session_state.token = ""
 
 
 BLOCKS = ("", "Sub-layers", "Layers")

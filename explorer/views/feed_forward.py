@@ -25,7 +25,9 @@ def feed_forward_fragment(source: Run) -> None:
     keep for every visitor."""
     recording, state = source.recording(), st.session_state
     bar = st.container(horizontal=True, vertical_alignment="center")
-    stream = recording.stream(controls.pick_stream(recording, bar))
+    names = tuple(each.name for each in recording.streams)
+    name = state.stream if state.stream in names else names[0]
+    stream = recording.stream(controls.pick_stream(names, name, container=bar))
     n_layers = sum(each.place == "ffn" for each in residual.sublayers(stream))
     opening = attention_panels.opening_word(recording, recording.attention[0])
     with bar:

@@ -9,10 +9,11 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import terminology
+from explorer.analysis.residual import norm_place
 from explorer.analysis.terminology import FFN, PARALLEL_FFN, SCALE, LayerSwitch, edits_without
 from explorer.components import mounts
 from explorer.layout import current_recording, header, navigation, output, selection_bar
-from explorer.layout.controls import pick, pick_attention
+from explorer.layout.controls import pick, pick_attention, pick_stream
 from explorer.panels import attention as attention_panels
 from explorer.panels import interventions
 from explorer.panels.interventions import (
@@ -222,13 +223,13 @@ def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
     """The parts that this model lets one edit, each with its fields, which return all edits."""
     shows, kind = models.capabilities(plain.model.name), plain.model.kind
     lacks = str(models.facts(plain.model.name).get("without", ""))
-    heads = plain.model.n_head
+    heads, has_norms = plain.model.n_head, norm_place(plain.streams[0]) is not None
     parts: dict[str, tuple[bool, tuple[type, ...], Callable[[Edited], Edits]]] = {
         "Attention head": (True, tuple(ABLATIONS.values()), _heads),
         "Positions": (True, terminology.POSITIONS, _positions),
         "Scale of the scores": (scales_scores(plain), (WithoutScale,), _scale),
         "Residual connection": (lacks != "residual", (WithoutResidual,), _residual),
-        "Norm": (norm_place(plain) != "none", (WithoutNorm, MoveNorm, OtherNorm), _norm),
+        "Norm": (has_norms, (WithoutNorm, MoveNorm, OtherNorm), _norm),
         "Feed-forward network": (True, (WithoutFeedForward, SideBySide), _ffn),
         "Causal mask": (True, (WithMask if kind == "encoder" else WithoutMask,), _mask),
         "Sliding window": (True, (Window,), _window),
@@ -239,15 +240,6 @@ def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
         for name, (has, kinds, fields) in parts.items()
         if has and can_follow(plain, *kinds)
     }
-
-
-def norm_place(plain: Recording) -> str:
-    """Place of the model's norms: "post", "pre" or "none"."""
-    sites = plain.streams[0].sites
-    if any(site.endswith(".read") for site in sites):
-        return "pre"
-    after = any(site[0].isdigit() and site.endswith(".normed") for site in sites)
-    return "post" if after else "none"
 
 
 def _layer(on: Edited) -> int | None:
@@ -350,7 +342,7 @@ def _residual(on: Edited) -> Edits:
 
 def _norm(on: Edited) -> Edits:
     """Norms removed, placed elsewhere, or of the other kind."""
-    place = norm_place(on.plain)
+    place = norm_place(on.plain.streams[0]) or "none"
     kind = "rms" if models.capabilities(on.run.model).rms else "layer"
     other = "layer" if kind == "rms" else "rms"
     changes = {
@@ -445,7 +437,7 @@ def explore_patches(source: Run) -> None:
         donor = _donor(source.text)
     with right:
         pick("Activations to patch", UNITS, "patch", bare=True)
-    of = pick_attention(plain).name if unit == "Heads" else pick_stream(plain)
+    of = pick_attention(plain).name if unit == "Heads" else stream_shown(plain)
     choices = (donor, unit, token, of, is_masked())
     try:
         request = interventions.patch_request(run, *choices)
@@ -491,26 +483,12 @@ def selected_token(plain: Recording) -> int:
     return interventions.default_token(plain)
 
 
-def pick_stream(recording: Recording) -> str:
-    """The stream on screen, with the control that chooses it where there are several."""
-    streams = tuple(stream.name for stream in recording.streams)
-    name = st.session_state.stream if st.session_state.stream in streams else streams[-1]
-    if len(streams) > 1:
-        st.session_state["stream of"] = name
-        st.selectbox(
-            "Stream",
-            streams,
-            key="stream of",
-            format_func="{} stream".format,
-            label_visibility="collapsed",
-            width=180,
-            on_change=_take_stream,
-        )
-    return name
-
-
-def _take_stream() -> None:
-    st.session_state.stream = st.session_state["stream of"]
+def stream_shown(recording: Recording) -> str:
+    """The stream on screen, that of the predictions where none is chosen. The token of the address
+    is that whose prediction is compared, whichever stream is shown."""
+    names = [stream.name for stream in recording.streams]
+    shown = st.session_state.stream if st.session_state.stream in names else names[-1]
+    return pick_stream(names, shown, keeps_token=True)
 
 
 def _watch(run: Run, request: PatchRequest, masked: bool, was_running: bool) -> None:
@@ -643,7 +621,7 @@ def edit_fragment(source: Run) -> None:
         make = partial(interventions.head_attention, run, *at, attention.name)
         output.show_panel(make, "edited head")
     elif view == "Vectors":
-        stream = pick_stream(plain)
+        stream = stream_shown(plain)
         make = partial(interventions.residual_stream, run, on.token, stream)
         output.show_panel(make, "edited stream")
     else:

@@ -8,8 +8,8 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import positions
-from explorer.layout import controls, current_recording, output, selection_bar
-from explorer.layout.controls import pick
+from explorer.layout import current_recording, output, selection_bar
+from explorer.layout.controls import pick, pick_stream
 from explorer.panels import attention as attention_panels
 from explorer.panels import positions as positions_panels
 from explorer.panels.positions import DEFAULT_PLACES, PositionRuns
@@ -209,10 +209,12 @@ VIEWS: dict[str, tuple[str, Callable[[PositionRuns], None]]] = {
 def positions_fragment(source: Run) -> None:
     """The tab below the sentence bar; it takes names and not recordings, which Streamlit would keep
     for every visitor."""
+    state, names = st.session_state, [each.name for each in source.recording().streams]
     bar = st.container(horizontal=True, vertical_alignment="center")
     labels = {name: label for name, (label, _) in VIEWS.items()}
     view = pick("View", labels, "ask", bare=True, container=bar)
-    name = controls.pick_stream(source.recording(), bar)
+    shown = state.stream if state.stream in names else names[0]
+    name = pick_stream(names, shown, container=bar)
     VIEWS[view][1](PositionRuns(source, name))
     url_state.write()
 

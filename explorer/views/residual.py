@@ -185,9 +185,11 @@ def residual_fragment(source: Run) -> None:
     """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
     recording, state = source.recording(), st.session_state
+    names = tuple(stream.name for stream in recording.streams)
     bar = st.container(horizontal=True, vertical_alignment="center")
     measure = pick("Colour by", MEASURES, "write", bare=True, container=bar)
-    name = controls.pick_stream(recording, bar)
+    name = url_state.one_of("stream", names) if len(names) > 1 else names[0]
+    controls.pick_stream(names, name, container=bar)
     on = StreamState(source, recording, recording.stream(name))
     with bar:
         selection_bar.word(on.stream, on.token)
