@@ -32,7 +32,6 @@ from explorer.analysis.measure import (
     rows_with_choice,
     sample_tokens,
     self_attention,
-    softmax,
     state_before,
     subsample,
     text_places,
@@ -40,7 +39,7 @@ from explorer.analysis.measure import (
     with_other_vector,
 )
 from explorer.analysis.residual import degrees, normalised
-from explorer.analysis.soft_lookup import KEYS, PAIRS, asymmetry, random_variance
+from explorer.analysis.soft_lookup import KEYS, PAIRS, asymmetry, random_variance, tempered_softmax
 from explorer.analysis.terminology import norm_name, with_article
 from models.recording import CONTINUES, Attention, Recording, Stream
 
@@ -507,7 +506,8 @@ def naive_itself(context: MeasureContext) -> Measure:
         require_tokens(context.recording.stream(attention.query))
         product = _naive_scores(context, attention)
         shares.append(float((product.argmax(axis=1) == np.arange(len(product))).mean()))
-        peaks.append(float(softmax(product, np.ones_like(product, dtype=bool)).diagonal().mean()))
+        weights = tempered_softmax(product, np.ones_like(product, dtype=bool))
+        peaks.append(float(weights.diagonal().mean()))
         learned.append(float(_on_itself(attention).mean()))
     slots = {"weight": float(np.mean(peaks)), "learned": float(np.mean(learned))}
     return Measure(float(np.mean(shares)), slots=slots)
@@ -1089,7 +1089,7 @@ def soft_lookup(context: MeasureContext) -> Measure:
             hard = np.take_along_axis(v, best[..., None], axis=1)
             size = np.linalg.norm(v, axis=-1).mean()
             for t in TEMPERATURES:
-                weights = softmax(scores / t, allowed)
+                weights = tempered_softmax(scores / t, allowed)
                 distances[t].append((np.linalg.norm(weights @ v - hard, axis=-1) / size).mean())
                 if t == 1:
                     peak.append(weights.max(axis=-1).mean())
@@ -1185,7 +1185,7 @@ def scale_keeps_soft(context: MeasureContext) -> Measure:
         for q, k in zip(attention.q[:, :, rows], attention.k):
             products = q @ k.swapaxes(-1, -2)
             for name, divisor in (("scaled", np.sqrt(q.shape[-1])), ("raw", 1.0)):
-                weights = softmax(products / divisor, attention.allowed[rows])
+                weights = tempered_softmax(products / divisor, attention.allowed[rows])
                 slopes[name].append(1 - (weights**2).sum(axis=-1).mean())
     slots = {name: float(np.mean(values)) for name, values in slopes.items()}
     value = slots["scaled"] / slots["raw"] if slots["raw"] else np.inf

@@ -19,7 +19,7 @@ import numpy as np
 
 from explorer.analysis import logit_lens
 from explorer.analysis.alignment import Alignment, group_means, numbered
-from explorer.analysis.embeddings import cosine
+from explorer.analysis.embeddings import cosine, principal_basis
 from explorer.analysis.interventions import CHUNK_SIZE
 from models.recording import Attention, Recording, Stream
 
@@ -554,28 +554,19 @@ class ProjectedPaths:
     what the plane was fitted on."""
 
     points: np.ndarray
-    explained: tuple[float, float]
+    explained: np.ndarray
 
 
 def project_paths(aligned: AlignedStates, common: bool) -> tuple[ProjectedPaths, ProjectedPaths]:
     """Both sides' paths in the two directions along which they spread most: together in one plane,
     or each in its own."""
     flat = [side.reshape(-1, side.shape[-1]) for side in (aligned.a, aligned.b)]
-    bases = [_plane(np.concatenate(flat))] * 2 if common else [_plane(rows) for rows in flat]
+    bases = [principal_basis(np.concatenate(flat))] * 2 if common else map(principal_basis, flat)
     a, b = (
-        ProjectedPaths((side - centre) @ axes, explained)
-        for side, (centre, axes, explained) in zip((aligned.a, aligned.b), bases)
+        ProjectedPaths(basis.project(side)[..., :2], basis.explained[:2])
+        for side, basis in zip((aligned.a, aligned.b), bases)
     )
     return a, b
-
-
-def _plane(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
-    centre = rows.mean(axis=0)
-    values, vectors = np.linalg.eigh((rows - centre).T @ (rows - centre))
-    axes = vectors[:, ::-1][:, :2]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])
-    total = max(float(values.sum()), 1e-30)
-    return centre, axes, (float(values[-1]) / total, float(values[-2]) / total)
 
 
 def default_unit(aligned: AlignedStates, common: bool) -> int:

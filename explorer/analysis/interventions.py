@@ -16,7 +16,7 @@ import numpy as np
 
 from explorer.analysis.csv import Columns
 from explorer.analysis.formatting import tenths
-from explorer.analysis.residual import HeatmapColumn, StreamQuantity
+from explorer.analysis.residual import HeatmapColumn, StreamQuantity, cosine
 from models.recording import Attention, Recording, Stream
 from models.results import softmax
 
@@ -282,14 +282,8 @@ def stream_paths(before: Stream, after: Stream) -> StreamPaths:
         np.stack([stream.at(sites[name]).astype(np.float64) for name in places])
         for stream, sites in ((before, sites_before), (after, sites_after))
     )
-    lengths = np.linalg.norm(x, axis=-1), np.linalg.norm(y, axis=-1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        cosine = np.where(
-            lengths[0] * lengths[1] > 0,
-            np.clip((x * y).sum(-1) / (lengths[0] * lengths[1]), -1, 1),
-            np.nan,
-        )
-    return StreamPaths(places, *lengths, np.linalg.norm(y - x, axis=-1), cosine)
+    lengths = (np.linalg.norm(each, axis=-1) for each in (x, y, y - x))
+    return StreamPaths(places, *lengths, cosine(x, y))
 
 
 def needs_log_scale(paths: StreamPaths) -> bool:

@@ -211,13 +211,6 @@ def rows_with_choice(attention: Attention) -> np.ndarray:
     return subsample(places)
 
 
-def softmax(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Softmax along the last axis over what is allowed, float64."""
-    z = np.where(allowed, scores.astype(np.float64), -np.inf)
-    z = np.exp(z - z.max(axis=-1, keepdims=True))
-    return z / z.sum(axis=-1, keepdims=True)
-
-
 def state_before(stream: Stream, layer: int, place: str) -> str:
     """The site of the state that a sub-layer adds to. Raises Untestable where the model does not
     show it."""

@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from explorer.analysis.csv import Columns
+from explorer.analysis.residual import cosine
 from models.recording import Attention, Recording
 from models.results import Circuits as Circuits
 
@@ -88,7 +89,9 @@ MAX_EDGES = 1500  # that are drawn
 # ---- soft and hard ----
 
 
-def tempered_softmax(scores: np.ndarray, allowed: np.ndarray, temperature: float) -> np.ndarray:
+def tempered_softmax(
+    scores: np.ndarray, allowed: np.ndarray, temperature: float = 1.0
+) -> np.ndarray:
     """softmax(scores / temperature) over the allowed keys, (..., key). At 0 all weight on the
     largest score (equal ones share it), at infinity the even row. scores (..., key) before the
     mask, allowed of a shape that fits."""
@@ -129,8 +132,7 @@ def lookup(
     )
     key = int(np.where(allowed, scores, -np.inf).argmax())
     soft, hard = tempered_softmax(scores, allowed, temperature) @ values, values[key]
-    distance, relative, cosine = (float(each) for each in vector_distances(soft, hard))
-    return Lookup(key, soft, hard, distance, relative, cosine)
+    return Lookup(key, soft, hard, *map(float, vector_distances(soft, hard)))
 
 
 def vector_distances(
@@ -138,13 +140,10 @@ def vector_distances(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distance, distance / |hard| and cosine along the last axis."""
     distance = np.linalg.norm(soft - hard, axis=-1)
-    a, b = np.linalg.norm(soft, axis=-1), np.linalg.norm(hard, axis=-1)
+    length = np.linalg.norm(hard, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return (
-            distance,
-            np.where(b > 0, distance / b, np.nan),
-            np.where(a * b > 0, np.clip((soft * hard).sum(-1) / (a * b), -1, 1), np.nan),
-        )
+        relative = np.where(length > 0, distance / length, np.nan)
+    return distance, relative, cosine(soft, hard)
 
 
 def relative_distances(attention: Attention) -> np.ndarray:
@@ -501,7 +500,7 @@ def scoring_variants(
 
 def _scoring_variant(name: str, scores: np.ndarray, allowed: np.ndarray) -> ScoringVariant:
     choosing = allowed.sum(axis=1) > 1
-    weights = tempered_softmax(scores, allowed, 1.0)
+    weights = tempered_softmax(scores, allowed)
     largest = np.where(allowed, scores, -np.inf).argmax(axis=1)
     own_key = (largest == np.arange(len(scores)))[choosing]
     return ScoringVariant(
@@ -611,7 +610,7 @@ def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float
     """The mean of the largest weight of a row, with the scores divided by the root of the width and
     as they are."""
     scaled, raw = (
-        float(tempered_softmax(scores / divisor, allowed, 1.0).max(axis=-1).mean())
+        float(tempered_softmax(scores / divisor, allowed).max(axis=-1).mean())
         for divisor in (np.sqrt(width), 1.0)
     )
     return scaled, raw

@@ -45,7 +45,6 @@ from explorer.analysis.measure import (
     layers_of,
     require_count,
     require_shuffle,
-    softmax,
     state_before,
     text_places,
     with_other_vector,
@@ -56,6 +55,7 @@ from explorer.analysis.soft_lookup import (
     model_variance,
     random_variance,
     scoring_variants,
+    tempered_softmax,
 )
 from explorer.analysis.word_classes import is_word
 from models.edits import (
@@ -644,7 +644,7 @@ def kinds(context: MeasureContext) -> Measure:
     attention = attention_with_qkv(recording)[0]
     pair = followed_pair(context, attention.name)
     allowed = np.ones_like(attention.allowed)
-    unmasked = softmax(attention.scores, allowed)
+    unmasked = tempered_softmax(attention.scores, allowed)
     rows = word_mask(pair.rows)
     later = np.triu(allowed, 1)
     ahead_share = float((unmasked * later).sum(axis=-1)[..., rows].mean())
@@ -653,7 +653,7 @@ def kinds(context: MeasureContext) -> Measure:
     number = percent(ahead_share)
     causal = np.tril(allowed) if attention.allowed.all() else attention.allowed
     variant = "" if attention.allowed.all() else "decoder"
-    masked_pattern = softmax(attention.scores[pair.layer, pair.head], causal)
+    masked_pattern = tempered_softmax(attention.scores[pair.layer, pair.head], causal)
     if len(recording.attention) > 1:
         causal, variant = next(
             (each.allowed, "both") for each in recording.attention if each.key == "decoder"
