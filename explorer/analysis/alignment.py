@@ -249,11 +249,6 @@ def group_means(array: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarra
     return sums / sizes[:, None].astype(array.dtype)
 
 
-def numbered(labels: Sequence[str]) -> list[str]:
-    """Labels with their numbers before them, so that equal ones stay apart."""
-    return [f"{at} {label}" for at, label in enumerate(labels)]
-
-
 def unit_columns(alignment: Alignment, a: Axis, b: Axis) -> dict[str, list]:
     """Which tokens are laid beside which, as named columns; what is in no unit comes last."""
     token_list = lambda side, places: "  ".join(f"{side.labels[at]} ({at})" for at in places)

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import logit_lens
-from explorer.analysis.alignment import Alignment, group_means, numbered
+from explorer.analysis.alignment import Alignment, group_means
+from explorer.analysis.attention import numbered
 from explorer.analysis.embeddings import cosine, principal_basis
 from explorer.analysis.interventions import CHUNK_SIZE
 from models.recording import Attention, Recording, Stream

@@ -282,8 +282,8 @@ def stream_paths(before: Stream, after: Stream) -> StreamPaths:
         np.stack([stream.at(sites[name]).astype(np.float64) for name in places])
         for stream, sites in ((before, sites_before), (after, sites_after))
     )
-    lengths = (np.linalg.norm(each, axis=-1) for each in (x, y, y - x))
-    return StreamPaths(places, *lengths, cosine(x, y))
+    length, other_length, distance = (np.linalg.norm(each, axis=-1) for each in (x, y, y - x))
+    return StreamPaths(places, length, other_length, distance, cosine(x, y))
 
 
 def needs_log_scale(paths: StreamPaths) -> bool:
