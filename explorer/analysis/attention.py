@@ -296,14 +296,10 @@ def columns(matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None) ->
     something is, then a column for each key."""
     hidden_column = {} if hidden is None else {HIDDEN: hidden}
     return {
-        _corner_label(axes): numbered(axes.rows, axes.row_places),
+        " \\ ".join(axes.sides): numbered(axes.rows, axes.row_places),
         **hidden_column,
         **dict(zip(numbered(axes.keys, axes.key_places), matrix.T)),
     }
-
-
-def _corner_label(axes: Axes) -> str:
-    return " \\ ".join(axes.sides)
 
 
 # One head as a panel shows it, made once and handed down: its matrix under the reader's choices,

@@ -277,12 +277,6 @@ def most_changed(paired_distances: np.ndarray) -> list[tuple[int, int]]:
     return [divmod(int(at), paired_distances.shape[1]) for at in order]
 
 
-def all_same(paired_distances: np.ndarray) -> bool:
-    """True where no head differs from the one in its place. paired_distances: (n_layer, n_head),
-    see `same_place_distances`."""
-    return not paired_distances.any()
-
-
 def changed_columns(patterns: PatternPair, paired_distances: np.ndarray) -> dict[str, list]:
     """Heads in the same place, the most changed first, as named columns."""
     order = most_changed(paired_distances)

@@ -225,7 +225,8 @@ def write_grid(stream: Stream, measure: str) -> TokenGrid:
     columns, values = [], []
     for each in sublayers(stream):
         before, wrote = site_vectors(stream, each.before), site_vectors(stream, each.wrote)
-        columns.append(HeatmapColumn(_group(each.layer), SHORT_PLACES[each.place], each.name))
+        group = f"Layer {each.layer}" if each.layer >= 0 else "Input"
+        columns.append(HeatmapColumn(group, SHORT_PLACES[each.place], each.name))
         values.append(
             {
                 "Rotation angle": lambda: degrees(before, site_vectors(stream, each.after)),
@@ -396,10 +397,6 @@ def table(grid: TokenGrid, tokens: Sequence[str]) -> Columns:
     """A grid as named columns: the tokens, then a column for each of the grid's."""
     names = [column.name for column in grid.columns]
     return {"token": numbered(tokens), **dict(zip(names, grid.values.T))}
-
-
-def _group(layer: int) -> str:
-    return f"Layer {layer}" if layer >= 0 else "Input"
 
 
 def colour_range(

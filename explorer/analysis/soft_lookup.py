@@ -34,11 +34,6 @@ def text_words(
     return tuple(dict.fromkeys([*extra_ids, *list(dict.fromkeys(ids))[:MOST_WORDS]]))
 
 
-def most_looked_at(attention: Attention, layer: int, head: int, query: int) -> int:
-    """The key that a query gives the largest weight."""
-    return int(attention.pattern[layer, head, query].argmax())
-
-
 @dataclass(frozen=True)
 class CopyCounts:
     """Counts of copying over n words: words that are among those they raise most, and words that

@@ -370,11 +370,6 @@ def extreme_heads(
     )
 
 
-def largest_bias(contributions: Contributions) -> tuple[int, float]:
-    """The layer in which b_O has the largest share of attention's write, and that share."""
-    return int(contributions.bias.argmax()), float(contributions.bias.max())
-
-
 def mask_values(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Values (query, key) with NaN where attending is not allowed."""
     return values if allowed.all() else np.where(allowed, values, np.nan)

@@ -52,9 +52,8 @@ def circuits(
     model = selection.recording.model.name
     if not models.shows_writes(selection.recording):
         raise ValueError(words("not_given", model=selection.model))
-    place = (
-        soft_lookup.most_looked_at(selection.attention, *selection.at) if source is None else source
-    )
+    weights = selection.attention.pattern[selection.at]
+    place = int(weights.argmax()) if source is None else source
     chosen = _words(selection, place, word)
     ids = soft_lookup.text_words(
         selection.recording, selection.attention, (chosen.query, chosen.key)

@@ -391,7 +391,7 @@ def _head_details(two: TwoRuns) -> tuple[str, ...]:
         ablated = any(
             isinstance(edit, (ZeroHead, MeanHead)) for edit in (*two.a.edits, *two.b.edits)
         )
-        if ablated and comparison.all_same(two.paired):
+        if ablated and not two.paired.any():
             lines.insert(0, words("same_attention"))
     return (*two.dropped, *lines)
 

@@ -133,15 +133,16 @@ def next_token(
     if seed < 0:
         raise ValueError(sentences(CONCEPT, "shared")("seed", seed=seed))
     prediction = _next_token(run, continuation, Sampling(temperature, top_k, top_p), seed)
-    n = plural(len(prediction.on.tokens), "token")
+    on = prediction.on
+    n = plural(len(on.tokens), "token")
     return Panel(
         title=words("title"),
         finding=_finding(run, prediction),
-        figures=(_text(prediction.on), _bars(prediction)),
-        table=_every_token(prediction),
+        figures=(_text(on), _bars(prediction)),
+        table=predictions.columns(prediction.of, cache.vocabulary(on.recording)),
         details=_details(prediction),
         caption=(words("caption", n=n, settings=prediction.settings or words("one")),),
-        file=f"after-{len(prediction.on.tokens)}-tokens",
+        file=f"after-{len(on.tokens)}-tokens",
     )
 
 
@@ -299,11 +300,6 @@ def _arithmetic(prediction: NextToken, id: int) -> list[str]:
         slots = {"n_kept": f"{steps.n_candidates:,}", "n": n, "total": total, "part": part, "p": p}
         lines.append(words("truncation", word=word, **slots))
     return lines
-
-
-def _every_token(prediction: NextToken) -> spec.Columns:
-    """The whole vocabulary, the most likely token first."""
-    return predictions.columns(prediction.of, cache.vocabulary(prediction.on.recording))
 
 
 # ---- the newest token ----------------------------------------------------------------------------

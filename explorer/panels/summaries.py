@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -328,7 +327,7 @@ def output_norms(
     )
     values, rows, columns = summaries.layer_table(writes, measure)
     (layer, head, norm), against, (low_layer, low_head, low) = summaries.extreme_heads(writes)
-    bias_layer, bias = summaries.largest_bias(writes)
+    bias_layer = int(writes.bias.argmax())
     title = words("title" if measure == "Length" else "share_title")
     word = selection.axes.rows[token or 0]
     where = words("mean_of_tokens") if token is None else words("token", token=token, word=word)
@@ -353,19 +352,15 @@ def output_norms(
             count=writes.share.size,
         ),
         figures=(matrix,),
-        table=_layers(rows, columns, values),
+        table={"layer": rows, **dict(zip(columns, values.T))},
         details=words.lines(
             "details",
             share=signed(low),
             low_layer=low_layer,
             low_head=low_head,
-            bias=signed(bias),
+            bias=signed(float(writes.bias[bias_layer])),
             bias_layer=bias_layer,
         ),
         caption=(words("caption", title=title, where=where),),
         file=f"output-{measure.lower()}",
     )
-
-
-def _layers(rows: Sequence[str], columns: Sequence[str], values: np.ndarray) -> spec.Columns:
-    return {"layer": list(rows), **dict(zip(columns, values.T))}

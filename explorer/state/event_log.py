@@ -57,7 +57,7 @@ def _one_line_record(name: str, *arguments: Any, **keywords: Any) -> logging.Log
     record.logged_by_us = (name, record.msg) == UNCAUGHT
     if name.partition(".")[0] in OTHERS:
         error = record.exc_info[1] if record.exc_info else None
-        message = record.getMessage() if error is None else f"exception {_exception_facts(error)}"
+        message = record.getMessage() if error is None else f"exception {_facts(**_cause(error))}"
         record.msg = "".join(letter if letter.isprintable() else "?" for letter in message)[
             :LONGEST_LINE
         ]
@@ -126,11 +126,6 @@ def log_exception(error: Exception) -> None:
     _repeated[" ".join(cause.values())] = state
     if is_due:
         log.error("exception %s", _facts(**cause, **({"left_out": left_out} if left_out else {})))
-
-
-def _exception_facts(error: BaseException) -> str:
-    """An exception as facts of a line."""
-    return _facts(**_cause(error))
 
 
 def _cause(error: BaseException) -> dict[str, str]:

@@ -59,7 +59,8 @@ def ship(name: str, run: Path) -> None:
     early = {
         step: file for step in recipe.checkpoint_steps if (file := run / f"at-{step}.pt").exists()
     }
-    save_file(half_precision(state), folder / "model.safetensors")
+    halves = {key: tensor.half().contiguous() for key, tensor in state.items()}
+    save_file(halves, folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
     if early:
         model = own_model.KINDS[KIND[name]](Config(**checkpoint["config"])).eval()
@@ -132,11 +133,6 @@ def max_difference(first: Recording, second: Recording) -> float:
     """The largest difference between the weights of two recordings' patterns."""
     pairs = zip(first.attention, second.attention)
     return max(float(np.abs(a.pattern - b.pattern).max()) for a, b in pairs)
-
-
-def half_precision(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The tensors in fp16."""
-    return {key: tensor.half().contiguous() for key, tensor in state.items()}
 
 
 def curve(run: Path) -> list[list[float]]:
