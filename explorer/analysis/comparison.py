@@ -457,11 +457,6 @@ class AlignedStates:
     a: np.ndarray
     b: np.ndarray
 
-    @property
-    def nbytes(self) -> int:
-        """Size of the arrays in bytes."""
-        return self.a.nbytes + self.b.nbytes
-
 
 def aligned_states(a: Stream, b: Stream, alignment: Alignment) -> AlignedStates:
     """The states of two streams at their common units; a unit's vector is the mean over its

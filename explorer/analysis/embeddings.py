@@ -408,11 +408,6 @@ class Scene:
         """The groups that are texts."""
         return tuple(group for group in self.groups if group.kind < 2)
 
-    @property
-    def nbytes(self) -> int:
-        """Size of the arrays in bytes."""
-        return sum(group.raw.nbytes + group.vectors.nbytes for group in self.groups)
-
     def point(self, text: int, place: int | None) -> int | None:
         """A token's number among all points; None where it is not shown."""
         if text >= len(self.texts) or place not in self.texts[text].places:

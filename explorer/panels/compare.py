@@ -65,12 +65,10 @@ class TwoRuns:
     of_a: Attention
     of_b: Attention
 
-    def cached(
-        self, key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None
-    ) -> Any:
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Something computed of both, kept beside the recording of A."""
         cause = cache.picture_name(self.b), self.of_a.name, self.of_b.name
-        return cache.cached_for(self.a, ("compared", key, *cause), make, weigh)
+        return cache.cached_for(self.a, ("compared", key, *cause), make)
 
     @cached_property
     def units(self) -> tuple[Alignment, Alignment]:
@@ -703,7 +701,7 @@ def aligned_states(two: TwoRuns) -> AlignedStates:
         units = alignment.align(*(alignment.axis(of, name) for of, name in sides))
         return comparison.aligned_states(one, other, units)
 
-    states = two.cached("spaces", make, lambda made: made.nbytes)
+    states = two.cached("spaces", make)
     if not (states.sites_a and states.sites_b):
         raise ValueError(words("closed"))
     if not states.labels:

@@ -121,7 +121,6 @@ def select_word(
             unit_length="unit length" in chosen,
             words_plane=bool(groups),
         ),
-        lambda made: made.nbytes,
     )
     words = sentences(CONCEPT, "shared")
     if site and site not in names:

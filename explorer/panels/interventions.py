@@ -635,7 +635,6 @@ def residual_stream(run: Run, token: int | None = None, stream: str = "") -> Pan
         edited,
         ("paths", name),
         lambda: interventions.stream_paths(selected.stream, edited.stream(name)),
-        weigh=lambda made: 4 * made.before.nbytes,
     )
     states = [head_naming.short_site(each) for each in paths.places]
     columns = dict(interventions.path_columns(paths, at)) | {"state": states}

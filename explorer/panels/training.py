@@ -73,9 +73,7 @@ def measured(run: Run, attention: str) -> tuple[Measured, ...]:
         return tuple(measures)
 
     key = ("stages", run.text, run.edits, run.target, attention)
-    return cache.cached_for_recordings(
-        run.model, key, made, lambda all_stages: sum(each.weights.nbytes for each in all_stages)
-    )
+    return cache.cached_for_recordings(run.model, key, made)
 
 
 def measure(recording: Recording, name: str, step: int) -> Measured:

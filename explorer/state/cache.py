@@ -333,15 +333,10 @@ def is_cached_for(recording: Recording, key: Hashable) -> bool:
     return ("derived", *cache_key(recording), key) in _cache.entries
 
 
-def cached_for_recordings(
-    model: str,
-    key: Hashable,
-    make: Callable[[], Any],
-    weigh: Callable[[Any], int] | None = None,
-) -> Any:
+def cached_for_recordings(model: str, key: Hashable, make: Callable[[], Any]) -> Any:
     """Something computed from several recordings of a model, kept under `what`, which names them,
     so that it needs none of them again."""
-    return get(("kept", model, handle(model).card.fingerprint, key), make, weigh)
+    return get(("kept", model, handle(model).card.fingerprint, key), make)
 
 
 def cached_for_model(
