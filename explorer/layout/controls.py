@@ -17,6 +17,7 @@ from explorer.panels import attention as attention_panels
 from explorer.panels.selection import axes_of
 from explorer.state import url_state
 from explorer.state.cache import Run
+from explorer.text.attention import LABELS
 from models.recording import Attention, Recording
 
 # What a reader chooses of an attention: with one of these a page opens on that.
@@ -43,11 +44,6 @@ def open_finding(finding: Finding) -> None:
         state.anatomy_cell = f"{finding.query}.{finding.keys[0]}"
 
 
-LABELS = {
-    "encoder self": "Encoder self-attention",
-    "decoder self": "Decoder self-attention",
-    "cross": "Cross-attention",
-}
 ATTENTION_KEYS = ("token", "layer", "head", "source", "anatomy_cell", "sum_layer", "sum_head")
 
 
