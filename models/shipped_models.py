@@ -57,12 +57,18 @@ def _names(folder: Path, mtime: int) -> tuple[str, ...]:
 def packaged() -> Path | None:
     """The folder of all-MiniLM-L6-v2 where its package is installed; none of the package's code is
     run."""
+    weights = package_file(PACKAGE, "model.safetensors")
+    return weights and weights.parent
+
+
+def package_file(package: str, name: str) -> Path | None:
+    """A file of a Python package, None where it is not installed or has none of that name."""
     try:
-        files = metadata.files(PACKAGE) or []
+        files = metadata.files(package) or []
     except metadata.PackageNotFoundError:
         return None
-    paths = [Path(str(file.locate())) for file in files if file.name == "model.safetensors"]
-    return paths[0].parent if paths and paths[0].exists() else None
+    paths = [Path(str(file.locate())) for file in files if file.name == name]
+    return paths[0] if paths and paths[0].exists() else None
 
 
 def verified(folder: Path) -> Path:

