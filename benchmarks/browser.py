@@ -33,11 +33,8 @@ FLAGS = [
     "--disable-sync",
 ]
 ROUNDS = int(os.environ.get("ROUNDS", 9))
-GRIDS = {
-    "6x8x64": 60,
-    "12x12x256": 150,
-    "12x12x512": 300,
-}  # shape -> milliseconds it may take beyond E
+# By shape, milliseconds that it may take beyond E.
+GRIDS = {"6x8x64": 60, "12x12x256": 150, "12x12x512": 300}
 OPENED = {"6x8x64": 90, "12x12x256": 90}
 
 # Resolves with the milliseconds from the keydown or click to two frames after `script` (an

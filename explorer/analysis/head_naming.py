@@ -298,14 +298,8 @@ FIRST_LAYER, WEAK, FEW_ROWS, FEW_TOKENS, LUCK = (
     "by too few different tokens",
     "not significant",
 )
-REJECTIONS = (
-    "",
-    FIRST_LAYER,
-    WEAK,
-    FEW_ROWS,
-    FEW_TOKENS,
-    LUCK,
-)  # in the order in which they are said
+# In the order in which they are said.
+REJECTIONS = ("", FIRST_LAYER, WEAK, FEW_ROWS, FEW_TOKENS, LUCK)
 
 
 def meanings(recording: Recording, attention: Attention) -> dict[str, str]:

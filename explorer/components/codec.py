@@ -106,9 +106,8 @@ def fine(matrix: np.ndarray, spare: int = SPARE) -> dict[str, np.ndarray]:
         return {"exact": matrix.astype(np.float32)}
     code = np.rint(np.sqrt(np.clip(matrix, 0, 1)) * 65535).astype(np.uint16)
     high = (code >> 8).astype(np.uint8)
-    at_least = np.bincount(high.ravel(), minlength=256)[::-1].cumsum()[
-        ::-1
-    ]  # how many cells have at least this high byte
+    # How many cells have at least this high byte.
+    at_least = np.bincount(high.ravel(), minlength=256)[::-1].cumsum()[::-1]
     floor = int(np.argmax(at_least <= spare)) if (at_least <= spare).any() else 256
     return {
         "high": high,

@@ -22,10 +22,8 @@ from explorer.state.settings import settings
 
 POLL_INTERVAL = 1.0  # seconds between two looks
 QUIET_SECONDS = 2.0  # seconds without a reader's run after which nobody is in a hurry
-MIN_INTERVAL, FULL_INTERVAL = (
-    20.0,
-    600.0,
-)  # seconds between two collections, and between two of everything
+# Seconds between two collections, and between two of everything.
+MIN_INTERVAL, FULL_INTERVAL = 20.0, 600.0
 IDLE_SECONDS = 20.0  # seconds without any reader after which nothing is kept for one
 # New objects between two looks at the young ones, where Python takes 700: a text leaves some 1,200,
 # and to look at them, and at those that stayed, with each text was a twentieth of what it costs.

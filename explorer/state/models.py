@@ -31,10 +31,8 @@ from models.recording import Recording
 
 OPENED_KEY = "opened models"  # in a visit's state: the borrowed models that this visitor opened
 COOKIE = "_streamlit_xsrf"  # a random word that Streamlit gives to each browser
-MAX_BROWSERS, MAX_MODELS_PER_BROWSER = (
-    1000,
-    20,
-)  # of which it is remembered what they opened, and how much
+# Browsers of which it is remembered what they opened, and how much.
+MAX_BROWSERS, MAX_MODELS_PER_BROWSER = 1000, 20
 
 _salt = secrets.token_bytes(16)
 # What each browser opened in this process, the latest last: a page loaded anew is another visit.

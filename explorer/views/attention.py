@@ -60,13 +60,8 @@ from models.recording import Attention, Recording
 
 # ---- page state ----------------------------------------------------------------------
 
-OF_A_HEAD = (
-    "layer",
-    "head",
-    "token",
-    "source",
-    "anatomy_cell",
-)  # choices that mean nothing in another attention
+# Choices that mean nothing in another attention.
+OF_A_HEAD = ("layer", "head", "token", "source", "anatomy_cell")
 
 
 LABEL_BYTES = 60  # that a word in a table takes

@@ -25,10 +25,8 @@ WAYS = ("1", "2", "3", "4", "5", DRAWN)
 NAMES = {"1": "Greedy", DRAWN: "Sample"} | {n: f"{n} beams" for n in WAYS[1:-1]}
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
-LANGUAGE = {
-    "translator": "French",
-    "translator-small": "French",
-}  # what a model writes; "output" for the others
+# What a model writes; "output" for the others.
+LANGUAGE = {"translator": "French", "translator-small": "French"}
 
 
 def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
