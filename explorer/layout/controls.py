@@ -10,9 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.attention import Axes
-from explorer.analysis.findings import (
-    Finding,
-)
+from explorer.analysis.findings import Finding
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import axes_of
 from explorer.state import url_state

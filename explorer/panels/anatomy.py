@@ -36,7 +36,7 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach, windowed
 from explorer.panels import spec
-from explorer.panels.selection import Selection, expect_one_of, select
+from explorer.panels.selection import Selection, expect_place, select
 from explorer.panels.spec import Panel
 from explorer.state import cache
 from explorer.state.cache import Run
@@ -154,7 +154,7 @@ def _cell(selection: Selection, source: int | None) -> Cell:
     """A cell of a row, that of the largest weight where None."""
     recording, attention = selection.recording, selection.attention
     key = int(np.nan_to_num(selection.weights, nan=-1).argmax()) if source is None else source
-    expect_one_of("key", key, len(selection.axes.keys))
+    expect_place("key", key, len(selection.axes.keys))
     projection = _projection(selection)
     outputs = projection and anatomy.head_outputs(
         recording, attention, selection.layer, selection.query, projection

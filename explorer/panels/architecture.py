@@ -12,7 +12,7 @@ from explorer.analysis import residual
 from explorer.analysis.figures import Block, BlockStack, Diagram, Section
 from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import spec
-from explorer.panels.selection import expect_one_of
+from explorer.panels.selection import expect_place
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -49,7 +49,7 @@ def diagram(run: Run, token: int = -1, every_layer: bool = False) -> Panel:
     first = recording.streams[0]
     if token == -1:
         token = residual.most_turned_token(first)
-    expect_one_of("token", token, len(first.tokens))
+    expect_place("token", token, len(first.tokens))
     tokens = [token, *(aligned(recording, stream, token) for stream in recording.streams[1:])]
     followed = list(zip(recording.streams, tokens))
     steps = [steps_of(stream, at) for stream, at in followed]

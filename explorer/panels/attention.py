@@ -36,7 +36,7 @@ from explorer.analysis.findings import (
 from explorer.analysis.formatting import fixed
 from explorer.components import codec
 from explorer.panels import spec
-from explorer.panels.selection import Selection, expect_one_of, select
+from explorer.panels.selection import Selection, expect_option, expect_place, select
 from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
 from explorer.state.cache import Run
@@ -255,8 +255,7 @@ def heads(
     """
     selection = select(run, layer or 0, head or 0, 0, attention)
     recording, of = selection.recording, selection.attention
-    if rows not in ROWS:
-        raise ValueError(f"rows is {rows!r}; it can be {', '.join(ROWS)}")
+    expect_option("rows", rows, ROWS)
     display, _ = display_of(options)
     every = named_heads(recording, of)
     left = attention_analysis.hidden_tokens(recording, of, display)
@@ -468,12 +467,11 @@ def head(
     two texts, the key that is selected. view: one of VIEWS. options: words of `DisplayOptions` and
     INCOMING, with commas. Raises ValueError for what is not there.
     """
-    if view not in VIEWS:
-        raise ValueError(f"view is {view!r}; it can be {', '.join(VIEWS)}")
+    expect_option("view", view, VIEWS)
     display, incoming = display_of(options)
     selection = select(run, layer, head, token or 0, attention)
     recording, of, axes = selection.recording, selection.attention, selection.axes
-    expect_one_of("key", key, of.pattern.shape[3])
+    expect_place("key", key, of.pattern.shape[3])
     across = selection.is_across
     chosen = HeadSelection(
         (token, key if across and token is None else None if across else token),

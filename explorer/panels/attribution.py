@@ -11,17 +11,10 @@ from math import exp, log
 from explorer.analysis import figures, logit_lens, residual
 from explorer.analysis.attention import argmax_id
 from explorer.analysis.figures import BarRow, Bars, TokenRow
-from explorer.analysis.formatting import (
-    exponent_text,
-    fixed,
-    percent,
-    plural,
-    power_of_e,
-    signed,
-)
+from explorer.analysis.formatting import exponent_text, fixed, percent, plural, power_of_e, signed
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
 from explorer.panels import spec
-from explorer.panels.selection import StreamSelection, expect_one_of, predicted
+from explorer.panels.selection import StreamSelection, expect_place, predicted
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -96,7 +89,7 @@ def _parts(run: Run, token: int | None, word: int | None, against: int | None) -
         raise ValueError(words("no_parts", model=at.model, why=why))
     word = argmax_id(at.logits) if word is None else word
     for id in (word, against):
-        expect_one_of("word", id, at.recording.model.n_vocab)
+        expect_place("word", id, at.recording.model.n_vocab)
     one, *other = models.labels(
         at.recording.model.name, [word] if against is None else [word, against]
     )

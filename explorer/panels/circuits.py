@@ -11,7 +11,7 @@ from explorer.analysis import soft_lookup
 from explorer.analysis.figures import BarRow, Bars
 from explorer.analysis.formatting import signed
 from explorer.panels import spec
-from explorer.panels.selection import Selection, expect_one_of, select
+from explorer.panels.selection import Selection, expect_place, select
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -112,7 +112,7 @@ def _words(selection: Selection, place: int, word: int | None) -> CircuitWords:
         return CircuitWords(word, word)
     recording, attention = selection.recording, selection.attention
     queries, keys = (recording.stream(each).ids for each in (attention.query, attention.key))
-    expect_one_of("token", place, len(keys))
+    expect_place("token", place, len(keys))
     return CircuitWords(int(queries[min(selection.query, len(queries) - 1)]), int(keys[place]))
 
 

@@ -32,7 +32,7 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.panels import spec
-from explorer.panels.selection import expect_one_of, model_name, select
+from explorer.panels.selection import expect_place, model_name, select
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -797,7 +797,7 @@ def paths(
     words, states = sentences(CONCEPT, "paths"), aligned_states(two)
     together = two.is_one_model
     unit = default_unit(two) if unit is None else unit
-    expect_one_of("token", unit, len(states.labels))
+    expect_place("token", unit, len(states.labels))
     token = states.labels[unit]
     planes = two.cached("planes", lambda: comparison.project_paths(states, together))
     if together:

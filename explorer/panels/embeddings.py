@@ -27,7 +27,7 @@ from explorer.analysis.formatting import fixed, percent, percent_texts
 from explorer.analysis.logit_lens import states
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
-from explorer.panels.selection import select_stream
+from explorer.panels.selection import expect_option, select_stream
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -475,8 +475,7 @@ def anchors(
     for `contexts`.
     """
     texts = sentences(CONCEPT, "anchors")
-    if measure not in MEASURES:
-        raise ValueError(f"measure is {measure!r}; it can be {', '.join(MEASURES)}")
+    expect_option("measure", measure, MEASURES)
     groups = embeddings.groups(words)
     if len(groups) != 2:
         raise ValueError(texts("two"))

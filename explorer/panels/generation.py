@@ -24,7 +24,7 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.predictions import Distribution, Draw, Word
 from explorer.panels import spec
-from explorer.panels.selection import expect_one_of, model_name
+from explorer.panels.selection import expect_place, model_name
 from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
 from explorer.state.cache import Run
@@ -316,8 +316,8 @@ def attention(
     """
     on = _continuation(run, continuation)
     words, rows = sentences(CONCEPT, "attention"), on.text.attention
-    expect_one_of("layer", layer, rows.shape[0])
-    expect_one_of("head", head, rows.shape[1])
+    expect_place("layer", layer, rows.shape[0])
+    expect_place("head", head, rows.shape[1])
     is_head = layer is not None and head is not None
     weights = rows[layer, head] if is_head else rows.mean(axis=(0, 1), dtype=np.float64)
     special = on.special

@@ -13,7 +13,7 @@ from explorer.analysis.figures import Chart, Series, Stack, TextTable
 from explorer.analysis.formatting import fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
-from explorer.panels.selection import StreamSelection, select_stream
+from explorer.panels.selection import StreamSelection, expect_option, select_stream
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -198,8 +198,7 @@ def jacobian(run: Run, token: int = 0, sublayer: str = "", stream: str = "") -> 
     if recording.edits:
         raise ValueError(words("edited"))
     site = sublayer or next(iter(places))
-    if site not in places:
-        raise ValueError(f"sublayer is {site!r}; it can be {', '.join(places)}")
+    expect_option("sublayer", site, places)
     spectrum = cache.jacobian(recording, selection.stream.name, token, site)
     norm = _norm_at(selection, "post")
     series = gradients.singular_value_series(spectrum, norm)

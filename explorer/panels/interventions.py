@@ -10,20 +10,17 @@ import numpy as np
 
 from explorer.analysis import interventions, predictions
 from explorer.analysis.csv import Cells
-from explorer.analysis.figures import (
-    BarRow,
-    Bars,
-    Chart,
-    Figure,
-    Matrix,
-    Series,
-    Stack,
-    TextTable,
-)
+from explorer.analysis.figures import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
 from explorer.analysis.formatting import fixed, signed, tenths
 from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
 from explorer.panels import spec
-from explorer.panels.selection import Selection, StreamSelection, select, select_stream
+from explorer.panels.selection import (
+    Selection,
+    StreamSelection,
+    expect_option,
+    select,
+    select_stream,
+)
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -843,8 +840,7 @@ def patch_request(
     """The sweep of two sentences under the edits of a run, patches left out. Raises ValueError for
     what cannot be patched."""
     words = sentences(CONCEPT, "patches")
-    if unit not in UNITS:
-        raise ValueError(f"unit is {unit!r}; it can be {', '.join(UNITS)}")
+    expect_option("unit", unit, UNITS)
     on = pair(run, token, masked)
     if not can_follow(on.plain, PatchHead, PatchSite):
         raise ValueError(words("closed", model=on.at.model))

@@ -13,7 +13,7 @@ from explorer.analysis.formatting import fixed, tenths
 from explorer.analysis.logit_lens import LensCell
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
-from explorer.panels.selection import predicted
+from explorer.panels.selection import expect_option, predicted
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -76,8 +76,7 @@ def lens(
     Raises ValueError for what is not there and for a model that predicts no words.
     """
     on = read(run, token, site)
-    if measure not in MEASURES:
-        raise ValueError(f"measure is {measure!r}; it can be {', '.join(MEASURES)}")
+    expect_option("measure", measure, MEASURES)
     words = sentences(CONCEPT, "lens")
     return Panel(
         title=words("title"),

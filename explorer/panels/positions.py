@@ -26,12 +26,7 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import MINUS, enough_digits_for_all, fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
-from explorer.panels.selection import (
-    StreamSelection,
-    expect_one_of,
-    model_name,
-    select_stream,
-)
+from explorer.panels.selection import StreamSelection, expect_place, model_name, select_stream
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -142,8 +137,8 @@ class PositionRuns:
                 ("most positional", self),
                 lambda: positions.most_positional_head(*self.both(), self.stream),
             )
-        expect_one_of("layer", layer, shape[0])
-        expect_one_of("head", head, shape[1])
+        expect_place("layer", layer, shape[0])
+        expect_place("head", head, shape[1])
         return layer, head
 
     def table(self) -> np.ndarray:
@@ -665,7 +660,7 @@ def encoding(
     words = sentences(CONCEPT, "encoding")
     n, d = _sizes(runs, n, width)
     pair = default_pair(d) if pair is None else pair
-    expect_one_of("pair", pair, d // 2)
+    expect_place("pair", pair, d // 2)
     wave, turns = positions.wave(n, d, pair), positions.wavelengths(d)
     sine, cosine = fixed(wave.sine[1], 4), fixed(wave.cosine[1], 4)
     (angle,) = enough_digits_for_all(
@@ -885,9 +880,9 @@ def rotation(
     n, d = _sizes(runs, n, width)
     pair = default_pair(d) if pair is None else pair
     place, shift = min(place, n - 1), min(shift, n - 1)
-    expect_one_of("pair", pair, d // 2)
-    expect_one_of("position", place, n)
-    expect_one_of("shift", shift, n)
+    expect_place("pair", pair, d // 2)
+    expect_place("position", place, n)
+    expect_place("shift", shift, n)
     wave = positions.wave(2 * n, d, pair)
     radians, degrees = positions.rotation_angle(d, pair, shift)
     details = [

@@ -26,7 +26,7 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power
 from explorer.analysis.terminology import EITHER_NORM, norm_name, recording_norm_name
 from explorer.panels import spec
-from explorer.panels.selection import StreamSelection, select_stream
+from explorer.panels.selection import StreamSelection, expect_option, select_stream
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -39,12 +39,6 @@ HEAD_MEASURES = tuple(each.name for each in consistency.HEADS)
 TIMES = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 SATURATED = 0.98  # of the components of vectors stay below the strongest colour
 N_ROWS = 12  # tokens or heads that are listed one by one
-
-
-def _expect(name: str, value: object, options: Sequence[object]) -> None:
-    """Raises ValueError for a value that is no option."""
-    if value not in options:
-        raise ValueError(f"{name} is {value!r}; it can be {', '.join(map(str, options))}")
 
 
 def _norm(selection: StreamSelection) -> str:
@@ -203,13 +197,13 @@ def updates(
     """
     selection = select_stream(run, token, stream)
     words = sentences(CONCEPT, "updates")
-    _expect("measure", measure, MEASURES)
+    expect_option("measure", measure, MEASURES)
     layers = layers or not residual.sublayers(selection.stream)
     if layers:
         selection = replace(selection, stream=residual.whole_layers(selection.stream))
     places = {each.site: each for each in expect_updates(selection)}
     if sublayer:
-        _expect("sublayer", sublayer, tuple(places))
+        expect_option("sublayer", sublayer, tuple(places))
     grid = selection.cached(
         ("updates", measure, layers), lambda: residual.write_grid(selection.stream, measure)
     )
@@ -433,7 +427,7 @@ def norms(
     ValueError for what is not there, and for a model without norms.
     """
     selection = select_stream(run, token, stream)
-    _expect("measure", measure, NORM_MEASURES)
+    expect_option("measure", measure, NORM_MEASURES)
     words = sentences(CONCEPT, "norms")
     norms = _norms(selection)
     name = norms.name()
@@ -487,8 +481,8 @@ def norm_steps(
     words = sentences(CONCEPT, "norm_steps")
     norms = _norms(selection)
     site = sublayer or next(iter(norms.places))
-    _expect("sublayer", site, tuple(norms.places))
-    _expect("times", times, TIMES)
+    expect_option("sublayer", site, tuple(norms.places))
+    expect_option("times", times, TIMES)
     place, name = norms.places[site], norms.name(site)
     steps = residual.norm_stages(selection.stream, norms.weights, site, token)
     changed = residual.norm_change(selection.stream, site, token, times, *norms.weights[site][2:])
@@ -567,7 +561,7 @@ def heads(
     not there, and for a model that does not give its values and W_O.
     """
     selection = select_stream(run, token, stream)
-    _expect("measure", measure, HEAD_MEASURES)
+    expect_option("measure", measure, HEAD_MEASURES)
     words = sentences(CONCEPT, "heads")
     recording = selection.recording
     expect_updates(selection)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,10 +59,16 @@ def model_name(recording: Recording) -> str:
     return f"{title}," if ", " in title else title
 
 
-def expect_one_of(name: str, value: int | None, n: int, first: int = 0) -> None:
+def expect_place(name: str, value: int | None, n: int, first: int = 0) -> None:
     """Raise ValueError for a value that is not one of n, counted from `first`. None passes."""
     if value is not None and not first <= value < first + n:
         raise ValueError(f"There is no {name} {value}; the last is {first + n - 1}.")
+
+
+def expect_option(name: str, value: object, options: Collection[object]) -> None:
+    """Raise ValueError for a value that is no option."""
+    if value not in options:
+        raise ValueError(f"{name} is {value!r}; it can be {', '.join(map(str, options))}")
 
 
 def select(
@@ -80,7 +86,7 @@ def select(
     for name, value, count in zip(
         ("layer", "head", "token"), (layer, head, token), chosen.pattern.shape
     ):
-        expect_one_of(name, value, count)
+        expect_place(name, value, count)
     return Selection(recording, chosen, axes_of(recording, chosen), layer, head, token)
 
 
@@ -148,5 +154,5 @@ def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection
     if stream and stream not in names:
         raise ValueError(f"There is no stream {stream!r}; there are {', '.join(names)}.")
     chosen = recording.streams[names.index(stream) if stream else 0]
-    expect_one_of("token", token, len(chosen.tokens))
+    expect_place("token", token, len(chosen.tokens))
     return StreamSelection(recording, chosen, token)

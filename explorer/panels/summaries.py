@@ -12,7 +12,7 @@ from explorer.analysis.figures import BarRow, Bars, Figure, Matrix, TextTable
 from explorer.analysis.formatting import fixed, hundredths, percent, signed
 from explorer.analysis.terminology import mask_reason
 from explorer.panels import spec
-from explorer.panels.selection import Selection, select
+from explorer.panels.selection import Selection, expect_option, select
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -77,9 +77,8 @@ def aggregated(
     """
     selection = select(run, layer or 0, head or 0, token, attention)
     words = sentences(CONCEPT, "aggregated")
-    for name, value, options in (("kind", kind, KINDS), ("tokens", tokens, TOKENS)):
-        if value not in options:
-            raise ValueError(f"{name} is {value!r}; it can be {', '.join(options)}")
+    expect_option("kind", kind, KINDS)
+    expect_option("tokens", tokens, TOKENS)
     title = words(kind.lower())
     if kind in THROUGH_LAYERS and selection.is_across:
         raise ValueError(words("across", title=title))
@@ -316,8 +315,7 @@ def output_norms(
     """
     selection = select(run, token=token or 0, attention=attention)
     _expect_outputs(selection)
-    if measure not in ("Length", "Share"):
-        raise ValueError(f"measure is {measure!r}; it can be Length or Share")
+    expect_option("measure", measure, ("Length", "Share"))
     words = sentences(CONCEPT, "output_norms")
     w_o, b_o = cache.outputs(selection.recording)[selection.attention.name]
     writes = cache.cached_for(

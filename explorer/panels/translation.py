@@ -26,7 +26,7 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import enough_digits, fixed, hundredths, plural, sum_text, tenths
 from explorer.panels import spec
-from explorer.panels.selection import expect_one_of
+from explorer.panels.selection import expect_option, expect_place
 from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
 from explorer.state.cache import Run
@@ -102,9 +102,8 @@ def alignment(
     n = len(on.tokens)
     if view not in translation.view_names(n_layer, n_head):
         raise ValueError(f"There is no view {view!r} of the cross-attention.")
-    if form not in FORMS:
-        raise ValueError(f"form is {form!r}; it can be {', '.join(FORMS)}")
-    expect_one_of("step", step, n, first=1)
+    expect_option("form", form, FORMS)
+    expect_place("step", step, n, first=1)
     pattern = pattern[:, :, :n]
     weights = translation.attention_view(pattern, view)
     if step is None:
@@ -261,7 +260,7 @@ def hypotheses(run: Run, n_beams: int = 4, beam: int = 1, most: int | None = Non
         search.resume()
     steps = tuple(search.steps[:most])
     last = steps[-1]
-    expect_one_of("hypothesis", beam, len(last), first=1)
+    expect_place("hypothesis", beam, len(last), first=1)
     words = sentences(CONCEPT, "hypotheses")
     texts = [[models.decode(run.model, each.ids) for each in beams] for beams in steps]
     best = last[0]
