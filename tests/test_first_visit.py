@@ -34,8 +34,8 @@ def test_it_opens_on_the_strongest_finding_and_goes_to_the_next(visitor: Visitor
     # Each thumbnail is called by the head's own largest weight of that row, and its key.
     pattern = read_once("encoder").record(DEFAULT_TEXT).attention[0].pattern[:, :, best.query]
     cells = page.locator(".cell").evaluate_all("all => all.map(one => one.ariaLabel)")
-    largest = [f" {weight:.2f}" for weight in pattern.max(-1).ravel()]
-    assert all(map(str.endswith, cells, largest))
+    largest = [f"Largest weight {weight:.2f}: it → " for weight in pattern.max(-1).ravel()]
+    assert all(map(str.__contains__, cells, largest))
     second = found(DEFAULT_TEXT)[1]
     page.get_by_role("button", name="Next finding").focus()
     page.keyboard.press("Enter")
