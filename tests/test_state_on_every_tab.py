@@ -7,6 +7,7 @@ from app_harness import TABS, clean, page_at, panels_on
 
 from explorer.layout.header import AS_TRAINED
 from explorer.text.markdown_escape import literal
+from models import registry
 from models.edits import Edit, UniformHead, WithoutScale, ZeroHead, describe, to_line
 
 pytestmark = pytest.mark.slow
@@ -18,6 +19,8 @@ EDITS: dict[str, tuple[Edit, ...]] = {
     "decoder": (UniformHead(0, 0),),
     "translator": (WithoutScale(),),
 }
+if "smollm2" in registry.names():
+    EDITS["smollm2"] = (UniformHead(3, 6),)
 
 
 # Tabs whose sentence is on a head, on the word that is predicted, on other texts or on trainings.
