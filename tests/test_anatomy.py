@@ -103,11 +103,8 @@ def row_holds(recording: Recording, attention: Attention, opened: anatomy.Weight
     assert not opened.weights[~allowed].any()
     z = sum(opened.weights[j] * opened.v[j] for j in range(len(opened.v)))
     np.testing.assert_allclose(z, opened.z, atol=CLOSE * max(1, np.abs(opened.v).max()))
-    assert opened.recorded_score.max_difference <= PASSED * max(1, np.abs(opened.scores).max()), (
-        "the model's own scores"
-    )
-    assert opened.own_weight.max_difference <= PASSED, "the model's own weights"
-    assert opened.own_weight.value == attention.pattern[*where, at]
+    assert opened.score_error <= PASSED * max(1, np.abs(opened.scores).max())
+    assert opened.weight_error <= PASSED
 
 
 def written_holds(
@@ -129,9 +126,7 @@ def written_holds(
         assert done.shares[opened.head] == pytest.approx(
             done.by_head[opened.head] @ done.total / done.length**2, abs=CLOSE
         )
-    assert done.own is not None and done.own.max_difference <= PASSED * max(
-        1, np.abs(done.total).max()
-    ), "what the model itself wrote"
+    assert done.error is not None and done.error <= PASSED * max(1, np.abs(done.total).max())
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -159,7 +154,7 @@ def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.Fixt
                 np.testing.assert_allclose(form, expected, atol=PASSED)
             assert (
                 found.max_difference <= DOUBLE * max(1, anatomy.largest_component(found))
-                and found.own.max_difference <= PASSED
+                and found.error <= PASSED
             )
 
 

@@ -240,9 +240,7 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
     assert shift(other + 0.1, one + 0.1).gap == pytest.approx(-apart.gap, rel=0.05), (
         "texts exchanged, the sign too"
     )
-    assert shift(start, start).verdict == "still" and shift(start, start).own[-1] == pytest.approx(
-        1
-    )
+    assert shift(start, start).verdict == "still"
     crossed = anchors.__class__(
         (("a", "d", "b"), ("e", "c", "f")),
         anchors.vectors[[0, 3, 1, 4, 2, 5]],

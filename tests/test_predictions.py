@@ -34,7 +34,6 @@ def test_words_and_all_others_add_up_to_one(way: str) -> None:
     )
     assert sum(word.own for word in words) + others.own == pytest.approx(1, abs=DOUBLE)
     assert sum(word.drawn for word in words) + others.drawn == pytest.approx(1, abs=DOUBLE)
-    assert others.n_candidates + sum(word.is_candidate for word in words) == of.is_candidate.sum()
     np.testing.assert_allclose(of.drawn, probabilities(of.logits, WAYS[way]), atol=DOUBLE)
 
 

@@ -27,15 +27,6 @@ Outputs = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class ModelFigure:
-    """A figure of the model beside ours: the largest |ours - the model's| among `size` numbers;
-    `value` is the model's where it is one number."""
-
-    max_difference: float
-    value: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class WeightBreakdown:
     """Steps from q and k to one weight, and on to the head's output. All arrays are 64-bit.
 
@@ -44,9 +35,9 @@ class WeightBreakdown:
     exponentials = e^(score - largest) and 0 where not allowed, total their sum, softmax =
     exponentials / total, weights: the softmax, or uniform ones under an edit (`uniform_edit`). v
     (key, d_head); z = sum of weights x v, (d_head). `divisor_edit` is the edit that changed the
-    divisor. `measured`: True where `added` is no known rule but read from the recorded scores."""
+    divisor. `measured`: True where `added` is no known rule but read from the recorded scores.
+    score_error, weight_error: the largest difference to the recorded scores and weights."""
 
-    attention: str
     layer: int
     head: int
     query: int
@@ -68,8 +59,8 @@ class WeightBreakdown:
     uniform_edit: Edit | None
     v: np.ndarray
     z: np.ndarray
-    recorded_score: ModelFigure
-    own_weight: ModelFigure
+    score_error: float
+    weight_error: float
 
     @property
     def products(self) -> np.ndarray:
@@ -120,7 +111,6 @@ def cell(
     weights = softmax if uniform_edit is None else allowed / allowed.sum()
     pattern = attention.pattern[layer, head, query].astype(np.float64)
     return WeightBreakdown(
-        attention.name,
         layer,
         head,
         query,
@@ -142,8 +132,8 @@ def cell(
         uniform_edit,
         v,
         weights @ v,
-        ModelFigure(float(np.abs(scores - recorded).max()), float(recorded[key])),
-        ModelFigure(float(np.abs(weights - pattern).max()), float(pattern[key])),
+        float(np.abs(scores - recorded).max()),
+        float(np.abs(weights - pattern).max()),
     )
 
 
@@ -183,12 +173,12 @@ def largest_weight_keys(breakdown: WeightBreakdown) -> tuple[int, ...]:
 class HeadOutputs:
     """Outputs of a layer's heads at one query, decomposed.
 
-    q and z (head, d_head), z as W_O reads it; `z_edits` the edit that set each head's z, None where
-    none did. by_head (head, d_model): z through the head's slice of W_O; bias (d_model); total
+    z (head, d_head) as W_O reads it; `z_edits` the edit that set each head's z, None where none
+    did. by_head (head, d_model): z through the head's slice of W_O; bias (d_model); total
     (d_model), their sum. shares (head + 1), the bias last: each part's share along the total, part
-    . total / |total|^2, signed, 1 in all (NaN for a zero total). lengths (head + 1): |part|."""
+    . total / |total|^2, signed, 1 in all (NaN for a zero total). lengths (head + 1): |part|. error:
+    the largest difference to what the model wrote, None where that is not recorded."""
 
-    q: np.ndarray
     z: np.ndarray
     z_edits: tuple[Edit | None, ...]
     by_head: np.ndarray
@@ -196,7 +186,7 @@ class HeadOutputs:
     total: np.ndarray
     shares: np.ndarray
     lengths: np.ndarray
-    own: ModelFigure | None
+    error: float | None
 
     @property
     def length(self) -> float:
@@ -239,12 +229,7 @@ def head_outputs(
     square = float(total @ total)
     shares = parts @ total / square if square > 0 else np.full(len(parts), np.nan)
     recorded = consistency.attention_output(recording, attention, layer)
-    deviation = (
-        None if recorded is None else ModelFigure(float(np.abs(total - recorded[query]).max()))
-    )
-    q = attention.q[layer, :, query].astype(np.float64)
     return HeadOutputs(
-        q,
         z,
         set_by,
         by_head,
@@ -252,7 +237,7 @@ def head_outputs(
         total,
         shares,
         np.linalg.norm(parts, axis=1),
-        deviation,
+        None if recorded is None else float(np.abs(total - recorded[query]).max()),
     )
 
 
@@ -266,14 +251,14 @@ class OutputForms:
 
     per_position: the sum over keys, one weighted value after another, each through its head's slice
     of W_O. concatenated: all rows at once, Z = A V, the heads side by side, then W_O whole.
-    by_head: A V W_O head by head, added up. own: the largest difference to the model's own.
+    by_head: A V W_O head by head, added up. error: as in `HeadOutputs`.
     """
 
     per_position: np.ndarray
     concatenated: np.ndarray
     by_head: np.ndarray
     max_difference: float
-    own: ModelFigure | None
+    error: float | None
 
 
 def output_forms(
@@ -305,7 +290,7 @@ def output_forms(
         concatenated,
         by_head,
         float(np.ptp(routes, axis=0).max()),
-        None if recorded is None else ModelFigure(float(np.abs(by_head - recorded[query]).max())),
+        None if recorded is None else float(np.abs(by_head - recorded[query]).max()),
     )
 
 

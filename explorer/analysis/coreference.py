@@ -39,7 +39,6 @@ MAX_MODELS = 256  # models
 class MarkedSentence(NamedTuple):
     """A sentence with a pronoun and the noun it stands for."""
 
-    text: str
     noun: str
     pronoun: str
 
@@ -77,7 +76,7 @@ def sentences() -> Mapping[str, MarkedSentence]:
         noun, pronoun = (re.search(mark, line) for mark in (r"\[(.+?)\]", r"\{(.+?)\}"))
         if noun and pronoun:
             text = re.sub(r"[\[\]{}]", "", line)
-            sentences_by_text[text] = MarkedSentence(text, noun[1], pronoun[1])
+            sentences_by_text[text] = MarkedSentence(noun[1], pronoun[1])
     return sentences_by_text
 
 

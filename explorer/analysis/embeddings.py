@@ -248,16 +248,13 @@ def anchor_similarities(
 class ContextShift:
     """Effect of two contexts on one word's vector, at the last site unless it says otherwise.
 
-    near (text, group): the cosines; gap: the first text's lean, the cosine to the first group minus
-    that to the second, minus the second text's; own (site): the cosine between the word in the two
-    texts; centred_gap: the same from centred cosines; splits_as_far of n_splits ways to deal the
-    anchors into two groups of these sizes put the texts at least as far apart; verdict: "apart",
-    "chance" or "still".
+    gap: the first text's lean, the cosine to the first group minus that to the second, minus the
+    second text's; centred_gap: the same from centred cosines; splits_as_far of n_splits ways to
+    deal the anchors into two groups of these sizes put the texts at least as far apart; verdict:
+    "apart", "chance" or "still".
     """
 
-    near: np.ndarray
     gap: float
-    own: np.ndarray
     centred_gap: float
     splits_as_far: int
     n_splits: int
@@ -275,8 +272,7 @@ def context_shift(
     centred = anchor_similarities(paths, anchors, context_vectors, "Centred")[..., -1]
     gaps = _gaps_of_splits([path[-1] for path in paths], anchors)
     as_far = int((np.abs(gaps) >= abs(gap) - 1e-9).sum())
-    self_cosine = cosine(*paths)
-    if 1 - self_cosine[-1] < MIN_CHANGE or abs(gap) < MIN_CHANGE:
+    if 1 - cosine(*paths)[-1] < MIN_CHANGE or abs(gap) < MIN_CHANGE:
         verdict = "still"
     else:
         verdict = (
@@ -286,7 +282,7 @@ def context_shift(
             else "chance"
         )
     centred_gap = float((centred[0, 0] - centred[0, 1]) - (centred[1, 0] - centred[1, 1]))
-    return ContextShift(similarities, gap, self_cosine, centred_gap, as_far, len(gaps), verdict)
+    return ContextShift(gap, centred_gap, as_far, len(gaps), verdict)
 
 
 def _gaps_of_splits(lasts: Sequence[np.ndarray], anchors: Anchors) -> np.ndarray:
@@ -495,11 +491,10 @@ def scene(
 
 @dataclass(frozen=True)
 class PathSummary:
-    """One token's way: its length over all sites, the cosine of start and end, its longest step and
-    the site where that ends."""
+    """One token's way: its length over all sites, its longest step and the site where that
+    ends."""
 
     length: float
-    cosine: float
     longest: float
     site: int
 
@@ -509,7 +504,6 @@ def path_summary(path: np.ndarray) -> PathSummary:
     steps = step_lengths(path)
     return PathSummary(
         float(steps.sum()),
-        float(cosine(path[0], path[-1])),
         float(steps.max()),
         int(steps.argmax()),
     )

@@ -100,11 +100,9 @@ def top_words(
 
 @dataclass(frozen=True)
 class RemainingWords:
-    """All words beside those of a list, together: their number, that of candidates among them, and
-    their probabilities' sums."""
+    """All words beside those of a list, together: their number, and their probabilities' sums."""
 
     n: int
-    n_candidates: int
     own: float
     drawn: float
 
@@ -114,7 +112,6 @@ def remaining_words(distribution: Distribution, words: Sequence[Word]) -> Remain
     rest_ids = np.delete(distribution.order, [word.rank for word in words])
     return RemainingWords(
         len(rest_ids),
-        int(distribution.is_candidate[rest_ids].sum()),
         float(distribution.own[rest_ids].sum()),
         float(distribution.drawn[rest_ids].sum()),
     )
@@ -129,7 +126,6 @@ class ProbabilitySteps:
     e^log_total, where log_total is the logarithm of the sum of e^(score / temperature) over the
     vocabulary; n_candidates words hold candidate_sum of that; drawn = tempered / candidate_sum."""
 
-    score: float
     divided: float
     log_total: float
     tempered: float
@@ -149,7 +145,6 @@ def probability_steps(distribution: Distribution, id: int) -> ProbabilitySteps:
     log_total = float(peak + np.log(np.exp(z - peak).sum()))
     tempered = np.exp(z - log_total)
     return ProbabilitySteps(
-        float(distribution.logits[id]),
         float(z[id]),
         log_total,
         float(tempered[id]),

@@ -15,7 +15,6 @@ from functools import lru_cache
 import numpy as np
 
 from explorer.analysis.csv import Columns
-from explorer.analysis.residual import cosine
 from models.recording import Attention, Recording
 from models.results import Circuits as Circuits
 
@@ -105,15 +104,13 @@ def tempered_softmax(
 @dataclass(frozen=True, eq=False)
 class Lookup:
     """One query of one head: the key that a hard lookup returns, z_soft = sum of weight x value and
-    z_hard = that key's value, (d_head), and how far apart they are: distance, relative = distance /
-    |z_hard|, cosine; NaN where a vector has no length."""
+    z_hard = that key's value, (d_head), and how far apart they are: relative, their distance /
+    |z_hard|; NaN where that has no length."""
 
     key: int
     z_soft: np.ndarray
     z_hard: np.ndarray
-    distance: float
     relative: float
-    cosine: float
 
 
 def lookup(
@@ -127,18 +124,14 @@ def lookup(
     )
     key = int(np.where(allowed, scores, -np.inf).argmax())
     soft, hard = tempered_softmax(scores, allowed, temperature) @ values, values[key]
-    return Lookup(key, soft, hard, *map(float, vector_distances(soft, hard)))
+    return Lookup(key, soft, hard, float(_relative_distance(soft, hard)))
 
 
-def vector_distances(
-    soft: np.ndarray, hard: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distance, distance / |hard| and cosine along the last axis."""
-    distance = np.linalg.norm(soft - hard, axis=-1)
+def _relative_distance(soft: np.ndarray, hard: np.ndarray) -> np.ndarray:
+    """Distance / |hard| along the last axis."""
     length = np.linalg.norm(hard, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        relative = np.where(length > 0, distance / length, np.nan)
-    return distance, relative, cosine(soft, hard)
+        return np.where(length > 0, np.linalg.norm(soft - hard, axis=-1) / length, np.nan)
 
 
 def relative_distances(attention: Attention) -> np.ndarray:
@@ -153,7 +146,7 @@ def relative_distances(attention: Attention) -> np.ndarray:
         hard = np.take_along_axis(values, keys[..., None], axis=1)
         distances[layer] = np.where(
             choosing,
-            vector_distances(attention.pattern[layer].astype(np.float64) @ values, hard)[1],
+            _relative_distance(attention.pattern[layer].astype(np.float64) @ values, hard),
             np.nan,
         )
     return distances
@@ -448,7 +441,6 @@ class ScoringVariant:
     asymmetry: |S - S'| / (2 |S|) in the Frobenius norm: 0 for a symmetric S, 1 for one of opposite
     signs across the diagonal; about 0.7 where the two have nothing to do with each other. own,
     rows: in how many rows, of those with a choice, the largest score is the token's own.
-    own_weight: the mean weight that a token gives itself in those rows.
     """
 
     name: str
@@ -457,7 +449,6 @@ class ScoringVariant:
     asymmetry: float
     own: int
     rows: int
-    own_weight: float
 
 
 def attention_input(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
@@ -495,17 +486,11 @@ def scoring_variants(
 
 def _scoring_variant(name: str, scores: np.ndarray, allowed: np.ndarray) -> ScoringVariant:
     choosing = allowed.sum(axis=1) > 1
-    weights = tempered_softmax(scores, allowed)
     largest = np.where(allowed, scores, -np.inf).argmax(axis=1)
     own_key = (largest == np.arange(len(scores)))[choosing]
+    weights = tempered_softmax(scores, allowed)
     return ScoringVariant(
-        name,
-        scores,
-        weights,
-        asymmetry(scores),
-        int(own_key.sum()),
-        len(own_key),
-        float(np.diagonal(weights)[choosing].mean()) if len(own_key) else float("nan"),
+        name, scores, weights, asymmetry(scores), int(own_key.sum()), len(own_key)
     )
 
 

@@ -242,11 +242,10 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Disagreements:
-    """Rows in which a key takes at least MIN_WEIGHT of the weight: how many there are, and in
-    which of them it makes up at most MAX_SHARE of the lengths (`cells`, widest gap first).
-    nearest: the one of all these rows with the widest gap, None where there is no such row."""
+    """Rows in which a key takes at least MIN_WEIGHT of the weight. cells: those in which it makes
+    up at most MAX_SHARE of the lengths, widest gap first. nearest: the one of them all with the
+    widest gap, None where there is none. rows_in_all: how many rows were looked at."""
 
-    rows: int
     rows_in_all: int
     cells: tuple[Disagreement, ...]
     nearest: Disagreement | None
@@ -280,7 +279,6 @@ def disagreements(attention: Attention, w_o: np.ndarray) -> Disagreements:
         ]
     cells.sort(key=lambda cell: cell.share - cell.weight)
     return Disagreements(
-        len(cells),
         in_all,
         tuple(cell for cell in cells if cell.share <= MAX_SHARE),
         cells[0] if cells else None,

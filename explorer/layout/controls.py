@@ -174,7 +174,6 @@ def _take_attention() -> None:
 class Subject:
     """One attention on screen. It is made anew in every run and nowhere kept."""
 
-    source: Run
     recording: Recording
     attention: Attention
     axes: Axes
@@ -189,4 +188,4 @@ def subject(source: Run) -> Subject:
     """The attention that is chosen, with the control that chooses it where there are several."""
     recording = source.recording()
     attention = pick_attention(recording)
-    return Subject(source, recording, attention, axes_of(recording, attention))
+    return Subject(recording, attention, axes_of(recording, attention))

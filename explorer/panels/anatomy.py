@@ -416,14 +416,14 @@ def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
     lines.append(
         words(
             "check",
-            score=power(opened.recorded_score.max_difference, 2),
-            weight=power(opened.own_weight.max_difference, 2),
+            score=power(opened.score_error, 2),
+            weight=power(opened.weight_error, 2),
         )
     )
     if outputs is None:
         lines.append(words("no_output" if cell.projection is None else "other_text"))
-    elif outputs.own is not None:
-        lines.append(words("check_output", output=power(outputs.own.max_difference, 2)))
+    elif outputs.error is not None:
+        lines.append(words("check_output", output=power(outputs.error, 2)))
     recording = cell.selection.recording
     longest = recording.model.n_positions
     n = max(len(stream.tokens) for stream in recording.streams)
@@ -600,7 +600,7 @@ def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> P
     }
     strips = tuple(Strip(name, vector) for name, vector in vectors.items())
     details = words.lines("details", **shape, d_model=len(forms.by_head))
-    own = forms.own
+    error = forms.error
     return Panel(
         title=words("title"),
         finding=words(
@@ -608,9 +608,7 @@ def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> P
         ),
         figures=(Strips(title=words("strips", **slots), strips=strips, high=largest or 1.0),),
         table={"dimension": np.arange(len(forms.by_head)), **vectors},
-        details=details
-        if own is None
-        else (*details, words("own", own=power(own.max_difference, 2))),
+        details=details if error is None else (*details, words("own", own=power(error, 2))),
         caption=(words("caption", **slots),),
         file=f"L{layer}-formulas",
     )

@@ -538,7 +538,6 @@ class SidePrediction:
 
     task: str = ""
     p: np.ndarray | None = None
-    ids: tuple[int, ...] = ()
     words: tuple[tuple[str, float], ...] = ()
     why: str = ""
 
@@ -673,7 +672,7 @@ def _predict(run: Run, recording: Recording, place: int | None) -> SidePredictio
     top = predictions.top_words(distribution, most=N_WORDS)
     labels = models.labels(run.model, [each.id for each in top])
     likely = tuple(zip(labels, (each.own for each in top)))
-    return SidePrediction(task, distribution.own, tuple(each.id for each in top), likely)
+    return SidePrediction(task, distribution.own, likely)
 
 
 def _probabilities(

@@ -390,7 +390,6 @@ def _text_table(columns: Columns, header: Sequence[str], selected: int, title: s
 class StreamNorms:
     """The norms of a stream with their gains and biases, by site."""
 
-    selection: StreamSelection
     places: dict[str, residual.Norm]
     weights: residual.Norms
 
@@ -410,7 +409,7 @@ def _norms(selection: StreamSelection) -> StreamNorms:
         raise ValueError(words("none", model=selection.model, norm=_norm(selection)))
     if not models.capabilities(recording.model.name).weights:
         raise ValueError(words("closed", model=selection.model))
-    return StreamNorms(selection, places, cache.norms(recording, selection.stream.name))
+    return StreamNorms(places, cache.norms(recording, selection.stream.name))
 
 
 @spec.panel
