@@ -407,7 +407,7 @@ def test_a_head_says_of_itself_what_the_headline_says_of_it(encoder: own_model.O
         for one in findings.findings(recording):
             if one.kind == findings.NEAR_LINK and named[one.at].name == head_naming.NO_PATTERN:
                 link = findings.strongest_link(recording, attention, named[one.at])
-                assert link is not None and link.excess >= findings.LEAST_EXCESS
+                assert link is not None and link.weight - link.chance >= findings.LEAST_EXCESS
                 told += 1
                 break
     assert told > 1

@@ -404,31 +404,10 @@ class Scene:
         """The groups that are texts."""
         return tuple(group for group in self.groups if group.kind < 2)
 
-    def point(self, text: int, place: int | None) -> int | None:
-        """A token's number among all points; None where it is not shown."""
-        if text >= len(self.texts) or place not in self.texts[text].places:
-            return None
-        return sum(len(group.places) for group in self.texts[:text]) + self.texts[
-            text
-        ].places.index(place)
-
     def path(self, text: int, place: int, raw: bool = False) -> np.ndarray:
         """A token's vectors (site, d_model), as shown or as recorded."""
         group = self.texts[text]
         return (group.raw if raw else group.vectors)[:, group.places.index(place)]
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """For every point and site: coordinates (point, site, 2), error, norm (as recorded) and
-        moved, each (point, site)."""
-        vectors = np.concatenate([group.vectors for group in self.groups], axis=1)
-        raw = np.concatenate([group.raw for group in self.groups], axis=1)
-        arrays = {
-            "coordinates": self.basis.project(vectors)[..., :2],
-            "error": self.basis.error(vectors),
-            "norm": np.linalg.norm(raw, axis=-1),
-            "moved": step_lengths(vectors),
-        }
-        return {name: array.swapaxes(0, 1) for name, array in arrays.items()}
 
 
 def scene(

@@ -141,12 +141,6 @@ class Link:
     also: int
     score: float
 
-    @property
-    def excess(self) -> float:
-        """The weight of this row minus the largest weight on the same key in any other row of the
-        head."""
-        return self.weight - self.chance
-
 
 def qk_fit(recording: Recording) -> float:
     """By how many standard deviations a head's own queries and keys go together better than those

@@ -457,10 +457,6 @@ class Run:
             target = tuple(map(int, streams[-1].ids[1:]))
         return replace(self, edits=edits, target=target)
 
-    def attention(self, name: str) -> Attention:
-        """One of its attentions."""
-        return next(each for each in self.recording().attention if each.name == name)
-
 
 def measure_run(run: Run, key: Hashable, measure: Callable[[Recording], Any]) -> Any:
     """Apply `measure` to a run's recording without keeping the recording; the message where a
