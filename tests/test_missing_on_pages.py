@@ -65,6 +65,12 @@ SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
         "NAME does not show W₁ and W₂, so the neurons of its FFN cannot be read.",
     ),
     (
+        "feedforward",
+        {},
+        ALL,
+        "NAME does not show W₁ and W₂, so the hidden units of its FFN cannot be read.",
+    ),
+    (
         "attribution",
         {},
         CLOSED,
