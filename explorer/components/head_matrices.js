@@ -15,6 +15,7 @@ import { calm, named, strongest } from "./tokens.js";
 const UNNAMED = ["no clear pattern", "text too short"];
 const MANY = 96; // heads from which on those that rest on sinks are folded
 const SHOWN = 45; // of the others, the strongest first
+const NARROW = 27; // letters: on a phone the words of the selected head alone are written
 
 /** Unpack what came, once. @param {any} figure */
 function unpack(figure) {
@@ -165,7 +166,8 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const which = someOf(figure);
   const word = strip(figure);
   const [down, across] = which ? [0, 0] : [2.2 * letter, 1.5 * letter];
-  const [gap, label] = [(heads > 8 ? 0.3 : 0.5) * letter, 1.7 * letter];
+  const bare = word && width < NARROW * letter;
+  const [gap, label] = [(heads > 8 ? 0.3 : 0.5) * letter, (bare ? 0.5 : 1.7) * letter];
   const lead = which ? 1.1 * letter : 0;
   const lines = which ? Math.ceil(which.length / heads) : layers;
   const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
@@ -200,6 +202,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       if (back[at]) pen.put("g", { opacity: 0.18 }, pen.apart(under));
       else under();
       if (on) pen.rect(spot - 2, line - 2, wide + 4, high + 4, { fill: "none", stroke: look.primary, "stroke-width": 3, rx: 3 }); // prettier-ignore
+      if (bare) return;
       const style = { size: 0.8, room: wide + gap / 2, bold: on || Boolean(word), fill: on ? look.primary : undefined, alpha: back[at] ? 0.6 : undefined }; // prettier-ignore
       const caption = captionOf(figure, at, word);
       const isLong = !word && pen.width(caption, style) > style.room;
