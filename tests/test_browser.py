@@ -9,7 +9,6 @@ import json
 import re
 
 import numpy as np
-import pytest
 from conftest import AWKWARD, HOSTILE, read_once
 from driver import CELLS, GRID, HEAD, HELD, HELD_AT, IMAGE, MARKS, Visitor
 from playwright.sync_api import expect
@@ -77,19 +76,17 @@ def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(
 def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&layer=0&head=0")
     page = visitor.page
-    page.get_by_role("button", name="View", exact=True).focus()
-    for _ in range(15):
+    focus = (
+        "() => { let a = document.activeElement; while (a?.shadowRoot) a = "
+        "a.shadowRoot.activeElement; return a?.getAttribute('class') }"
+    )
+    # From the start of the page, past the places, and past the frame by a link that Tab shows.
+    for _ in range(14):
         page.keyboard.press("Tab")
-        if (
-            page.evaluate(
-                "() => { let a = document.activeElement; while (a?.shadowRoot) a = "
-                "a.shadowRoot.activeElement; return a?.getAttribute('class') }"
-            )
-            == "target button cell"
-        ):
+        if page.evaluate(focus) == "skip":
+            page.keyboard.press("Enter")
             break
-    else:
-        pytest.fail("Tab does not reach the grid")
+    assert page.evaluate(focus) == "target button cell", "the first head within 15 presses"
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 2')")

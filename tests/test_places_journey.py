@@ -21,6 +21,8 @@ SELECTED = {
     "diagram": ("9 it",),
     "positions": ("9 it", "1", "5"),
     "residual": ("9 it",),
+    "embeddings": ("9 it",),
+    "feedforward": ("9 it", "1"),
     "edit": ("9 it", "1", "5"),
     "patching": ("9 it",),
     "concepts": ("9 it", "1", "5"),

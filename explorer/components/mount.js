@@ -150,6 +150,17 @@ function rankTitles() {
 /** Where a view stands in the document. @param {Element} root @returns {HTMLElement} */
 const hostOf = (root) => /** @type {any} */ (root.getRootNode()).host ?? root;
 
+/** What Tab would reach first of the page's pictures. @returns {HTMLElement | undefined} */
+export function firstMark() {
+  const panels = [...latest.values()].filter(
+    ({ header, root }) => header.panel && root.isConnected,
+  );
+  const places = panels.map(({ root }) => ({ root, place: hostOf(root) }));
+  places.sort((a, b) => (a.place.compareDocumentPosition(b.place) & 4 ? -1 : 1));
+  const marks = places.map(({ root }) => root.querySelector('[tabindex="0"]'));
+  return /** @type {any} */ (marks.find(Boolean));
+}
+
 /** @type {Map<string, View>} the view of each name that was drawn last; of panels the panel's name */
 const latest = new Map();
 

@@ -2,7 +2,7 @@
 // The sentence field. It holds what the reader types and the server what is drawn; where the two differ,
 // the field says so.
 
-import { make, mount, resized, until } from "./mount.js";
+import { firstMark, make, mount, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import { sooner } from "./sooner.js";
 import style from "./sentence.css.js";
@@ -45,8 +45,13 @@ function build(view) {
     view.composing = false;
     field.dispatchEvent(new InputEvent("input"));
   });
+  const skip = make(
+    "button",
+    { type: "button", class: "skip", onclick: () => firstMark()?.focus() },
+    "Skip to the picture",
+  );
   const button = make("button", { type: "button", onclick: () => draw(view) }, "Draw  ⏎");
-  view.root.append(field, button, view.says);
+  view.root.append(skip, field, button, view.says);
   until(view, "clock", () => clearTimeout(view.timer));
   resized(view, view.root, () => fit(field));
 }
