@@ -51,8 +51,7 @@ def feed_forward_fragment(source: Run) -> None:
     recording, state = source.recording(), st.session_state
     bar = st.container(horizontal=True, vertical_alignment="center")
     names = tuple(each.name for each in recording.streams)
-    name = state.stream if state.stream in names else names[0]
-    stream = recording.stream(controls.pick_stream(names, name, container=bar))
+    stream = recording.stream(controls.pick_stream(names, names[0], container=bar))
     n_layers = sum(each.place == "ffn" for each in residual.sublayers(stream))
     opening = attention_panels.opening_word(recording, recording.attention[0])
     default = opening if opening is not None and stream is recording.streams[0] else 0

@@ -34,7 +34,7 @@ def opened(**asked: str) -> AppTest:
 
 
 def bytes_of(app: AppTest, panel: str) -> bytes:
-    """What a panel of the page was sent."""
+    """The bytes that a panel of the page was sent."""
     parts = [each.proto.bytes for each in on_page(app)]
     return next(each for each in parts if codec.decode(each)[0].get("panel") == panel)
 

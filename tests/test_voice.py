@@ -116,7 +116,7 @@ def constants(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def files() -> list[Path]:
-    """What writes sentences of its own."""
+    """The modules that write sentences of their own."""
     folders = ("analysis", "text", "views", "layout", "panels")
     found = [file for name in folders for file in (ROOT / "explorer" / name).rglob("*.py")]
     found += (ROOT / "pages").glob("*.py")

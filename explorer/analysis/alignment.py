@@ -60,7 +60,7 @@ class Alignment:
 
     @property
     def n_text(self) -> int:
-        """How many units are text."""
+        """The number of units that are text."""
         return sum(not unit.special for unit in self.units)
 
 
@@ -250,7 +250,7 @@ def group_means(array: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarra
 
 
 def unit_columns(alignment: Alignment, a: Axis, b: Axis) -> dict[str, list]:
-    """Which tokens are laid beside which, as named columns; what is in no unit comes last."""
+    """Named columns of the units and their tokens in A and in B; tokens in no unit come last."""
     token_list = lambda side, places: "  ".join(f"{side.labels[at]} ({at})" for at in places)
     rows = [(unit.label, token_list(a, unit.a), token_list(b, unit.b)) for unit in alignment.units]
     rows += [("not aligned", token_list(a, (at,)), "") for at in alignment.outside_a] + [

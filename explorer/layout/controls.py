@@ -101,29 +101,31 @@ def pick_attention(recording: Recording) -> Attention:
 
 def pick_stream(
     names: Sequence[str],
-    shown: str,
+    default: str,
     keeps_token: bool = False,
     container: DeltaGenerator | None = None,
 ) -> str:
-    """The stream that is `shown`, with the control for another where there are several. Another has
-    other tokens, so the token that was chosen is forgotten, unless `keeps_token`."""
+    """The stream of the address, `default` where it names none of these, with the control for
+    another where there are several. Another has other tokens, so the token that was chosen is
+    forgotten, unless `keeps_token`."""
+    stream = st.session_state.stream if st.session_state.stream in names else default
     if len(names) > 1:
-        st.session_state["stream shown"] = shown
+        st.session_state["stream menu"] = stream
         (st if container is None else container).selectbox(
             "Stream",
             names,
-            key="stream shown",
+            key="stream menu",
             format_func="{} stream".format,
             label_visibility="collapsed",
             width=180,
             on_change=_take_stream,
             args=(keeps_token,),
         )
-    return shown
+    return stream
 
 
 def _take_stream(keeps_token: bool) -> None:
-    st.session_state.stream = st.session_state["stream shown"]
+    st.session_state.stream = st.session_state["stream menu"]
     if not keeps_token:
         st.session_state.token = ""
 

@@ -46,7 +46,7 @@ def purpose(name: str) -> str:
 
 
 def origin(name: str) -> str:
-    """Who made a model, how its weights are stored and their licence; "" for an opened one."""
+    """The maker of a model, how its weights are stored, and their licence; "" for an opened one."""
     base = name.partition("@")[0]
     if base.partition(LACKING)[0] not in _descriptions():
         return ""
@@ -64,12 +64,10 @@ def scores(name: str, measured: Mapping[str, object]) -> str:
 
 def _score(value: object) -> object:
     """A score; "0.863 L18H6" as "0.86 (layer 18, head 6)"."""
-    found = HEAD_SCORE.fullmatch(str(value))
-    return (
-        "{:.2f} (layer {}, head {})".format(float(found[1]), *found.groups()[1:])
-        if found
-        else value
-    )
+    score = HEAD_SCORE.fullmatch(str(value))
+    if score is None:
+        return value
+    return "{:.2f} (layer {}, head {})".format(float(score[1]), *score.groups()[1:])
 
 
 def group(name: str) -> str:

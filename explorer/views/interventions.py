@@ -437,7 +437,7 @@ def explore_patches(source: Run) -> None:
         donor = _donor(source.text)
     with right:
         pick("Activations to patch", UNITS, "patch", bare=True)
-    of = pick_attention(plain).name if unit == "Heads" else stream_shown(plain)
+    of = pick_attention(plain).name if unit == "Heads" else selected_stream(plain)
     choices = (donor, unit, token, of, is_masked())
     try:
         request = interventions.patch_request(run, *choices)
@@ -483,12 +483,11 @@ def selected_token(plain: Recording) -> int:
     return interventions.default_token(plain)
 
 
-def stream_shown(recording: Recording) -> str:
+def selected_stream(recording: Recording) -> str:
     """The stream on screen, that of the predictions where none is chosen. The token of the address
     is that whose prediction is compared, whichever stream is shown."""
     names = [stream.name for stream in recording.streams]
-    shown = st.session_state.stream if st.session_state.stream in names else names[-1]
-    return pick_stream(names, shown, keeps_token=True)
+    return pick_stream(names, names[-1], keeps_token=True)
 
 
 def _watch(run: Run, request: PatchRequest, masked: bool, was_running: bool) -> None:
@@ -621,7 +620,7 @@ def edit_fragment(source: Run) -> None:
         make = partial(interventions.head_attention, run, *at, attention.name)
         output.show_panel(make, "edited head")
     elif view == "Vectors":
-        stream = stream_shown(plain)
+        stream = selected_stream(plain)
         make = partial(interventions.residual_stream, run, on.token, stream)
         output.show_panel(make, "edited stream")
     else:

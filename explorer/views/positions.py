@@ -209,12 +209,11 @@ VIEWS: dict[str, tuple[str, Callable[[PositionRuns], None]]] = {
 def positions_fragment(source: Run) -> None:
     """The tab below the sentence bar; it takes names and not recordings, which Streamlit would keep
     for every visitor."""
-    state, names = st.session_state, [each.name for each in source.recording().streams]
+    names = [each.name for each in source.recording().streams]
     bar = st.container(horizontal=True, vertical_alignment="center")
     labels = {name: label for name, (label, _) in VIEWS.items()}
     view = pick("View", labels, "ask", bare=True, container=bar)
-    shown = state.stream if state.stream in names else names[0]
-    name = pick_stream(names, shown, container=bar)
+    name = pick_stream(names, names[0], container=bar)
     VIEWS[view][1](PositionRuns(source, name))
     url_state.write()
 

@@ -188,8 +188,7 @@ def residual_fragment(source: Run) -> None:
     names = tuple(stream.name for stream in recording.streams)
     bar = st.container(horizontal=True, vertical_alignment="center")
     measure = pick("Colour by", MEASURES, "write", bare=True, container=bar)
-    name = url_state.one_of("stream", names) if len(names) > 1 else names[0]
-    controls.pick_stream(names, name, container=bar)
+    name = controls.pick_stream(names, names[0], container=bar)
     on = StreamState(source, recording, recording.stream(name))
     with bar:
         selection_bar.word(on.stream, on.token)
