@@ -171,11 +171,16 @@ def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(browser, server: 
         for what in (".st-key-finding h1", f"{HEAD} .token", ".cell")
     ]
     assert places == sorted(places) and places[-1] - places[0] < 600, "all on one screen"
-    second, foot = (
+    last, foot = (
         phone.page.locator(what).bounding_box()
-        for what in (".cell >> nth=15", ".st-key-places-bar")
+        for what in (".cell >> nth=31", ".st-key-places-bar")
     )
-    assert second["y"] + second["height"] < foot["y"], "two layers are in sight"
+    assert last["y"] + last["height"] / 2 < foot["y"], "three and a half layers are in sight"
+    before = phone.page.locator(HEAD).first.bounding_box()["height"]
+    phone.page.get_by_role("button", name="Show lines").tap()
+    phone.drawn()
+    assert phone.page.locator(HEAD).first.bounding_box()["height"] > before + 200
+    phone.page.get_by_role("button", name="Hide lines").tap()
     swipe(phone, ".st-key-finding h1", -120)
     phone.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 5')")
     phone.drawn()

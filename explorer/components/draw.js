@@ -234,13 +234,13 @@ export class Pen {
     this.put("g", { transform: scaled, "shape-rendering": "crispEdges" }, paths.join(""));
   }
 
-  /** A scale of colours with its ends, the right end at x. @param {number} x @param {number} y @param {Uint32Array} words @param {string} low @param {string} high */
-  scale(x, y, words, low, high) {
+  /** A scale of colours with its ends, the right end at x, its bar so many letters wide. @param {number} x @param {number} y @param {Uint32Array} words @param {string} low @param {string} high @param {number} [wide] */
+  scale(x, y, words, low, high, wide = 6) {
     const size = 0.8;
     const right = x - this.width(high, { size });
-    const bar = [right - 6 * this.letter - 6, y - this.letter * 0.3];
+    const bar = [right - wide * this.letter - 6, y - this.letter * 0.3];
     this.text(right, y, high, { size });
-    this.cells([...bar, 6 * this.letter, 0.6 * this.letter], 1, 32, (i) => wordAt(words, i / 31));
+    this.cells([...bar, wide * this.letter, 0.6 * this.letter], 1, 32, (i) => wordAt(words, i / 31)); // prettier-ignore
     this.text(bar[0] - 6, y, low, { size, anchor: "end" });
   }
 

@@ -173,7 +173,8 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
   const bold = { bold: true };
   const title = says?.all ? heading(figure, which) : "";
-  const beside = width - 9 * letter - pen.width(full, { size: 0.8 }); // what the colour scale leaves
+  const bar = bare ? 3 : 6;
+  const beside = width - (bar + 3) * letter - pen.width(full, { size: 0.8 }); // what the colour scale leaves
   const titles = title ? pen.lines(title, Math.max(beside, 6 * letter), bold) : [];
   const legend = (2 + 1.3 * Math.max(0, titles.length - 1)) * letter;
   const room = (width - down) / heads - gap;
@@ -182,7 +183,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const high = wide * Math.max(0.5, Math.min(2, rows / columns));
   const [left, top] = [x + down, y + legend + across];
   const right = x + Math.min(width, Math.max(down + heads * (wide + gap) - gap, 12 * letter));
-  pen.scale(right, y + 0.7 * letter, look.one, low, full);
+  pen.scale(right, y + 0.7 * letter, look.one, low, full, bar);
   titles.forEach((line, at) => pen.text(x, y + (0.7 + 1.3 * at) * letter, line, bold));
   for (let head = 0; head < heads && !which; head++)
     pen.text(left + head * (wide + gap) + wide / 2, top - 0.7 * letter, `H${head}`, { size: 0.8, anchor: "middle", alpha: 0.75 }); // prettier-ignore

@@ -86,17 +86,18 @@ function build(view) {
   view.edges = [];
   view.root.dataset.panel = header.panel;
   const columns = figures.map((each, at) => {
-    const walk = each.frames ? slider(view, at, finding) : each.kind === LINKED && fold(view, at);
-    const parts = [view.boxes[at], walk];
+    const parts = [view.boxes[at], each.frames && slider(view, at, finding)];
     return make("div", "column", ...(isWalked(each) ? parts.reverse() : parts));
   });
+  const linked = figures.findIndex((/** @type {any} */ each) => each.kind === LINKED);
+  const button = linked >= 0 && fold(view, linked);
   const gap = `${GAP * TYPE * letter()}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
   const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, ...typeset(line)))); // prettier-ignore
   redraw(view, [
     header.title && !header.bare && make("div", "head", make("h2", { dir: "auto" }, ...typeset(header.title)), explained(header.terms)),
-    finding,
+    button ? make("div", "above", finding, button) : finding,
     row,
     more,
     tip,
