@@ -58,6 +58,21 @@ def test_a_column_of_a_table_is_read_when_it_is_chosen() -> None:
     assert set(listed(finished(app))) == {"The cat, a dog sat.", "It was so tired."}
 
 
+def test_a_link_opens_the_own_sentences_and_reads_them() -> None:
+    app = typed(page_at("sentences"), "id,sentence", "1,\"A <b>cat</b> sat & 'slept'.\"", "2,猫 🐈")
+    app.selectbox(key="many column").set_value("sentence").run()
+    link = {name: "".join(value) for name, value in app.query_params.items() if name != "tab"}
+    assert link["many_column"] == "sentence"
+    other = finished(page_at("sentences", **link), go=False)
+    assert set(listed(other)) == {"A <b>cat</b> sat & 'slept'.", "猫 🐈"}
+    assert other.text_area(key="many text").value == app.text_area(key="many text").value
+    assert {name: "".join(value) for name, value in other.query_params.items()} == link | {
+        "tab": "sentences"
+    }
+    typed(other, *LINES)
+    assert "many_column" not in other.query_params, "another text has no such column"
+
+
 def test_another_attention_is_there_at_once_and_the_link_says_which() -> None:
     app = finished(typed(page_at("sentences", model="translator"), *LINES))
     assert "−1" in panels_on(app)[2]["figures"][0]["columns"]

@@ -230,7 +230,7 @@ def test_numbers_that_overflow_are_named_with_their_place() -> None:
 def test_hostile_choices_do_no_harm() -> None:
     wrong = {"layer": "x", "head": "-1", "token": "1e9", "attention": "<i>", "stream": "no"}
     clean(opened(text=TEXT, effects="<b>", brush="?", only="99", fair="<u>", seen="<b>", **wrong))
-    clean(page_at("patching", text=TEXT, patch="%", **wrong))
+    clean(page_at("patching", text=TEXT, patch="%", patch_cell="<b>", **wrong))
     clean(opened(text=TEXT, model="translator", effects="Vectors", stream="<b>", edits="x" * 5000))
 
 
@@ -249,3 +249,18 @@ def test_models_trained_without_a_part_are_opened_without_edits() -> None:
     assert app.session_state["model"] == "reverse-no-positions" and edits_of(app) == ()
     clean(app.button(key="open reverse (WithoutPositions(),)").click().run())
     assert app.session_state["model"] == "reverse" and edits_of(app) == (WithoutPositions(),)
+
+
+@pytest.mark.parametrize("unit", ["Heads", "Sites"])
+def test_a_link_opens_the_chosen_patch_and_another_sweep_forgets_it(unit: str) -> None:
+    largest = page_at("patching", patch=unit)
+    (row, column, _), *_ = panels_on(clean(largest))[0]["figures"][0]["marks"]
+    cell = (row - 1, column + 1)
+    app = page_at("patching", patch=unit, patch_cell=f"{cell[0]}.{cell[1]}")
+    assert panels_on(clean(app))[0]["figures"][0]["marks"][0][:2] == list(cell)
+    assert "".join(app.query_params["patch_cell"]) == f"{cell[0]}.{cell[1]}"
+    app.text_input(key="donor").set_value("The animal didn't cross the road, it was tired.").run()
+    assert "patch_cell" not in clean(app).query_params
+    for wrong in ("99.99", "1", "1.2.3", "<b>"):
+        app = page_at("patching", patch=unit, patch_cell=wrong)
+        assert panels_on(clean(app))[0]["figures"][0]["marks"][0][:2] == [row, column]

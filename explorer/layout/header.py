@@ -172,10 +172,8 @@ def _to_class() -> None:
     st.session_state.wanted_page = "classroom"
 
 
-# What the session alone has: the field of Many sentences, and the cell of Patching.
-OWN_SENTENCES, CELL = "many text", "patched cell"
-OWN_LIST = "It does not contain your list on Many sentences."
-OWN_CELL = "It does not contain the cell chosen on Patching."
+OWN_SENTENCES = "many text"  # the field of Many sentences
+OWN_LIST = "It does not contain your list on Many sentences, which is too long for an address."
 
 
 def _share() -> None:
@@ -191,11 +189,10 @@ def _share() -> None:
         if box.open:
             query = urlencode(url_state.link_parameters())
             state = st.session_state
-            is_own = state.get(OWN_SENTENCES, corpus.EXAMPLE_LINES) != corpus.EXAMPLE_LINES
-            _, cell = state.get(CELL, (None, None))
-            absent = [what for has, what in ((is_own, OWN_LIST), (cell, OWN_CELL)) if has]
+            typed = state.get(OWN_SENTENCES, corpus.EXAMPLE_LINES)
+            is_absent = typed not in (corpus.EXAMPLE_LINES, state.many_text)
             same = "This link opens the same text, model and choices elsewhere."
-            st.caption(" ".join((same, *absent)))
+            st.caption(f"{same} {OWN_LIST}" if is_absent else same)
             page = st.context.url or ""
             at = page if urlsplit(page).path or not page else f"{page}/"
             link = f"{at}{'?' + query if query else ''}"

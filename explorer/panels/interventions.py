@@ -932,7 +932,8 @@ def strongest(request: PatchRequest, effects: interventions.EffectMap) -> tuple[
     return interventions.strongest_cell(effects, None if request.unit == "Heads" else request.token)
 
 
-def _is_measured(effects: interventions.EffectMap, cell: tuple[int, int]) -> bool:
+def is_measured(effects: interventions.EffectMap, cell: tuple[int, int]) -> bool:
+    """True where a sweep has come to a cell of the map."""
     rows, columns = effects.values.shape
     inside = 0 <= cell[0] < rows and 0 <= cell[1] < columns
     return inside and bool(np.isfinite(effects.values[cell]))
@@ -944,7 +945,7 @@ def patch_panel(
     """The panel of a sweep as far as it has come; selected: a framed cell, the one of the largest
     effect where None."""
     words, effects = sentences(CONCEPT, "patches"), effect_map(request, results)
-    selected = selected if selected and _is_measured(effects, selected) else None
+    selected = selected if selected and is_measured(effects, selected) else None
     cell = selected or strongest(request, effects)
     one, other = models.labels(request.run.model, (request.word, request.against))
     change = interventions.prediction_change(*request.logits())

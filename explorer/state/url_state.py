@@ -186,7 +186,12 @@ interventions = PageParameters(
     effects="Attention",
     fair="",
 )
-patching = PageParameters("patching", donor="", patch="Heads")
+patching = PageParameters(
+    "patching",
+    donor="",
+    patch="Heads",
+    patch_cell=OF_TEXT,  # row and column with a dot between them, "" for the largest effect
+)
 compare = PageParameters(
     "compare",
     other_what="Edit",
@@ -212,7 +217,12 @@ training = PageParameters(
     live_task="induction",
     live_unit="characters",
 )
-sentences = PageParameters("sentences", many_by="")
+sentences = PageParameters(
+    "sentences",
+    many_by="",
+    many_text="",  # the reader's own sentences, one a line
+    many_column="",
+)
 
 
 # A tab that the chosen model does not fit runs another. While the reader is there, or on a tab with

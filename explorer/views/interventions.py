@@ -12,7 +12,7 @@ from explorer.analysis import terminology
 from explorer.analysis.residual import norm_place
 from explorer.analysis.terminology import FFN, PARALLEL_FFN, SCALE, LayerSwitch, edits_without
 from explorer.components import mounts
-from explorer.layout import current_recording, header, navigation, output, selection_bar
+from explorer.layout import current_recording, navigation, output, selection_bar
 from explorer.layout.controls import pick, pick_attention, pick_stream
 from explorer.panels import attention as attention_panels
 from explorer.panels import interventions
@@ -444,6 +444,7 @@ def explore_patches(source: Run) -> None:
     except ValueError as reason:
         st.info(literal(str(reason)))
     else:
+        _keep_cell(request)
         if interventions.sweep_cost(request) <= AT_ONCE:
             with st.spinner("Patching …"):
                 results = interventions.sweep(request)
@@ -519,9 +520,9 @@ def _patch_panels(run: Run, request: PatchRequest, masked: bool, results: Patche
     make = partial(
         interventions.patches,
         *(run, request.donor, request.unit, request.token, request.name, masked),
-        *(_cell(request) or (None, None)),
+        *(_cell(request, results) or (None, None)),
     )
-    output.show_panel(make, "patched map", partial(_take_cell, request))
+    output.show_panel(make, "patched map", _take_cell)
     _offer_patch(run, request, results)
 
 
@@ -539,23 +540,34 @@ def _buttons(job: Job, running: bool) -> None:
         st.button(label, key="start sweep", type="primary", on_click=job.resume)
 
 
-def _cell(request: PatchRequest) -> tuple[int, int] | None:
-    """The cell of the map that the reader chose of this sweep."""
-    of, cell = st.session_state.get(header.CELL, (None, None))
-    return cell if of == request else None
+def _keep_cell(request: PatchRequest) -> None:
+    """Forget the cell that was chosen in the map of another sweep; a link's is of its own sweep."""
+    state = st.session_state
+    if state.get("patched", request) != request and "patch_cell" not in state.get("linked", {}):
+        state.patch_cell = ""
+    state.patched = request
 
 
-def _take_cell(request: PatchRequest) -> None:
+def _cell(request: PatchRequest, results: Patches) -> tuple[int, int] | None:
+    """The chosen cell of the map, None where none is or it has no effect yet."""
+    effects = interventions.effect_map(request, results)
+    cell = url_state.whole_numbers("patch_cell", max(effects.values.shape))
+    if len(cell) != 2 or not interventions.is_measured(effects, (cell[0], cell[1])):
+        return None
+    return cell[0], cell[1]
+
+
+def _take_cell() -> None:
     """A press on a cell; once more, the largest effect of all."""
     pressed = st.session_state["patched map"].get("select") or {}
-    cell = int(pressed["row"]), int(pressed["column"])
-    st.session_state[header.CELL] = request, None if cell == _cell(request) else cell
+    cell = f"{int(pressed['row'])}.{int(pressed['column'])}"
+    st.session_state.patch_cell = "" if cell == st.session_state.patch_cell else cell
 
 
 def _offer_patch(run: Run, request: PatchRequest, results: Patches) -> None:
     """The button that makes the framed patch one of the edits."""
     effects = interventions.effect_map(request, results)
-    cell = _cell(request) or interventions.strongest(request, effects)
+    cell = _cell(request, results) or interventions.strongest(request, effects)
     if cell is None:
         return
     edit, place = interventions.patch_of(request, effects, cell)

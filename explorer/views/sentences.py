@@ -32,13 +32,14 @@ def many_sentences() -> None:
     attention = controls.pick_attention(nothing)
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small")
     with bar.popover("Sentences", key="many sentences"):
+        is_linked = _take_link()
         texts = _field()
     menus = bar.container(horizontal=True, vertical_alignment="center", width="content")
     if not texts:
         st.info("There are no sentences yet. Type or paste some, one per line, or load a file.")
         return url_state.write()
     reading = jobs.corpus_job(model, texts, corpus_panels.KEY, corpus.measure_recording)
-    if texts == corpus.lines_of(corpus_panels.EXAMPLE_LINES):
+    if is_linked or texts == corpus.lines_of(corpus_panels.EXAMPLE_LINES):
         reading.resume()
     with bar:
         _progress(reading, len(texts))
@@ -84,10 +85,20 @@ def _choose(measured: list[corpus.Sentence]) -> tuple[str, tuple[int, int]]:
     return pattern, at
 
 
+def _take_link() -> bool:
+    """Put the sentences of a link into the field; True where it has some. The field keeps a list
+    that is too long for an address."""
+    state = st.session_state
+    state.setdefault(FIELD, corpus_panels.EXAMPLE_LINES)
+    text = state.get("linked", {}).pop("many_text", "")
+    if text:
+        state[FIELD], state[COLUMN] = text, state.many_column
+    return bool(text)
+
+
 def _field() -> tuple[str, ...]:
     """The field of the sentences, and the ways to fill it. Returns the sentences to read."""
     state = st.session_state
-    state.setdefault(FIELD, corpus_panels.EXAMPLE_LINES)
     text = st.text_area(
         "Sentences, one per line, or a table as CSV",
         key=FIELD,
@@ -95,9 +106,12 @@ def _field() -> tuple[str, ...]:
         max_chars=MOST_CHARACTERS,
         persist_state="session",
     )
+    is_own = text != corpus_panels.EXAMPLE_LINES and url_state.fits_address(text)
+    state.many_text = text if is_own else ""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         mounts.file_reader("Load a file", MOST_CHARACTERS, "many file", _take_file)
         column = _column(corpus.columns_of(text))
+    state.many_column = column if is_own else WHOLE
     if column:
         st.caption("The first row contains the column names.")
     if text and state.get(CUT) == text:
