@@ -3,19 +3,23 @@
 
 import { put } from "./mount.js";
 
+/** @type {HTMLCanvasElement | undefined} */
+let shared;
+
 /**
- * A picture of one pixel a cell; a cell without a word stays clear.
+ * A picture of one pixel a cell, valid until the next one is drawn on the same canvas; a cell without
+ * a word stays clear.
  * @param {number} rows
  * @param {number} columns
  * @param {(at: number) => number | undefined} word of the cell at row x columns + column
- * @param {HTMLCanvasElement} [canvas]
  */
-export function raster(rows, columns, word, canvas = document.createElement("canvas")) {
+export function raster(rows, columns, word) {
+  const canvas = (shared ||= document.createElement("canvas"));
   put(canvas, { width: Math.max(1, columns), height: Math.max(1, rows) });
   const image = new ImageData(canvas.width, canvas.height);
   const pixels = new Uint32Array(image.data.buffer);
   for (let at = 0; at < rows * columns; at++) pixels[at] = word(at) || 0;
-  context(canvas).putImageData(image, 0, 0);
+  canvas.getContext("2d", { willReadFrequently: true })?.putImageData(image, 0, 0);
   return canvas;
 }
 
