@@ -15,7 +15,7 @@ from typing import Any
 import driver
 import numpy as np
 import pytest
-from app_harness import page_at, panels_on
+from app_harness import clean, page_at, panels_on
 from claim_fixtures import real
 from conftest import AWKWARD, HOSTILE, read_once
 from lens_oracle import lens_of
@@ -664,9 +664,36 @@ def test_the_attribution_tab_shows_the_selected_parts_of_a_hostile_text(model: s
     (link,) = (each for each in app.get("page_link") if each.proto.query_string)
     assert "layer=1&head=2" in link.proto.query_string
     words = [app.selectbox(key=f"{name} field").options for name in ("word", "against")]
-    assert len(words[0]) == len(words[1]) == 11
+    assert len(words[0]) == 11 and len(words[1]) == 12, "or compared with none"
     lost = {"token": "999", "part": "self.9.9", "word": "99999", "against": "-1", "ffn": "x"}
     assert panels_on(page_at("attribution", model=model, **lost))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) -> None:
+    app = page_at("attribution", text="My sister thanked", model=model, token="1", hidden="none")
+    handle = read_once(model)
+    recording = handle.record("My sister thanked")
+    logits = handle.logits(recording, recording.streams[-1].name, 1)
+    best, second = np.argsort(-logits)[:2]
+    two = handle.labels([best, second])
+
+    def compared(word: int, against: int | None) -> None:
+        finding = panels_on(clean(app))[0]["finding"]
+        rows = panels_on(app)[0]["figures"][0]["rows"]
+        expected = logits[word] - (0 if against is None else logits[against])
+        assert f"is {signed(float(expected), 2)}." in finding
+        assert sum(row["values"][0] for row in rows[:-1]) == pytest.approx(expected, abs=1e-3)
+        assert ("minus" in finding) == (against is not None)
+
+    compared(best, second)
+    assert f"“{two[0]}” minus that of “{two[1]}”" in panels_on(app)[0]["finding"]
+    app.selectbox(key="word field").set_value(f"#{second}").run()
+    compared(second, best)
+    app.selectbox(key="against field").set_value("none").run()
+    compared(second, None)
+    assert "".join(app.query_params["against"]) == "none"
 
 
 @driver.browser_test

@@ -53,3 +53,27 @@ def test_each_tab_speaks_of_the_selected_word(tab: str) -> None:
     app = clean(page_at(tab, text=text, token="2"))
     findings = [*(each.value for each in app.title), *(each["finding"] for each in panels_on(app))]
     assert any(word in str(each) for each in findings for word in ("sister", "[MASK]", "token 2"))
+
+
+# Tabs that show what is written, other texts, trainings or all of a text at once.
+WITHOUT_SELECTION = {"generate", "translate", "checkpoints", "live", "twins", "tour"}
+WITHOUT_SELECTION |= {"claims", "classroom"}
+
+
+@pytest.mark.parametrize("tab", [each for each in TABS if each not in WITHOUT_SELECTION])
+def test_each_tab_has_the_selection_bar_and_what_is_chosen_there_goes_along(tab: str) -> None:
+    app = clean(page_at(tab, text=TEXT, layer="1", head="2", token="3"))
+    for _ in range(100):  # Many sentences has it when some are read
+        bar = {each.key: each for each in app.selectbox if str(each.key).startswith("selected ")}
+        if bar:
+            break
+        app.run()
+    for name, value in (("query", 3), ("layer", 1), ("head", 2)):
+        if f"selected {name}" in bar:
+            assert bar[f"selected {name}"].value == value, name
+    assert bar
+    for name, choice in (("query", "token"), ("head", "head")):
+        if f"selected {name}" in bar:
+            app.selectbox(key=f"selected {name}").set_value(4).run()
+            assert clean(app).session_state[choice] == "4"
+            assert app.selectbox(key=f"selected {name}").value == 4

@@ -104,12 +104,17 @@ def word(stream: Stream, default: int) -> int:
     take()
     token = url_state.whole_number("token", len(stream.tokens))
     query = default if token is None else token
+    show_word(stream, query)
+    return query
+
+
+def show_word(stream: Stream, query: int) -> None:
+    """Draw the bar of a tab that shows one word, the token `query`."""
     with st.container(
         horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
     ):
         _word_menu(Words(stream.tokens, query, roles=roles(stream)))
         _note(selected_query=query)
-    return query
 
 
 def word_and_layer(

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import comparison
-from explorer.layout import controls, current_recording, output
+from explorer.layout import controls, current_recording, output, selection_bar
 from explorer.layout.controls import pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import compare as compare_panels
@@ -485,10 +485,34 @@ def compare_fragment(model: str, text: str) -> None:
         )
         st.error(f"These cannot be compared: {literal(str(error).rstrip('.'))}. {why}")
         return url_state.write()
+    before = st.session_state.layer, st.session_state.head
+    selection_bar.take()
+    if (st.session_state.layer, st.session_state.head) != before:
+        st.session_state.other_pair = ""
     with view:
         on = _choices(a, b, *recordings)
+    _selection(on, recordings[0])
     comparison_panels(on)
     url_state.write()
+
+
+def _selection(on: ComparedRuns, one: Recording) -> None:
+    """The selection bar: the word, and the head of A. There is none where no head can be compared,
+    as the picture says."""
+    two = compare_panels.two_runs(on.a, on.b, on.attention, on.other_attention)
+    try:
+        at = two.heads(on.pair)[0]
+    except ValueError:
+        return
+    stream = one.streams[0]
+    words = selection_bar.Words(
+        stream.tokens,
+        selection_bar.EVERY_WORD if on.token is None else on.token,
+        every="every word",
+        roles=selection_bar.roles(stream),
+    )
+    layers, heads = two.of_a.pattern.shape[:2]
+    selection_bar.show(words, (layers, heads), at)
 
 
 def comparison_panels(on: ComparedRuns) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import head_naming, logit_lens, predictions
-from explorer.analysis.attention import argmax_id, numbered
+from explorer.analysis.attention import argmax_id
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
-from explorer.layout import controls, current_recording, navigation, output
+from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import attribution, generation
@@ -79,6 +80,17 @@ def forget_word() -> None:
     """Another token has other words."""
     if "token" in (st.session_state.prediction.get("select") or {}):
         st.session_state.word = ""
+
+
+def take_selection() -> bool:
+    """Take the selection in the bar; True for another token, whose own prediction is opened."""
+    state = st.session_state
+    before = state.token
+    selection_bar.take()
+    if state.token == before:
+        return False
+    state.word = state.against = ""
+    return True
 
 
 def keep_hidden(hidden: tuple[int, ...]) -> None:
@@ -363,6 +375,7 @@ def masked_word_panels(source: Run) -> None:
     with st.spinner("Reading the text without the masked words …"):
         run.recording()
     with st.container(horizontal=True, vertical_alignment="center"):
+        selection_bar.show_word(plain.streams[0], place)
         st.caption(
             "Select a word of the sentence to mask it, and again to unmask it.", width="content"
         )
@@ -460,6 +473,7 @@ COLOURS = {
 def lens_panels(source: Run, token: int | None) -> None:
     """The lens and how one prediction develops."""
     state, recording = st.session_state, source.recording()
+    selection_bar.show_word(read_stream(recording), predicted(source, token).token)
     with st.spinner("Reading every site …"):
         lens = cache.lens(recording, read_stream(recording).name)
     if state.site not in lens.sites:
@@ -482,14 +496,17 @@ def lens_panels(source: Run, token: int | None) -> None:
 def attribution_panels(source: Run, place: int | None) -> None:
     """The parts of the logit, the selected head with the way to it, and the neurons."""
     at = predicted(source, place)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        token_field(source, at)
-        word, against = word_field("word", "Word", at), word_field("against", "Compared with", at)
     state = st.session_state
+    likeliest = argmax_id(at.logits)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        selection_bar.show_word(at.stream, at.token)
+        word = word_field("word", "Logit of", at, {"": ("the prediction", likeliest)})
+        id = likeliest if word is None else word
+        first = {"": ("the likeliest other word", likeliest_other(at, id)), NOTHING: ("none", None)}
+        against = word_field("against", "Compared with", at, first)
     make = partial(attribution.logit, source, at.token, word, against, state.part)
     if output.show_panel(make, "parts", take_part) is None:
         return
-    id = argmax_id(at.logits) if word is None else word
     decomposition = cache.attribution(at.recording, at.stream.name, at.token, id, against)
     heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
     if part := heads.get(state.part):
@@ -524,26 +541,10 @@ def neuron_panels(
     output.show_panel(make, "neurons")
 
 
-def token_field(source: Run, at: StreamSelection) -> None:
-    """The token whose prediction is opened."""
-    st.session_state["token field"] = at.token
-    hidden = tuple(edit.token for edit in source.edits if isinstance(edit, HideToken))
-    st.selectbox(
-        "Token",
-        range(len(at.stream.tokens)),
-        key="token field",
-        format_func=numbered(at.stream.tokens).__getitem__,
-        on_change=take_token,
-        args=(hidden,),
-        width=240,
-    )
-
-
-def take_token(hidden: tuple[int, ...]) -> None:
-    """Another token; its own prediction is opened."""
-    state = st.session_state
-    state.token, state.word, state.against = str(state["token field"]), "", ""
-    keep_hidden(hidden)
+def likeliest_other(at: StreamSelection, id: int) -> int:
+    """The word with the largest logit but one: what the word `id` competes with."""
+    order = np.argsort(-at.logits, kind="stable")[:2].tolist()
+    return order[1] if order[0] == id else order[0]
 
 
 def take_layer() -> None:
@@ -559,20 +560,27 @@ def take_part() -> None:
         state.ffn, state.neuron = state.part.removeprefix("ffn."), ""
 
 
-def word_field(name: str, label: str, at: StreamSelection) -> int | None:
+def word_field(
+    name: str, label: str, at: StreamSelection, first: Mapping[str, tuple[str, int | None]]
+) -> int | None:
     """A field that offers the model's most likely words and takes any other. The id chosen, None
-    where it is left as it is."""
-    state = st.session_state
+    for no word. first: what the field offers before them, (words, id) by the value in the
+    address."""
+    state, model = st.session_state, at.recording.model
     ids = [word.id for word in predictions.top_words(predictions.distribution(at.logits))]
-    words = models.labels(at.recording.model.name, ids)
-    options = {"": f"the prediction: {words[0]}" if name == "word" else "none"} | {
-        f"#{id}": f"{place}. {word}" for place, (id, word) in enumerate(zip(ids, words), 1)
+    spelled = lambda id: models.labels(model.name, [id])[0]
+    options = {
+        value: words if id is None else f"{words}: {spelled(id)}"
+        for value, (words, id) in first.items()
+    } | {
+        f"#{id}": f"{place}. {word}"
+        for place, (id, word) in enumerate(zip(ids, models.labels(model.name, ids)), 1)
     }
-    chosen = url_state.whole_number(name, at.recording.model.n_vocab)
+    is_first = state[name] in first
+    chosen = None if is_first else url_state.whole_number(name, model.n_vocab)
     if chosen is not None:
-        spelled = models.labels(at.recording.model.name, [chosen])[0]
-        options.setdefault(f"#{chosen}", f"{spelled} (word {chosen})")
-    state[f"{name} field"] = "" if chosen is None else f"#{chosen}"
+        options.setdefault(f"#{chosen}", f"{spelled(chosen)} (word {chosen})")
+    state[f"{name} field"] = state[name] if chosen is None else f"#{chosen}"
     st.selectbox(
         label,
         list(options),
@@ -580,14 +588,14 @@ def word_field(name: str, label: str, at: StreamSelection) -> int | None:
         format_func=lambda value: options.get(value, value),
         accept_new_options=True,
         on_change=take_typed,
-        args=(name, at.recording.model.name, tuple(options)),
+        args=(name, model.name, tuple(options)),
         help="One of the ten most likely words here, or type any other.",
         width=240,
     )
     typed, n, id = state.get(f"{name} typed", ("", 0, None))
     if typed and id == chosen:
-        st.caption(how_typed(at.recording.model.name, typed, n, id))
-    return chosen
+        st.caption(how_typed(model.name, typed, n, id))
+    return first[state[name]][1] if chosen is None else chosen
 
 
 def how_typed(model: str, typed: str, n: int, id: int | None) -> str:
@@ -608,7 +616,7 @@ def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
     value = state[f"{name} field"] or ""
     state[f"{name} typed"] = "", 0, None
     if value in options:
-        state[name] = value[1:]
+        state[name] = value.removeprefix("#")
         return
     id, n = models.first_token(model, value) or (None, 0)
     state[name] = "" if id is None else str(id)
@@ -665,6 +673,7 @@ def word_fragment(source: Run) -> None:
     keep for as long as the visit lasts."""
     recording = source.recording()
     model, text = source.model, source.text
+    take_selection()
     if (typed := predictions.first_mask(text)) and not models.capabilities(model).mask:
         name = "typed_mask_next" if recording.model.kind == "decoder" else "typed_mask"
         slots = {"model": literal(models.title(model)), "mask": literal(typed)}
@@ -677,9 +686,8 @@ def word_fragment(source: Run) -> None:
             "masked words. Logit lens and Attribution show what happens inside it."
         )
     else:
-        n = len(recording.streams[-1].tokens)
-        token = url_state.whole_number("token", n)
-        show_prediction(source, n - 1 if token is None else token)
+        stream = recording.streams[-1]
+        show_prediction(source, selection_bar.word(stream, len(stream.tokens) - 1))
     url_state.write()
 
 
@@ -713,6 +721,9 @@ def selected(source: Run) -> tuple[Run, int | None]:
     is opened, None for the first one that is predicted."""
     recording, place = source.recording(), None
     run = source
+    hidden = gaps(recording)[0] if can_hide(recording) else ()
+    if take_selection():
+        keep_hidden(hidden)
     if can_hide(recording):
         hidden, place = gaps(recording)
         run = replace(source, edits=(*source.edits, *map(HideToken, hidden)))

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.layout import current_recording, output
+from explorer.layout import current_recording, output, selection_bar
 from explorer.layout.controls import Subject, attention_names, pick, subject
 from explorer.panels import attention as attention_panels
 from explorer.panels import summaries
@@ -44,26 +44,22 @@ def aggregated_fragment(source: Run) -> None:
     bar = st.container(horizontal=True, vertical_alignment="center")
     kind = pick("Aggregate by", KINDS, "sum_what", bare=True, container=bar)
     name, state = on.attention.name, st.session_state
-    token = url_state.whole_number("token", len(on.axes.rows))
+    stream = on.recording.stream(on.attention.query)
+    with bar:
+        opening = attention_panels.opening_word(on.recording, on.attention)
+        query = selection_bar.word(stream, opening or 0)
     if kind == "Writes":
         with bar.popover("View"):
             measure = pick("Measure", MEASURES, "sum_measure")
         output.show_panel(
-            partial(summaries.output_norms, source, token, measure, name), "output norms"
+            partial(summaries.output_norms, source, query, measure, name), "output norms"
         )
     else:
         with bar.popover("View"):
             layer, head = _scope(on, kind)
             state["kept shown"] = state.att_keep
             pick("Tokens", TOKENS, "kept shown", on_change=_take_tokens)
-        query = (
-            token
-            if token is not None
-            else attention_panels.opening_word(on.recording, on.attention)
-        )
-        make = partial(
-            summaries.aggregated, source, kind, query or 0, layer, head, state.att_keep, name
-        )
+        make = partial(summaries.aggregated, source, kind, query, layer, head, state.att_keep, name)
         output.show_panel(make, "aggregated")
     output.show_panel(partial(summaries.disagreements, source, name), "disagreements")
     url_state.write()
