@@ -684,7 +684,7 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
         rows = panels_on(app)[0]["figures"][0]["rows"]
         expected = logits[word] - (0 if against is None else logits[against])
         assert f"is {signed(float(expected), 2)}." in finding
-        assert sum(row["values"][0] for row in rows[:-1]) == pytest.approx(expected, abs=1e-3)
+        assert sum(row["values"][0] for row in rows[:-1]) == pytest.approx(expected, abs=TOTAL)
         assert ("minus" in finding) == (against is not None)
 
     compared(best, second)
