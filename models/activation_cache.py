@@ -97,8 +97,7 @@ class Recorder:
             self.sites.append(name)
 
     def room(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        """The buffer for a tensor of heads (1, head, ...), or for the next site ([1,] token,
-        d_model). A site's buffer is (1, token, d_model)."""
+        """The buffer for a tensor of heads, (1, head, ...)."""
         return self._buffer(_parse_head_site(name), shape)
 
     def _buffer(self, head_site: tuple[str, int, str] | None, shape: tuple[int, ...]) -> Tensor:

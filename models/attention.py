@@ -34,15 +34,12 @@ from models.layers import (
     apply_rotary,
     apply_window,
     hook_point,
-    linear_into,
     no_tape,
     output_buffer,
-    pad_rows,
     pool_key_heads,
-    product,
     rotary_angles,
-    use_onednn,
 )
+from models.linear import Linear, StackedLinear
 
 
 def causal_mask(past: int, n: int, window: int | None = None) -> Tensor:
@@ -96,13 +93,6 @@ def by_key_head(x: Tensor, k: Tensor) -> Tensor:
     d_head), (batch x key head, heads of its group x query, ...): heads that share keys are
     multiplied by them at once."""
     return x.reshape(k.shape[0] * k.shape[1], -1, x.shape[-1])
-
-
-def input_major(weight: Tensor) -> Tensor:
-    """A matrix (out, in) in memory order of its inputs. A matrix with more outputs than inputs is
-    multiplied faster so: in 0.8 to 0.97 of the time for 16 to 256 tokens with AVX2."""
-    with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
-        return weight.detach().T.contiguous().T
 
 
 def alibi_penalty(n_head: int, n_query: int, n_key: int) -> Tensor:
@@ -207,13 +197,13 @@ class MultiHeadAttention(nn.Module):
         self.d_head, self.config = config.d_head, config
         self.scale = sqrt(config.d_head) if config.scaled_scores else 1.0
         query_width, key_width = self.n_head * self.d_head, self.n_key_head * self.d_head
-        self.w_q = nn.Linear(config.d_model, query_width, bias=config.bias_qkv)
-        self.w_k = nn.Linear(config.d_model, key_width, bias=config.bias_qkv)
-        self.w_v = nn.Linear(config.d_model, key_width, bias=config.bias_qkv)
-        self.w_o = nn.Linear(query_width, config.d_model, bias=config.bias_o)
+        self.w_q = Linear(config.d_model, query_width, bias=config.bias_qkv)
+        self.w_k = Linear(config.d_model, key_width, bias=config.bias_qkv)
+        self.w_v = Linear(config.d_model, key_width, bias=config.bias_qkv)
+        self.w_o = Linear(query_width, config.d_model, bias=config.bias_o)
+        self.w_qkv = StackedLinear(self.w_q, self.w_k, self.w_v)
         self.q_norm = RMSNorm(config.d_head, config.eps) if config.key_norm else None
         self.k_norm = RMSNorm(config.d_head, config.eps) if config.key_norm else None
-        self.fused: tuple[Tensor, ...] | None = None
 
     def split(self, x: Tensor) -> Tensor:
         """(batch, token, heads x d_head) -> (batch, head, token, d_head)."""
@@ -255,9 +245,8 @@ class MultiHeadAttention(nn.Module):
         z = torch.bmm(by_key_head(pattern, v), v.flatten(0, 1)).view(q.shape)
         z = ablate_heads(z, edits, self.place)
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
-        output_memory = output_buffer(tape, f"{self.name}.wrote", tuple(x_query.shape))
-        # Concat, then W_O.
-        output = linear_into(self.w_o, z.transpose(1, 2).flatten(-2), output_memory)
+        z = z.transpose(1, 2).flatten(-2)  # concat: (batch, query, heads x d_head)
+        output = self.w_o(z, out=output_buffer(tape, f"{self.name}.wrote", tuple(x_query.shape)))
         for name, tensor in (
             ("q", q),
             ("k", k),
@@ -278,9 +267,14 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """q (batch, head, query, d_head), k and v (batch, key head, key, d_head). Cross-attention's
         keys never change: stored ones are not made again."""
-        if x_query is x_key and self.is_fused():
-            shares_keys = any(isinstance(edit, SharedKeys) for edit in edits)
-            q, k, v = self.fused_product(x_query, no_tape if shares_keys else tape)
+        if x_query is x_key and self.w_qkv.is_ready():
+            heads = (self.n_head, self.n_key_head, self.n_key_head)
+            buffer = None
+            if self.n_key_head == self.n_head and last_edit(edits, SharedKeys) is None:
+                shape = (*x_query.shape[:-1], 3, self.n_head, self.d_head)
+                buffer = output_buffer(tape, f"{self.name}.qkv", shape)
+            qkv = self.w_qkv(x_query, None if buffer is None else buffer.flatten(-3))
+            q, k, v = self.split(qkv).split(heads, dim=1)
         else:
             q = self.split(self.w_q(x_query))
             if stored is not None and self.cross and self.name in stored.entries:
@@ -314,50 +308,3 @@ class MultiHeadAttention(nn.Module):
                 n, self.d_head, config.rotary_base, config.rotary_share, config.rotary_scaling
             )
         return rotary_angles(n, self.d_head, 10000.0, 1.0, None)
-
-    def fuse(self) -> None:
-        """Lay W_Q, W_K and W_V side by side in memory, so that self-attention makes q, k and v in
-        one product. They stay three: views of it."""
-        linears = (self.w_q, self.w_k, self.w_v)
-        parts = ("weight", "bias") if self.config.bias_qkv else ("weight",)
-        sizes = [len(linear.weight) for linear in linears]
-        with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
-            self.fused = tuple(
-                torch.cat([getattr(linear, part).detach() for linear in linears]) for part in parts
-            )
-            self.fused = (input_major(self.fused[0]), *self.fused[1:])
-            for part, fused in zip(parts, self.fused):
-                for linear, view in zip(linears, fused.split(sizes)):
-                    getattr(linear, part).data = view
-
-    def fused_product(self, x: Tensor, tape: Tape) -> tuple[Tensor, Tensor, Tensor]:
-        """q (batch, head, token, d_head), k and v (batch, key head, token, d_head) of x (batch,
-        token, d_model)."""
-        heads = [self.n_head, self.n_key_head, self.n_key_head]
-        qkv = None
-        if self.n_key_head == self.n_head:
-            qkv = output_buffer(
-                tape, f"{self.name}.qkv", (*x.shape[:-1], 3, self.n_head, self.d_head)
-            )
-        qkv = x.new_empty(*x.shape[:-1], sum(heads), self.d_head) if qkv is None else qkv
-        assert self.fused is not None  # is_fused was asked
-        weight, *bias = self.fused
-        qkv = qkv.view(*x.shape[:-1], sum(heads), self.d_head)
-        out = qkv.view(-1, len(weight))
-        if use_onednn(x, weight):
-            out.copy_(product(pad_rows(x), weight, bias[0] if bias else None)[: len(out)])
-        elif bias:
-            torch.addmm(bias[0], x.flatten(0, 1), weight.T, out=out)
-        else:
-            torch.mm(x.flatten(0, 1), weight.T, out=out)
-        q, k, v = qkv.transpose(1, 2).split(heads, dim=1)
-        return q, k, v
-
-    def is_fused(self) -> bool:
-        """True where the one product may stand for the three: no gradient is wanted, and they still
-        share their memory."""
-        return (
-            self.fused is not None
-            and not torch.is_grad_enabled()
-            and self.fused[0].data_ptr() == self.w_q.weight.data_ptr()
-        )

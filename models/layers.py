@@ -25,14 +25,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import pi
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.config import ACTIVATIONS, Config
+from models.config import Config
 from models.edits import Edit, OtherNorm, SharedKeys, last_edit
+from models.linear import Linear
 
 # The named places of a forward pass: what listens there, and what an edit puts there.
 
@@ -50,16 +50,9 @@ def output_buffer(tape: Tape, name: str, shape: tuple[int, ...]) -> Tensor | Non
     return None if allocate is None else allocate(name, shape)
 
 
-def linear_into(linear: nn.Linear, x: Tensor, out: Tensor | None) -> Tensor:
-    """x (..., in) through a linear layer, (..., out), computed where it is to lie."""
-    if out is None:
-        return linear(x)
-    rows, flat = x.flatten(0, -2), out.view(-1, out.shape[-1])
-    if linear.bias is None:
-        torch.mm(rows, linear.weight.T, out=flat)
-    else:
-        torch.addmm(linear.bias, rows, linear.weight.T, out=flat)
-    return out
+def add(x: Tensor, y: Tensor, name: str, tape: Tape) -> Tensor:
+    """x + y, (batch, token, d_model), computed where the tape keeps the place `name`."""
+    return torch.add(x, y, out=output_buffer(tape, name, tuple(x.shape)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,72 +89,6 @@ def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Ten
             x = edit.apply(x if x.dim() > 2 else x[None])
     tape(name, x)
     return x
-
-
-# Products of a text's vectors with a large matrix, by oneDNN, which torch asks by itself only for
-# lower precision: on AMD's AVX-512 a tenth to a quarter faster than torch's own choice, and with
-# the activation in the same step. Torch's own choice, Intel's MKL, is the faster one on Intel's.
-
-LARGE = 400_000  # numbers of a matrix that it pays for, its code included
-MIN_ROWS, MAX_ROWS = 4, 256
-CPUS = Path("/proc/cpuinfo")
-# What oneDNN calls an activation, and how it is to compute it. Its relu makes 0 of what is no
-# number, and would hide an overflow: that one is torch's.
-FUSED_ACTIVATIONS = {
-    "gelu": ("gelu", "none"),
-    "gelu_tanh": ("gelu", "tanh"),
-    "silu": ("swish", ""),
-}
-
-
-def is_intel_cpu() -> bool:
-    """Check whether the CPU is Intel's; False where the machine does not say. By name and not by a
-    trial, so that all processes of a machine choose alike: their numbers must agree to the last
-    bit."""
-    return CPUS.is_file() and "GenuineIntel" in CPUS.read_text()
-
-
-# The operator is torch's own, for what it compiles; a build without oneDNN has none.
-_onednn_linear = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
-HAS_AVX512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
-# With AVX2 alone torch's choice is the faster one too.
-_uses_onednn = HAS_AVX512 and not is_intel_cpu()
-
-
-def use_onednn(x: Tensor, *weights: Tensor) -> bool:
-    """True where `product` is the faster one for x (..., d) and matrices whose numbers of one input
-    lie together (`models.attention.by_inputs`), and where no gradient is wanted."""
-    return (
-        not torch.is_grad_enabled()
-        and x.dtype == torch.float32
-        and MIN_ROWS <= x.numel() // x.shape[-1] <= MAX_ROWS
-        and all(fits_onednn(each) and each.stride(0) == 1 for each in weights)
-    )
-
-
-def fits_onednn(weight: Tensor) -> bool:
-    """True for a matrix that is large enough, on a processor for which it pays."""
-    return _uses_onednn and _onednn_linear is not None and weight.numel() >= LARGE
-
-
-def pad_rows(x: Tensor) -> Tensor:
-    """x (..., d) as rows (n, d), rows of zeros after them until a number is reached of which there
-    are few."""
-    x = x.reshape(-1, x.shape[-1])
-    n = x.shape[0]
-    padding = -n % (8 if n <= 64 else 16)
-    return F.pad(x, (0, 0, 0, padding)) if padding else x
-
-
-def product(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "") -> Tensor:
-    """activation(x W^T + b) of rows x (n, d) and W (out, d): (n, out). activation: a name that a
-    Config has, or none."""
-    assert _onednn_linear is not None  # `pays` was asked
-    name, algorithm = (
-        FUSED_ACTIVATIONS[activation] if activation not in ("", "relu") else ("none", "")
-    )
-    output = _onednn_linear(x, weight, bias, name, [], algorithm)
-    return output.relu_() if activation == "relu" else output
 
 
 # ---- RMSNorm for LayerNorm -------------------------------------------------------------------
@@ -295,29 +222,19 @@ class GatedFeedForward(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.w_gate = nn.Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
-        self.w_1 = nn.Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
-        self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
-        self.activation, self.named = ACTIVATIONS[config.activation], config.activation
-
-    def input_matrices(self) -> tuple[nn.Linear, ...]:
-        """The matrices that read the stream."""
-        return self.w_gate, self.w_1
+        self.w_gate = Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
+        self.w_1 = Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
+        self.w_2 = Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
+        self.activation = config.activation
 
     def before(self, x: Tensor) -> Tensor:
-        """The input of the activation, (..., d_ff): the gate."""
+        """The input of the activation, the gate: x (..., d_model) -> (..., d_ff)."""
         return self.w_gate(x)
 
     def hidden(self, x: Tensor) -> Tensor:
-        """The units (..., d_ff) as W_2 reads them."""
-        return self.activation(self.w_gate(x)) * self.w_1(x)
+        """The hidden units as W_2 reads them: x (..., d_model) -> (..., d_ff)."""
+        return self.w_gate(x, self.activation) * self.w_1(x)
 
-    def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        w_1, w_gate, w_2 = self.w_1, self.w_gate, self.w_2
-        if not use_onednn(x, w_1.weight, w_gate.weight, w_2.weight):
-            return linear_into(w_2, self.hidden(x), out)
-        rows = pad_rows(x)
-        hidden = product(rows, w_gate.weight, w_gate.bias, self.named)
-        hidden *= product(rows, w_1.weight, w_1.bias)
-        output = product(hidden, w_2.weight, w_2.bias)
-        return output[: x.shape[:-1].numel()].view(x.shape)
+    def forward(self, x: Tensor) -> Tensor:
+        """x (batch, token, d_model) -> the same shape."""
+        return self.w_2(self.hidden(x))

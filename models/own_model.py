@@ -22,14 +22,15 @@ from torch import Tensor, nn
 
 from models import copying, generation, quantization, shipped_models
 from models.activation_cache import ActivationStore, Recorder
-from models.attention import MultiHeadAttention, input_major, self_attention_mask
+from models.attention import MultiHeadAttention, self_attention_mask
 from models.chat_template import ChatTemplate
 from models.config import Config
 from models.copying import Copier
 from models.edit_ops import fitting_edits, mask_tokens, score_divisor, shuffle_tokens
 from models.edit_validation import check, check_length
 from models.edits import Edit, PatchHead, PatchSite
-from models.layers import HAS_AVX512, GatedFeedForward, Patch, with_shared_keys
+from models.layers import GatedFeedForward, Patch, with_shared_keys
+from models.linear import HAS_AVX512
 from models.model import Model
 from models.recording import Attention, Card, NotFinite, Recording
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
@@ -45,16 +46,17 @@ def optimise_layout(model: nn.Module) -> None:
     feed-forward networks; with AVX-512, what both write with too."""
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
-            module.fuse()
-            output_matrix = module.w_o
+            module.w_qkv.lay_out()
+            output = module.w_o
         elif isinstance(module, (FeedForward, GatedFeedForward)):
-            for matrix in module.input_matrices():
-                matrix.weight.data = input_major(matrix.weight)
-            output_matrix = module.w_2
+            module.w_1.lay_out()
+            if isinstance(module, GatedFeedForward):
+                module.w_gate.lay_out()
+            output = module.w_2
         else:
             continue
         if HAS_AVX512:
-            output_matrix.weight.data = input_major(output_matrix.weight)
+            output.lay_out()
 
 
 KINDS: dict[str, type[Transformer]] = {

@@ -43,16 +43,13 @@ from models.layers import (
     GatedFeedForward,
     Norm,
     Tape,
+    add,
     apply_norm,
     hook_point,
-    linear_into,
     no_tape,
     norm_of,
-    output_buffer,
-    pad_rows,
-    product,
-    use_onednn,
 )
+from models.linear import Linear
 
 
 class FeedForward(nn.Module):
@@ -60,31 +57,22 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.w_1 = nn.Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
-        self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
-        self.activation, self.named = ACTIVATIONS[config.activation], config.activation
-
-    def input_matrices(self) -> tuple[nn.Linear, ...]:
-        """The matrices that read the stream."""
-        return (self.w_1,)
+        self.w_1 = Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
+        self.w_2 = Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
+        self.activation = config.activation
 
     def before(self, x: Tensor) -> Tensor:
-        """The input of the activation, (..., d_ff)."""
+        """The input of the activation: x (..., d_model) -> (..., d_ff)."""
         return self.w_1(x)
 
     def hidden(self, x: Tensor) -> Tensor:
         """The hidden units as W_2 reads them: x (..., d_model) -> (..., d_ff)."""
-        return self.activation(self.w_1(x))
+        return self.w_1(x, self.activation)
 
-    def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        """x (batch, token, d_model) -> the same shape; `out`: where it is wanted, if not just
-        anywhere."""
-        w_1, w_2 = self.w_1, self.w_2
-        if not use_onednn(x, w_1.weight, w_2.weight):
-            return linear_into(w_2, self.hidden(x), out)
-        hidden = product(pad_rows(x), w_1.weight, w_1.bias, self.named)
-        output = product(hidden, w_2.weight, w_2.bias)
-        return output[: x.shape[:-1].numel()].view(x.shape)
+    def forward(self, x: Tensor) -> Tensor:
+        """x (batch, token, d_model) -> the same shape."""
+        hidden = self.hidden(x)  # (batch, token, d_ff)
+        return self.w_2(hidden)  # (batch, token, d_model)
 
 
 class AddAndNorm(nn.Module):
@@ -119,14 +107,10 @@ class AddAndNorm(nn.Module):
         )
 
     def forward(self, x: Tensor, output: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
-        """The stream after the sub-layer: x and `wrote` (batch, token, d_model) -> the same
+        """The stream after the sub-layer: x and `output` (batch, token, d_model) -> the same
         shape."""
         output = hook_point(f"{self.name}.wrote", output, tape, edits)
-        total = (
-            torch.add(x, output, out=output_buffer(tape, f"{self.name}.sum", tuple(x.shape)))
-            if self.adds(edits)
-            else output
-        )
+        total = add(x, output, f"{self.name}.sum", tape) if self.adds(edits) else output
         x = hook_point(f"{self.name}.sum", total, tape, edits)
         if self.norm is None or self.norm_at(edits) != "post":
             return x
@@ -210,23 +194,19 @@ class Layer(nn.Module):
         ffn_inputs = None
         if self.parallel or applies(edits, SideBySide, self.layer):
             ffn_inputs = self.feed_forward_out.read(x, tape, edits)  # before attention has written
-        x = self.attention_out(
-            x, self.attention(inputs, inputs, allowed, tape, edits, stored), tape, edits
-        )
+        output = self.attention(inputs, inputs, allowed, tape, edits, stored)
+        x = self.attention_out(x, output, tape, edits)  # (batch, token, d_model)
         if memory is not None:
             inputs = self.cross_out.read(x, tape, edits)
-            x = self.cross_out(
-                x, self.cross(inputs, memory, memory_allowed, tape, edits, stored), tape, edits
-            )
-        inputs = self.feed_forward_out.read(x, tape, edits) if ffn_inputs is None else ffn_inputs
-        ffn_output = (
-            torch.zeros_like(x)
-            if applies(edits, WithoutFeedForward, self.layer)
-            else self.feed_forward(
-                inputs, output_buffer(tape, f"{self.layer}.ffn.wrote", tuple(x.shape))
-            )
-        )
-        return self.feed_forward_out(x, ffn_output, tape, edits)
+            output = self.cross(inputs, memory, memory_allowed, tape, edits, stored)
+            x = self.cross_out(x, output, tape, edits)  # (batch, token, d_model)
+        if ffn_inputs is None:
+            ffn_inputs = self.feed_forward_out.read(x, tape, edits)
+        if applies(edits, WithoutFeedForward, self.layer):
+            output = torch.zeros_like(x)
+        else:
+            output = self.feed_forward(ffn_inputs)
+        return self.feed_forward_out(x, output, tape, edits)  # (batch, token, d_model)
 
 
 class Transformer(nn.Module):
@@ -306,10 +286,10 @@ class Encoder(Transformer):
         start: Tensor | None = None,
     ) -> Tensor:
         """ids (batch, token) -> the last layer's vectors (batch, token, d_model)."""
-        x = self.embedding(ids, start, tape, edits)
+        x = self.embedding(ids, start, tape, edits)  # (batch, token, d_model)
         allowed = encoder_mask(allowed, ids.shape[1], edits)
         for layer in self.layers:
-            x = layer(x, allowed, tape, edits)
+            x = layer(x, allowed, tape, edits)  # (batch, token, d_model)
         return self.last_norm(x, tape, edits)
 
 
@@ -342,7 +322,7 @@ class Decoder(Transformer):
         allowed = self_attention_mask(past, ids.shape[1], True, edits, self.config.window)
         for layer in self.layers:
             layer_checkpoint()
-            x = layer(x, allowed, tape, edits, stored=stored)
+            x = layer(x, allowed, tape, edits, stored=stored)  # (batch, token, d_model)
         return self.last_norm(x, tape, edits)
 
 
@@ -370,10 +350,10 @@ class EncoderDecoder(Transformer):
     ) -> Tensor:
         """Source ids (batch, key) -> the memory, (batch, key, d_model). `allowed`, broadcastable to
         (batch, head, key, key)."""
-        x = self.embedding(ids, None, tape, edits)
+        x = self.embedding(ids, None, tape, edits)  # (batch, key, d_model)
         allowed = encoder_mask(allowed, ids.shape[1], edits)
         for layer in self.encoder:
-            x = layer(x, allowed, tape, edits)
+            x = layer(x, allowed, tape, edits)  # (batch, key, d_model)
         return self.memory_norm(x, tape, edits)
 
     def decode(

@@ -110,7 +110,7 @@ def test_heads_that_share_keys_are_heads_with_the_same_keys_each() -> None:
         patterns: list[torch.Tensor] = []
         listen = lambda name, x: patterns.append(x) if name.endswith("pattern") else None
         before = whole(x, x, allowed, listen)
-        shared.fuse()
+        shared.w_qkv.lay_out()
         torch.testing.assert_close(shared(x, x, allowed, listen), before, atol=DOUBLE, rtol=0)
     assert all(
         ((each > 0).sum(-1) == torch.tensor([1, 2, 3, 3, 3, 3, 3])).all() for each in patterns

@@ -139,8 +139,8 @@ def in_64_bits(model: Encoder | Decoder) -> Encoder | Decoder:
     """A copy of the model that computes in 64 bits."""
     model = copy.deepcopy(model).double()
     for attention in (each for layers in model.attentions().values() for each in layers):
-        if attention.fused is not None:
-            attention.fuse()
+        if attention.w_qkv.weight is not None:
+            attention.w_qkv.lay_out()
     return model
 
 

@@ -1,0 +1,112 @@
+"""Linear layers by oneDNN: the numbers of torch's own, and only where they may stand for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from tolerances import PASSED, SUMMED
+
+from models import linear, own_model
+from models.config import ACTIVATIONS, Config
+from models.linear import Linear, StackedLinear, input_major
+from models.own_model import optimise_layout
+from models.transformer import Encoder
+
+SMALL = Config(50, 24, 2, 4, 40, 300, activation="gelu")
+
+pytestmark = pytest.mark.skipif(linear._onednn_linear is None, reason="a torch without oneDNN")
+
+
+@pytest.fixture(autouse=True)
+def paying(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for large matrices on a processor that has AVX-512."""
+    monkeypatch.setattr(linear, "_uses_onednn", True)
+    monkeypatch.setattr(linear, "LARGE", 1)
+    monkeypatch.setattr(own_model, "HAS_AVX512", True)  # lays out what both write with, too
+
+
+@pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
+@pytest.mark.parametrize("n", [1, 17, 64, 100, 256])
+def test_a_linear_layer_and_its_activation(n: int, activation: str) -> None:
+    torch.manual_seed(n)
+    layer, x = Linear(24, 40), torch.randn(n, 24)
+    layer.lay_out()
+    expected = x.double() @ layer.weight.double().T + layer.bias.double()
+    if activation:
+        expected = ACTIVATIONS[activation](expected)
+    with torch.inference_mode():
+        assert (layer(x, activation) - expected).abs().max() < PASSED
+
+
+@pytest.mark.parametrize("bias", (True, False))
+def test_stacked_layers_give_the_outputs_of_each(bias: bool) -> None:
+    torch.manual_seed(0)
+    layers, x = (Linear(24, 40, bias=bias), Linear(24, 8, bias=bias)), torch.randn(2, 9, 24)
+    stacked = StackedLinear(*layers)
+    assert not stacked.is_ready()
+    expected = torch.cat([layer(x) for layer in layers], dim=-1)
+    stacked.lay_out()
+    with torch.inference_mode():
+        assert stacked.is_ready()
+        assert (stacked(x) - expected).abs().max() < PASSED
+        layers[0].weight.data = layers[0].weight + 1  # other weights, in memory of their own
+        assert not stacked.is_ready()
+
+
+def test_few_numbers_of_rows_are_met():
+    """A text of any length, up to the longest, is one of 20 sizes."""
+    lengths = {len(linear.pad_rows(torch.zeros(n, 2))) for n in range(1, 257)}
+    assert len(lengths) == 20 and max(lengths) == 256
+
+
+@pytest.mark.parametrize("shape", ({}, {"n_key_head": 2}, {"bias_qkv": False, "bias_ffn": False}))
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_a_pass_is_the_same_with_and_without(activation, shape, monkeypatch):
+    torch.manual_seed(0)
+    model = Encoder(replace(SMALL, activation=activation, **shape)).eval()
+    optimise_layout(model)
+    ids = torch.randint(50, (2, 19))
+    products, onednn_product = [], linear.onednn_product
+
+    def counted(*arguments: object) -> torch.Tensor:
+        products.append(arguments)
+        return onednn_product(*arguments)
+
+    monkeypatch.setattr(linear, "onednn_product", counted)
+    with torch.inference_mode():
+        output = model(ids)
+        assert len(products) == 4 * SMALL.n_layer  # q, k, v; W_O; the units; what they write
+        monkeypatch.setattr(linear, "LARGE", 10**9)
+        assert (output - model(ids)).abs().max() < SUMMED
+        assert len(products) == 4 * SMALL.n_layer
+
+
+@pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
+def test_what_is_no_number_stays_none(activation):
+    """An overflow is told where it began."""
+    x, weight = torch.full((8, 24), float("nan")), input_major(torch.ones(40, 24))
+    with torch.inference_mode():
+        assert linear.onednn_product(x, weight, None, activation).isnan().all()
+
+
+def test_a_gradient_goes_through_torchs_own_layers():
+    model = Encoder(SMALL)
+    optimise_layout(model)
+    weight = model.layers[0].feed_forward.w_1.weight
+    with torch.inference_mode():
+        assert linear.use_onednn(torch.zeros(1, 5, 24), weight)
+    assert not linear.use_onednn(torch.zeros(1, 5, 24), weight)
+    model(torch.tensor([[1, 2, 3]])).sum().backward()
+    assert weight.grad is not None
+
+
+def test_other_numbers_longer_texts_and_other_layouts_are_left_to_torch():
+    weight = input_major(torch.zeros(40, 24))
+    with torch.inference_mode():
+        assert linear.use_onednn(torch.zeros(256, 24), weight)
+        assert not linear.use_onednn(torch.zeros(257, 24), weight)
+        assert not linear.use_onednn(torch.zeros(1, 24), weight)  # the next token of a text
+        assert not linear.use_onednn(torch.zeros(5, 24, dtype=torch.float64), weight)
+        assert not linear.use_onednn(torch.zeros(5, 24), torch.zeros(40, 24))
