@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -502,7 +501,10 @@ def attribution_panels(source: Run, place: int | None) -> None:
         selection_bar.show_word(at.stream, at.token)
         word = word_field("word", "Logit of", at, {"": ("the prediction", likeliest)})
         id = likeliest if word is None else word
-        first = {"": ("the likeliest other word", likeliest_other(at, id)), NOTHING: ("none", None)}
+        first = {
+            "": ("the likeliest other word", predictions.likeliest_other(at.logits, id)),
+            NOTHING: ("none", None),
+        }
         against = word_field("against", "Compared with", at, first)
     make = partial(attribution.logit, source, at.token, word, against, state.part)
     if output.show_panel(make, "parts", take_part) is None:
@@ -539,12 +541,6 @@ def neuron_panels(
     neuron = url_state.whole_number("neuron", at.recording.model.n_vocab)
     make = partial(attribution.neurons, source, at.token, layer, word, against, neuron)
     output.show_panel(make, "neurons")
-
-
-def likeliest_other(at: StreamSelection, id: int) -> int:
-    """The word with the largest logit but one: what the word `id` competes with."""
-    order = np.argsort(-at.logits, kind="stable")[:2].tolist()
-    return order[1] if order[0] == id else order[0]
 
 
 def take_layer() -> None:
