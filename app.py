@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import streamlit as st
 
 from explorer.classroom import routes
-from explorer.server import streamlit_patches
+from explorer.server import startup_bundle, streamlit_patches
 from explorer.server.routes import MIDDLEWARE, ROUTES
 from explorer.state import event_log, garbage_collection, jobs, scheduling
 
@@ -25,6 +25,8 @@ SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
 
 
 def warm_up() -> None:
+    """In the order in which a first visit wants it: the page's code, then the model."""
+    startup_bundle.startup_bundle()
     from explorer.state import cache
 
     cache.warm_up()

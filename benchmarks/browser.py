@@ -249,10 +249,19 @@ def first_visit(browser) -> None:
             page = context.new_page()
             client = context.new_cdp_session(page)
             client.send("Network.enable")
-            got, frames, hosts = [], [], set()
+            got, frames, hosts, requests = [], [], set(), set()
             client.on(
                 "Network.loadingFinished", lambda event: got.append(event["encodedDataLength"])
             )
+            client.on(
+                "Network.requestWillBeSent",
+                lambda event: (
+                    requests.add(event["requestId"])
+                    if event["request"]["url"].startswith("http")
+                    else None
+                ),
+            )
+            client.on("Network.webSocketCreated", lambda event: requests.add(event["requestId"]))
             client.on(
                 "Network.webSocketFrameReceived",
                 lambda event: frames.append(len(event["response"]["payloadData"])),
@@ -272,8 +281,8 @@ def first_visit(browser) -> None:
             time.sleep(1)
             print(
                 f"{name + ' visit, cold browser':<36} {(sum(got) + sum(frames)) / 1e6:.2f} MB "
-                f"(bar 3.2), to read {text:.2f} s, grid {grid:.2f} s, hosts "
-                f"{len({h for h in hosts if h and h != 'inline'})}",
+                f"(bar 1.5) in {len(requests)} requests (bar 60), to read {text:.2f} s, "
+                f"grid {grid:.2f} s, hosts {len({h for h in hosts if h and h != 'inline'})}",
                 flush=True,
             )
             if name == "second":

@@ -196,6 +196,13 @@ class Visitor:
         while cls.here:
             cls.here.pop().context.close()
 
+    def hold(self, views: str, late: list) -> None:
+        """Have every module fetched by itself, and gather the requests for those of some views
+        (names with a | between) in `late` instead of answering them."""
+        empty = '{"modules": [], "soon": []}\n'
+        self.page.route("**/startup", lambda route: route.fulfill(body=empty))
+        self.page.route(re.compile(rf"/({views})\.js$"), lambda route: late.append(route))
+
     def at_rest(self) -> Visitor:
         """Wait until no run is on its way."""
         self.page.wait_for_selector("[data-test-script-state=notRunning]")

@@ -59,9 +59,9 @@ def test_one_move_is_sent_at_a_time_and_tried_again_when_the_store_is_away(
 def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, server: str) -> None:
     one = leading(browser, server)
     page = one.page
-    one.open("?layer=1&head=1")
     late: list[Route] = []
-    page.route("**/tour.js", lambda route: late.append(route))
+    one.hold("tour", late)
+    one.open("?layer=1&head=1")
 
     def shows_tour(request: Request) -> bool:
         sends = "/class/show" in request.url

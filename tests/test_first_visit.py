@@ -3,12 +3,10 @@ leads to its head and word, and any text gives a headline or none."""
 
 from __future__ import annotations
 
-import re
-
 import httpx2
 import pytest
 from conftest import read_once
-from driver import CELLS, HEAD, HELD, HELD_AT, MARKS, Visitor
+from driver import CELLS, GRID, HEAD, HELD, HELD_AT, MARKS, Visitor
 
 from explorer.analysis import findings
 from explorer.state import places
@@ -118,6 +116,56 @@ def test_every_page_comes_with_words_its_style_and_the_rule_for_its_history(serv
             assert httpx2.get(f"{server}{path}", headers=held).text == answer.text
 
 
+MOST_REQUESTS = 12
+MOST_BYTES = 1_350_000
+
+
+def test_a_first_visit_makes_few_requests_and_transfers_little(browser, server: str) -> None:
+    page = browser.new_context().new_page()  # whose cache is empty
+    tools = page.context.new_cdp_session(page)
+    tools.send("Network.enable")
+    urls, sizes = {}, []  # by request: what is fetched early is one, and announced twice
+    tools.on(
+        "Network.requestWillBeSent",
+        lambda event: urls.update({event["requestId"]: event["request"]["url"]}),
+    )
+    tools.on(
+        "Network.webSocketCreated", lambda event: urls.update({event["requestId"]: event["url"]})
+    )
+    tools.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    tools.on(
+        "Network.webSocketFrameReceived",
+        lambda event: sizes.append(len(event["response"]["payloadData"])),
+    )
+    page.goto(server)
+    for panel in (GRID, HEAD):
+        page.wait_for_selector(f"{panel}[data-token]")
+    page.wait_for_load_state("networkidle")
+    fetched = [url for url in urls.values() if not url.startswith(("blob:", "data:"))]
+    assert len(fetched) <= MOST_REQUESTS, fetched
+    assert 0 < sum(sizes) <= MOST_BYTES
+    page.context.close()
+
+
+@pytest.mark.parametrize("problem", ["missing", "cut off", "no import maps"])
+def test_without_the_startup_bundle_the_page_fetches_each_module(
+    browser, server: str, problem: str
+) -> None:
+    page = browser.new_context().new_page()
+    errors, urls = [], []
+    page.on("pageerror", lambda error: errors.append(error))
+    page.on("request", lambda request: urls.append(request.url))
+    if problem == "no import maps":
+        page.add_init_script("HTMLScriptElement.supports = () => false")
+    answer = {"status": 404} if problem == "missing" else {"body": '{"modules": [["a'}
+    page.route("**/startup", lambda route: route.fulfill(**answer))
+    page.goto(server)
+    for panel in (GRID, HEAD):
+        page.wait_for_selector(f"{panel}[data-token]")
+    assert any(url.endswith("/panel.js") for url in urls) and not errors
+    page.context.close()
+
+
 SHIFTS = """window.shifted = 0;
   new PerformanceObserver((list) => list.getEntries().forEach((one) => { shifted += one.value; }))
     .observe({ type: "layout-shift", buffered: true });"""
@@ -127,18 +175,14 @@ STILL = 0.05  # half of what browsers call a page that does not jump
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
 def test_nothing_jumps_when_the_views_of_the_first_page_come(browser, server: str, size) -> None:
     visitor = Visitor(browser, server, viewport={"width": size[0], "height": size[1]})
-    page, late, here = visitor.page, [], []
+    page, late = visitor.page, []
     page.add_init_script(SHIFTS)
-    page.route(
-        re.compile(r"/(panel|sentence)\.js$"),
-        lambda route: route.continue_() if here else late.append(route),
-    )
+    visitor.hold("panel|sentence", late)
     page.goto(server)
     page.wait_for_selector(".st-key-finding h1")
     visitor.at_rest()
     page.wait_for_timeout(1000)  # all but the views is there
     page.evaluate("shifted = 0")
-    here.append(True)
     for route in late:
         route.continue_()
     visitor.drawn()

@@ -3,7 +3,6 @@ presenter in a real browser."""
 
 from __future__ import annotations
 
-import re
 from itertools import cycle
 
 import driver
@@ -267,7 +266,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
 @pytest.mark.skipif(driver.CHROMIUM is None, reason="no chromium on this machine")
 def test_a_picture_that_comes_late_is_presented(visitor: driver.Visitor) -> None:
     page, late = visitor.page, []
-    page.route(re.compile(r"/panel\.js$"), lambda route: late.append(route))
+    visitor.hold("panel", late)
     page.goto(f"{visitor.server}/architecture?tab=positions&text=A+late+one")
     page.wait_for_selector("[data-test-script-state=notRunning]")
     visitor.until(KEYS)
@@ -277,4 +276,4 @@ def test_a_picture_that_comes_late_is_presented(visitor: driver.Visitor) -> None
     late[0].continue_()
     page.wait_for_selector(".board .plate svg text:not(:empty)")
     assert "no picture yet" not in page.locator(".board .caption").inner_text()
-    page.unroute(re.compile(r"/panel\.js$"))
+    page.unroute_all()

@@ -30,6 +30,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import Runtime
 
 from explorer.components import bundle
+from explorer.server import startup_bundle
 from explorer.server.client_address import network
 from explorer.state import places
 from explorer.state.event_log import log_refusal
@@ -109,9 +110,12 @@ STYLE = (
     "padding: 20vh 10vw; box-sizing: border-box"
 )
 ROOT_EMPTY = b'<div id="root"></div>'
-# The font is on its way before the page measures its tabs with it.
-FONT = (
+# What is on its way before the page needs it: the font, with which it measures its tabs, and what
+# its scripts ask for before they open a session.
+EARLY = (
     '<link rel="preload" href="./app/static/inter.woff2" as="font" type="font/woff2" crossorigin>'
+    '<link rel="preload" href="./_stcore/health" as="fetch" crossorigin>'
+    '<link rel="preload" href="./_stcore/host-config" as="fetch" crossorigin>'
 )
 
 
@@ -127,7 +131,7 @@ def block(lines: tuple[str, ...]) -> str:
 # What stands on the page until Streamlit's scripts have run. They take the place over as a whole.
 # The style of the frame comes with it, so that nothing moves when the views arrive.
 ROOT_WITH_WORDS = (
-    f'{FONT}<style>{bundle.PAGE.read_text("utf-8")}</style><div id="root">'
+    f'{EARLY}<style>{bundle.PAGE.read_text("utf-8")}</style><div id="root">'
     f"{block(('See what every head sees.', 'The page is on its way…'))}</div>"
 ).encode()
 
@@ -179,7 +183,8 @@ class Placeholder:
             parts.append(message.get("body", b""))
             if message.get("more_body"):
                 return
-            body = b"".join(parts).replace(ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT)
+            body = startup_bundle.with_loader(b"".join(parts).decode()).encode()
+            body = body.replace(ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT)
             headers = MutableHeaders(scope=start)
             for name in ("etag", "last-modified", "accept-ranges"):  # of Streamlit's own page
                 del headers[name]
@@ -671,15 +676,22 @@ def packed(name: str) -> bytes:
 
 
 async def component(request: Request) -> Response:
-    """The code of one of our components, or of what they share."""
+    """The startup bundle, or the code of one of our components or of what they share."""
     name = request.path_params["name"]
-    if name not in bundle.files():
+    zipped = "gzip" in request.headers.get("accept-encoding", "")
+    startup = None
+    if name.endswith("/startup"):
+        startup = await run_in_threadpool(startup_bundle.startup_bundle)
+    if startup and startup.path == f"{bundle.ROUTE}/{name}":
+        kind, data = "application/octet-stream", startup.packed if zipped else startup.data
+    elif name in bundle.files():
+        kind, data = "text/javascript", packed(name) if zipped else bundle.files()[name]
+    else:
         return Response("There is no such component.", status_code=404, media_type="text/plain")
     headers = {**IMMUTABLE, "Vary": "Accept-Encoding"}
-    if "gzip" not in request.headers.get("accept-encoding", ""):
-        return Response(bundle.files()[name], media_type="text/javascript", headers=headers)
-    headers["Content-Encoding"] = "gzip"
-    return Response(packed(name), media_type="text/javascript", headers=headers)
+    if zipped:
+        headers["Content-Encoding"] = "gzip"
+    return Response(data, media_type=kind, headers=headers)
 
 
 def _compressible_file(scope: Scope) -> Path | None:
