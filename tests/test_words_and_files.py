@@ -200,8 +200,11 @@ def test_the_terms_of_a_text_are_explained_and_everyday_words_are_not() -> None:
     assert glossary.used(text, most=2) == ("entropy", "softmax")
     told = glossary.explained("A sentence without any", "head")
     assert told == glossary.meaning("head") and glossary.explained("A sentence without any") is None
-    for name, means in glossary.terms_in(text):
-        assert means == glossary.term(name).means
+    assert [name for name, *_ in glossary.terms_in(text)] == list(glossary.used(text))
+    for name, means, spellings in glossary.terms_in(text):
+        assert means == glossary.term(name).means and spellings
+    assert glossary.used("The word “softmax” attends to “[CLS]”.") == ("[CLS]",)
+    assert glossary.used("QK and OV circuits of a KV cache") == ("QK and OV circuits", "KV cache")
     for spelling in glossary.EVERYDAY:
         assert glossary.term(spelling), spelling
 

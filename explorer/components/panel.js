@@ -25,12 +25,13 @@ import {
   value,
 } from "./linked_weights.js";
 import { fitted, hear, letter, make, mount, redraw, until } from "./mount.js";
-import { fixed, formulas, tenths } from "./number_format.js";
+import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame } from "./pane.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
+import { explained, meanings } from "./terms.js";
 import { wordAt } from "./theme.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -72,11 +73,9 @@ const alike = (header) =>
 /** @param {View} view */
 function build(view) {
   const { header, figures } = view;
-  const finding = make(
-    "p",
-    { class: "finding", dir: "auto", role: "status" },
-    ...typeset(header.finding),
-  );
+  const told = new Set();
+  const said = found(view, header.finding, told);
+  const finding = make("p", { class: "finding", dir: "auto", role: "status" }, ...said);
   view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
   view.cursors = view.boxes?.map(cursorOf) || [];
@@ -94,13 +93,14 @@ function build(view) {
   const gap = `${GAP * TYPE * letter()}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
-  const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, ...typeset(line)))); // prettier-ignore
+  const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, ...explained(header.terms, line, told)))); // prettier-ignore
   redraw(view, [
-    header.title && !header.bare && make("div", "head", make("h2", { dir: "auto" }, ...typeset(header.title)), explained(header.terms)),
+    header.title && !header.bare && make("h2", { dir: "auto" }, ...explained(header.terms, header.title, new Set())),
     button ? make("div", "above", finding, button) : finding,
     row,
     more,
     tip,
+    meanings(header.terms),
   ].filter(Boolean)); // prettier-ignore
   view.tip = tip;
   fitted(view, row, () => figures.forEach((each, at) => (each.follows === "head" ? soon : paint)(view, at))); // prettier-ignore
@@ -113,18 +113,11 @@ function build(view) {
   offer(view, header.title, (look) => sheet(view, look));
 }
 
-/** A mark that opens the meanings of the terms. @param {string[][]} terms */
-function explained(terms) {
-  if (!terms.length) return "";
-  const names = terms.map(([name]) => name).join(", ");
-  const mark = make("summary", { "aria-label": `Terms: ${names}`, title: names }, "?");
-  const list = make("dl", "", ...terms.flatMap(([name, means]) => [make("dt", "", name), make("dd", "", means)])); // prettier-ignore
-  const box = /** @type {HTMLDetailsElement} */ (make("details", "terms", mark, list));
-  const close = () => (box.open = false);
-  mark.addEventListener("blur", close);
-  mark.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close()); // prettier-ignore
-  return box;
-}
+/** A finding as nodes, what the title says told before. @param {View} view @param {string} line @param {Set<string>} [told] */
+const found = (view, line, told = new Set()) => {
+  explained(view.header.terms, view.header.title, told);
+  return explained(view.header.terms, line, told);
+};
 
 /** Paint a figure at the end of this task, once: the word and the head that it follows may come with another view. @param {View} view @param {number} at */
 function soon(view, at) {
@@ -559,9 +552,6 @@ function tell(view, cells, [row, column]) {
 /** Whether a figure is a few frames that are no sequence in time. @param {any} one */
 const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;
 
-/** A line as nodes, its formulas with indices and powers. @param {string} line */
-const typeset = (line) => formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
-
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const CHANGE = 240; // milliseconds that a change takes
@@ -596,7 +586,7 @@ function slider(view, at, finding) {
     input.value = `${to}`;
     label.textContent = frames[to].label;
     input.setAttribute("aria-valuetext", frames[to].label);
-    if (frames[to].sentence) finding.replaceChildren(...typeset(frames[to].sentence));
+    if (frames[to].sentence) finding.replaceChildren(...found(view, frames[to].sentence));
     move(view, at, to);
     follow(view, choice, frames[to].x ?? to);
     clearTimeout(later);

@@ -60,7 +60,9 @@ class Panel:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
         and details on the page, which says them elsewhere."""
         blocks: dict[str, np.ndarray] = {}
-        text = " ".join((self.finding, self.title, *self.details))
+        frames = (each for figure in self.figures for each in getattr(figure, "frames", ()))
+        sentences = (each.sentence for each in frames)
+        text = " ".join((self.title, self.finding, *sentences, *self.details))
         header = {
             "panel": self.name,
             "title": self.title,

@@ -25,6 +25,7 @@ class Term:
 
 
 _READ = tomllib.loads(TERMS.read_text("utf-8"))
+_QUOTED = re.compile(r"“(?!\[\w+\]”)[^”]*”")
 EVERYDAY: tuple[str, ...] = tuple(_READ.pop("everyday"))
 
 
@@ -62,9 +63,11 @@ def meaning(*words: str) -> str:
 @lru_cache(maxsize=512)
 def used(text: str, most: int = MOST) -> tuple[str, ...]:
     """The terms that a text uses, in its order, each once and at most so many: whole words, the
-    longest spelling first, capitals aside."""
+    longest spelling first, capitals aside. What stands in quotation marks is a reader's own, but
+    for special tokens."""
     terms: dict[str, None] = {}
-    for match in _finder().finditer(text.replace("\\", "").replace("*", "").casefold()):
+    own = _QUOTED.sub("", text.replace("\\", "").replace("*", ""))
+    for match in _finder().finditer(own.casefold()):
         terms.setdefault(_spellings()[match[0]].name)
     return tuple(terms)[:most]
 
@@ -76,16 +79,23 @@ def explained(text: str, *more: str) -> str | None:
     return meaning(*words) if words else None
 
 
-def terms_in(text: str) -> tuple[tuple[str, str], ...]:
-    """The terms that a text uses, each with its meaning, as plain words."""
-    return tuple((name, terms()[name].means) for name in used(text))
+def terms_in(text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """All terms that a text uses, each with its meaning, as plain words, and the spellings that
+    are it wherever they stand, without capitals."""
+    found = (terms()[name] for name in used(text, most=len(terms())))
+    return tuple((one.name, one.means, _spelled(one)) for one in found)
+
+
+def _spelled(one: Term) -> tuple[str, ...]:
+    spellings = (each.casefold() for each in (one.name, *one.also))
+    return tuple(each for each in spellings if len(each) > 1 and each not in EVERYDAY)
 
 
 @cache
 def _finder() -> re.Pattern[str]:
     """Every spelling of two letters or more that is the term wherever it stands, in a text without
     capitals. By first letters: at most places none is looked for."""
-    spellings = (each for each in _spellings() if len(each) > 1 and each not in EVERYDAY)
+    spellings = (each for one in terms().values() for each in _spelled(one))
     begun: dict[str, list[str]] = {}
     for each in sorted(spellings, key=len, reverse=True):
         begun.setdefault(each[0], []).append(re.escape(each[1:]))

@@ -166,13 +166,13 @@ def choose_runs(model: str, text: str) -> tuple[Run, Run, DeltaGenerator]:
     field = row.container(width=FIELD)
     with row:
         example_pills(model)
-    row.button(
+    view = row.popover("View")
+    view.button(
         "Swap A and B",
         icon=":material/swap_horiz:",
         on_click=_swap,
         help="A becomes B, and differences change their signs.",
     )
-    view = row.popover("View")
     one = Run(model, text, (), current_recording.typed_target(model))
     if what == "Edit":
         one, other = _edited(one, field, view)

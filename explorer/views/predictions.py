@@ -472,12 +472,14 @@ COLOURS = {
 def lens_panels(source: Run, token: int | None) -> None:
     """The lens and how one prediction develops."""
     state, recording = st.session_state, source.recording()
-    selection_bar.show_word(read_stream(recording), predicted(source, token).token)
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    with bar:
+        selection_bar.show_word(read_stream(recording), predicted(source, token).token)
     with st.spinner("Reading every site …"):
         lens = cache.lens(recording, read_stream(recording).name)
     if state.site not in lens.sites:
         state.site = ""
-    with st.popover("View"):
+    with bar.popover("View"):
         measure = pick("Colour by", COLOURS, "lens")
         layers = controls.in_layers(recording, state.site in logit_lens.sites_within_layers(lens))
         controls.pick_blocks(layers)

@@ -1,0 +1,79 @@
+// @ts-check
+// Lines of text as nodes: formulas with indices and powers, and terms of the field, each explained
+// where it first stands, under the pointer, with the focus of the keyboard, and on a tap.
+
+import { make } from "./mount.js";
+import { formulas } from "./number_format.js";
+
+/** A line as nodes, its formulas with indices and powers. @param {string} line */
+export const typeset = (line) =>
+  formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
+
+/** A term as it came: its name, its meaning, and its spellings without capitals. @typedef {[string, string, string[]]} Term */
+
+const escaped = (/** @type {string} */ text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Words in quotation marks, which are of a text, and spellings of terms, the longest first. @param {Term[]} terms */
+function finder(terms) {
+  const spellings = terms.flatMap((term) => term[2]).sort((a, b) => b.length - a.length);
+  const ways = spellings.map(escaped).join("|");
+  return new RegExp(`“(?!\\[\\w+\\]”)[^”]*”|(?<![\\p{L}\\p{N}_])(?:${ways})(?![\\p{L}\\p{N}_])`, "giu"); // prettier-ignore
+}
+
+/**
+ * A line as nodes, in which terms that are not among those `told` are explained; they are told then.
+ * @param {Term[]} terms
+ * @param {string} line
+ * @param {Set<string>} told
+ */
+export function explained(terms, line, told) {
+  if (!terms.length) return typeset(line);
+  /** @type {(Node | string)[]} */
+  const nodes = [];
+  let from = 0;
+  for (const { index, 0: found } of line.matchAll(finder(terms))) {
+    const at = terms.findIndex((term) => term[2].includes(found.toLowerCase()));
+    if (at < 0 || told.has(terms[at][0])) continue;
+    told.add(terms[at][0]);
+    const attributes = { class: "term", tabindex: 0, "aria-describedby": `term-${at}`, data: { focus: `term ${at}` }, ...HANDLERS }; // prettier-ignore
+    nodes.push(...typeset(line.slice(from, index)), make("dfn", attributes, ...typeset(found)));
+    from = index + found.length;
+  }
+  return [...nodes, ...typeset(line.slice(from))];
+}
+
+const HANDLERS = {
+  onmouseenter: show,
+  onfocus: show,
+  onmouseleave: hide,
+  onblur: hide,
+  onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && hide(event),
+};
+
+/** What the terms of a panel mean, shown beside the one that is pointed at. @param {Term[]} terms */
+export function meanings(terms) {
+  const lines = terms.map(([name, means], at) => make("p", { id: `term-${at}`, role: "tooltip", class: "means" }, make("b", "", name), `: ${means}`)); // prettier-ignore
+  return make("div", "meanings", ...lines);
+}
+
+/** Show what a term means. @param {Event} event */
+function show({ currentTarget: target }) {
+  const term = /** @type {HTMLElement} */ (target);
+  const root = /** @type {HTMLElement} */ (term.closest(".panel"));
+  const line = /** @type {HTMLElement} */ (meaningOf(term));
+  for (const each of root.querySelectorAll(".means.open")) each.classList.remove("open");
+  line.classList.add("open");
+  const [box, all] = [term, root].map((each) => each.getBoundingClientRect());
+  line.style.left = `${Math.max(0, Math.min(box.left - all.left, all.width - line.offsetWidth))}px`;
+  line.style.top = `${box.bottom - all.top}px`;
+}
+
+/** Hide it again, unless the pointer goes to what is shown. @param {any} event */
+function hide({ type, currentTarget: term, relatedTarget: to }) {
+  const line = meaningOf(term);
+  if (type === "mouseleave" && line.contains(to)) line.onmouseleave = hide;
+  else line.classList.remove("open");
+}
+
+/** @param {Element} element a term, or what it means */
+const meaningOf = (element) => /** @type {HTMLElement} */ (element.matches(".means") ? element : element.closest(".panel")?.querySelector(`#${element.getAttribute("aria-describedby")}`)); // prettier-ignore
