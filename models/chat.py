@@ -47,6 +47,16 @@ def with_answer(text: str, answer: str) -> str:
     return f"{text.rstrip()}\nassistant: {answer.strip()}"
 
 
+def template_label(label: str) -> str:
+    """The label of a template's own token that a text may have too, such as the name of a role."""
+    return f"‹{label}›"
+
+
+def _spelling(label: str) -> str:
+    """What a label of the template's spells, in small letters."""
+    return label.lower().strip("‹›")
+
+
 def roles_of(labels: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
     """The role whose message each token of a recording belongs to, "" for the template's own,
     (token). A message belongs to the role that the template names last before it."""
@@ -54,7 +64,7 @@ def roles_of(labels: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
     before, role = "", ""
     for label, mark in zip(labels, special):
         if mark:
-            before += label.lower()
+            before += _spelling(label)
         elif before:
             role = max(ROLES, key=before.rfind) if any(each in before for each in ROLES) else ""
             before = ""
@@ -94,7 +104,7 @@ def _role_names(labels: Sequence[str], special: Sequence[bool]) -> set[int]:
     for at in range(len(labels) + 1):
         if at < len(labels) and special[at]:
             continue
-        before = [label.lower() for label in labels[start:at]]
+        before = [_spelling(label) for label in labels[start:at]]
         spelled = "".join(before)
         place, name = max((spelled.rfind(each), each) for each in ROLES)
         if place >= 0:

@@ -1,7 +1,8 @@
 """Chats read in the template that a model was trained on.
 
 The template (Jinja, in a sandbox) may add words of its own. Its tokens have no place in the text
-and count as special. After a message of the user or the system the assistant's answer begins; a
+and count as special; those that a text may have too, such as the names of the roles, have labels
+in ‹ ›. After a message of the user or the system the assistant's answer begins; a
 last message of the assistant is left open, so that the model goes on with it.
 """
 
@@ -19,7 +20,7 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from models import encoding
-from models.chat import Message, messages
+from models.chat import Message, messages, template_label
 from models.recording import CONTINUES, NotEncoded
 from models.tokenizer import Tokenizer, Tokens
 
@@ -54,6 +55,11 @@ class ChatTemplate:
         rules = encoding.from_text(self.tokenizer.bpe.to_str())
         rules.encode_special_tokens = False
         return rules
+
+    def _label(self, token: int) -> str:
+        """The label of a token of the template's own, which no token of a message has."""
+        label = self.tokenizer.label(token).removeprefix(CONTINUES)
+        return label if token in self.tokenizer.special else template_label(label)
 
     def render(self, text: str, chat: Sequence[Message]) -> list[str | Message]:
         """The template's own pieces and the messages between them, in order. Raises NotEncoded
@@ -98,7 +104,7 @@ class ChatTemplate:
             if isinstance(piece, str):
                 part = encoding.encode(self._rules, piece, special=False).ids
                 ids += part
-                labels += (self.tokenizer.label(each).removeprefix(CONTINUES) for each in part)
+                labels += map(self._label, part)
                 spans += [NO_SPAN] * len(part)
                 special += [True] * len(part)
                 continue

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import javascript
 import numpy as np
 import pytest
+import test_panels
 import transformers
 from app_harness import page_at
 from conftest import needs_smollm2, read_once
+from javascript import needs_node
 from tolerances import SUMMED
 
 from explorer.analysis import findings
@@ -100,7 +107,7 @@ def test_an_answer_begins_after_the_user_and_goes_on_after_the_assistant(
         labels = own_model.frame(chatting, text)[0].labels[-12:]
         return "".join(labels).replace("‧", "")
 
-    assert end("user: What is it").endswith("assistant⏎")
+    assert end("user: What is it").endswith("‹t›‹⏎›")
     assert end("user: What is it\nassistant: the capital of").endswith("capitalof")
 
 
@@ -146,13 +153,42 @@ def test_parts_of_a_chat_are_its_question_its_role_names_and_its_template(
     last = chat.messages(text)[-1]
     assert (question[0][0], question[-1][1]) == (last.start, last.end)
     names = "".join(label for label, part in zip(tokens.labels, parts) if part == "the role names")
-    assert names.replace("‧", "") == "userassistantuserassistant"
+    assert re.sub("[‹›]", "", names) == "userassistantuserassistant"
     roles = chat.roles_of(tokens.labels, tokens.special)
     assert [role for at, role in enumerate(roles) if role and role != roles[at - 1]] == [
         "user",
         "assistant",
         "user",
     ]
+
+
+@needs_node
+def test_every_panel_tells_the_template_from_the_text(chatting: OwnModel, tmp_path: Path) -> None:
+    text = "user: What is France\nassistant: one word\nuser: the capital of user"
+    recording = record(chatting, text)
+    run, stream = cache.adopt(recording, chatting), recording.streams[0]
+    template = {label for label, mark in zip(stream.tokens, stream.special) if mark}
+    assert {"‹user›", "‹⏎›", "[BOS]"} < template and not template & {
+        label for label, mark in zip(stream.tokens, stream.special) if not mark
+    }
+    made = {name: test_panels.made(name, run) for name in test_panels.NAMES}
+    panels = {name: each for name, each in made.items() if not isinstance(each, str)}
+    for name, panel in panels.items():
+        (tmp_path / name).write_bytes(panel.encode())
+    (tmp_path / "code").mkdir()
+    done = javascript.run(
+        *("node", "sheets.js", str(javascript.served(tmp_path / "code"))),
+        *(str(tmp_path / name) for name in panels),
+    )
+    assert done.returncode == 0, done.stderr
+    seen = set()
+    for name in panels:
+        drawing = ElementTree.parse(tmp_path / f"{name}.svg")
+        for each in drawing.iter("{http://www.w3.org/2000/svg}text"):
+            if "".join(each.itertext()).split(" ")[-1] in template:
+                seen.add(name)
+                assert "fill-opacity" in each.attrib or each.get("fill") != "#111111", name
+    assert len(seen) > 20
 
 
 def test_messages_stand_apart_in_sentences_and_menus(chatting: OwnModel) -> None:

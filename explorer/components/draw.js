@@ -17,6 +17,8 @@ import { css, wordAt } from "./theme.js";
 /** A coordinate with one decimal. @param {number} value */
 const at = (value) => `${+value.toFixed(1)}`;
 
+const PALE = 0.75; // opacity of a special token's label
+
 // Widths of letters as a share of the type size, where no canvas measures them.
 const NARROW = /[iIjl.,:;!'|()[\] ft]/;
 const WIDE = /[mwMW@%\u1100-\uffff]/u;
@@ -62,11 +64,13 @@ const indexed = (text) =>
     })
     .join("");
 
-/** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type. */
+/** What draws figures. `letter` is the type size in pixels, `least` that of the smallest type;
+ * `special`: the labels of special tokens, which are paler. */
 export class Pen {
-  /** @param {Look} look @param {number} letter @param {boolean} screen @param {number} [least] */
-  constructor(look, letter, screen, least = 0) {
+  /** @param {Look} look @param {number} letter @param {boolean} screen @param {string[]} [special] @param {number} [least] */
+  constructor(look, letter, screen, special = [], least = 0) {
     this.look = look;
+    this.special = new Set(special);
     this.letter = letter;
     this.screen = screen;
     this.least = least;
@@ -139,7 +143,9 @@ export class Pen {
 
   /** A text whose middle line stands at y. @param {number} x @param {number} y @param {string} text @param {TextStyle} [style] */
   text(x, y, text, style = {}) {
-    const { size = 1, bold, fill, anchor, turn, room, halo, alpha } = style;
+    const { size = 1, bold, fill, anchor, turn, room, halo } = style;
+    const label = text.slice(text.lastIndexOf(" ") + 1); // without its position
+    const pale = fill === undefined && this.special.has(label) ? PALE : undefined;
     const shown = room === undefined ? text : this.cut(text, room, style);
     if (this.least && !turn) {
       const before = { start: 0, middle: 0.5, end: 1 }[anchor || "start"] ?? 0;
@@ -156,7 +162,7 @@ export class Pen {
         "font-size": at(this.type(size)),
         "font-weight": bold ? 650 : undefined,
         fill: fill ?? this.look.ink,
-        "fill-opacity": alpha,
+        "fill-opacity": style.alpha ?? pale,
         "text-anchor": anchor,
         transform: turn ? `rotate(${turn} ${at(x)} ${at(y)})` : undefined,
         // The texts of a button end in a space, which is read and takes no room.

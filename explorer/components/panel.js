@@ -139,7 +139,7 @@ function paint(view, at, one) {
   const room = box.parentElement.parentElement.clientWidth;
   const width = fitting(view, widths(room, view.figures, size), room, at);
   const height = Math.max(22 * size, view.figures[at].words?.length ? innerHeight - ABOVE : 0.5 * innerHeight); // prettier-ignore
-  const pen = new Pen(view.look, size, true);
+  const pen = new Pen(view.look, size, true, view.header.special);
   pen.scrolls = true;
   const took = figure(pen, one || view.figures[at], { x: 0, y: 0, width, height });
   const [{ kind }, next] = view.figures.slice(at);

@@ -88,7 +88,7 @@ const sheetWidth = (figures) =>
 
 /** The panel as one SVG with title and caption. @param {View} view @param {Look} look */
 export function sheet({ header, figures }, look) {
-  const pen = new Pen({ ...look, font: FONT }, 14, false);
+  const pen = new Pen({ ...look, font: FONT }, 14, false, header.special);
   const whole = Math.round(sheetWidth(figures));
   const room = whole - 2 * MARGIN;
   let top = MARGIN;
@@ -134,14 +134,14 @@ const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figur
  * @param {number} [small] pixels of the smallest type: for the back row
  * @param {number} [large] how many times as large it may be
  */
-export function slide({ figures: every, look }, room, name, small = least(), large = 1.8) {
+export function slide({ header, figures: every, look }, room, name, small = least(), large = 1.8) {
   const [width, height] = [room.clientWidth, room.clientHeight];
   const head = isHeaded(every) ? every.slice(0, 1) : [];
   const all = every.slice(head.length);
   const beside = Math.max(1, Math.floor(width / (COLUMN * small)));
   const several = all.length <= beside ? all : beside > 1 ? chosen(all, beside) : all.slice(0, 1);
   const draw = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
-    const pen = new Pen(look, letter, true, Math.min(letter, small));
+    const pen = new Pen(look, letter, true, header.special, Math.min(letter, small));
     return { pen, took: row(pen, list, { x: 0, y: 0, width, height }) };
   };
   const fits = (/** @type {any[]} */ list, /** @type {number} */ letter) => {

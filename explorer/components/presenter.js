@@ -206,7 +206,7 @@ function present(view) {
     free();
     [view.head.textContent, view.caption.textContent] = [current.says, current.caption];
     view.board.classList.remove("clear");
-    if ("figures" in current) return slide({ look: view.look, figures: current.figures }, view.plate, current.says, undefined, LARGE); // prettier-ignore
+    if ("figures" in current) return slide({ header: {}, look: view.look, figures: current.figures }, view.plate, current.says, undefined, LARGE); // prettier-ignore
     const about = "The address of this class as a QR code";
     const image = make("img", { src: current.picture, alt: about });
     return view.plate.replaceChildren(make("div", "invite", image, make("p", "", current.code)));

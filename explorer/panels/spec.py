@@ -27,6 +27,7 @@ from explorer.components import codec
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.state.cache import Run, picture_name
 from explorer.text import glossary
+from models.recording import Recording
 
 Arguments = ParamSpec("Arguments")
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
@@ -40,7 +41,8 @@ class Panel:
     side, the main one first. table: the numbers in long form, named columns. details: further
     sentences. caption: lines that say model, text and edits. file: a name without ending. call: the
     Python expression that makes the panel of `run`. choices: its arguments. token: a name that
-    equal panels share. name: of its function, such as "attention.head".
+    equal panels share. name: of its function, such as "attention.head". special: labels that only
+    special tokens have, which every figure draws paler.
     """
 
     title: str
@@ -55,6 +57,7 @@ class Panel:
     choices: Mapping[str, Any] = field(default_factory=dict)
     token: str = ""
     name: str = ""
+    special: tuple[str, ...] = ()
 
     def encode(self, bare: bool = False) -> bytes:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
@@ -74,6 +77,7 @@ class Panel:
             "caption": list(self.caption),
             "file": self.file,
             "token": self.token,
+            "special": list(self.special),
         }
         return codec.encode(header, blocks)
 
@@ -185,6 +189,17 @@ def _read(name: str, kind: Any, word: str | Run) -> Any:
     return word
 
 
+def special_labels(recording: Recording) -> tuple[str, ...]:
+    """The labels that special tokens of a recording have and no others."""
+    marked = [
+        (label, mark)
+        for stream in recording.streams
+        for label, mark in zip(stream.tokens, stream.special.tolist())
+    ]
+    plain = {label for label, mark in marked if not mark}
+    return tuple(sorted({label for label, mark in marked if mark} - plain))
+
+
 def panel(
     function: Callable[Arguments, Panel],
 ) -> Callable[Arguments, Panel]:
@@ -215,6 +230,7 @@ def panel(
             choices=named,
             token=picture_name(recording, module, function.__name__, *sorted(named.items())),
             name=name,
+            special=special_labels(recording),
         )
 
     PANELS[name] = complete

@@ -40,6 +40,16 @@ test("each message of a chat begins a line of its sentence, and an index stands 
   assert.match(svg, /Q<\/tspan><tspan dy="-0.19em">, snake_case<\/tspan>/);
 });
 
+test("labels of special tokens are paler than others, on the screen and in a file, and no ink on a colour is", () => {
+  for (const screen of [true, false]) {
+    const pen = new Pen(look, 14, screen, ["‹user›"]);
+    for (const label of ["‹user›", "3 ‹user›", "user"]) pen.text(0, 0, label);
+    pen.text(0, 0, "‹user›", { fill: "#fff" });
+    const pale = pen.parts.map((part) => part.includes('fill-opacity="0.75"'));
+    assert.deepEqual(pale, [true, true, false, false]);
+  }
+});
+
 test("a matrix says how wide it is, with its scale and its title", () => {
   const square = (n, more) => {
     const pen = new Pen(look, 14, false);
@@ -233,9 +243,9 @@ test("on a slide rows are high enough to be read, and no name of a line is cut",
     ...{ values: new Float32Array(5 * n), low: 0, high: 1, marks: [], sides: [], note: "rows" },
   });
   const height = (/** @type {number} */ n) =>
-    figure(new Pen(look, 28, false, 28), matrix(n), { x: 0, y: 0, width: 480, height: 400 });
+    figure(new Pen(look, 28, false, [], 28), matrix(n), { x: 0, y: 0, width: 480, height: 400 });
   assert.ok(height(5) <= 400 && height(20) > 400);
-  const pen = new Pen(look, 28, false, 28);
+  const pen = new Pen(look, 28, false, [], 28);
   const line = {
     x: Float32Array.of(0, 1),
     y: Float32Array.of(1, 2),
