@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import HOSTILE
-from tolerances import SUMMED, TOTAL
+from conftest import HOSTILE, read_once
+from tolerances import PASSED, SUMMED, TOTAL
 
 from models import activation_cache, edits, own_model
 from models.recording import Attention, Recording, Stream, from_npz, stored_array, to_npz
@@ -116,6 +117,18 @@ def test_a_recording_survives_its_file(recording: Recording) -> None:
     again = from_npz(to_npz(recording))
     assert again == recording
     assert again.edits == recording.edits and again.streams[0].tokens == recording.streams[0].tokens
+
+
+def test_a_file_of_version_0_4_opens_and_holds_what_the_model_does_today() -> None:
+    """Written by the code of 4374519: `red blue red` by `induction` under two edits."""
+    kept = from_npz((Path(__file__).parent / "data" / "recording-0.4.npz").read_bytes())
+    assert kept.edits == (edits.ZeroHead(1, 0, "self"), edits.WithoutScale(0))
+    today = read_once("induction").record(kept.text, kept.edits)
+    assert today.streams[0].tokens == kept.streams[0].tokens
+    assert today.model.fingerprint == kept.model.fingerprint
+    for then, now in zip(kept.attention, today.attention, strict=True):
+        np.testing.assert_allclose(now.pattern, then.pattern, atol=SUMMED, rtol=0)
+    np.testing.assert_allclose(today.streams[0].resid, kept.streams[0].resid, atol=PASSED, rtol=0)
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
