@@ -3,12 +3,15 @@ presenter in a real browser."""
 
 from __future__ import annotations
 
+import io
 from itertools import cycle
 
 import driver
+import numpy as np
 import pytest
 from app_harness import page_at
 from conftest import HOSTILE, on_page, typed
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import tour
@@ -139,6 +142,8 @@ FITS = """() => {
   const plate = board.querySelector(".plate");
   if (plate.scrollHeight > plate.clientHeight + 1 || plate.scrollWidth > plate.clientWidth + 1)
     return "the picture is cut";
+  const own = plate.querySelector(":scope > svg");
+  if (own && own.clientWidth !== plate.clientWidth) return "drawn for another window";
   const drawn = plate.querySelector("svg")?.getBBox() || plate.getBoundingClientRect();
   const share = (drawn.width * drawn.height) / innerWidth / innerHeight;
   if (!(share >= 0.4) || plate.clientHeight < innerHeight / 2)
@@ -163,7 +168,7 @@ KEYS = """() => [...document.querySelectorAll("*")].some((each) =>
   each.shadowRoot?.querySelector(".presenter .told"))"""
 
 
-SMALL = {"width": 1280, "height": 720}
+SMALL, LARGE = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
 
 
 NEW = """said => [...document.querySelectorAll("*")].some((each) => {
@@ -173,27 +178,50 @@ GO = """to => { history.pushState(history.state, "", to);
   dispatchEvent(new PopStateEvent("popstate", { state: history.state })); }"""
 
 
-# Every page, and what stands on it when its picture is there.
+# Every tab with a picture, and what its slide names: the edit, the sides, the head or the claim.
+EDIT = "edits=WithoutPositions"
 PAGES = {
-    "/?tab=weight": ".panel[data-token]",
-    "/architecture": ".panel[data-token]",
-    "/architecture?tab=positions": ".panel[data-token]",
-    "/architecture?tab=residual": ".panel[data-token]",
-    "/architecture?tab=embeddings": ".panel[data-token]",
-    "/?tab=aggregated": ".panel[data-token]",
-    "/learn?tab=concepts": ".panel[data-token]",
-    "/predict": ".panel[data-token]",
-    "/experiment": ".panel[data-token]",
-    "/training?model=induction": ".panel[data-token]",
-    "/predict?tab=translate&model=translator": ".panel[data-token]",
-    "/experiment?tab=compare&model=translator": ".panel[data-token]",
-    "/learn?tab=claims": ".panel[data-token]",
+    f"/?tab=weight&layer=1&head=5&{EDIT}": ["edits: no positions", "Layer 1, head 5"],
+    f"/?tab=aggregated&{EDIT}": ["edits: no positions"],
+    "/?tab=circuits&layer=1&head=5": ["Layer 1, head 5"],
+    "/?tab=sentences": ["9 sentences"],
+    f"/architecture?{EDIT}": ["edits: no positions"],
+    "/architecture?tab=positions": ["position vector"],
+    f"/architecture?tab=residual&{EDIT}": ["edits: no positions"],
+    "/architecture?tab=embeddings": ["Text 2:"],
+    "/architecture?tab=feedforward&token=9": ["layer 1"],
+    f"/predict?model=encoder&{EDIT}": ["edits: no positions"],
+    "/predict?tab=generate&model=decoder": ["Most likely next tokens"],
+    f"/predict?tab=lens&model=encoder&{EDIT}": ["edits: no positions"],
+    "/predict?tab=attribution&model=encoder": ["Contributions to the logit"],
+    "/predict?tab=translate&model=translator": ["model translator"],
+    f"/experiment?{EDIT}": ["edits: no positions", "before", "after"],
+    "/experiment?tab=patching": ["Second sentence:"],
+    "/experiment?tab=compare&model=translator": ["no edits", "no positions", "B: model translator"],
+    "/training?model=induction": ["model induction"],
+    "/training?tab=twins": ["twin-post", "twin-pre"],
+    "/learn?tab=concepts": ["Layer 1, head 5"],
+    "/learn?tab=claims": ["Each head’s output is a weighted mean"],
 }
+# How many letters the board shows.
+LETTERS = """board => [board, ...board.querySelectorAll("svg text")].map((one) =>
+  one.innerText ?? one.firstChild?.data ?? "").join("").length"""
 
 
 AT = """id => { for (const e of document.querySelectorAll("*")) {
   const at = e.shadowRoot?.querySelector(".tour .where");
   if (at) return at.textContent === id && !e.shadowRoot.querySelector(".waits"); } }"""
+
+
+def slide_of(visitor: driver.Visitor, size: dict, named: list[str]) -> int:
+    """How many letters the slide shows in a window of this size, once nothing of it is cut and it
+    names these."""
+    visitor.page.set_viewport_size(size)
+    board = visitor.page.locator(".board")
+    for name in named:
+        board.filter(has_text=name).wait_for()
+    visitor.until(f"() => ({FITS})() === ''")  # a page that draws anew is drawn anew
+    return board.evaluate(LETTERS)
 
 
 @pytest.mark.browser
@@ -244,18 +272,27 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.wait_for_function(NEW, arg=[first])
     page.keyboard.press("ArrowLeft")
     page.locator(".board h1", has_text="it attends to animal 0.72").wait_for()
+    page.keyboard.press("b")
+    assert not np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("L")).any(), "black"
+    page.keyboard.press("b")
+    page.keyboard.press("ArrowDown")  # the next head, with its own words and its own cell
+    page.locator(".board svg", has_text="Layer 1, head 6").wait_for()
+    page.wait_for_url("**head=6**")
+    bold = page.locator(".board svg text[font-weight='650']").all_text_contents()
+    assert bold[-2].strip() in page.locator(".board h1").inner_text(), "the key of the cell"
     said = set()
-    for at, (to, what) in enumerate(PAGES.items()):
+    for to, named in PAGES.items():
         page.keyboard.press("Escape")
-        page.set_viewport_size({"width": 1920, "height": 1080} if at % 2 else SMALL)
+        page.set_viewport_size(SMALL)
         page.evaluate(GO, to)
         page.wait_for_url(f"**{to}*")
-        page.wait_for_selector(what, state="attached")
+        page.wait_for_selector(".panel[data-token]", state="attached")
         page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
         page.keyboard.press("p")
         page.wait_for_selector(".board .plate svg text:not(:empty)")
-        page.wait_for_function(f"() => ({FITS})() === ''")  # a page that draws anew is drawn anew
         page.wait_for_function(NEW, arg=sorted(said))  # the page before may be there for a moment
+        small, large = (slide_of(visitor, size, named) for size in (SMALL, LARGE))
+        assert small <= large, f"the larger screen shows less of {to}"
         said.add(page.locator(".board h1").inner_text())
         assert page.locator(".board h1").inner_text() not in ("", "Headlight"), to
     assert len(said) == len(PAGES), "each page says what it finds"

@@ -180,7 +180,7 @@ def same_place_distances(patterns: PatternPair) -> np.ndarray:
 @dataclass(frozen=True)
 class RowChange:
     """The row of a pair of heads that differs most, and in it the column that lost most and the one
-    that gained most, from A to B."""
+    that gained most, from A to B. cells: (row, column) of the loss and of the gain."""
 
     row: str
     distance: float
@@ -190,6 +190,7 @@ class RowChange:
     gained: str
     gained_from: float
     gained_to: float
+    cells: tuple[tuple[int, int], tuple[int, int]]
 
 
 def largest_row_change(patterns: PatternPair, a: tuple[int, int], b: tuple[int, int]) -> RowChange:
@@ -209,6 +210,7 @@ def largest_row_change(patterns: PatternPair, a: tuple[int, int], b: tuple[int, 
         labels[gained_column],
         float(weights_a[row, gained_column]),
         float(weights_b[row, gained_column]),
+        ((row, lost_column), (row, gained_column)),
     )
 
 

@@ -83,6 +83,7 @@ export class Pen {
     /** @type {import("./pane.js").Pane | null} */
     this.pane = null; // what of it is larger
     this.right = 0; // how far to the right a slide's level texts go
+    this.shortened = 0; // texts that end in an ellipsis
     this.edge = 0; // how far to the right a matrix goes, with its title and its note
   }
 
@@ -119,6 +120,7 @@ export class Pen {
   /** A text cut to a width, with an ellipsis. @param {string} text @param {number} room @param {TextStyle} [style] */
   cut(text, room, style) {
     if (this.width(text, style) <= room) return text;
+    this.shortened++;
     const letters = [...text];
     let [low, high] = [0, letters.length];
     while (low < high) {

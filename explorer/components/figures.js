@@ -12,7 +12,7 @@ import { plane } from "./plane.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
-/** @typedef {{ x: number, y: number, width: number, height?: number }} Box */
+/** @typedef {{ x: number, y: number, width: number, height?: number, titled?: number }} Box titled: lines that the titles of a row take */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
 const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram, plane, headmatrices, linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure) }; // prettier-ignore
 
@@ -22,7 +22,7 @@ const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, 
  * @param {any} figure
  * @param {Box} box
  */
-export function figure(pen, figure, { x, y, width, height }) {
+export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
   const { letter } = pen;
   pen.select = figure.select || [];
   let top = y;
@@ -31,8 +31,8 @@ export function figure(pen, figure, { x, y, width, height }) {
     pen.text(x, top + 0.7 * letter, line, { bold: true });
     top += 1.4 * letter;
   }
-  if (figure.title) top += 0.4 * letter;
-  const written = (/** @type {string} */ note) => note ? pen.lines(note, width, { size: 0.85 }) : []; // prettier-ignore
+  if (figure.title) top += (0.4 + 1.4 * Math.max(0, titled - titles.length)) * letter;
+  const written = (/** @type {string} */ note) => noteLines(pen, note, width);
   const below = pen.least ? 1.25 * letter * written(figure.note).length : 0; // a slide has no more room than this
   const left = height && height - (top - y) - below;
   top += KINDS[figure.kind](pen, figure, { x, y: top, width, height: left });
@@ -47,6 +47,15 @@ export function figure(pen, figure, { x, y, width, height }) {
     pen.edge = Math.max(pen.edge, ...wide.map((each) => x + each));
   }
   return top - y;
+}
+
+/** A note in lines; on a slide as many of its sentences as two lines hold. @param {Pen} pen @param {string} note @param {number} width @returns {string[]} */
+function noteLines(pen, note, width) {
+  if (!note) return [];
+  const lines = pen.lines(note, width, { size: 0.85 });
+  const [, last] = note.match(/[.!?](?= )(?!.*[.!?] )(.*)/s) || [];
+  if (!pen.least || lines.length <= 2 || !last) return lines;
+  return noteLines(pen, note.slice(0, -last.length), width);
 }
 
 /** Bars with as many columns as have room. @param {Pen} pen @param {any} figure @param {Box} box */
@@ -367,7 +376,7 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const right = x + width - (above ? 0.5 * letter : aside[1]);
   const lines = above ? 1.3 * letter * series.length : 0;
   const own = Math.max(8 * letter, Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
-  const height = own + Math.min(lines, Math.max(0, room - own));
+  const height = Math.max(lines + 8 * letter, own + Math.min(lines, Math.max(0, room - own)));
   const titles = (y_title ? 1.8 : 0.6) * letter;
   const [top, foot] = [y + titles + lines, y + height - 3 * letter];
   if (figure.square) even(xs, ys, (right - left) / (foot - top));
@@ -566,15 +575,17 @@ function dials(pen, { dials: list, full }, { x, y, width }) {
 function facts(pen, { facts: list }, { x, y, width }) {
   const { letter, look } = pen;
   const wide = list.map(([fact, about]) => Math.max(pen.width(fact, { size: 2, bold: true }), pen.width(about)) + 1.6 * letter); // prettier-ignore
-  let [left, top] = [x, y];
+  let [left, top, tall] = [x, y, 0];
   list.forEach(([fact, about], at) => {
-    if (left > x && left + wide[at] > x + width) [left, top] = [x, top + 4.2 * letter];
+    if (left > x && left + wide[at] > x + width) [left, top, tall] = [x, top + tall, 0];
     const fill = at ? undefined : look.primary;
     pen.text(left, top + 1.3 * letter, fact, { size: 2, bold: true, fill, room: width });
-    pen.text(left, top + 3 * letter, about, { room: width });
+    const lines = pen.lines(about, width);
+    lines.forEach((line, row) => pen.text(left, top + (3 + 1.2 * row) * letter, line));
+    tall = Math.max(tall, (3 + 1.2 * lines.length) * letter);
     left += wide[at];
   });
-  return top - y + 4.2 * letter;
+  return top - y + tall;
 }
 
 /**
@@ -606,13 +617,14 @@ function diagram(pen, { stacks }, { x, y, width }) {
       const most = Math.max(...row.flatMap((stage) => stage.blocks.map((/** @type {any} */ block) => rowsOf(block).length))); // prettier-ignore
       const least = rows.length > 1 || stacks.length > 1 ? 4.8 : 6.4;
       const high = Math.max(pen.least ? 3.4 : least, 1.4 * most + 0.6) * letter;
-      const stream = top + high + 3.8 * letter;
+      const stream = top + high + (pen.least ? 3.4 : 3.8) * letter;
+      const under = (pen.least ? 1 : 1.6) * letter;
       const end = x + row.reduce((sum, each) => sum + wide(each) * stretch, 0) + gap * (row.length - 1); // prettier-ignore
       pen.line([[x, stream], [end, stream]], look.primary, { "stroke-width": letter / 5 }); // prettier-ignore
       let left = x;
       for (const stage of row) {
         const room = wide(stage) * stretch;
-        pen.rect(left, top, room, stream - top + 1.6 * letter, { fill: look.ink, "fill-opacity": 0.03, stroke: look.border, rx: 8 }); // prettier-ignore
+        pen.rect(left, top, room, stream - top + under, { fill: look.ink, "fill-opacity": 0.03, stroke: look.border, rx: 8 }); // prettier-ignore
         pen.text(left + room / 2, top + 0.9 * letter, stage.label, { anchor: "middle", size: 0.9, alpha: 0.8, room }); // prettier-ignore
         let from = left + gap / 2;
         stage.blocks.forEach((/** @type {any} */ block, /** @type {number} */ i) => {
@@ -624,8 +636,9 @@ function diagram(pen, { stacks }, { x, y, width }) {
       }
       if (pen.screen)
         pen.circle(x + letter / 2.2, stream, letter / 2.2, { class: "traveller", fill: look.primary, style: `--far:${Math.round(end - x - letter / 1.1)}px;--row:${at}` }); // prettier-ignore
-      if (at === 0) pen.text(x, stream + 2.4 * letter, word, { bold: true, fill: look.primary, room: width }); // prettier-ignore
-      top = stream + (at === 0 ? 3.4 : 2.2) * letter;
+      const isNamed = at === 0 && !pen.least; // a slide's headline names the word
+      if (isNamed) pen.text(x, stream + 2.4 * letter, word, { bold: true, fill: look.primary, room: width }); // prettier-ignore
+      top = stream + under + (isNamed ? 1.8 : 0.6) * letter;
     });
     top += 0.4 * letter;
   }

@@ -207,7 +207,9 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       const style = { size: 0.8, room: wide + gap / 2, bold: on || Boolean(word), fill: on ? look.primary : undefined, alpha: back[at] ? 0.6 : undefined }; // prettier-ignore
       const caption = captionOf(figure, at, word);
       const isLong = !word && pen.width(caption, style) > style.room;
-      pen.text(spot, line + high + 0.62 * letter, isLong ? caption.split(" ")[0] : caption, style);
+      const shown = isLong ? caption.split(" ")[0] : caption;
+      if (pen.least && pen.width(shown, style) > style.room) return; // a slide has no hint of the rest
+      pen.text(spot, line + high + 0.62 * letter, shown, style);
     };
     const part = { select: [`${layer}`, `${head}`], label: spoken(figure, at), pressed: on, name: "cell" }; // prettier-ignore
     if (select.length) pen.target(part, draw);

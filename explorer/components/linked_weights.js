@@ -116,18 +116,22 @@ export function value(figure, q, k) {
 export function said(figure) {
   const { says, rows, columns, weight, n, at, coarse, over, hidden } = figure;
   const [row, column] = shownAt(figure);
-  const list = (/** @type {string[]} */ names, /** @type {number[]} */ weights) =>
-    strongest(weights, NAMED).flatMap((each, i) => [
+  const list = (/** @type {string[]} */ names, /** @type {number[]} */ weights, selected = -1) => {
+    const best = strongest(weights, NAMED);
+    if (selected >= 0 && !best.includes(selected)) best.splice(NAMED - 1, 1, selected);
+    return best.flatMap((each, i) => [
       i ? ", " : "",
       ...filled(says.one, { word: named(names[each]), weight: weights[each].toFixed(2) }),
     ]);
+  };
   const rest = (/** @type {number} */ q) => (hidden ? filled(says.hidden, { share: share(hidden[q]) }) : []); // prettier-ignore
   let sentence = [says.every];
   if (over?.[ROW] >= 0 && over?.[COLUMN] >= 0) {
     const words = { row: named(rows[over[ROW]]), column: named(columns[over[COLUMN]]) };
     sentence = [...filled(says.cell, { ...words, weight: make("strong", "", value(figure, over[ROW], over[COLUMN])) }), ...rest(over[ROW])]; // prettier-ignore
   } else if (row >= 0) {
-    const others = list(columns, [...weight.subarray(row * n, (row + 1) * n)]);
+    const cell = figure.cell?.[ROW] === row ? figure.cell[COLUMN] : undefined;
+    const others = list(columns, [...weight.subarray(row * n, (row + 1) * n)], cell);
     sentence = [...filled(says.row, { word: named(rows[row]), others }), ...rest(row)];
   } else if (column >= 0) {
     const others = list(rows, rows.map((_, q) => weight[q * n + column])); // prettier-ignore

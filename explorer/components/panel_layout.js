@@ -40,11 +40,11 @@ const isHeaded = (figures) => figures.length > 1 && figures[0].kind === "tokenro
 /** Whether a frame is one grid of few heads. @param {any} frame */
 const isSmall = ({ figures: [one, other] }) => !other && one?.kind === "headmatrices" && one.shape[1] <= SMALL; // prettier-ignore
 
-/** How wide each figure may be. @param {number} width @param {any[]} figures @param {number} letter @param {number} [narrow] */
-export function widths(width, figures, letter, narrow = NARROW) {
-  if (isHeaded(figures)) return [width, ...widths(width, figures.slice(1), letter, narrow)];
+/** How wide each figure may be; even: all alike. @param {number} width @param {any[]} figures @param {number} letter @param {number} [narrow] @param {boolean} [even] */
+export function widths(width, figures, letter, narrow = NARROW, even = false) {
+  if (isHeaded(figures)) return [width, ...widths(width, figures.slice(1), letter, narrow, even)];
   if (figures.length === 1 || width < narrow * letter) return figures.map(() => width);
-  const unlike = figures.length === 2 && figures[0].kind !== figures[1].kind;
+  const unlike = !even && figures.length === 2 && figures[0].kind !== figures[1].kind;
   const two =
     figures[0].words?.length && width > WIDE * letter
       ? WORDS
@@ -56,21 +56,24 @@ export function widths(width, figures, letter, narrow = NARROW) {
 }
 
 /**
- * Figures side by side, below a sentence where one is the first. Returns the height.
+ * Figures side by side, below a sentence where one is the first; even: each as wide. Returns the height.
  * @param {Pen} pen
  * @param {any[]} figures
  * @param {import("./figures.js").Box} box
+ * @param {boolean} [even]
  */
-function row(pen, figures, { x, y, width, height }) {
+export function row(pen, figures, { x, y, width, height }, even) {
   if (isHeaded(figures)) {
     const head = figure(pen, figures[0], { x, y, width }) + pen.letter;
     const left = height && height - head;
-    return head + row(pen, figures.slice(1), { x, y: y + head, width, height: left });
+    return head + row(pen, figures.slice(1), { x, y: y + head, width, height: left }, even);
   }
-  const wide = widths(width, figures, pen.letter, 0);
+  const wide = widths(width, figures, pen.letter, 0, even);
+  const titled = Math.max(...figures.map(({ title }, at) => title ? pen.lines(title, wide[at], { bold: true }).length : 0)); // prettier-ignore
   let [left, tallest] = [x, 0];
   figures.forEach((one, at) => {
-    tallest = Math.max(tallest, figure(pen, one, { x: left, y, width: wide[at], height }));
+    const box = { x: left, y, width: wide[at], height, titled };
+    tallest = Math.max(tallest, figure(pen, one, box));
     left += wide[at] + GAP * pen.letter;
   });
   return tallest;
@@ -123,6 +126,8 @@ export function sheet({ header, figures }, look) {
 const least = () => Math.max(28, 14 + (14 * innerWidth) / 1280);
 const COLUMN = 18; // letters that a figure needs beside others
 const FEW = 20; // rows below which of figures in a column one is left
+const WORD_COLUMNS = 5; // of a matrix with words in its cells
+const LAYERS = 4; // rows that a layer of a diagram stands for
 const MOST = [40, 30, 24, 20, 17, 15, 13, 11, 9, 7, 5, 4, 3]; // rows of a figure, tried in turn
 
 /**
@@ -140,28 +145,43 @@ export function slide({ header, figures: every, look }, room, name, small = leas
   const all = every.slice(head.length);
   const beside = Math.max(1, Math.floor(width / (COLUMN * small)));
   const several = all.length <= beside ? all : beside > 1 ? chosen(all, beside) : all.slice(0, 1);
-  const draw = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
+  const draw = (
+    /** @type {any[]} */ list,
+    /** @type {number} */ letter,
+    /** @type {boolean} */ even,
+  ) => {
     const pen = new Pen(look, letter, true, header.special, Math.min(letter, small));
-    return { pen, took: row(pen, list, { x: 0, y: 0, width, height }) };
+    const took = row(pen, list, { x: 0, y: 0, width, height }, even);
+    return { pen, isWhole: took <= height && pen.right <= width + 1 };
   };
-  const fits = (/** @type {any[]} */ list, /** @type {number} */ letter) => {
-    const { pen, took } = draw(list, letter);
-    return took <= height && pen.right <= width + 1;
+  /** As many rows of figures as fit, and how many of their texts are cut. @param {any[]} figures @param {boolean} even */
+  const trial = (figures, even) => {
+    for (const most of MOST) {
+      const list = figures.map((one) => cut(one, most));
+      const { pen, isWhole } = draw(list, small, even);
+      if (isWhole) return { list, even, shortened: pen.shortened, isWhole };
+    }
+    const list = figures.map((one) => cut(one, MOST[MOST.length - 1]));
+    return { list, even, shortened: Infinity, isWhole: false };
   };
-  const rows = (/** @type {any[]} */ list) =>
-    MOST.find((each) => fits(list.map((one) => cut(one, each)), small)); // prettier-ignore
   // What does not fit beside others in the smallest type stands alone.
   const choices = [[...head, ...several], several, several.slice(0, 1)];
-  const figures = choices.find(rows) ?? choices[2];
-  const most = rows(figures);
-  const list = figures.map((one) => cut(one, most ?? MOST[MOST.length - 1]));
-  let [low, high] = most ? [small, large * small] : [12, small];
+  let best = { list: every, even: false, shortened: Infinity, isWhole: false };
+  for (const figures of choices) {
+    best = trial(figures, false);
+    const even = best.shortened ? trial(figures, true) : best;
+    if (even.shortened < best.shortened) best = even;
+    if (best.isWhole) break;
+  }
+  const { list, even, shortened, isWhole } = best;
+  let [low, high] = isWhole ? [small, large * small] : [12, small];
   while (high - low > 0.5) {
     const middle = (low + high) / 2;
-    if (fits(list, middle)) low = middle;
+    const { pen, isWhole } = draw(list, middle, even);
+    if (isWhole && pen.shortened <= shortened) low = middle;
     else high = middle;
   }
-  const svg = draw(list, low).pen.parts.join("");
+  const svg = draw(list, low, even).pen.parts.join("");
   room.replaceChildren(shown(svg, { width, height, role: "group", "aria-label": name }));
 }
 
@@ -196,11 +216,18 @@ const cut = (one, most) => CUTS[one.kind]?.(one, most) ?? one;
 
 /** A word on how much is shown. @param {string} note @param {number} shown @param {number} all */
 const noted = (note, shown, all) =>
-  [note, shown < all && `${shown} of ${all} rows`].filter(Boolean).join(" · ");
+  [shown < all && `${shown} of ${all} rows`, note].filter(Boolean).join(" · ");
 
 /** Rows and columns of a flat array. @param {ArrayLike<number>} values @param {number} n @param {number[]} rows @param {number[]} columns */
 const picked = (values, n, rows, columns) =>
   Float32Array.from(rows.flatMap((row) => columns.map((column) => values[row * n + column])));
+
+/** The first section, the last, and so many layers between them: those with the strongest blocks. @param {any[]} sections @param {number} most */
+function turned(sections, most) {
+  const strength = (/** @type {any} */ section) => Math.max(...section.blocks.map((/** @type {any} */ each) => each.strength)); // prettier-ignore
+  const layers = sections.slice(1, -1).sort((a, b) => strength(b) - strength(a)).slice(0, most); // prettier-ignore
+  return sections.filter((each, at) => !at || at === sections.length - 1 || layers.includes(each));
+}
 
 /** @type {Record<string, (figure: any, most: number) => any>} */
 const CUTS = {
@@ -208,7 +235,8 @@ const CUTS = {
     const { rows, columns, values, marks, words, bold, keys, column_keys, selected = -1 } = figure;
     const pick = words?.length ? spread : around;
     const down = pick(rows.length, [selected, ...marks.map(([at]) => at)].filter((at) => at >= 0), most); // prettier-ignore
-    const right = around(columns.length, marks.map(([, at]) => at), Math.max(most, 6)); // prettier-ignore
+    const wide = words?.length ? WORD_COLUMNS : Math.max(most, 6);
+    const right = around(columns.length, marks.map(([, at]) => at), wide); // prettier-ignore
     return {
       ...figure,
       note: noted(figure.note, down.length, rows.length),
@@ -324,13 +352,14 @@ const CUTS = {
     const places = around(figure.dials.length, chosen, most);
     return { ...figure, dials: places.map((at) => figure.dials[at]) };
   },
-  linkedweights: (figure, most) => cut(picture(figure), most),
+  facts: (figure, most) => ({ ...figure, facts: figure.facts.slice(0, Math.ceil(most / 3)) }),
+  linkedweights: (figure, most) => ({ ...cut(picture(figure), most), title: figure.title }),
   stack(figure, most) {
     const places = most < FEW ? [figure.figures[figure.main]] : figure.figures;
     const alone = places.length === 1 && { half: false };
     return { ...figure, figures: places.map((/** @type {any} */ one) => ({ ...cut(one, most), ...alone })) }; // prettier-ignore
   },
-  // Without the sizes of the blocks, and with the first prediction alone.
+  // Without the sizes of the blocks, with the first prediction alone and the layers that change most.
   diagram(figure, most) {
     if (most >= FEW) return figure;
     const short = (/** @type {any} */ block) => {
@@ -338,8 +367,10 @@ const CUTS = {
       return { ...block, about: lines.length > 1 ? block.about : "", text: lines[0] };
     };
     const stage = (/** @type {any} */ one) => ({ ...one, blocks: one.blocks.map(short) });
-    const stacks = figure.stacks.map((/** @type {any} */ one) => ({ ...one, sections: one.sections.map(stage) })); // prettier-ignore
-    return { ...figure, note: "", stacks };
+    const layers = Math.ceil(most / LAYERS);
+    const stacks = figure.stacks.map((/** @type {any} */ one) => ({ ...one, sections: turned(one.sections, layers).map(stage) })); // prettier-ignore
+    const isCut = layers < figure.stacks[0].sections.length - 2;
+    return { ...figure, note: isCut ? `The layers that change the word most: ${layers}.` : "", stacks }; // prettier-ignore
   },
   steps(figure, most) {
     const { frames, current } = figure;

@@ -21,6 +21,7 @@ const ON = "data-headlight-presenter"; // "on" or "blank", on the document
 const PICKED = "data-headlight-picture"; // on the picture that is shown
 const LETTERS = [44, 38, 33, 29, 26, 23, 20, 18, 16, 14, 12, 10, 8]; // sizes of the page's type in pixels, tried in turn
 const HEADS = "[data-panel='attention.heads']";
+const UNTITLED = ["steps", "diagram"]; // figures that name themselves
 const LARGE = 2.4; // times the smallest type: a question has few lines
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
@@ -157,17 +158,18 @@ function free() {
   }
 }
 
-/** The picture that is looked at: the one with the focus, else the one most of which is in sight. */
+/** The picture that is looked at: the one with the focus, else the first of which half is in sight, else the one most of which is. */
 function current() {
   const list = pictures();
   const own =
     list.find((each) => each.contains(document.activeElement)) ||
     list.find((each) => is(each, "[data-panel='attention.head']"));
   const seen = (/** @type {Picture} */ each) => {
-    const { top, bottom, width } = each.getBoundingClientRect();
-    return Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0)) * width;
+    const { top, bottom } = each.getBoundingClientRect();
+    return Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0));
   };
-  return own || list.sort((a, b) => seen(b) - seen(a))[0];
+  const half = list.find((each) => seen(each) >= each.offsetHeight / 2);
+  return own || half || list.sort((a, b) => seen(b) - seen(a))[0];
 }
 
 /** The question of the class that this window leads, as a slide. @param {View} view */
@@ -223,7 +225,7 @@ function present(view) {
   if (panel?.name === "panel") return presentPanel(view, panel);
   const whole = is(picture, ".tour");
   view.walk = undefined;
-  head.textContent = picture ? headline(picture) : document.title;
+  head.textContent = headline(picture);
   caption.textContent = picture ? captionOf(picture) : "This page shows no picture yet.";
   if (!picture) return;
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
@@ -252,7 +254,11 @@ function presentPanel(view, panel) {
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");
-  slide(panel, view.plate, header.title);
+  // What the finding is about, where no figure says it.
+  const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
+  const [first, ...others] = figures;
+  const shown = named ? figures : [{ ...first, title: header.title }, ...others];
+  slide({ header, look: panel.look, figures: shown }, view.plate, header.title);
   view.size = sizeOf(view.plate);
 }
 

@@ -55,14 +55,15 @@ const LONGEST = 150; // letters of a headline
 
 /**
  * What a picture's part of the page finds: its heading where that has a number, else the first sentence
- * with one around the picture, else the heading.
- * @param {Picture} picture
+ * with one around the picture, else the heading. Without a picture, the title of the page.
+ * @param {Picture | undefined} picture
  */
 export function headline(picture) {
   const main = document.querySelector("[data-testid=stMain]");
   const heads = [...(main?.querySelectorAll("h1, h2, h3") || [])];
-  const above = heads.filter((each) => each.compareDocumentPosition(picture) & FOLLOWS).at(-1);
   const title = heads.find((each) => each.tagName === "H1");
+  if (!picture) return title?.textContent?.trim() || document.title.split(" · ")[0];
+  const above = heads.filter((each) => each.compareDocumentPosition(picture) & FOLLOWS).at(-1);
   const text = (above || title)?.textContent?.trim() || document.title.split(" · ")[0];
   if (/\d/.test(text)) return text;
   const next = heads.find((each) => picture.compareDocumentPosition(each) & FOLLOWS);

@@ -545,7 +545,8 @@ def _weights(view: MatrixView, row: int, column: int) -> Mapping[str, np.ndarray
 
 
 def _says(picture: HeadView) -> str:
-    """The sentence on the selected row or column, "" where none is selected."""
+    """The sentence on the selected row or column, a selected cell in any case; "" where no token
+    is selected."""
     words, view = sentences(CONCEPT, "weights"), picture.matrix_view
     axes, row, column = view.axes, picture.pin, picture.column
     if row >= 0:
@@ -554,7 +555,9 @@ def _says(picture: HeadView) -> str:
         weights, names, name, word = view.matrix[:, column], axes.rows, "column", axes.keys[column]
     else:
         return ""
-    best = np.argsort(-weights, kind="stable")[:N_KEYS]
+    best = np.argsort(-weights, kind="stable")[:N_KEYS].tolist()
+    if picture.cell and picture.cell[0] == row and picture.cell[1] not in best:
+        best[N_KEYS - 1 :] = [picture.cell[1]]
     others = ", ".join(words("one", word=names[at], weight=f"{weights[at]:.2f}") for at in best)
     sentence = words(name, word=word, others=others)
     if row >= 0 and view.hidden is not None:

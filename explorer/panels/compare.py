@@ -250,13 +250,15 @@ def heads(
     predicted = _predictions(two, token)
     facts = _likeliest(two, predicted)
     grid = _grid(two, of_a)
+    change = comparison.largest_row_change(two.patterns, of_a, of_b)
+    marks = tuple((*cell, "") for cell in change.cells if change.distance > 0)
     return Panel(
         title=words("title"),
         finding=" ".join(filter(None, (_predicted(predicted), _most_different(two, of_a)))),
         figures=(
             Stack(figures=(Facts(facts=facts), grid), main=1) if facts else grid,
-            _weights(two, 0, of_a, weights_a, log),
-            _weights(two, 1, of_b, weights_b, log),
+            _weights(two, 0, of_a, weights_a, log, marks),
+            _weights(two, 1, of_b, weights_b, log, marks),
         ),
         table=comparison.changed_columns(two.patterns, two.paired)
         if two.paired is not None
@@ -310,8 +312,15 @@ def _grid(two: TwoRuns, selected: Head) -> Matrix:
     )
 
 
-def _weights(two: TwoRuns, side: int, at: Head, weights: np.ndarray, log: bool) -> Matrix:
-    """One head of a side on common units."""
+def _weights(
+    two: TwoRuns,
+    side: int,
+    at: Head,
+    weights: np.ndarray,
+    log: bool,
+    marks: tuple[tuple[int, int, str], ...],
+) -> Matrix:
+    """One head of a side on common units; marks: the cells where the sides differ most."""
     words, name = sentences(CONCEPT, "heads"), two.names[side]
     return Matrix(
         title=words(
@@ -322,6 +331,8 @@ def _weights(two: TwoRuns, side: int, at: Head, weights: np.ndarray, log: bool) 
         values=weights.astype(np.float64),
         low=0.001 if log else 0.0,
         log=log,
+        marks=marks,
+        note=words("matrix_note") if marks else "",
         sides=("query", "key"),
         digits=3,
     )

@@ -6,7 +6,7 @@ const of = (name) => import(`${process.env.MODULES}/${name}.js`);
 const { Pen } = await of("draw");
 const { between, figure } = await of("figures");
 const { spoken } = await of("head_matrices");
-const { around, spread, widths } = await of("panel_layout");
+const { around, row, spread, widths } = await of("panel_layout");
 const { hold, opened, shownAt, unpack } = await of("linked_weights");
 const { lookOf } = await of("theme");
 
@@ -257,6 +257,42 @@ test("on a slide rows are high enough to be read, and no name of a line is cut",
   const more = { kind: "chart", series: [{ ...line, name }], x_title: "", y_title: "", ticks: [], guides: [] }; // prettier-ignore
   figure(pen, { ...plain, ...more }, { x: 0, y: 0, width: 480, height: 400 });
   assert.ok(pen.parts.join("").includes(`>${name}<`) && pen.right <= 480);
+});
+
+test("on a slide figures begin at one height, notes are short and no axis is squeezed", () => {
+  const pen = () => new Pen(look, 28, false, [], 28);
+  const bars = (/** @type {string} */ title) => ({ ...plain, kind: "bars", title, columns: ["share"], rows: [], high: null, select: [] }); // prettier-ignore
+  const both = pen();
+  row(both, [bars("short"), bars("a title that needs a second line")], { x: 0, y: 0, width: 600, height: 400 }); // prettier-ignore
+  const heights = [...both.parts.join("").matchAll(/y="([\d.]+)"[^>]*>share</g)].map(([, y]) => y);
+  assert.equal(heights.length, 2);
+  assert.equal(heights[0], heights[1]);
+  const note = "What is seen. What it is good for, at a length that needs many lines. Press a row.";
+  const short = pen();
+  figure(short, { ...bars(""), note }, { x: 0, y: 0, width: 480, height: 400 });
+  assert.match(short.parts.join(""), /many lines\.</);
+  assert.doesNotMatch(short.parts.join(""), /Press/);
+  const line = {
+    x: Float32Array.of(0, 1),
+    y: Float32Array.of(1, 2),
+    main: true,
+    end: "",
+    shape: "",
+  };
+  const series = Array(9).fill({ ...line, name: "the name of a line that stands above" });
+  const chart = {
+    ...plain,
+    kind: "chart",
+    series,
+    x_title: "",
+    y_title: "",
+    ticks: [],
+    guides: [],
+  };
+  assert.ok(figure(pen(), chart, { x: 0, y: 0, width: 480, height: 400 }) > 400, "it does not fit");
+  const facts = pen();
+  figure(facts, { ...plain, kind: "facts", facts: [["5.1", "perplexity: equally likely words"]] }, { x: 0, y: 0, width: 300, height: 400 }); // prettier-ignore
+  assert.equal(facts.shortened, 0);
 });
 
 test("a long word is cut with an ellipsis, a short one is not", () => {
