@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
-from conftest import read_once
+from conftest import needs_smollm2, read_once
 from driver import CELLS, GRID, HEAD, IMAGE, MARKS, Visitor
+from playwright.sync_api import expect
 from tolerances import FOUR_DECIMALS
 
 from models.example_texts import DEFAULT_TEXT
@@ -123,3 +126,28 @@ def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> N
     phone.page.wait_for_url("**source=2**")
     assert not phone.errors
     phone.leave()
+
+
+@needs_smollm2
+def test_the_heads_that_rest_on_sinks_open_by_a_key_and_by_a_press(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/?model=smollm2&text=The+cat+sat+on+the+mat.")
+    page.wait_for_selector(f"{GRID}[data-token]", timeout=300_000)  # it is loaded first
+    visitor.drawn()
+    cells, button = page.locator(f"{GRID} .cell"), page.locator(f"{GRID} .more")
+    few = cells.count()
+    assert 0 < few <= 45
+    expect(button).to_have_text(re.compile(r"^Show all 270 heads, 2\d\d of which rest on sinks"))
+    for panel in (GRID, HEAD):
+        box = page.locator(panel).bounding_box()
+        assert box["y"] + box["height"] <= 900, panel
+    cells.first.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    expect(cells).to_have_count(270)
+    expect(button).to_be_focused()
+    page.keyboard.press("Space")
+    expect(cells).to_have_count(few)
+    button.click()
+    expect(cells).to_have_count(270)
+    assert not visitor.wrong()

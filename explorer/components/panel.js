@@ -390,10 +390,11 @@ function open([layer, head]) {
   bus.tell({ layer: Number(layer), head: Number(head), ahead: { layer, head, att_word: "none", ...token } }); // prettier-ignore
 }
 
-/** All heads of a large model, or the strongest. @param {View} view @param {any} grid */
+/** All heads of a large model, or the strongest; the button keeps the focus. @param {View} view @param {any} grid */
 function more(view, grid) {
   grid.all = !grid.all;
   paint(view, view.figures.indexOf(grid));
+  /** @type {SVGElement | null} */ (view.root.querySelector("g.more"))?.focus({ preventScroll: true }); // prettier-ignore
 }
 
 /** Say the head, and the weight under the pointer. @param {View} view @param {any} grid @param {Element} part @param {PointerEvent} [event] */

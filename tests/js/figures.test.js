@@ -389,6 +389,33 @@ test("all heads: one picture each, on one scale, with the names of their pattern
   assert.match(narrow, />pronoun</, "a name without room is its first word");
 });
 
+test("of many heads those that rest on sinks are folded, but for the one on screen, and opened they are all there", () => {
+  const [layers, heads] = [12, 9];
+  const n = layers * heads;
+  const names = Array.from({ length: n }, (_, at) => (at % 12 ? "sink" : "induction"));
+  const grid = {
+    ...{ shape: [layers, heads, 1, 1], fold: 1, names, scores: names, follows: "head", only: "" },
+    ...{
+      strengths: names.map((_, at) => at),
+      selected: [0, 1],
+      tokens: [],
+      keys: [],
+      scale: "global",
+    },
+    ...{ weights: { cells: new Uint8Array(n), peak: new Float32Array(n) } },
+    says: { strongest: "Strongest", all: "All", more: "<sinks> of <heads> rest", fewer: "Fewer" },
+  };
+  const places = (figure) => [...drawn("headmatrices", figure).matchAll(/>(L\d+ H\d+)</g)].map(([, place]) => place); // prettier-ignore
+  const first = places(grid);
+  assert.equal(first.length, 1 + n / 12);
+  assert.deepEqual(first.slice(0, 3), ["L0 H1", "L10 H6", "L9 H3"], "the largest weights first");
+  assert.match(drawn("headmatrices", grid), />99 of 108 rest</);
+  const opened = drawn("headmatrices", { ...grid, all: true });
+  assert.match(opened, />Fewer</);
+  assert.equal(opened.match(/>(sink|induction)</g).length, n);
+  assert.ok(drawn("headmatrices", grid).length < opened.length / 3);
+});
+
 test("a head is read in words: its pattern, and the largest weight of the word", () => {
   const grid = {
     ...{ shape: [1, 2, 2, 2], fold: 1, names: ["self", "next"], scores: ["0.90", "0.93"] },
