@@ -115,7 +115,7 @@ class KVCache:
     def __init__(self, entries: dict[str, tuple[Tensor, Tensor]] | None = None) -> None:
         self.entries = {} if entries is None else entries
 
-    def append(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    def update(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """k and v of every position read so far, the new ones now among them."""
         if name in self.entries:
             k, v = (
@@ -289,7 +289,7 @@ class MultiHeadAttention(nn.Module):
             positions = position_ids(n, past, edits) if edits else slice(past, past + n)
             cos, sin = (each[positions] for each in rotation)
             q, k = (apply_rotary(each, cos, sin) for each in (q, k))
-        return q, *((k, v) if stored is None else stored.append(self.name, k, v))
+        return q, *((k, v) if stored is None else stored.update(self.name, k, v))
 
     def rotation_angles(self, edits: tuple[Edit, ...]) -> tuple[Tensor, Tensor] | None:
         """cos and sin by which q and k are turned, (place, dimension) each, None where nothing

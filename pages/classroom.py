@@ -13,6 +13,7 @@ from explorer.components import mounts
 from explorer.components.mounts import QuizItem
 from explorer.layout import current_recording
 from explorer.panels import attention as attention_panels
+from explorer.panels.selection import next_token_label
 from explorer.state import cache, models, places, url_state
 from explorer.text.quiz import ask, choice, measured, says, sheet
 from models.recording import Recording
@@ -65,9 +66,7 @@ def made(recording: Recording) -> tuple[Question, ...]:
 def _make(recording: Recording) -> tuple[Question, ...]:
     stream = recording.streams[-1].name
     two = len(recording.streams) > 1
-    after = (
-        attention_panels.next_token_label(recording, recording.attention[-1].query) if two else ""
-    )
+    after = next_token_label(recording, recording.attention[-1].query) if two else ""
     return questions(
         recording,
         attention_panels.recording_findings(recording),

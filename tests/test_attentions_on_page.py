@@ -68,7 +68,7 @@ def test_any_text_is_drawn_in_every_attention(text: str) -> None:
         for attention in recording.attention:
             if len(recording.attention) > 1:
                 name = "" if attention is recording.attention[0] else attention.name
-                clean(app.segmented_control(key="attention").set_value(name).run())
+                clean(app.segmented_control(key="attention shown").set_value(name).run())
             shown_truly(app, recording, attention)
             assert not any("nan" in told.value.split() for told in app.caption)
 
@@ -89,7 +89,7 @@ def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
 def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom() -> None:
     assert not [each for each in clean(opened()).segmented_control if each.key == "attention"]
     app = clean(opened(model="translator"))
-    assert app.segmented_control(key="attention").options == [
+    assert app.segmented_control(key="attention shown").options == [
         "Encoder self-attention",
         "Decoder self-attention",
         "Cross-attention",
@@ -101,7 +101,7 @@ def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom
     ):
         assert any(
             words in told.value
-            for told in app.segmented_control(key="attention").set_value(name).run().caption
+            for told in app.segmented_control(key="attention shown").set_value(name).run().caption
         )
     assert any(
         "cannot attend to later tokens" in told.value
@@ -142,7 +142,7 @@ def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() 
 @pytest.mark.slow
 def test_another_attention_or_model_forgets_head_and_token() -> None:
     app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
-    clean(app.segmented_control(key="attention").set_value("decoder self").run())
+    clean(app.segmented_control(key="attention shown").set_value("decoder self").run())
     recording = cache.record("translator", DEFAULT_TEXT)
     first = attention_panels.opening_finding(recording, recording.attention[1])
     header = sent(app, "head")[0]

@@ -97,7 +97,7 @@ FLOORS = [
         r"explorer/server/prefetch\.py",
         {"numpy", "starlette", "streamlit"},
         r"explorer\.(components\.codec|state\..*|server\.request_body"
-        r"|analysis\..*|layout\..*|panels\..*|components\..*|views\.attention)|models\.recording",
+        r"|analysis\..*|panels\..*|components\..*)|models\.recording",
     ),
     (
         r"explorer/server/.*",

@@ -45,7 +45,7 @@ def test_a_slow_run_is_one_line_without_the_text(monkeypatch: pytest.MonkeyPatch
     by_itself = partial(RerunData, fragment_id_queue=[part])
     monkeypatch.setattr(local_script_runner, "RerunData", by_itself)
     app.run()
-    assert len(lines) == 2 and lines[1].startswith("slow ") and "part=heads_fragment" in lines[1]
+    assert len(lines) == 2 and lines[1].startswith("slow ") and "part=heads_tab" in lines[1]
     assert said.keys() | {"part"} == {each.partition("=")[0] for each in lines[1].split()[1:]}
     assert not set(SECRET.split()) & set(lines[1].split())
 

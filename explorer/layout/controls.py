@@ -4,15 +4,15 @@ screen, which are kept in the address."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis.attention import Axes
 from explorer.analysis.findings import Finding
 from explorer.panels import attention as attention_panels
-from explorer.panels.selection import axes_of
+from explorer.panels.selection import Selection, select
 from explorer.state import url_state
 from explorer.state.cache import Run
 from explorer.text.attention import LABELS
@@ -22,9 +22,33 @@ from models.recording import Attention, Recording
 SELECTION_KEYS = ("attention", "layer", "head", "token", "source", "anatomy_cell")
 
 
-def choose_attention(recording: Recording) -> None:
+def bind(
+    choice: str,
+    key: str,
+    value: Any,
+    write: Callable[[Any], str] = str,
+    after: Callable[[], None] | None = None,
+) -> dict[str, Any]:
+    """Bind a widget to a choice of the address, by arguments of the widget: it shows `value` under
+    its `key`, and what a reader makes of it is put into the choice as `write` says. after: called
+    then."""
+    st.session_state[key] = value
+    return {"key": key, "on_change": _take_choice, "args": (choice, key, write, after)}
+
+
+def _take_choice(
+    choice: str, key: str, write: Callable[[Any], str], after: Callable[[], None] | None
+) -> None:
+    st.session_state[choice] = write(st.session_state[key])
+    if after is not None:
+        after()
+
+
+def choose_attention(source: Run) -> None:
     """Choose the attention of the strongest finding, where the reader has chosen none of several. A
     model with one attention needs no choice, and its findings are computed later."""
+    recording = source.recording()
+    url_state.one_of("attention", attention_names(recording))
     if not any(st.session_state[name] for name in SELECTION_KEYS):
         st.session_state.attention = attention_panels.default_attention(recording)
 
@@ -51,12 +75,12 @@ def pick(
     key: str,
     help: str | None = None,
     bare: bool = False,
-    on_change: Callable[[], None] | None = None,
     container: DeltaGenerator | None = None,
+    **changed: Any,
 ) -> str:
     """A row of buttons of which one is always selected, kept for the visit under `key`. options:
-    the labels by value. bare: the label is for screen readers alone. at: its container, the current
-    one where None."""
+    the labels by value. bare: the label is for screen readers alone. container: the current one
+    where None. changed: what is called after a change, as `bind` gives it."""
     labels = dict(options) if isinstance(options, Mapping) else {each: each for each in options}
     value = (st if container is None else container).segmented_control(
         label,
@@ -68,7 +92,7 @@ def pick(
         persist_state="session",
         help=help,
         label_visibility="collapsed" if bare else "visible",
-        on_change=on_change,
+        **changed,
     )
     return str(value)
 
@@ -78,25 +102,40 @@ def attention_names(recording: Recording) -> tuple[str, ...]:
     return ("", *(attention.name for attention in recording.attention[1:]))
 
 
-def pick_attention(recording: Recording) -> Attention:
-    """The attention on screen, with the control that chooses it where there are several."""
+def pick_attention(recording: Recording, after: Callable[[], None] | None = None) -> Attention:
+    """The attention on screen, with the control that chooses it where there are several. after:
+    called when another was chosen, whose heads and tokens are others; at least these are
+    forgotten."""
     names, first = attention_names(recording), recording.attention[0].name
     name = url_state.one_of("attention", names)
     if len(names) > 1:
-        # A key of its own: a widget of another page under the choice's name would be gone with that
-        # page.
-        st.session_state["attention shown"] = name
         st.segmented_control(
             "Attention",
             names,
-            key="attention shown",
             wrap=True,
             format_func=lambda each: LABELS.get(each or first, each),
             required=True,
             label_visibility="collapsed",
-            on_change=_take_attention,
+            **bind("attention", "attention shown", name, after=partial(_forget_selection, after)),
         )
     return recording.attention[names.index(name)]
+
+
+def _forget_selection(after: Callable[[], None] | None) -> None:
+    for choice in ATTENTION_KEYS:
+        st.session_state[choice] = ""
+    if after is not None:
+        after()
+
+
+def open_attention(source: Run) -> None:
+    """Open the attention that was chosen on its strongest finding, or else on the head whose name
+    stands out most; it stays chosen from here on. For a callback."""
+    on = select(source, attention=st.session_state.attention)
+    if first := attention_panels.opening_finding(on.recording, on.attention):
+        open_finding(first)
+    else:
+        take_head(*attention_panels.opening_head(on.recording, on.attention))
 
 
 def pick_stream(
@@ -110,24 +149,19 @@ def pick_stream(
     forgotten, unless `keeps_token`."""
     stream = st.session_state.stream if st.session_state.stream in names else default
     if len(names) > 1:
-        st.session_state["stream menu"] = stream
         (st if container is None else container).selectbox(
             "Stream",
             names,
-            key="stream menu",
             format_func="{} stream".format,
             label_visibility="collapsed",
             width=180,
-            on_change=_take_stream,
-            args=(keeps_token,),
+            **bind("stream", "stream menu", stream, after=None if keeps_token else _forget_token),
         )
     return stream
 
 
-def _take_stream(keeps_token: bool) -> None:
-    st.session_state.stream = st.session_state["stream menu"]
-    if not keeps_token:
-        st.session_state.token = ""
+def _forget_token() -> None:
+    st.session_state.token = ""
 
 
 BLOCKS = ("", "Sub-layers", "Layers")
@@ -144,12 +178,8 @@ def in_layers(recording: Recording, is_open: bool) -> bool:
 
 def pick_blocks(layers: bool) -> None:
     """The toggle between whole layers and their sub-layers; layers: True for the former."""
-    st.session_state["whole layers"] = layers
-    st.toggle("Whole layers", key="whole layers", on_change=_take_blocks)
-
-
-def _take_blocks() -> None:
-    st.session_state.blocks = BLOCKS[2 if st.session_state["whole layers"] else 1]
+    write = lambda whole: BLOCKS[2 if whole else 1]
+    st.toggle("Whole layers", **bind("blocks", "whole layers", layers, write))
 
 
 def take_head(layer: int | str, head: int | str) -> None:
@@ -157,37 +187,13 @@ def take_head(layer: int | str, head: int | str) -> None:
     st.session_state.layer, st.session_state.head = str(layer), str(head)
 
 
-def forget_attention() -> None:
-    """Another attention has other heads and other tokens."""
-    for choice in ATTENTION_KEYS:
-        st.session_state[choice] = ""
+def head_on_screen(size: Sequence[int]) -> tuple[int, int] | None:
+    """(layer, head) of the address, None where it does not name both. size: (layers, heads)."""
+    layer, head = (url_state.whole_number(name, n) for name, n in zip(("layer", "head"), size))
+    return None if layer is None or head is None else (layer, head)
 
 
-def _take_attention() -> None:
-    st.session_state.attention = st.session_state["attention shown"]
-    forget_attention()
-
-
-# What a page about one attention is of: the recording, the attention, what its axes are called,
-# and how its pictures and files are named.
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """One attention on screen. It is made anew in every run and nowhere kept."""
-
-    recording: Recording
-    attention: Attention
-    axes: Axes
-
-    @property
-    def across(self) -> bool:
-        """True where rows and columns are two texts."""
-        return self.attention.query != self.attention.key
-
-
-def subject(source: Run) -> Subject:
-    """The attention that is chosen, with the control that chooses it where there are several."""
-    recording = source.recording()
-    attention = pick_attention(recording)
-    return Subject(recording, attention, axes_of(recording, attention))
+def attention_on_screen(source: Run, after: Callable[[], None] | None = None) -> Selection:
+    """The attention that is chosen, with the control that chooses it where there are several.
+    after: as of `pick_attention`."""
+    return select(source, attention=pick_attention(source.recording(), after).name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import wraps
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,7 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis.caption import read_text as read_text
 from explorer.analysis.formatting import plural
 from explorer.analysis.word_classes import is_foreign
-from explorer.state import url_state
+from explorer.panels.attention import measure_pronoun_heads
+from explorer.state import event_log, url_state
 from explorer.state.cache import Run, record
 from explorer.state.models import facts, handle, title
 from explorer.state.settings import well_formed
@@ -51,6 +53,43 @@ def show_fallback() -> None:
         st.caption(message, help=alternatives)
 
 
+def tab(
+    edited: bool = True,
+    typed: bool = True,
+    before: Callable[[Run], None] | None = None,
+    **options: Sequence[str],
+) -> Callable[[Callable[[Run], None]], Callable[[], None]]:
+    """Make a tab of a function that draws what is below the sentence bar from a run.
+
+    In a run of the whole page choices that are none of their `options` are forgotten, and the text
+    is recorded: edited and typed as of `read_current`; then `before` is called. A press below the
+    bar runs the function alone. It takes names and not the recording, which Streamlit would keep
+    for every visitor for as long as the visit lasts. Then the choices are written into the address.
+    """
+
+    def decorate(draw: Callable[[Run], None]) -> Callable[[], None]:
+        @wraps(draw)
+        def draw_and_write(source: Run) -> None:
+            draw(source)
+            url_state.write()
+
+        fragment = event_log.fragment(draw_and_write)
+
+        @wraps(draw)
+        def show() -> None:
+            show_fallback()
+            for name, values in options.items():
+                url_state.one_of(name, tuple(values))
+            source = read_current(edited, typed)
+            if before is not None:
+                before(source)
+            fragment(source)
+
+        return show
+
+    return decorate
+
+
 def current_run(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Run:
     """The recording on screen, with a message where the text did not fit or is empty.
 
@@ -62,6 +101,7 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
         st.warning(str(error))
         st.stop()
     st.session_state.n_tokens = len(recording.streams[0].tokens)  # for the log
+    measure_pronoun_heads(recording)
     # Always there, so that what follows keeps its place on the page, and with it its state.
     notes = st.container()
     n_characters = len(st.session_state.text)
@@ -125,13 +165,13 @@ def note_language(recording: Recording, notes: DeltaGenerator) -> None:
         )
 
 
-def read_current(edited: bool = True) -> Run:
-    """The run of a page: the text on screen and the decoder's input where the reader typed one,
-    with a note on it. `edited`: under the edits of Edit the model."""
+def read_current(edited: bool = True, typed: bool = True) -> Run:
+    """The run of a page: the text on screen. `edited`: under the edits of Edit the model. `typed`:
+    with the decoder's input where the reader typed one, and a note on it."""
     # A short text is there before a spinner would be.
     long = len(st.session_state.text) > SHORT
     with st.spinner("Reading the text …") if long else nullcontext():
-        target = typed_target(st.session_state.model)
+        target = typed_target(st.session_state.model) if typed else None
         source = current_run(target=target)
     show_target(target)
     return under_edits(source) if edited else source

@@ -131,8 +131,13 @@ def show_panel(
         return None
     mounts.panel(made.encode(), key, partial(_take_selection, key, on_select))
     export_menu.offer_panel(made)
-    with_table(made.table, (made.title, *made.caption), made.file)
+    panel_table(made)
     return made
+
+
+def panel_table(made: Panel, label: str = ALL_NUMBERS, opened: bool = False) -> None:
+    """The table of a panel below it, as `with_table`."""
+    with_table(made.table, (made.title, *made.caption), made.file, label, opened)
 
 
 def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:

@@ -4,7 +4,7 @@ every tab. The selection is in the address and is kept on other tabs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -13,8 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import soft_lookup
 from explorer.analysis.attention import numbered
 from explorer.layout import controls
-from explorer.layout.controls import Subject
 from explorer.panels import attention as attention_panels
+from explorer.panels.selection import Selection
 from explorer.state import cache, url_state
 from models.chat import roles_of
 from models.recording import Stream
@@ -205,15 +205,13 @@ def _labelled(text: str) -> DeltaGenerator:
     return row
 
 
-def choose(on: Subject, view: Callable[[], None] | None = None) -> tuple[int, int, int]:
-    """(layer, head, query) of the address, with the bar. Where it names none: those of the
+def choose(on: Selection, view: Callable[[], None] | None = None) -> Selection:
+    """The head and the query of the address, with the bar. Where it names none: those of the
     strongest finding, else of the row whose second key matters most. view: as of `show`."""
     take()
     *size, rows = on.attention.pattern.shape[:3]
-    layer, head = url_state.whole_number("layer", size[0]), url_state.whole_number("head", size[1])
+    layer, head = controls.head_on_screen(size) or (None, None)
     query = url_state.whole_number("token", rows)
-    if layer is None or head is None:
-        layer = head = None
     if layer is None and query is None:
         first = attention_panels.opening_finding(on.recording, on.attention)
         if first is not None and first.query >= 0:
@@ -229,4 +227,4 @@ def choose(on: Subject, view: Callable[[], None] | None = None) -> tuple[int, in
         )
     words = Words(on.axes.rows, query, roles=roles(on.recording.stream(on.attention.query)))
     show(words, (size[0], size[1]), (layer, head), view)
-    return layer, head, query
+    return replace(on, layer=layer, head=head, query=query)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 from urllib.parse import urlencode
 
@@ -36,7 +37,13 @@ from explorer.analysis.findings import (
 from explorer.analysis.formatting import fixed
 from explorer.components import codec
 from explorer.panels import spec
-from explorer.panels.selection import Selection, expect_option, expect_place, select
+from explorer.panels.selection import (
+    Selection,
+    expect_option,
+    expect_place,
+    next_token_label,
+    select,
+)
 from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
 from explorer.state.cache import Run
@@ -129,27 +136,24 @@ def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming
     """Every head of an attention with its name on this text, kept beside the recording."""
     return cache.cached_for(
         recording,
-        (attention.name, "heads", pronoun_heads_measured(recording)),
+        (attention.name, "heads", coreference.is_measured(recording.model.fingerprint)),
         lambda: head_naming.describe(recording, attention),
         weigh=lambda heads: HEAD_BYTES * len(heads),
     )
 
 
-def pronoun_heads_measured(recording: Recording) -> bool:
-    """True where it is known which heads of the model find a pronoun's noun. Of an opened model
-    that has learned it is measured in the background, once."""
+def measure_pronoun_heads(recording: Recording) -> None:
+    """Measure in the background, once, which heads of an opened model that has learned find a
+    pronoun's noun."""
     card = recording.model
-    if coreference.is_measured(card.fingerprint):
-        return True
-    if not models.is_borrowed(card.name) or not is_learned(recording):
-        return False
-    texts = tuple(coreference.sentences())
-    reading = jobs.corpus_job(card.name, texts, "pronouns", coreference.measure_sentence)
-    if reading.finished:
-        coreference.remember(card.fingerprint, coreference.coreference_heads(reading.latest))
-        return True
-    reading.resume()
-    return False
+    if coreference.is_measured(card.fingerprint) or not models.is_borrowed(card.name):
+        return
+    if is_learned(recording):
+        texts = tuple(coreference.sentences())
+        reading = jobs.corpus_job(card.name, texts, "pronouns", coreference.measure_sentence)
+        if reading.finished:
+            coreference.remember(card.fingerprint, coreference.coreference_heads(reading.latest))
+        reading.resume()
 
 
 def is_learned(recording: Recording) -> bool:
@@ -164,13 +168,6 @@ def head_link(recording: Recording, attention: Attention, head: head_naming.Head
         return None
     key = (attention.name, "link", head.layer, head.head)
     return cache.cached_for(recording, key, lambda: strongest_link(recording, attention, head))
-
-
-def next_token_label(recording: Recording, stream: str) -> str:
-    """The label of the token that the model predicts after the last token of a stream."""
-    last = len(recording.stream(stream).tokens) - 1
-    likeliest = argmax_id(cache.logits(recording, stream, last))
-    return next(iter(models.labels(recording.model.name, [likeliest])))
 
 
 def _stream_prediction(recording: Recording) -> StreamPrediction | None:
@@ -207,6 +204,23 @@ def opening_finding(recording: Recording, attention: Attention) -> Finding | Non
         ),
         None,
     )
+
+
+def opening_head(recording: Recording, attention: Attention) -> tuple[int, int]:
+    """The head (layer, head) that an attention is opened on: that of its strongest finding, or else
+    the one whose name stands out most."""
+    if first := opening_finding(recording, attention):
+        return first.at
+    best = max(named_heads(recording, attention), key=head_naming.clarity)
+    return best.layer, best.head
+
+
+def opening_row(recording: Recording, attention: Attention, at: tuple[int, int]) -> int | None:
+    """The word that the strongest finding of a head (layer, head) is about, as its row."""
+    for finding in leading_findings(recording):
+        if (finding.attention, finding.at) == (attention.name, at) and finding.query >= 0:
+            return finding.query
+    return None
 
 
 def opening_word(recording: Recording, attention: Attention) -> int | None:
@@ -400,8 +414,7 @@ def opened(run: Run, attention: str = "", **chosen: str) -> tuple[Panel, Panel]:
     token and view. Raises ValueError for what is not there."""
     of = select(run, attention=attention).attention
     first = opening_finding(run.recording(), of)
-    best = max(named_heads(run.recording(), of), key=head_naming.clarity)
-    layer, head_number = first.at if first else (best.layer, best.head)
+    layer, head_number = opening_head(run.recording(), of)
     token = first.query if first and first.query >= 0 else None
     numbers = {name: _whole(name, chosen[name]) for name in ("layer", "head") if name in chosen}
     select(run, numbers.get("layer", 0), numbers.get("head", 0), attention=attention)
@@ -421,6 +434,63 @@ def _whole(name: str, value: str) -> int:
     if not (value.isdecimal() and len(value) < 6):
         raise ValueError(f"{name} is {value!r}; it must be a whole number")
     return int(value)
+
+
+# ---- panels that the page and pictures made ahead share ------------------------------------------
+
+TABLE = "Table"  # the view of a head that has its numbers open below the picture
+LABEL_BYTES = 60  # that a word in a table takes
+
+
+def grid_panel(
+    on: Selection,
+    display: DisplayOptions,
+    rows: str = ROWS[0],
+    pattern: str = "",
+    listed: bool = False,
+) -> Panel:
+    """The panel of all heads. It has no selection, so choosing a head sends none of it again."""
+    return _kept(
+        on,
+        heads,
+        rows=rows,
+        pattern=pattern,
+        options=options_of(display),
+        listed=listed,
+        attention=on.name,
+    )
+
+
+def head_panel(on: Selection, view: HeadView, kind: str, incoming: bool = False) -> Panel:
+    """The panel of the head on screen; kind: one of VIEWS, or TABLE."""
+    token, key = view.tokens
+    if view.cell is not None:
+        key = view.opened.key
+    elif token is not None:
+        key = None
+    return _kept(
+        on,
+        head,
+        layer=on.layer,
+        head=on.head,
+        token=token,
+        key=key,
+        view=next(iter(VIEWS)) if kind == TABLE else kind,
+        options=options_of(view.choices, incoming),
+        attention=on.name,
+    )
+
+
+def _kept(on: Selection, panel: Callable[..., Panel], **choices: Hashable) -> Panel:
+    """A panel of a run, made once and kept beside its recording."""
+    key = ("panel", panel.__name__, on.run.target, *sorted(choices.items()))
+    return cache.cached_for(on.recording, key, partial(panel, on.run, **choices), _panel_bytes)
+
+
+def _panel_bytes(panel: Panel) -> int:
+    """Bytes of a panel: its arrays, as it is sent, and its table."""
+    cells = (getattr(each, "nbytes", LABEL_BYTES * len(each)) for each in panel.table.values())
+    return 2 * len(panel.bare) + sum(cells)
 
 
 # ---- one head ------------------------------------------------------------------------------------
@@ -470,15 +540,14 @@ def head(
     expect_option("view", view, VIEWS)
     display, incoming = display_of(options)
     selection = select(run, layer, head, token or 0, attention)
-    recording, of, axes = selection.recording, selection.attention, selection.axes
+    recording, of = selection.recording, selection.attention
     expect_place("key", key, of.pattern.shape[3])
     across = selection.is_across
     chosen = HeadSelection(
         (token, key if across and token is None else None if across else token),
         "" if token is None or key is None else f"{token}.{key}",
     )
-    described = named_heads(recording, of)[layer * of.pattern.shape[1] + head]
-    picture = head_view(recording, of, described, axes, display, chosen, run.target)
+    picture = view_of(selection, chosen, display)
     words = sentences(CONCEPT, "head")
     return Panel(
         title=picture.title,
@@ -489,6 +558,13 @@ def head(
         caption=picture.caption,
         file=picture.file,
     )
+
+
+def view_of(on: Selection, chosen: HeadSelection, display: DisplayOptions) -> HeadView:
+    """The head of a selection as a panel shows it, with what is chosen in it."""
+    described = named_heads(on.recording, on.attention)
+    one = described[on.layer * on.attention.pattern.shape[1] + on.head]
+    return head_view(on.recording, on.attention, one, on.axes, display, chosen, on.run.target)
 
 
 def _breaks(recording: Recording, of: Attention, picture: HeadView) -> tuple[int, ...]:

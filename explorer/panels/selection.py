@@ -17,8 +17,9 @@ from models.recording import Attention, Recording, Stream
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """A head of an attention and one of its queries, checked to be there."""
+    """A head of an attention of a run and one of its queries, checked to be there."""
 
+    run: Run
     recording: Recording
     attention: Attention
     axes: Axes
@@ -30,6 +31,12 @@ class Selection:
     def at(self) -> tuple[int, int, int]:
         """(layer, head, query)."""
         return self.layer, self.head, self.query
+
+    @property
+    def name(self) -> str:
+        """The attention's name in the address, "" for the first."""
+        is_first = self.attention is self.recording.attention[0]
+        return "" if is_first else self.attention.name
 
     @property
     def weights(self) -> np.ndarray:
@@ -87,17 +94,18 @@ def select(
         ("layer", "head", "token"), (layer, head, token), chosen.pattern.shape
     ):
         expect_place(name, value, count)
-    return Selection(recording, chosen, axes_of(recording, chosen), layer, head, token)
+    is_across = chosen.query != chosen.key
+    # between two texts the last row is named after the token that the model would produce next
+    following = next_token_label(recording, chosen.query) if is_across else ""
+    of_axes = axes(recording, chosen, following)
+    return Selection(run, recording, chosen, of_axes, layer, head, token)
 
 
-def axes_of(recording: Recording, attention: Attention) -> Axes:
-    """Labels of rows and columns; between two texts the last row has the name of the token that the
-    model would produce next."""
-    if attention.query == attention.key:
-        return axes(recording, attention)
-    last = len(recording.stream(attention.query).tokens) - 1
-    following = argmax_id(cache.logits(recording, attention.query, last))
-    return axes(recording, attention, *models.labels(recording.model.name, [following]))
+def next_token_label(recording: Recording, stream: str) -> str:
+    """The label of the token that the model predicts after the last token of a stream."""
+    last = len(recording.stream(stream).tokens) - 1
+    likeliest = argmax_id(cache.logits(recording, stream, last))
+    return next(iter(models.labels(recording.model.name, [likeliest])))
 
 
 @dataclass(frozen=True, eq=False)

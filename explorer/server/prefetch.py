@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
@@ -20,19 +21,13 @@ from explorer.analysis import attention
 from explorer.analysis.attention import DisplayOptions, HeadSelection
 from explorer.components import codec
 from explorer.panels import attention as attention_panels
+from explorer.panels.selection import Selection, select
 from explorer.server import request_body
 from explorer.state import event_log, models
 from explorer.state.cache import Run
 from explorer.state.scheduling import heavy_models, memory_budget, script_queue
-from explorer.views.attention import (
-    VIEWS,
-    AttentionState,
-    attention_state,
-    grid_panel,
-    head_panel,
-    summary_row,
-    telling_head,
-)
+
+VIEWS = (*attention_panels.VIEWS, attention_panels.TABLE)
 
 # The first page's pictures of a text that was typed just now, made without its page. The browser
 # draws them while the page's own run is on its way.
@@ -55,22 +50,20 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
     attention_name = choices.get("attention", "")
     if not any(map(choices.get, SELECTION_KEYS)):
         attention_name = attention_panels.default_attention(source.recording())
-    page_state = attention_state(source, attention_name)
+    on = select(source, attention=attention_name)
     display = DisplayOptions(
-        attention.UNITS[0],
-        attention.TOKEN_FILTERS[0],
-        attention.ROW_SUMS[0],
-        choices.get("scale", attention.SCALES[0]),
-        choices.get("tone", attention.TONES[0]),
+        scale=choices.get("scale", attention.SCALES[0]),
+        tone=choices.get("tone", attention.TONES[0]),
     )
-    heads = grid_panel(page_state, display)
-    layer_head = chosen_head(page_state, choices) or telling_head(
-        page_state, attention_panels.opening_finding(page_state.recording, page_state.attention)
+    heads = attention_panels.grid_panel(on, display)
+    layer, head = chosen_head(on, choices) or attention_panels.opening_head(
+        on.recording, on.attention
     )
-    row = summary_row(page_state, layer_head)
-    selected = (row, row if page_state.axes.produced is None else None)
-    view = page_state.view(layer_head, HeadSelection(selected, ""), display)
-    made = head_panel(page_state, view, choices.get("view", VIEWS[0]))
+    on = replace(on, layer=layer, head=head)
+    row = attention_panels.opening_row(on.recording, on.attention, (layer, head))
+    selected = HeadSelection((row, None if on.is_across else row))
+    view = attention_panels.view_of(on, selected, display)
+    made = attention_panels.head_panel(on, view, choices.get("view", VIEWS[0]))
     return {each.name: each.bare for each in (heads, made)}
 
 
@@ -79,9 +72,9 @@ def is_ready(model: str) -> bool:
     return models.is_loaded(model) and not models.is_borrowed(model)
 
 
-def chosen_head(page_state: AttentionState, choices: Mapping[str, str]) -> tuple[int, int] | None:
+def chosen_head(on: Selection, choices: Mapping[str, str]) -> tuple[int, int] | None:
     """The head that was chosen, where there is one."""
-    sizes = page_state.attention.pattern.shape[:2]
+    sizes = on.attention.pattern.shape[:2]
     values = [choices.get(name, "") for name in HEAD_KEYS]
     if not all(each.isdecimal() and len(each) < 6 for each in values):
         return None

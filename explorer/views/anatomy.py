@@ -6,33 +6,20 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import head_naming
 from explorer.analysis.attention import strongest_cell
 from explorer.analysis.findings import Finding
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
-from explorer.layout.controls import Subject, attention_names, subject
 from explorer.panels import anatomy
 from explorer.panels import attention as attention_panels
-from explorer.state import event_log, url_state
+from explorer.panels.selection import Selection
+from explorer.state import url_state
 from explorer.state.cache import Run
 
 
-def one_weight() -> None:
-    """The tab One weight: the text is recorded, and the rest is drawn from its names."""
-    source = current_recording.read_current()
-    recording = source.recording()
-    url_state.one_of("attention", attention_names(recording))
-    controls.choose_attention(recording)
-    weight_fragment(source)
-
-
-@event_log.fragment
-def weight_fragment(source: Run) -> None:
-    """The tab below the sentence bar. Another head or cell runs this alone.
-
-    It takes names and not the recording, which Streamlit would keep for every visitor.
-    """
-    on = subject(source)
+@current_recording.tab(before=controls.choose_attention)
+def one_weight(source: Run) -> None:
+    """The tab One weight."""
+    on = controls.attention_on_screen(source, partial(controls.open_attention, source))
     (layer, head), (query, key) = choose(on)
     make = partial(
         anatomy.weight,
@@ -51,24 +38,17 @@ def weight_fragment(source: Run) -> None:
                 output.show_panel(make, "split")
                 make = partial(anatomy.formulas, source, layer, query, on.attention.name)
                 output.show_panel(make, "formulas")
-    url_state.write()
 
 
-def choose(on: Subject) -> tuple[tuple[int, int], tuple[int, int]]:
+def choose(on: Selection) -> tuple[tuple[int, int], tuple[int, int]]:
     """The head and the cell on screen, with the selection bar: what is chosen, or else what the
     strongest finding is seen in."""
     selection_bar.take()
     attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
-    named = attention_panels.named_heads(on.recording, attention)
-    layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
-    first = None
-    if layer is not None and head is not None:
-        strongest = named[layer * heads + head]
-    elif (first := attention_panels.opening_finding(on.recording, attention)) is not None:
-        strongest = named[first.layer * heads + first.head]
-    else:
-        strongest = max(named, key=head_naming.clarity)
-    at = strongest.layer, strongest.head
+    at, first = controls.head_on_screen((layers, heads)), None
+    if at is None:
+        first = attention_panels.opening_finding(on.recording, attention)
+        at = attention_panels.opening_head(on.recording, attention)
     cell = _cell(on, at, first)
     roles = selection_bar.roles(on.recording.stream(attention.query))
     words = selection_bar.Words(on.axes.rows, cell[0], on.axes.keys, cell[1], roles=roles)
@@ -76,11 +56,11 @@ def choose(on: Subject) -> tuple[tuple[int, int], tuple[int, int]]:
     return at, cell
 
 
-def _cell(on: Subject, at: tuple[int, int], first: Finding | None) -> tuple[int, int]:
+def _cell(on: Selection, at: tuple[int, int], first: Finding | None) -> tuple[int, int]:
     """The cell on screen: the one that is chosen, that of the strongest finding, or the largest of
     the row or, between two texts, of the column that is chosen."""
     row = url_state.whole_number("token", len(on.axes.rows))
-    has_column = on.across and row is None
+    has_column = on.is_across and row is None
     column = url_state.whole_number("source", len(on.axes.keys) if has_column else 0)
     if row is None and column is None and first is not None and first.query >= 0 and first.keys:
         return first.query, first.keys[0]

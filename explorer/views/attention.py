@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import streamlit as st
@@ -12,11 +12,9 @@ import streamlit as st
 from explorer.analysis import attention, consistency, head_naming
 from explorer.analysis.attention import (
     SCALE_LABELS,
-    Axes,
     DisplayOptions,
     HeadSelection,
     HeadView,
-    head_view,
     notes,
     row_rule,
 )
@@ -39,93 +37,27 @@ from explorer.layout import (
     output,
     selection_bar,
 )
-from explorer.layout.controls import attention_names, pick
+from explorer.layout.controls import bind, pick
 from explorer.layout.current_recording import take_text
-from explorer.layout.output import offer_recording
 from explorer.panels import attention as attention_panels
-from explorer.panels.attention import ROWS
-from explorer.panels.selection import axes_of
+from explorer.panels.attention import TABLE
+from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
-from explorer.state import cache, event_log, models, url_state
+from explorer.state import cache, models, url_state
 from explorer.state.cache import Run
 from explorer.state.scheduling import script_queue
 from explorer.text import attention as attention_text
 from explorer.text import findings, glossary, templates
 from explorer.text import head_naming as head_naming_text
-from explorer.text.attention import LABELS, WHO, WHO_TERMS, WINDOW, place, summary
+from explorer.text.attention import WHO, WHO_TERMS, WINDOW, place, summary
 from explorer.text.markdown_escape import literal
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 from models.example_texts import DEFAULT_TEXT
-from models.recording import Attention, Recording
+from models.recording import Recording
 
 # ---- page state ----------------------------------------------------------------------
 
-# Choices that mean nothing in another attention.
-OF_A_HEAD = ("layer", "head", "token", "source", "anatomy_cell")
-
-
-LABEL_BYTES = 60  # that a word in a table takes
-
 WORDS = ("", "none")  # what a page without a chosen word holds: the telling one, or none
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionState:
-    """One attention of a recording with its heads and its axes. It is made anew in every run and
-    nowhere kept."""
-
-    source: Run
-    recording: Recording
-    attention: Attention
-    axes: Axes
-    heads: tuple[head_naming.Head, ...]
-
-    @property
-    def name(self) -> str:
-        """The attention's name in the address, "" for the first."""
-        first = self.attention is self.recording.attention[0]
-        return "" if first else self.attention.name
-
-    def head(self, at: tuple[int, int]) -> head_naming.Head:
-        """A head by (layer, head)."""
-        return self.heads[at[0] * self.attention.pattern.shape[1] + at[1]]
-
-    def view(
-        self, at: tuple[int, int], selection: HeadSelection, chosen: DisplayOptions
-    ) -> HeadView:
-        """The panel of a head under what the reader chose."""
-        return head_view(
-            self.recording,
-            self.attention,
-            self.head(at),
-            self.axes,
-            chosen,
-            selection,
-            self.source.target,
-        )
-
-
-def attention_state(source: Run, name: str) -> AttentionState:
-    """The attention of that name, "" for the first, on the screen."""
-    recording = source.recording()
-    attention = recording.attention[attention_names(recording).index(name)]
-    axes = axes_of(recording, attention)
-    return AttentionState(
-        source, recording, attention, axes, attention_panels.named_heads(recording, attention)
-    )
-
-
-def made_once(on: AttentionState, panel: Callable[..., Panel], **choices: Hashable) -> Panel:
-    """A panel of the page, kept beside the recording: pictures made ahead, the page and its tables
-    ask for the same one."""
-    key = ("panel", panel.__name__, on.source.target, *sorted(choices.items()))
-    return cache.cached_for(on.recording, key, partial(panel, on.source, **choices), size_of)
-
-
-def size_of(panel: Panel) -> int:
-    """Bytes of a panel: its arrays, as it is sent, and its table."""
-    cells = (getattr(each, "nbytes", LABEL_BYTES * len(each)) for each in panel.table.values())
-    return 2 * len(panel.bare) + sum(cells)
 
 
 def display_options() -> DisplayOptions:
@@ -134,81 +66,42 @@ def display_options() -> DisplayOptions:
     return DisplayOptions(state.att_unit, state.att_keep, state.att_sum, state.scale, state.tone)
 
 
-def chosen_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
-    """The head on screen: the one chosen, or else the one that the strongest finding is seen in, or
-    else the one whose name stands out most."""
-    layers, heads = on.attention.pattern.shape[:2]
-    layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
-    if layer is not None and head is not None:
-        return layer, head
-    return telling_head(on, first)
-
-
-def telling_head(on: AttentionState, first: Finding | None) -> tuple[int, int]:
-    """The head that the strongest finding is seen in, or else the one whose name stands out
-    most."""
-    if first is not None:
-        return first.at
-    best = max(on.heads, key=head_naming.clarity)
-    return best.layer, best.head
-
-
-def summary_row(on: AttentionState, at: tuple[int, int]) -> int | None:
-    """The word that the strongest finding of a head is about."""
-    for one in attention_panels.leading_findings(on.recording):
-        if (one.attention, one.at) == (on.attention.name, at) and one.query >= 0:
-            return one.query
-    return None
-
-
-def selected_tokens(on: AttentionState, first: Finding | None) -> tuple[int | None, int | None]:
+def selected_tokens(on: Selection) -> tuple[int | None, int | None]:
     """The row and the column that are held: of one text the chosen token's, between two texts the
     one or the other. Until the reader chooses a token or lets go of one, the word is held that the
     head's strongest finding is about."""
     row = url_state.whole_number("token", len(on.axes.rows))
     column = url_state.whole_number(
-        "source", len(on.axes.keys) if row is None and on.axes.produced else 0
+        "source", len(on.axes.keys) if row is None and on.is_across else 0
     )
     if row is None and column is None and url_state.one_of("att_word", WORDS) != "none":
-        row = summary_row(on, chosen_head(on, first))
-    return (row, row) if on.axes.produced is None else (row, column)
-
-
-def keep_head(at: tuple[int, int]) -> None:
-    """From here on the head on screen is the reader's choice and no longer the app's."""
-    st.session_state.layer, st.session_state.head = map(str, at)
-
-
-def take_attention(source: Run) -> None:
-    """Another attention has other heads and other tokens: it is opened on its own strongest
-    finding, and stays chosen from here on."""
-    state = st.session_state
-    for choice in OF_A_HEAD:
-        state[choice] = ""
-    on = attention_state(source, state.attention)
-    if (first := attention_panels.opening_finding(on.recording, on.attention)) is not None:
-        controls.open_finding(first)
-    else:
-        keep_head(chosen_head(on, None))
+        row = attention_panels.opening_row(on.recording, on.attention, (on.layer, on.head))
+    return (row, column) if on.is_across else (row, row)
 
 
 # ---- grid ----------------------------------------------------------------------------
 
 LAYOUTS = ("Grid", "List")
+TITLES = {"previous": "previous token", "next": "next token"}  # of patterns
 
 
-def head_grid(on: AttentionState) -> None:
+def head_grid(on: Selection) -> Panel:
     """The grid of all heads."""
-    state = st.session_state
-    named = patterns(on)
+    state, attention = st.session_state, on.attention
+    every = attention_panels.named_heads(on.recording, attention)
+    counts = Counter(head.name for head in every)
+    named = {"": "Find heads by pattern"} | {
+        name: f"{TITLES.get(name, name)} ({counts[name]})"
+        for name in head_naming.meanings(on.recording, attention)
+        if counts[name]
+    }
     url_state.one_of("pattern", tuple(named))
-    made = grid_panel(
+    made = attention_panels.grid_panel(
         on, display_options(), state.grid_rows, state.pattern, state.grid == LAYOUTS[1]
     )
     mounts.panel(made.bare, "heads", take_head)
     export_menu.offer_panel(made)
     sentences = templates.sentences("heads", "grid")
-    sinks = state.att_keep != "All" or any(head.name == head_naming.SINK for head in on.heads)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sinks"):
         st.selectbox(
             sentences("find"),
@@ -220,7 +113,7 @@ def head_grid(on: AttentionState) -> None:
             width=220,
             help=sentences("find"),
         )
-        if sinks:
+        if state.att_keep != "All" or counts[head_naming.SINK]:
             label, tokens = ("hide", "Quiet") if state.att_keep == "All" else ("unhide", "All")
             st.button(
                 sentences(label),
@@ -229,54 +122,15 @@ def head_grid(on: AttentionState) -> None:
                 on_click=keep_tokens,
                 args=(tokens,),
             )
-    attention = on.attention
     if len(on.recording.attention) > 1 or not attention.allowed.all():
         who = WHO[attention.name] + WINDOW * windowed(attention.allowed)
         output.caption(who, *WHO_TERMS[attention.name])
-
-
-def grid_panel(
-    on: AttentionState,
-    display: DisplayOptions,
-    rows: str = ROWS[0],
-    pattern: str = "",
-    listed: bool = False,
-) -> Panel:
-    """The panel of all heads. It has no selection, so choosing a head sends none of it again."""
-    return made_once(
-        on,
-        attention_panels.heads,
-        rows=rows,
-        pattern=pattern,
-        options=attention_panels.options_of(display),
-        listed=listed,
-        attention=on.name,
-    )
-
-
-def grid_numbers(on: AttentionState) -> None:
-    """The measures of all heads as a table and as a file."""
-    state = st.session_state
-    made = grid_panel(
-        on, display_options(), state.grid_rows, state.pattern, state.grid == LAYOUTS[1]
-    )
-    label = templates.sentences("heads", "grid")("table", heads=len(on.heads))
-    output.with_table(made.table, (made.title, *made.caption), made.file, label)
+    return made
 
 
 def keep_tokens(tokens: str) -> None:
     """Set which tokens are shown."""
     st.session_state.att_keep = tokens
-
-
-def patterns(on: AttentionState) -> dict[str, str]:
-    """The names that heads have on this text with their numbers, "" for all heads."""
-    counts = Counter(head.name for head in on.heads)
-    names = (name for name in head_naming.meanings(on.recording, on.attention) if counts[name])
-    titles = {"previous": "previous token", "next": "next token"}
-    return {"": "Find heads by pattern"} | {
-        name: f"{titles.get(name, name)} ({counts[name]})" for name in names
-    }
 
 
 def take_head() -> None:
@@ -294,12 +148,9 @@ def take_head() -> None:
 TERMS = ("head", "layer", "weight", "query", "key")  # explained beside the headline
 
 
-def finding_headline(on: AttentionState, view: HeadView) -> None:
+def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None:
     """The headline, which says what is on screen, and below it the head and what uniform attention
-    would give. Of a text without words it says nothing."""
-    one = current_finding(on, view)
-    if one is None and not select_findings(attention_panels.leading_findings(on.recording)):
-        return
+    would give. one: the finding on screen."""
     with st.container(
         horizontal=True,
         vertical_alignment="center",
@@ -311,17 +162,19 @@ def finding_headline(on: AttentionState, view: HeadView) -> None:
             why = f"{findings.evidence(one)}\n\n" if one else ""
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
+            n_layers, n_heads = on.attention.pattern.shape[:2]
             st.markdown(
-                place(view, len(on.heads)) + finding_of_tokens(on, one) + before_change(on, view)
+                place(view, n_layers * n_heads)
+                + finding_of_tokens(on, one)
+                + before_change(on, view)
             )
-        text = on.source.text
         if one and (test := findings.question(one)):
             offer_test(test, one, on)
-        if text == DEFAULT_TEXT and not st.session_state.get("toured"):
+        if on.run.text == DEFAULT_TEXT and not st.session_state.get("toured"):
             offer_tour()
 
 
-def finding_of_tokens(on: AttentionState, one: Finding | None) -> str:
+def finding_of_tokens(on: Selection, one: Finding | None) -> str:
     """The weight between the tokens of a link, which the picture shows, where that of its whole
     words is another; "" where it is the same."""
     if one is None or one.kind not in (LINK, NEAR_LINK, ALIGNED):
@@ -346,11 +199,11 @@ class ChangedWord:
     weight: float
 
 
-def before_change(on: AttentionState, view: HeadView) -> str:
+def before_change(on: Selection, view: HeadView) -> str:
     """The weight of a link before a word was changed, and now; "" for any other text and head, and
     where the words of the link stand elsewhere."""
     changed = st.session_state.get("changed word")
-    if not isinstance(changed, ChangedWord) or changed.text != on.source.text:
+    if not isinstance(changed, ChangedWord) or changed.text != on.run.text:
         return ""
     one = changed.finding
     row, key = one.query, one.keys[0]
@@ -364,16 +217,8 @@ def before_change(on: AttentionState, view: HeadView) -> str:
     return " " + words("changed", old=old, new=new, row=row_name, key=key_name, **weights)
 
 
-def _weight(on: AttentionState, one: Finding) -> float:
+def _weight(on: Selection, one: Finding) -> float:
     return float(on.attention.pattern[one.layer, one.head, one.query, one.keys[0]])
-
-
-def current_finding(on: AttentionState, view: HeadView) -> Finding | None:
-    """The finding on screen: the strongest one, until the reader chooses a head or a word."""
-    every = attention_panels.leading_findings(on.recording)
-    if any(st.session_state[name] for name in ("layer", "token", "source")):
-        return finding_on_screen(every, view)
-    return next(iter(select_findings(every)), None)
 
 
 def headline(one: Finding) -> str:
@@ -396,7 +241,7 @@ def finding_on_screen(every: Sequence[Finding], view: HeadView) -> Finding | Non
     )
 
 
-def sentence_of_head(on: AttentionState, view: HeadView) -> str:
+def sentence_of_head(on: Selection, view: HeadView) -> str:
     """A headline for a head of which there is no finding: the key that gets most from the selected
     word, or the head's name."""
     head, row = view.head, view.tokens[0]
@@ -407,7 +252,7 @@ def sentence_of_head(on: AttentionState, view: HeadView) -> str:
     return findings.row(on.axes.rows[row], on.axes.keys[best], float(weights[best]))
 
 
-def offer_test(test: str, one: Finding, on: AttentionState) -> None:
+def offer_test(test: str, one: Finding, on: Selection) -> None:
     """A word to change, which would show whether a finding moves."""
     old, new = map(findings.marked, one.retype)
     words = on.axes.rows[one.query], on.axes.keys[one.keys[0]]
@@ -417,7 +262,7 @@ def offer_test(test: str, one: Finding, on: AttentionState) -> None:
         icon=":material/edit:",
         help=test,
         on_click=retype,
-        args=(on.source.text, one, words, _weight(on, one)),
+        args=(on.run.text, one, words, _weight(on, one)),
     )
     if pressed:
         st.rerun()  # the whole page: the text stands above it
@@ -429,12 +274,10 @@ def offer_tour() -> None:
         navigation.go("tour", {})
 
 
-def offer_next(on: AttentionState, view: HeadView) -> None:
-    """The step to the finding after the one on screen."""
-    chosen = select_findings(attention_panels.leading_findings(on.recording))
-    one = current_finding(on, view)
-    places = [at for at, each in enumerate(chosen) if each == one]
-    following = chosen[(places[0] + 1) % len(chosen)] if places else next(iter(chosen), None)
+def offer_next(one: Finding | None, listed: Sequence[Finding]) -> None:
+    """The step to the finding after the one on screen, of those that are listed."""
+    places = [at for at, each in enumerate(listed) if each == one]
+    following = listed[(places[0] + 1) % len(listed)] if places else next(iter(listed), None)
     if following is None or following == one:
         return
     elsewhere = following.page != "attention"
@@ -465,23 +308,19 @@ def retype(text: str, one: Finding, words: tuple[str, str], weight: float) -> No
 # ---- recording checks ----------------------------------------------------------------
 
 
-def score_formula(on: AttentionState, view: HeadView) -> None:
+def score_formula(on: Selection, view: HeadView) -> None:
     """The formula of a weight, with this sentence's numbers in it."""
+    name = on.recording.model.name
     if not on.attention.opens:  # without scores there is nothing to say how they are made
-        st.markdown(attention_text.CLOSED.format(models.markdown_name(on.source.model)))
+        st.markdown(attention_text.CLOSED.format(models.markdown_name(name)))
         return
-    made = scoring(on.recording, on.attention, view.head.layer)
-    sentence = attention_text.formula(view, made, typed=on.source.target is not None)
+    bias = " plus a bias" if models.capabilities(name).biased else ""
+    scoring = f"q · k{consistency.scale_text(on.attention, view.head.layer)}{bias}"
+    sentence = attention_text.formula(view, scoring, typed=on.run.target is not None)
     output.markdown(sentence, "query", "key", "value", "score", "softmax")
 
 
-def scoring(recording: Recording, attention: Attention, layer: int) -> str:
-    """Formula of this model's score of q and k."""
-    biased = models.capabilities(recording.model.name).biased
-    return f"q · k{consistency.scale_text(attention, layer)}{' plus a bias' if biased else ''}"
-
-
-def check_recording(on: AttentionState, view: HeadView) -> None:
+def check_recording(on: Selection, view: HeadView) -> None:
     """Show how the weight is computed, and check the laws of the recording when the reader asks."""
     state, recording = st.session_state, on.recording
     with st.expander(
@@ -515,7 +354,6 @@ def recording_size(recording: Recording) -> tuple:
 
 # ---- head ----------------------------------------------------------------------------
 
-TABLE = "Table"
 VIEWS = (*attention_panels.VIEWS, TABLE)
 TOKEN_LABELS = {
     "All": "All",
@@ -525,74 +363,36 @@ TOKEN_LABELS = {
 }
 
 
-def selected_head(on: AttentionState, view: HeadView) -> None:
-    """The picture of one head, and what it leaves out."""
-    at, name = (view.head.layer, view.head.head), st.session_state.attention
-    made = head_panel(on, view, st.session_state.view, st.session_state.incoming == "1")
-    mounts.panel(made.bare, "one head", partial(take_token, on.source, name, at))
+def selected_head(on: Selection, view: HeadView) -> Panel:
+    """The picture of one head, and below it what it leaves out and what its rows are named
+    after."""
+    state = st.session_state
+    made = attention_panels.head_panel(on, view, state.view, state.incoming == "1")
+    take = partial(take_token, on.run, state.attention, (on.layer, on.head))
+    mounts.panel(made.bare, "one head", take)
     export_menu.offer_panel(made)
-    naming_rules(on, view)
-
-
-def head_panel(on: AttentionState, view: HeadView, kind: str, incoming: bool = False) -> Panel:
-    """The panel of the head on screen; kind: one of VIEWS."""
-    token, key = view.tokens
-    if view.cell is not None:
-        key = view.opened.key
-    elif token is not None:
-        key = None
-    return made_once(
-        on,
-        attention_panels.head,
-        layer=view.head.layer,
-        head=view.head.head,
-        token=token,
-        key=key,
-        view=next(iter(attention_panels.VIEWS)) if kind == TABLE else kind,
-        options=attention_panels.options_of(view.choices, incoming),
-        attention=on.name,
-    )
-
-
-def head_numbers(on: AttentionState, view: HeadView) -> None:
-    """The matrix as a table and as a file, and the recording."""
-    kind = st.session_state.view
-    made = head_panel(on, view, kind, st.session_state.incoming == "1")
-    about = (made.title, *made.caption)
-    output.with_table(made.table, about, made.file, opened=kind == TABLE)
-    offer_recording(on.source)
-
-
-def naming_rules(on: AttentionState, view: HeadView) -> None:
-    """Show what the picture leaves out, and what its rows are named after."""
     if lines := notes(view.matrix_view, view.choices):
         measured = " The head’s name is measured on all tokens."
         st.caption(" ".join(map(literal, lines)) + measured)
-    if on.axes.produced is not None:
-        st.caption(row_rule(on.source.target))
+    if on.is_across:
+        st.caption(row_rule(on.run.target))
+    return made
 
 
-def head_actions(on: AttentionState, view: HeadView) -> None:
+def head_actions(on: Selection, view: HeadView) -> None:
     """The ways on from this head: how its weight is made, the model without it, another
-    sentence, the next finding."""
-    with st.container(horizontal=True, gap="medium", key="head-actions"):
-        lookup_steps(on, view)
-
-
-def lookup_steps(on: AttentionState, view: HeadView) -> None:
-    """The buttons of `actions`."""
+    sentence."""
     sentences = templates.sentences("heads", "head")
     weight = f"{view.opened.weight:.2f}"
     if st.button(sentences("computed", weight=weight), key="to weight", type="tertiary"):
         navigation.go("weight", {})
-    fits = ZeroHead in models.capabilities(on.source.model).edits
+    fits = ZeroHead in models.capabilities(on.run.model).edits
     if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):
-        ablate(ZeroHead(view.head.layer, view.head.head, on.attention.name))
+        ablate(ZeroHead(on.layer, on.head, on.attention.name))
         navigation.go("edit", {})
     if st.button(sentences("compare"), key="to compare", type="tertiary"):
         st.session_state.other_what = "Sentence"
         navigation.go("compare", {})
-    offer_next(on, view)
 
 
 def ablate(edit: HeadEdit) -> None:
@@ -605,24 +405,26 @@ def ablate(edit: HeadEdit) -> None:
         st.session_state.edits = to_line((*edits, edit))
 
 
-def head_details(on: AttentionState, view: HeadView) -> None:
-    """Show the measures of the head, and how it was classified."""
+def head_details(on: Selection, view: HeadView, one: Finding | None) -> None:
+    """Show the measures of the head, and how it was classified. one: the finding on screen."""
     meanings = head_naming.meanings(on.recording, on.attention)
-    output.markdown(summary(view.head, meanings, *tied(on, view)))
+    output.markdown(summary(view.head, meanings, *tied(on, view.head, one)))
     output.caption(head_naming_text.figures(view.head))
     if cells := attention_panels.evidence(view):
         st.caption(cells)
     if table_of := head_naming_text.table(view.head):
         st.markdown(table_of)
-    st.caption(head_naming_text.rule(across=on.axes.produced is not None))
+    st.caption(head_naming_text.rule(across=on.is_across))
 
 
 def view_options() -> None:
     """Show the options of the View menu: the picture, the heads, the tokens and the colours."""
     state = st.session_state
     pick("Picture of the head", VIEWS, key="view")
-    state["incoming shown"] = state.incoming == "1"
-    st.toggle("Also show what attends to the word", key="incoming shown", on_change=take_incoming)
+    st.toggle(
+        "Also show what attends to the word",
+        **bind("incoming", "incoming shown", state.incoming == "1", lambda on: "1" if on else ""),
+    )
     pick("Heads as", LAYOUTS, key="grid")
     pick("In each head", {"Word": "Selected word", "All": "All rows"}, key="grid_rows")
     pick(
@@ -635,12 +437,11 @@ def view_options() -> None:
         "head’s sinks**: attention sinks of the selected head, in its picture alone.",
     )
     if state.att_keep != "All":
-        state["att renormalise"] = state.att_sum == "Renormalised"
+        renormalised = state.att_sum == "Renormalised"
         st.toggle(
             "Renormalise",
-            key="att renormalise",
             help="Rows are divided by what they give the shown tokens and sum to 1 again.",
-            on_change=take_sum,
+            **bind("att_sum", "att renormalise", renormalised, attention.ROW_SUMS.__getitem__),
         )
     pick("Rows and columns", attention.UNITS, key="att_unit")
     pick(
@@ -659,32 +460,20 @@ def view_options() -> None:
     )
 
 
-def take_incoming() -> None:
-    """Store the toggle that shows lines to the selected word."""
-    st.session_state.incoming = "1" if st.session_state["incoming shown"] else ""
-
-
 def tied(
-    on: AttentionState, view: HeadView
+    on: Selection, head: head_naming.Head, one: Finding | None
 ) -> tuple[Link | Finding | None, tuple[str, str, float] | None]:
     """The words of this head that are told of, and the tokens of them that the picture shows, with
-    their weight: the headline's, where it is one of this head and of the word held."""
-    head = view.head
-    one = finding_on_screen(attention_panels.leading_findings(on.recording), view)
+    their weight: those of the finding on screen, where it is a link."""
+    link: Link | Finding | None = one
     if one is not None and one.kind in (LINK, NEAR_LINK, ALIGNED):
         query, key = one.query, one.keys[0]
-        link: Link | Finding = one
-    elif best := attention_panels.head_link(on.recording, on.attention, head):
-        query, key, link = best.query, best.key, best
+    elif link := attention_panels.head_link(on.recording, on.attention, head):
+        query, key = link.query, link.key
     else:
         return None, None
     weight = float(on.attention.pattern[head.layer, head.head, query, key])
     return link, (on.axes.rows[query], on.axes.keys[key], weight)
-
-
-def take_sum() -> None:
-    """Store the toggle that makes the rows sum to 1 again."""
-    st.session_state.att_sum = attention.ROW_SUMS[st.session_state["att renormalise"]]
 
 
 def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
@@ -695,9 +484,9 @@ def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
         return
     pressed = state["one head"].get("select") or {}
     row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
-    on = attention_state(source, name)
+    on = select(source, attention=name)
     matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, display_options())
-    keep_head(at)
+    controls.take_head(*at)
     state.token = state.source = state.anatomy_cell = ""
     state.att_word = "none" if row < 0 and column < 0 else ""
     if 0 <= row < len(matrix.row_tokens):
@@ -709,79 +498,79 @@ def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
         state.source = str(matrix.key_tokens[column][0])
 
 
-CHOICES = (
-    ("view", VIEWS),
-    ("scale", attention.SCALES),
-    ("tone", attention.TONES),
-    ("att_unit", attention.UNITS),
-    ("att_keep", attention.TOKEN_FILTERS),
-    ("att_sum", attention.ROW_SUMS),
-    ("att_right", ("", "Open")),
-    ("grid", LAYOUTS),
-    ("grid_rows", attention_panels.ROWS),
-    ("incoming", ("", "1")),
+def prepare(source: Run) -> None:
+    """Wait for pictures that are made ahead of this run, and choose the attention."""
+    script_queue.wait_for((source.model, source.text))
+    controls.choose_attention(source)
+
+
+@current_recording.tab(
+    before=prepare,
+    view=(*VIEWS, "Plotly"),
+    scale=attention.SCALES,
+    tone=attention.TONES,
+    att_unit=attention.UNITS,
+    att_keep=attention.TOKEN_FILTERS,
+    att_sum=attention.ROW_SUMS,
+    att_right=("", "Open"),
+    grid=LAYOUTS,
+    grid_rows=attention_panels.ROWS,
+    incoming=("", "1"),
 )
-
-
-def heads_tab() -> None:
-    """The tab Heads: choices that do not exist are forgotten, the text is recorded, and the rest is
-    drawn from its names."""
-    if st.session_state.view == "Plotly":  # a view of earlier versions
-        st.session_state.view = "Matrix"
-    for name, options in CHOICES:
-        url_state.one_of(name, options)
-    run = current_recording.read_current()
-    script_queue.wait_for((run.model, run.text))
-    url_state.one_of("attention", attention_names(run.recording()))
-    controls.choose_attention(run.recording())
-    heads_fragment(run)
-
-
-@event_log.fragment
-def heads_fragment(source: Run) -> None:
-    """The page below the sentence bar. A choice of attention, head, token or view runs this alone.
-
-    It takes names and not the recording, which Streamlit would keep for every visitor for as long
-    as the visit lasts.
-    """
+def heads_tab(source: Run) -> None:
+    """The tab Heads."""
+    state = st.session_state
+    if state.view == "Plotly":  # a view of earlier versions
+        state.view = "Matrix"
     selection_bar.take()
-    if st.session_state.att_keep == "All":
-        st.session_state.att_sum = attention.ROW_SUMS[0]
+    if state.att_keep == "All":
+        state.att_sum = attention.ROW_SUMS[0]
     top = st.container(key="findings", gap="xsmall")
-    attention_control(source)
+    on = controls.attention_on_screen(source, partial(controls.open_attention, source))
     bar = st.container(key="after-selection")
-    on = attention_state(source, st.session_state.attention)
-    left, right = st.columns([1, 1.9 if st.session_state.view == "Both" else 1.18], gap="large")
+    left, right = st.columns([1, 1.9 if state.view == "Both" else 1.18], gap="large")
     # On its way to the browser before the findings are made, but behind those that are there.
-    begun = not attention_panels.has_findings(on.recording)
-    if begun:
+    grid = None
+    if not attention_panels.has_findings(on.recording):
         with left:
-            head_grid(on)
-    first = attention_panels.opening_finding(on.recording, on.attention)
-    tokens = selected_tokens(on, first)
-    st.session_state["held word"] = "" if tokens[0] is None else str(tokens[0])
-    chosen = HeadSelection(tokens, st.session_state.anatomy_cell)
-    view = on.view(chosen_head(on, first), chosen, display_options())
-    with top:
-        finding_headline(on, view)
+            grid = head_grid(on)
+    size = on.attention.pattern.shape[:2]
+    layer, head = controls.head_on_screen(size) or attention_panels.opening_head(
+        on.recording, on.attention
+    )
+    on = replace(on, layer=layer, head=head)
+    tokens = selected_tokens(on)
+    state["held word"] = "" if tokens[0] is None else str(tokens[0])
+    chosen = HeadSelection(tokens, state.anatomy_cell)
+    view = attention_panels.view_of(on, chosen, display_options())
+    every = attention_panels.leading_findings(on.recording)
+    listed, of_head = select_findings(every), finding_on_screen(every, view)
+    is_chosen = any(state[name] for name in ("layer", "token", "source"))
+    one = of_head if is_chosen else next(iter(listed), None)
+    if listed or one:  # of a text without words there is nothing to say
+        with top:
+            finding_headline(on, view, one)
     with bar:
         head_selection(on, view)
-    if not begun:
+    if grid is None:
         with left:
-            head_grid(on)
+            grid = head_grid(on)
     with right:
-        selected_head(on, view)
-    head_actions(on, view)
+        picture = selected_head(on, view)
+    with st.container(horizontal=True, gap="medium", key="head-actions"):
+        head_actions(on, view)
+        offer_next(one, listed)
     with st.expander("How this head was classified", key="why this name", on_change="rerun") as why:
         if why.open:
-            head_details(on, view)
+            head_details(on, view, of_head)
     check_recording(on, view)
-    head_numbers(on, view)
-    grid_numbers(on)
-    url_state.write()
+    output.panel_table(picture, opened=state.view == TABLE)
+    output.offer_recording(source)
+    n = size[0] * size[1]
+    output.panel_table(grid, templates.sentences("heads", "grid")("table", heads=n))
 
 
-def head_selection(on: AttentionState, view: HeadView) -> None:
+def head_selection(on: Selection, view: HeadView) -> None:
     """The selection bar: the word, the word it attends to, the head, and the View menu."""
     row = view.tokens[0]
     words = selection_bar.Words(
@@ -793,28 +582,4 @@ def head_selection(on: AttentionState, view: HeadView) -> None:
         roles=selection_bar.roles(on.recording.stream(on.attention.query)),
     )
     layers, heads = on.attention.pattern.shape[:2]
-    at = view.head.layer, view.head.head
-    selection_bar.show(words, (layers, heads), at, view_options)
-
-
-def attention_control(source: Run) -> None:
-    """The control that chooses an attention where there are several."""
-    recording = source.recording()
-    names = attention_names(recording)
-    if len(names) > 1:
-        st.segmented_control(
-            "Attention",
-            names,
-            key="attention",
-            wrap=True,
-            format_func=partial(attention_label, recording.attention[0].name),
-            required=True,
-            persist_state="session",
-            label_visibility="collapsed",
-            on_change=partial(take_attention, source),
-        )
-
-
-def attention_label(first: str, name: str) -> str:
-    """Label of an attention in the control; the `first` one needs no word in the address."""
-    return LABELS[name or first]
+    selection_bar.show(words, (layers, heads), (on.layer, on.head), view_options)

@@ -8,10 +8,10 @@ from functools import partial
 import streamlit as st
 
 from explorer.layout import current_recording, output
-from explorer.layout.controls import pick, subject
+from explorer.layout.controls import attention_on_screen, pick
 from explorer.layout.selection_bar import choose
 from explorer.panels import circuits, soft_lookup
-from explorer.state import event_log, models, url_state
+from explorer.state import models, url_state
 from explorer.state.cache import Run
 
 VIEWS = {
@@ -24,14 +24,19 @@ TIMES = ("0.5", "1", "1.5", "2", "3", "5")
 LAYOUTS = ("Arcs", "Circle")
 
 
-@event_log.fragment
-def circuits_fragment(source: Run) -> None:
-    """The page below the sentence bar. It takes names and not the recording, which Streamlit would
-    keep for every visitor."""
+@current_recording.tab(
+    edited=False,
+    look_at=tuple(VIEWS),
+    look_rule=TIMES,
+    look_layout=LAYOUTS,
+    look_heads=("One", "Mean"),
+    look_before=("Weights", "Scores"),
+)
+def concepts(source: Run) -> None:
+    """The tab Concepts."""
     view = pick("View", VIEWS, "look_at", bare=True)
-    on = subject(source)
-    at = choose(on)
-    name, state = on.attention.name, st.session_state
+    on = choose(attention_on_screen(source))
+    at, name, state = on.at, on.attention.name, st.session_state
     if view == "Hard":
         make = partial(soft_lookup.temperature, source, *at, temperature(), name)
         output.show_panel(make, "temperature")
@@ -55,16 +60,19 @@ def circuits_fragment(source: Run) -> None:
         output.show_panel(make, "scoring")
     else:
         output.show_panel(partial(soft_lookup.scale, source, name), "scale")
-    url_state.write()
 
 
-@event_log.fragment
-def explore_circuits(source: Run) -> None:
-    """The circuits of the chosen head; it takes names, as `explore` does."""
-    on = subject(source)
-    at = choose(on, view=partial(circuit_options, source.model))
-    show_circuits(source, at, on.attention.name)
-    url_state.write()
+@current_recording.tab(edited=False, look_as=("Bare", "Here"), look_keys=("Text", "All"))
+def qk_and_ov(source: Run) -> None:
+    """The tab QK & OV: the circuits of the head on the selected words, or on a word that is
+    typed."""
+    on = choose(attention_on_screen(source), view=partial(circuit_options, source.model))
+    state, recording = st.session_state, on.recording
+    key = url_state.whole_number("look_key", len(recording.attention[0].allowed[0]))
+    word = url_state.whole_number("look_word", recording.model.n_vocab)
+    scope = "context " * (state.look_as == "Here") + "vocabulary" * (state.look_keys == "All")
+    make = partial(circuits.circuits, source, *on.at, key, word, scope.strip(), on.attention.name)
+    output.show_panel(make, "circuits")
 
 
 def circuit_options(model: str) -> None:
@@ -72,16 +80,6 @@ def circuit_options(model: str) -> None:
     pick("Value of the key", {"Bare": "Bare word", "Here": "In this text"}, "look_as")
     pick("Keys", {"Text": "In this text", "All": "In the vocabulary"}, "look_keys")
     st.text_input("Any other word", key="typed word", on_change=take_word, args=(model,))
-
-
-def show_circuits(source: Run, at: tuple[int, int, int], name: str) -> None:
-    """The circuits of the head on the selected words, or on a word that is typed."""
-    state, recording = st.session_state, source.recording()
-    key = url_state.whole_number("look_key", len(recording.attention[0].allowed[0]))
-    word = url_state.whole_number("look_word", recording.model.n_vocab)
-    scope = "context " * (state.look_as == "Here") + "vocabulary" * (state.look_keys == "All")
-    make = partial(circuits.circuits, source, *at, key, word, scope.strip(), name)
-    output.show_panel(make, "circuits")
 
 
 def take_word(model: str) -> None:
@@ -99,24 +97,3 @@ def temperature() -> float:
     known = value in (0, float("inf")) or soft_lookup.COLDEST <= value <= soft_lookup.HOTTEST
     st.session_state.look_temperature = f"{value if known else 1:g}"
     return value if known else 1.0
-
-
-def concepts() -> None:
-    """The tab Concepts: choices that do not exist are forgotten, the text is recorded, and the rest
-    is drawn from its names."""
-    for choice, options in (
-        ("look_at", tuple(VIEWS)),
-        ("look_rule", TIMES),
-        ("look_layout", LAYOUTS),
-        ("look_heads", ("One", "Mean")),
-        ("look_before", ("Weights", "Scores")),
-    ):
-        url_state.one_of(choice, options)
-    circuits_fragment(current_recording.read_current(edited=False))
-
-
-def qk_and_ov() -> None:
-    """The tab QK & OV, drawn in the same way."""
-    url_state.one_of("look_as", ("Bare", "Here"))
-    url_state.one_of("look_keys", ("Text", "All"))
-    explore_circuits(current_recording.read_current(edited=False))

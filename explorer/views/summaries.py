@@ -7,10 +7,11 @@ from functools import partial
 import streamlit as st
 
 from explorer.layout import current_recording, output, selection_bar
-from explorer.layout.controls import Subject, attention_names, pick, subject
+from explorer.layout.controls import attention_on_screen, bind, pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import summaries
-from explorer.state import event_log, url_state
+from explorer.panels.selection import Selection
+from explorer.state import url_state
 from explorer.state.cache import Run
 
 KINDS = {
@@ -25,22 +26,10 @@ TOKENS = {"All": "All tokens", "Quiet": "Without shared sinks", "No specials": "
 MEASURES = {"Length": "Norm", "Share": "Signed share"}
 
 
-def aggregated() -> None:
-    """The tab Aggregated: choices that do not exist are forgotten, the text is recorded, and the
-    rest is drawn from its names."""
-    url_state.one_of("sum_what", tuple(KINDS))
-    url_state.one_of("att_keep", tuple(TOKENS))
-    url_state.one_of("sum_measure", tuple(MEASURES))
-    source = current_recording.read_current()
-    url_state.one_of("attention", attention_names(source.recording()))
-    aggregated_fragment(source)
-
-
-@event_log.fragment
-def aggregated_fragment(source: Run) -> None:
-    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
-    keep for every visitor."""
-    on = subject(source)
+@current_recording.tab(sum_what=tuple(KINDS), att_keep=tuple(TOKENS), sum_measure=tuple(MEASURES))
+def aggregated(source: Run) -> None:
+    """The tab Aggregated."""
+    on = attention_on_screen(source)
     bar = st.container(horizontal=True, vertical_alignment="center")
     kind = pick("Aggregate by", KINDS, "sum_what", bare=True, container=bar)
     name, state = on.attention.name, st.session_state
@@ -57,15 +46,14 @@ def aggregated_fragment(source: Run) -> None:
     else:
         with bar.popover("View"):
             layer, head = _scope(on, kind)
-            state["kept shown"] = state.att_keep
-            pick("Tokens", TOKENS, "kept shown", on_change=_take_tokens)
+            # here and on the tab Heads
+            pick("Tokens", TOKENS, **bind("att_keep", "kept shown", state.att_keep))
         make = partial(summaries.aggregated, source, kind, query, layer, head, state.att_keep, name)
         output.show_panel(make, "aggregated")
     output.show_panel(partial(summaries.disagreements, source, name), "disagreements")
-    url_state.write()
 
 
-def _scope(on: Subject, kind: str) -> tuple[int | None, int | None]:
+def _scope(on: Selection, kind: str) -> tuple[int | None, int | None]:
     """Layer and head to aggregate, as chosen: all of them, one layer, or (of weighted values) one
     head."""
     layers, heads = on.attention.pattern.shape[:2]
@@ -88,8 +76,3 @@ def _pick_one(choice: str, label: str, noun: str, n: int) -> int | None:
         format_func=lambda each: f"{noun} {each}" if each else f"All {noun.lower()}s",
     )
     return int(chosen) if chosen else None
-
-
-def _take_tokens() -> None:
-    """Store which tokens are shown, here and on the Heads tab."""
-    st.session_state.att_keep = st.session_state["kept shown"]

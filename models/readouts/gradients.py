@@ -421,7 +421,7 @@ class _FixedKeys(KVCache):
     def past(self, name: str) -> int:
         return self.token
 
-    def append(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    def update(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values, the token's own ones new."""
 
         def replaced(old: Tensor, new: Tensor) -> Tensor:
