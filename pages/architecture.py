@@ -11,23 +11,15 @@ from explorer.layout import controls, current_recording, navigation, output, sel
 from explorer.panels import architecture
 from explorer.panels import attention as attention_panels
 from explorer.panels import feed_forward as feed_forward_panels
-from explorer.state import event_log, url_state
 from explorer.state.cache import Run
 from explorer.views.embeddings import word_paths
 from explorer.views.positions import word_order
 from explorer.views.residual import residual_stream
 
 
-def diagram() -> None:
-    """The tab Diagram: the text is recorded, and the rest is drawn from its names."""
-    url_state.one_of("diagram_layers", ("Folded", "All"))
-    diagram_fragment(current_recording.read_current())
-
-
-@event_log.fragment
-def diagram_fragment(source: Run) -> None:
-    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
-    keep for every visitor."""
+@current_recording.tab(diagram_layers=("Folded", "All"))
+def diagram(source: Run) -> None:
+    """The tab Diagram."""
     recording = source.recording()
     stream = recording.streams[0]
     opening = attention_panels.opening_word(recording, recording.attention[0])
@@ -36,18 +28,11 @@ def diagram_fragment(source: Run) -> None:
     every_layer = st.session_state.diagram_layers == "All"
     make = partial(architecture.diagram, source, token, every_layer)
     output.show_panel(make, "architecture")
-    url_state.write()
 
 
-def feed_forward() -> None:
-    """The tab Feed-forward: the text is recorded, and the rest is drawn from its names."""
-    feed_forward_fragment(current_recording.read_current())
-
-
-@event_log.fragment
-def feed_forward_fragment(source: Run) -> None:
-    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
-    keep for every visitor."""
+@current_recording.tab()
+def feed_forward(source: Run) -> None:
+    """The tab Feed-forward."""
     recording, state = source.recording(), st.session_state
     bar = st.container(horizontal=True, vertical_alignment="center")
     names = tuple(each.name for each in recording.streams)
@@ -65,7 +50,6 @@ def feed_forward_fragment(source: Run) -> None:
     unit = int(state.unit) if state.unit.isdecimal() and len(state.unit) < 7 else None
     make = partial(feed_forward_panels.units, source, token, layer, unit, stream.name)
     output.show_panel(make, "feed forward")
-    url_state.write()
 
 
 navigation.show_tabs(

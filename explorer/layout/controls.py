@@ -44,6 +44,17 @@ def _take_choice(
         after()
 
 
+def folds(choice: str, none: str, parts: Mapping[str, tuple[str, Callable[[], None]]]) -> None:
+    """Parts of a page of which one is open at a time: the one that a choice of the address names,
+    or `none`. parts: by their names, each part's label and what draws it."""
+    for name, (label, draw) in parts.items():
+        is_open = st.session_state[choice] == name
+        write = {True: name, False: none}.__getitem__
+        with st.expander(label, **bind(choice, f"fold {name}", is_open, write)) as box:
+            if box.open:
+                draw()
+
+
 def choose_attention(source: Run) -> None:
     """Choose the attention of the strongest finding, where the reader has chosen none of several. A
     model with one attention needs no choice, and its findings are computed later."""

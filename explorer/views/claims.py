@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.analysis import verdicts
 from explorer.analysis.verdicts import Claim, Verdict
 from explorer.layout import current_recording, navigation, output
-from explorer.layout.controls import pick
+from explorer.layout.controls import bind, pick
 from explorer.panels import claims
 from explorer.state import event_log, places, url_state
 from explorer.state.cache import Run
@@ -28,23 +28,11 @@ SHOW = {
 }
 NOTES = ("All notes", *claims_text.NOTES)
 LIST_HEIGHT = 620  # pixels, as high as a panel beside it
-LIST_KEY = "claim shown"  # the key of the list
 
 
-def tested_claims() -> None:
-    """The tab Claims: the text is recorded, and the rest is drawn from its names."""
-    with st.spinner("Loading the model …"):
-        target = current_recording.typed_target(st.session_state.model)
-        model = current_recording.current_run(target=target).model
-    explore(Run(model, st.session_state.text, target=target))
-
-
-@event_log.fragment
-def explore(run: Run) -> None:
-    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
-    keep for every visitor."""
-    url_state.one_of("claim_verdict", tuple(SHOW))
-    url_state.one_of("claim_note", NOTES)
+@current_recording.tab(edited=False, claim_verdict=tuple(SHOW), claim_note=NOTES)
+def tested_claims(run: Run) -> None:
+    """The tab Claims."""
     st.title(
         "Textbook claims on this text and model",
         anchor=False,
@@ -98,21 +86,15 @@ def _draw(run: Run, was_ready: bool) -> None:
 
 def _choose(ids: Sequence[str], chosen: str, results: dict[str, Verdict]) -> None:
     """The list of claims, of which one is selected."""
-    st.session_state[LIST_KEY] = chosen
     with st.container(height=LIST_HEIGHT, key="claims list"):
         st.radio(
             "Claims",
             ids,
-            key=LIST_KEY,
             format_func=lambda id: _label(claims_text.BY_ID[id], results.get(id)),
             captions=[_number(claims_text.BY_ID[id], results.get(id)) for id in ids],
-            on_change=_take_claim,
             label_visibility="collapsed",
+            **bind("claim", "claim shown", chosen),
         )
-
-
-def _take_claim() -> None:
-    st.session_state.claim = st.session_state[LIST_KEY]
 
 
 def _label(claim: Claim, verdict: Verdict | None) -> str:

@@ -11,12 +11,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import comparison
 from explorer.layout import controls, current_recording, output, selection_bar
-from explorer.layout.controls import pick
+from explorer.layout.controls import bind, pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import compare as compare_panels
 from explorer.panels.compare import TwoRuns, counterpart
 from explorer.panels.spec import Panel
-from explorer.state import event_log, models, url_state
+from explorer.state import models, url_state
 from explorer.state.cache import Run
 from explorer.state.models import choices, needs_asking
 from explorer.text.markdown_escape import literal
@@ -148,9 +148,10 @@ COUNTERPARTS = {"encoder": "decoder", "decoder": "encoder"}
 FIELD, MENU = 360, 240  # pixels
 
 
-def choose_runs(model: str, text: str) -> tuple[Run, Run, DeltaGenerator]:
-    """A and B, the other way round where swapped, and the View menu for what else is chosen. Raises
-    ValueError where there is nothing to compare with."""
+def choose_runs(source: Run) -> tuple[Run, Run, DeltaGenerator]:
+    """A and B, the other way round where swapped, and the View menu for what else is chosen, from
+    the run on screen. Raises ValueError where there is nothing to compare with."""
+    model, text = source.model, source.text
     what = url_state.one_of("other_what", tuple(WHATS))
     row = st.container(horizontal=True, vertical_alignment="center", key="sides")
     row.selectbox(
@@ -345,14 +346,12 @@ def _second_model(one: Run, field: DeltaGenerator) -> Run:
     other = url_state.one_of("other_model", ("", *options)) or (
         first if first in options else options[0]
     )
-    st.session_state["other model"] = other
     field.selectbox(
         f"Model of {other_letter()}",
         options,
-        key="other model",
         format_func=models.title,
-        on_change=_take_model,
         label_visibility="collapsed",
+        **bind("other_model", "other model", other, after=_forget_attentions),
     )
     with st.spinner("Loading the model …"):
         kinds = {models.handle(each).card.kind for each in (one.model, other)}
@@ -376,8 +375,7 @@ def _others(model: str) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(names) if name != model)
 
 
-def _take_model() -> None:
-    st.session_state.other_model = st.session_state["other model"]
+def _forget_attentions() -> None:
     forget_pair()
     st.session_state.other_of = st.session_state.other_to = ""
 
@@ -440,14 +438,12 @@ def vectors(on: ComparedRuns) -> None:
     states = compare_panels.aligned_states(two)
     chosen = url_state.whole_number("other_word", len(states.labels))
     unit = compare_panels.default_unit(two) if chosen is None else chosen
-    st.session_state["word followed"] = unit
     st.selectbox(
         "Token",
         range(len(states.labels)),
-        key="word followed",
         format_func=lambda at: f"{at} {states.labels[at]}",
-        on_change=_take_word,
         width=240,
+        **bind("other_word", "word followed", unit),
     )
     output.show_panel(on.make(compare_panels.paths, unit=unit), "paths of both")
 
@@ -467,15 +463,16 @@ VIEWS: dict[str, tuple[str, Callable[[ComparedRuns], None]]] = {
 }
 
 
-@event_log.fragment
-def compare_fragment(model: str, text: str) -> None:
-    """The tab below the sentence bar. It takes names and not recordings, which Streamlit would
-    keep for every visitor."""
+@current_recording.tab(
+    edited=False, typed=False, other_view=("Heads", *VIEWS), other_tone=tuple(TONES)
+)
+def compare(source: Run) -> None:
+    """The tab Compare."""
     state = st.session_state
-    if "wanted_model" in state or (model, text) != (state.model, state.text):
+    if "wanted_model" in state or (source.model, source.text) != (state.model, state.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
     try:
-        a, b, view = choose_runs(model, text)
+        a, b, view = choose_runs(source)
         recordings = a.recording(), b.recording()
     except ValueError as error:
         why = (
@@ -484,16 +481,20 @@ def compare_fragment(model: str, text: str) -> None:
             else ""
         )
         st.error(f"These cannot be compared: {literal(str(error).rstrip('.'))}. {why}")
-        return url_state.write()
-    before = st.session_state.layer, st.session_state.head
+        return
+    before = state.layer, state.head
     selection_bar.take()
-    if (st.session_state.layer, st.session_state.head) != before:
-        st.session_state.other_pair = ""
+    if (state.layer, state.head) != before:
+        state.other_pair = ""
     with view:
         on = _choices(a, b, *recordings)
     _selection(on, recordings[0])
-    comparison_panels(on)
-    url_state.write()
+    make = on.make(
+        compare_panels.heads, pair=on.pair, token=on.token, log=state.other_tone == "Log"
+    )
+    output.show_panel(make, "heads of both", _take_head)
+    parts = {name: (label, partial(draw, on)) for name, (label, draw) in VIEWS.items()}
+    controls.folds("other_view", "Heads", parts)
 
 
 def _selection(on: ComparedRuns, one: Recording) -> None:
@@ -513,20 +514,6 @@ def _selection(on: ComparedRuns, one: Recording) -> None:
     )
     layers, heads = two.of_a.pattern.shape[:2]
     selection_bar.show(words, (layers, heads), at)
-
-
-def comparison_panels(on: ComparedRuns) -> None:
-    """The heads of both sides, and what else differs below them."""
-    state = st.session_state
-    make = on.make(
-        compare_panels.heads, pair=on.pair, token=on.token, log=state.other_tone == "Log"
-    )
-    output.show_panel(make, "heads of both", _take_head)
-    for fold, (label, draw) in VIEWS.items():
-        state[f"fold {fold}"] = state.other_view == fold
-        with st.expander(label, key=f"fold {fold}", on_change=_take_fold, args=(fold,)) as box:
-            if box.open:
-                draw(on)
 
 
 def _choices(a: Run, b: Run, one: Recording, other: Recording) -> ComparedRuns:
@@ -551,14 +538,11 @@ def _attentions(one: Recording, other: Recording) -> tuple[str, str]:
         for side, key, names, now in zip(
             "AB", ("other_of", "other_to"), (names_a, names_b), (of_a, of_b)
         ):
-            st.session_state[f"shown {key}"] = now
             st.selectbox(
                 f"Attention of {side}",
                 names,
-                key=f"shown {key}",
                 format_func=lambda each: controls.LABELS.get(each, each),
-                on_change=_take_kind,
-                args=(key,),
+                **bind(key, f"shown {key}", now, after=forget_pair),
             )
     return of_a, of_b
 
@@ -607,29 +591,6 @@ def _take_head_beside(a: Run, b: Run, of_a: str, of_b: str, head: str) -> None:
     st.session_state.other_pair = f"{head}.{chosen}" if chosen else head
 
 
-def _take_kind(key: str) -> None:
-    st.session_state[key] = st.session_state[f"shown {key}"]
-    forget_pair()
-
-
 def _take_head() -> None:
     """A head that was pressed is selected on every tab; its counterpart in B is found."""
     st.session_state.other_pair = ""
-
-
-def _take_word() -> None:
-    st.session_state.other_word = str(st.session_state["word followed"])
-
-
-def _take_fold(fold: str) -> None:
-    """One part is open at a time, and the address says which."""
-    st.session_state.other_view = fold if st.session_state[f"fold {fold}"] else "Heads"
-
-
-def compare() -> None:
-    """The tab Compare: the text is recorded, and the rest is drawn from its names."""
-    url_state.one_of("other_view", ("Heads", *VIEWS))
-    url_state.one_of("other_tone", tuple(TONES))
-    with st.spinner("Loading the model …"):
-        run = current_recording.current_run()
-    compare_fragment(run.model, st.session_state.text)

@@ -13,7 +13,7 @@ from explorer.analysis.residual import norm_place
 from explorer.analysis.terminology import FFN, PARALLEL_FFN, SCALE, LayerSwitch, edits_without
 from explorer.components import mounts
 from explorer.layout import current_recording, navigation, output, selection_bar
-from explorer.layout.controls import pick, pick_attention, pick_stream
+from explorer.layout.controls import bind, head_on_screen, pick, pick_attention, pick_stream
 from explorer.panels import attention as attention_panels
 from explorer.panels import interventions
 from explorer.panels.interventions import (
@@ -246,16 +246,10 @@ def _layer(on: Edited) -> int | None:
     """The layer that the reader chose, None for all."""
     layers = on.plain.model.n_layer
     only = url_state.whole_number("only", layers)
-    st.session_state["edited layer"] = "all" if only is None else str(only)
-    st.selectbox(
-        "Layer", ["all", *map(str, range(layers))], key="edited layer", on_change=_take_layer
-    )
+    shown, write = "all" if only is None else str(only), lambda layer: layer.replace("all", "")
+    options = ["all", *map(str, range(layers))]
+    st.selectbox("Layer", options, **bind("only", "edited layer", shown, write))
     return only
-
-
-def _take_layer() -> None:
-    layer = st.session_state["edited layer"]
-    st.session_state.only = "" if layer == "all" else layer
 
 
 def _heads(on: Edited) -> Edits:
@@ -420,10 +414,10 @@ AT_ONCE = 2e10  # parameters times tokens read, of a sweep that is made without 
 LOOK = 0.7  # seconds between two looks at a sweep that runs
 
 
-@event_log.fragment
-def explore_patches(source: Run) -> None:
-    """The second sentence and the sweep of patches, under the edits of the address. It takes names
-    and not the recording, which Streamlit would keep for every visitor."""
+@current_recording.tab(edited=False, typed=False)
+def patch(source: Run) -> None:
+    """The tab Patching: the second sentence and the sweep of patches, under the edits of the
+    address."""
     state = st.session_state
     if state.edits != state["edits shown"]:
         st.rerun(scope="app")  # the frame names the edits
@@ -453,7 +447,6 @@ def explore_patches(source: Run) -> None:
             job = jobs.patch_sweep(request.run.recording(), unit, *request.arguments)
             show = event_log.fragment(_watch, run_every=LOOK if job.running else None)
             show(run, request, is_masked(), job.running)
-    url_state.write()
 
 
 def _donor(text: str) -> str:
@@ -590,26 +583,9 @@ VIEWS = {
 }
 
 
-def edit_model() -> None:
-    """The tab Edit the model: the text is recorded, and the rest is drawn from its names."""
-    url_state.one_of("effects", tuple(VIEWS))
-    url_state.one_of("brush", tuple(ABLATIONS))
-    with st.spinner("Loading the model …"):
-        source = current_recording.current_run()
-    edit_fragment(source)
-
-
-def patch() -> None:
-    """The tab Patching: the text is recorded, and the rest is drawn from its names."""
-    with st.spinner("Loading the model …"):
-        source = current_recording.current_run()
-    explore_patches(source)
-
-
-@event_log.fragment
-def edit_fragment(source: Run) -> None:
-    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
-    keep for every visitor."""
+@current_recording.tab(edited=False, typed=False, effects=tuple(VIEWS), brush=tuple(ABLATIONS))
+def edit_model(source: Run) -> None:
+    """The tab Edit the model."""
     state = st.session_state
     if state.edits != state["edits shown"]:
         st.rerun(scope="app")  # the frame names the edits
@@ -639,7 +615,6 @@ def edit_fragment(source: Run) -> None:
         _trained_without(on)
     if edits:
         output.offer_recording(run)
-    url_state.write()
 
 
 def _show_effect(on: Edited) -> None:
@@ -663,10 +638,8 @@ def _effect_on_heads(
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """The head on screen and the one that an experiment ablates: both that of the address. Where it
     names none, the one that changed most, and that of the strongest finding."""
-    layers, heads = attention.pattern.shape[:2]
-    layer, head = url_state.whole_number("layer", layers), url_state.whole_number("head", heads)
-    if layer is not None and head is not None:
-        return (layer, head), (layer, head)
+    if at := head_on_screen(attention.pattern.shape):
+        return at, at
     finding = attention_panels.opening_finding(plain, attention)
     first = finding.at if finding is not None else (0, 0)
     if not run.edits:
@@ -679,20 +652,13 @@ def _effect_on_heads(
 
 def _view_menu(on: Edited) -> None:
     """Show the toggle that masks the selected word for the prediction."""
-    state = st.session_state
     can = on.plain.model.kind == "encoder" and bool(interventions.masking(on.plain, on.token))
-    state["hide it"] = can and is_masked()
     st.toggle(
         "Mask the selected word for the prediction",
-        key="hide it",
         disabled=not can,
-        on_change=_take_seen,
         help="As in training. Attention and vectors are those of the text without a mask.",
+        **bind("seen", "hide it", can and is_masked(), lambda masked: "" if masked else "yes"),
     )
-
-
-def _take_seen() -> None:
-    st.session_state.seen = "" if st.session_state["hide it"] else "yes"
 
 
 # ---- models that were trained without a part -----------------------------------------------------
@@ -700,14 +666,13 @@ def _take_seen() -> None:
 
 def _trained_without(on: Edited) -> None:
     """The models of one family, and the way to each of them."""
-    state, families = st.session_state, interventions.families()
+    families = interventions.families()
     if not families:
         st.info("No model here was trained without a part.")
         return
-    full = interventions.family_of(on.run.model, state.fair)
+    full = interventions.family_of(on.run.model, st.session_state.fair)
     if len(families) > 1:
-        state["family"] = full
-        st.selectbox("Full model", tuple(families), key="family", on_change=_take_family, width=240)
+        st.selectbox("Full model", tuple(families), width=240, **bind("fair", "family", full))
     if (
         output.show_panel(partial(interventions.trained_without, on.run, full), "trained without")
         is None
@@ -741,7 +706,3 @@ def _open_model(name: str, edits: interventions.Edits) -> None:
     state.model, state.acted = name, True
     state.token = state.layer = state.head = state.attention = state.only = ""
     put(edits)
-
-
-def _take_family() -> None:
-    st.session_state.fair = st.session_state["family"]

@@ -9,11 +9,11 @@ import streamlit as st
 
 from explorer.analysis import positions
 from explorer.layout import current_recording, output, selection_bar
-from explorer.layout.controls import pick, pick_stream
+from explorer.layout.controls import bind, pick, pick_stream
 from explorer.panels import attention as attention_panels
 from explorer.panels import positions as positions_panels
 from explorer.panels.positions import DEFAULT_PLACES, PositionRuns
-from explorer.state import event_log, url_state
+from explorer.state import url_state
 from explorer.state.cache import Run
 
 ORDERS = {"Shuffle": "Shuffled", "Retype": "Typed"}
@@ -27,23 +27,9 @@ def number(label: str, choice: str, low: int, high: int, default: int, step: int
     """A slider of whole numbers that stands in the address as `choice`."""
     number = url_state.whole_number(choice, high + 1)
     value = default if number is None or number < low or (number - low) % step else number
-    key = f"{choice} slider"
-    st.session_state[key] = value
-    return st.slider(
-        label,
-        low,
-        high,
-        step=step,
-        key=key,
-        on_change=_take_number,
-        args=(choice, default),
-        width=SLIDER,
-    )
-
-
-def _take_number(choice: str, default: int) -> None:
-    value = st.session_state[f"{choice} slider"]
-    st.session_state[choice] = "" if value == default else str(value)
+    write = lambda value: "" if value == default else str(value)
+    bound = bind(choice, f"{choice} slider", value, write)
+    return int(st.slider(label, low, high, step=step, width=SLIDER, **bound))
 
 
 def sizes(runs: PositionRuns) -> tuple[int, int]:
@@ -205,27 +191,15 @@ VIEWS: dict[str, tuple[str, Callable[[PositionRuns], None]]] = {
 }
 
 
-@event_log.fragment
-def positions_fragment(source: Run) -> None:
-    """The tab below the sentence bar; it takes names and not recordings, which Streamlit would keep
-    for every visitor."""
+@current_recording.tab(edited=False, typed=False, order=tuple(ORDERS), positions=POSITIONS)
+def word_order(source: Run) -> None:
+    """The tab Positions."""
+    state = st.session_state
+    if state.ask not in VIEWS:
+        state.ask = "Waves" if any(state[each] for each in OF_WAVES) else "Sentence"
     names = [each.name for each in source.recording().streams]
     bar = st.container(horizontal=True, vertical_alignment="center")
     labels = {name: label for name, (label, _) in VIEWS.items()}
     view = pick("View", labels, "ask", bare=True, container=bar)
     name = pick_stream(names, names[0], container=bar)
     VIEWS[view][1](PositionRuns(source, name))
-    url_state.write()
-
-
-def word_order() -> None:
-    """The tab Positions: choices that do not exist are forgotten, the text is recorded, and the
-    rest is drawn from its names."""
-    state = st.session_state
-    if state.ask not in VIEWS:
-        state.ask = "Waves" if any(state[each] for each in OF_WAVES) else "Sentence"
-    url_state.one_of("order", tuple(ORDERS))
-    url_state.one_of("positions", POSITIONS)
-    with st.spinner("Loading the model …"):
-        on_screen = current_recording.current_run()
-    positions_fragment(Run(on_screen.model, state.text))

@@ -12,7 +12,7 @@ from explorer.analysis import residual
 from explorer.analysis.attention import TONES
 from explorer.analysis.terminology import recording_norm_name
 from explorer.layout import controls, current_recording, output, selection_bar
-from explorer.layout.controls import pick
+from explorer.layout.controls import bind, pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import gradients
 from explorer.panels import residual as residual_panels
@@ -180,10 +180,16 @@ FOLDS: dict[str, tuple[str, Callable[[StreamState], None]]] = {
 }
 
 
-@event_log.fragment
-def residual_fragment(source: Run) -> None:
-    """The tab below the sentence bar. It takes names and not the recording, which Streamlit would
-    keep for every visitor."""
+@current_recording.tab(
+    flow=("Writes", *FOLDS),
+    write=tuple(MEASURES),
+    norm=tuple(NORMS),
+    writer=tuple(HEADS),
+    times=TIMES,
+    spread=TONES,
+)
+def residual_stream(source: Run) -> None:
+    """The tab Residual stream."""
     recording, state = source.recording(), st.session_state
     names = tuple(stream.name for stream in recording.streams)
     bar = st.container(horizontal=True, vertical_alignment="center")
@@ -192,13 +198,11 @@ def residual_fragment(source: Run) -> None:
     on = StreamState(source, recording, recording.stream(name))
     with bar:
         selection_bar.word(on.stream, on.token)
-    state["logarithmic"] = on.is_log()
     with bar.popover("View"):
         st.toggle(
             "Norms on a logarithmic scale",
-            key="logarithmic",
-            on_change=_take_scale,
             help="Separates small norms where one token, often a special one, is far longer.",
+            **bind("spread", "logarithmic", on.is_log(), lambda log: "Log" if log else "Linear"),
         )
         controls.pick_blocks(in_layers(on))
     layers = in_layers(on)
@@ -218,34 +222,22 @@ def residual_fragment(source: Run) -> None:
         "updates",
     )
     norm = recording_norm_name(recording, models.capabilities(source.model).rms)
-    for fold, (label, show) in FOLDS.items():
-        state[f"fold {fold}"] = state.flow == fold
-        with st.expander(
-            label or norm, key=f"fold {fold}", on_change=_take_fold, args=(fold,)
-        ) as box:
-            if box.open:
-                show(on)
-    url_state.write()
+    parts = {name: (label or norm, partial(draw, on)) for name, (label, draw) in FOLDS.items()}
+    controls.folds("flow", "Writes", parts)
 
 
 def pick_place(places: dict[str, str], label: str) -> str:
     """The site that the reader chose, the first sub-layer where it is none of `places`."""
-    state, first = st.session_state, next(iter(places))
-    default = FIRST_BLOCK if FIRST_BLOCK in places else first
-    state["place shown"] = state.block if state.block in places else default
+    default = FIRST_BLOCK if FIRST_BLOCK in places else next(iter(places))
+    block = st.session_state.block
     chosen = st.selectbox(
         label,
         tuple(places),
-        key="place shown",
         format_func=lambda site: places[site][0].upper() + places[site][1:],
-        on_change=_take_place,
         width=320,
+        **bind("block", "place shown", block if block in places else default),
     )
     return str(chosen)
-
-
-def _take_place() -> None:
-    st.session_state.block = st.session_state["place shown"]
 
 
 def update_sites(stream: Stream) -> list[str]:
@@ -258,27 +250,3 @@ def in_layers(on: StreamState) -> bool:
     sub-layers is open, and where the model shows no sub-layers."""
     sites = update_sites(on.stream)
     return not sites or controls.in_layers(on.recording, st.session_state.block in sites)
-
-
-def _take_scale() -> None:
-    st.session_state.spread = "Log" if st.session_state["logarithmic"] else "Linear"
-
-
-def _take_fold(fold: str) -> None:
-    """One part is open at a time, and the address says which."""
-    st.session_state.flow = fold if st.session_state[f"fold {fold}"] else "Writes"
-
-
-def residual_stream() -> None:
-    """The tab Residual stream: choices that do not exist are forgotten, the text is recorded, and
-    the rest is drawn from its names."""
-    for choice, options in (
-        ("flow", ("Writes", *FOLDS)),
-        ("write", tuple(MEASURES)),
-        ("norm", tuple(NORMS)),
-        ("writer", tuple(HEADS)),
-        ("times", TIMES),
-        ("spread", TONES),
-    ):
-        url_state.one_of(choice, options)
-    residual_fragment(current_recording.read_current())

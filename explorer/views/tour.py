@@ -11,7 +11,7 @@ from explorer.analysis.tour import available_steps
 from explorer.components import mounts
 from explorer.layout import current_recording, navigation
 from explorer.panels.claims import measure_context
-from explorer.state import cache, event_log, places, url_state
+from explorer.state import cache, places, url_state
 from explorer.state.cache import Run
 from explorer.text import tour as tour_text
 from explorer.text.tour import TourStep
@@ -19,21 +19,12 @@ from explorer.text.tour import TourStep
 LACKS = "This model does not show what this step needs. The next one may."
 
 
-def take_tour() -> None:
-    """The tab Tour: the text is recorded, and the step is drawn from its names."""
-    with st.spinner("Loading the model …"):
-        target = current_recording.typed_target(st.session_state.model)
-        source = current_recording.current_run(target=target)
-    walk(source)
-
-
-@event_log.fragment
-def walk(source: Run) -> None:
-    """The step on screen. Another step runs this alone."""
+@current_recording.tab(edited=False)
+def take_tour(source: Run) -> None:
+    """The tab Tour: the step on screen."""
     context = measure_context(source.recording(), source.text)
     steps = available(context)
     show(context, steps, selected_step(steps))
-    url_state.write()
 
 
 def selected_step(steps: Sequence[TourStep]) -> int:
