@@ -15,11 +15,11 @@ from explorer.analysis.attention import numbered
 from explorer.analysis.logit_lens import states
 from explorer.analysis.words import words as words_in
 from explorer.layout import current_recording, output, selection_bar
-from explorer.layout.controls import pick
+from explorer.layout.controls import bind, pick
 from explorer.layout.output import offer_recording, show_panel
 from explorer.panels import embeddings as embeddings_panels
 from explorer.panels.embeddings import WordPath
-from explorer.state import cache, event_log, models, url_state
+from explorer.state import cache, models, url_state
 from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
 from models.example_texts import EXAMPLES, other_sentence
@@ -144,16 +144,20 @@ class Choices:
         }
 
 
-@event_log.fragment
-def embeddings_fragment(source: Run) -> None:
-    """The tab below the sentence bar. It takes names and not recordings, which Streamlit would keep
-    for every visitor."""
+@current_recording.tab(
+    contexts=tuple(CONTEXTS),
+    plane=PLANES,
+    space=SPACES,
+    trails=SWITCHES["trails"][0],
+    frame=SWITCHES["frame"][0],
+    specials=SWITCHES["specials"][0],
+    length=SWITCHES["length"][0],
+    sums=SWITCHES["sums"][0],
+)
+def word_paths(source: Run) -> None:
+    """The tab Embeddings."""
     if source.text != st.session_state.text:
         st.rerun()  # the example has put another text above, which only a whole run draws
-    for name, (values, *_) in SWITCHES.items():
-        url_state.one_of(name, values)
-    for name, options in (("contexts", tuple(CONTEXTS)), ("plane", PLANES), ("space", SPACES)):
-        url_state.one_of(name, options)
     on = choose(source)
     word = on.word | {"site": on.site, "options": on.options}
     make = partial(embeddings_panels.contexts, source, **word, axis=on.axis)
@@ -162,7 +166,6 @@ def embeddings_fragment(source: Run) -> None:
     anchor_words(on)
     in_space(on)
     offer_recording(source)
-    url_state.write()
 
 
 def choose(source: Run) -> Choices:
@@ -223,20 +226,17 @@ def _mate(stream: Stream, token: int, other: Stream | None) -> int | None:
     """The word in the second text, with the menu that chooses it."""
     if other is None:
         return None
-    state, tokens = st.session_state, other.tokens
+    tokens = other.tokens
     mate = url_state.whole_number("mate", len(tokens))
     match = embeddings.matching_token(stream, token, other) if mate is None else mate
-    state["mate shown"] = match
-    labels = numbered(tokens)
     st.selectbox(
         "Word in text 2",
         range(len(tokens)),
         index=None,
-        format_func=labels.__getitem__,
-        key="mate shown",
-        on_change=_take_mate,
+        format_func=numbered(tokens).__getitem__,
         placeholder="none",
         width=150,
+        **bind("mate", "mate shown", match, lambda at: "" if at is None else str(at)),
     )
     return mate
 
@@ -285,16 +285,15 @@ def _view(recording: Recording) -> None:
     if len(recording.streams) > 1:
         titles = {"": "Encoder: reads", "decoder": "Decoder: writes"}
         pick("Stream", titles, "stream", on_change=_forget_place)
-    for name, ((_, on), _, label) in SWITCHES.items():
+    for name, (values, _, label) in SWITCHES.items():
         if name == "sums" and residual.norm_place(recording.streams[0]) != "post":
             continue
-        state[f"switch {name}"] = state[name] == on
-        st.toggle(label, key=f"switch {name}", on_change=_take_switch, args=(name,))
-    state["switch plane"] = state.plane == "Words"
+        after = _forget_site if name == "sums" else None
+        is_on = state[name] == values[1]
+        st.toggle(label, **bind(name, f"switch {name}", is_on, values.__getitem__, after))
     st.toggle(
         "First axis of the plane through the anchor words",
-        key="switch plane",
-        on_change=_take_plane,
+        **bind("plane", "switch plane", state.plane == "Words", PLANES.__getitem__),
     )
 
 
@@ -327,9 +326,8 @@ def anchor_words(on: Choices) -> None:
 
 def in_space(on: Choices) -> None:
     """The paths in three dimensions; Plotly is imported only when they are wanted."""
-    state = st.session_state
-    state["fold space"] = state.space == "3-D"
-    with st.expander("In three dimensions", key="fold space", on_change=_take_space) as box:
+    bound = bind("space", "fold space", st.session_state.space == "3-D", SPACES.__getitem__)
+    with st.expander("In three dimensions", **bound) as box:
         if not box.open:
             return
 
@@ -357,24 +355,8 @@ def in_space(on: Choices) -> None:
         space_chart(path)
 
 
-def _take_mate() -> None:
-    chosen = st.session_state["mate shown"]
-    st.session_state.mate = "" if chosen is None else str(chosen)
-
-
-def _take_switch(name: str) -> None:
-    off, on = SWITCHES[name][0]
-    st.session_state[name] = on if st.session_state[f"switch {name}"] else off
-    if name == "sums":
-        st.session_state.stage = ""
-
-
-def _take_plane() -> None:
-    st.session_state.plane = PLANES[int(st.session_state["switch plane"])]
-
-
-def _take_space() -> None:
-    st.session_state.space = SPACES[int(st.session_state["fold space"])]
+def _forget_site() -> None:
+    st.session_state.stage = ""
 
 
 def _take_example() -> None:
@@ -394,8 +376,3 @@ def _forget_mate() -> None:
 def _forget_place() -> None:
     st.session_state.token = st.session_state.stage = ""
     _forget_mate()
-
-
-def word_paths() -> None:
-    """The tab Embeddings: the text is recorded, and the rest is drawn from its names."""
-    embeddings_fragment(current_recording.read_current())

@@ -15,7 +15,7 @@ from explorer.analysis.attention import argmax_id
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
-from explorer.layout.controls import pick
+from explorer.layout.controls import bind, pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import attribution, generation
 from explorer.panels import logit_lens as logit_lens_panels
@@ -131,7 +131,6 @@ def sampling_menu(bar: DeltaGenerator, changed: Callable[[], None] | None = None
     """The menu with temperature, top-k, top-p and seed, named after what it holds; `changed` is
     called after each choice."""
     sampling, seed = sampling_settings()
-    st.session_state["seed field"] = seed
     few = "Only the k likeliest tokens are kept."
     every: tuple[tuple[str, tuple[str, ...], str, dict[str, str], str], ...] = (
         ("Temperature", TEMPERATURES, "temperature", {"0": "0 (greedy)"}, TEMPERATURE),
@@ -149,28 +148,14 @@ def sampling_menu(bar: DeltaGenerator, changed: Callable[[], None] | None = None
                 help=about,
                 on_change=changed,
             )
-        st.number_input(
-            "Seed",
-            0,
-            SEEDS - 1,
-            key="seed field",
-            on_change=_take_seed,
-            args=(changed,),
-            help=SEED,
-        )
+        bound = bind("seed", "seed field", seed, after=changed)
+        st.number_input("Seed", 0, SEEDS - 1, help=SEED, **bound)
 
 
 def sampling_text(sampling: Sampling, seed: int) -> str:
     """The settings in few words."""
     settings = generation.settings_text(sampling) or "temperature 1"
     return settings if sampling.temperature == 0 else f"{settings}, seed {seed}"
-
-
-def _take_seed(changed: Callable[[], None] | None) -> None:
-    """The seed typed."""
-    st.session_state.seed = str(st.session_state["seed field"])
-    if changed:
-        changed()
 
 
 def catch_up(draft: jobs.Draft, n_vocab: int) -> None:
@@ -469,53 +454,7 @@ COLOURS = {
 }
 
 
-def lens_panels(source: Run, token: int | None) -> None:
-    """The lens and how one prediction develops."""
-    state, recording = st.session_state, source.recording()
-    bar = st.container(horizontal=True, vertical_alignment="center")
-    with bar:
-        selection_bar.show_word(read_stream(recording), predicted(source, token).token)
-    with st.spinner("Reading every site …"):
-        lens = cache.lens(recording, read_stream(recording).name)
-    if state.site not in lens.sites:
-        state.site = ""
-    with bar.popover("View"):
-        measure = pick("Colour by", COLOURS, "lens")
-        layers = controls.in_layers(recording, state.site in logit_lens.sites_within_layers(lens))
-        controls.pick_blocks(layers)
-    hidden = tuple(edit.token for edit in source.edits if isinstance(edit, HideToken))
-    make = partial(logit_lens_panels.lens, source, token, state.site, measure, layers)
-    output.show_panel(make, "logit lens", partial(keep_hidden, hidden))
-    output.show_panel(
-        partial(logit_lens_panels.development, source, token, state.site), "development"
-    )
-
-
 # ---- logit attribution ---------------------------------------------------------------
-
-
-def attribution_panels(source: Run, place: int | None) -> None:
-    """The parts of the logit, the selected head with the way to it, and the neurons."""
-    at = predicted(source, place)
-    state = st.session_state
-    likeliest = argmax_id(at.logits)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        selection_bar.show_word(at.stream, at.token)
-        word = word_field("word", "Logit of", at, {"": ("the prediction", likeliest)})
-        id = likeliest if word is None else word
-        first = {
-            "": ("the likeliest other word", predictions.likeliest_other(at.logits, id)),
-            NOTHING: ("none", None),
-        }
-        against = word_field("against", "Compared with", at, first)
-    make = partial(attribution.logit, source, at.token, word, against, state.part)
-    if output.show_panel(make, "parts", take_part) is None:
-        return
-    decomposition = cache.attribution(at.recording, at.stream.name, at.token, id, against)
-    heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
-    if part := heads.get(state.part):
-        named_head(at.recording, part, at.token)
-    neuron_panels(source, at, decomposition, word, against)
 
 
 def neuron_panels(
@@ -531,24 +470,21 @@ def neuron_panels(
         return
     chosen = url_state.whole_number("ffn", max(parts) + 1)
     layer = chosen if chosen in parts else logit_lens.strongest_ffn(decomposition)
-    st.session_state["ffn field"] = layer
     st.selectbox(
         "FFN of layer",
         list(parts),
-        key="ffn field",
         format_func=lambda each: f"Layer {each}: {signed(parts[each].value)}",
-        on_change=take_layer,
         width=240,
+        **bind("ffn", "ffn field", layer, after=_open_neuron),
     )
     neuron = url_state.whole_number("neuron", at.recording.model.n_vocab)
     make = partial(attribution.neurons, source, at.token, layer, word, against, neuron)
     output.show_panel(make, "neurons")
 
 
-def take_layer() -> None:
-    """Another FFN: its strongest neuron is opened."""
-    state = st.session_state
-    state.ffn, state.neuron = str(state["ffn field"]), ""
+def _open_neuron() -> None:
+    """Open the strongest neuron of another FFN."""
+    st.session_state.neuron = ""
 
 
 def take_part() -> None:
@@ -643,32 +579,14 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
         way_to("attention", "Open in Attention", recording, **at)
 
 
-def recorded(edited: bool = True) -> Run:
-    """The text, recorded by a model that predicts words; `edited`: under the edits of Edit the
-    model."""
-    current_recording.show_fallback()
-    with st.spinner("Loading the model …"):
-        target = current_recording.typed_target(st.session_state.model)
-        source = current_recording.current_run(target=target)
-    current_recording.show_target(target)
-    url_state.one_of("lens", MEASURES)
-    return current_recording.under_edits(source) if edited else source
-
-
 def can_hide(recording: Recording) -> bool:
     """True for a model that fills in masked words and has a mask."""
     return fills(recording) and HideToken in models.capabilities(recording.model.name).edits
 
 
-def word() -> None:
-    """The tab Next or masked word."""
-    word_fragment(recorded())
-
-
-@event_log.fragment
-def word_fragment(source: Run) -> None:
-    """The prediction for one place. It takes names and not the recording, which Streamlit would
-    keep for as long as the visit lasts."""
+@current_recording.tab()
+def word(source: Run) -> None:
+    """The tab Next or masked word: the prediction for one place."""
     recording = source.recording()
     model, text = source.model, source.text
     take_selection()
@@ -686,12 +604,12 @@ def word_fragment(source: Run) -> None:
     else:
         stream = recording.streams[-1]
         show_prediction(source, selection_bar.word(stream, len(stream.tokens) - 1))
-    url_state.write()
 
 
 def generate() -> None:
     """The tab Generate."""
-    source = recorded(edited=False)
+    current_recording.show_fallback()
+    source = current_recording.read_current(edited=False)
     recording = source.recording()
     if recording.model.kind == "decoder":
         generation_panels(source.model, source.text)
@@ -729,25 +647,49 @@ def selected(source: Run) -> tuple[Run, int | None]:
     return run, place if chosen is None else chosen
 
 
-def lens_tab() -> None:
-    """The tab Logit lens."""
-    lens_fragment(recorded())
+@current_recording.tab(lens=MEASURES)
+def lens_tab(source: Run) -> None:
+    """The tab Logit lens: the predictions at each layer, and how one prediction develops."""
+    run, token = selected(source)
+    state, recording = st.session_state, run.recording()
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    with bar:
+        selection_bar.show_word(read_stream(recording), predicted(run, token).token)
+    with st.spinner("Reading every site …"):
+        lens = cache.lens(recording, read_stream(recording).name)
+    if state.site not in lens.sites:
+        state.site = ""
+    with bar.popover("View"):
+        measure = pick("Colour by", COLOURS, "lens")
+        layers = controls.in_layers(recording, state.site in logit_lens.sites_within_layers(lens))
+        controls.pick_blocks(layers)
+    hidden = tuple(edit.token for edit in run.edits if isinstance(edit, HideToken))
+    make = partial(logit_lens_panels.lens, run, token, state.site, measure, layers)
+    output.show_panel(make, "logit lens", partial(keep_hidden, hidden))
+    output.show_panel(partial(logit_lens_panels.development, run, token, state.site), "development")
 
 
-@event_log.fragment
-def lens_fragment(source: Run) -> None:
-    """The predictions at each layer; it takes names, as `show_word` does."""
-    lens_panels(*selected(source))
-    url_state.write()
-
-
-def logit_attribution() -> None:
-    """The tab Attribution."""
-    attribution_fragment(recorded())
-
-
-@event_log.fragment
-def attribution_fragment(source: Run) -> None:
-    """The parts of one logit, and the neurons of one layer; it takes names, as `show_word` does."""
-    attribution_panels(*selected(source))
-    url_state.write()
+@current_recording.tab()
+def logit_attribution(source: Run) -> None:
+    """The tab Attribution: the parts of one logit, the selected head with the way to it, and the
+    neurons of one layer."""
+    run, place = selected(source)
+    at, state = predicted(run, place), st.session_state
+    likeliest = argmax_id(at.logits)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        selection_bar.show_word(at.stream, at.token)
+        word = word_field("word", "Logit of", at, {"": ("the prediction", likeliest)})
+        id = likeliest if word is None else word
+        first = {
+            "": ("the likeliest other word", predictions.likeliest_other(at.logits, id)),
+            NOTHING: ("none", None),
+        }
+        against = word_field("against", "Compared with", at, first)
+    make = partial(attribution.logit, run, at.token, word, against, state.part)
+    if output.show_panel(make, "parts", take_part) is None:
+        return
+    decomposition = cache.attribution(at.recording, at.stream.name, at.token, id, against)
+    heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
+    if part := heads.get(state.part):
+        named_head(at.recording, part, at.token)
+    neuron_panels(run, at, decomposition, word, against)

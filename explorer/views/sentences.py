@@ -65,8 +65,7 @@ def _choose(measured: list[corpus.Sentence]) -> tuple[str, tuple[int, int]]:
     """The pattern and the head of the address, or those with the highest mean score, and the menus
     that choose them."""
     options, size = measured[0].kind.measures, measured[0].largest.shape
-    layer, head = (url_state.whole_number(name, n) for name, n in zip(("layer", "head"), size))
-    at = None if layer is None or head is None else (layer, head)
+    at = controls.head_on_screen(size)
     strongest = corpus.strongest_pattern(measured, at)
     url_state.one_of("many_by", ("", *options))
     st.markdown("Pattern", width="content")

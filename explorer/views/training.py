@@ -270,11 +270,7 @@ def checkpoints_fragment(source: Run) -> None:
         stages = training_panels.measured(source, attention)
     patterns = training_panels.patterns(stages)
     pattern = url_state.one_of("train_habit", ("", *patterns))
-    layer, head = (
-        url_state.whole_number(name, n) for name, n in zip(("layer", "head"), size, strict=True)
-    )
-    if layer is None or head is None:
-        layer = head = None
+    layer, head = controls.head_on_screen(size) or (None, None)
     with bar:
         if patterns:
             pick_pattern(patterns, training_panels.chosen_pattern(stages, layer, head, pattern))
@@ -306,20 +302,18 @@ def pick_attention(recording: Recording) -> str:
     if url_state.one_of("train_of", ("", *names)) == "":
         st.session_state.train_of = names[0]
     labels = {name: controls.LABELS.get(name, name) for name in names}
-    return controls.pick("Attention", labels, "train_of", bare=True, on_change=_forget_head)
+    return controls.pick("Attention", labels, "train_of", bare=True, on_change=_forget_pattern)
 
 
 def pick_pattern(patterns: tuple[str, ...], current: str) -> None:
     """The control that chooses a pattern; its best head is shown, whichever was before."""
-    st.session_state["pattern shown"] = current
     st.segmented_control(
         "Pattern",
         patterns,
-        key="pattern shown",
         wrap=True,
         required=True,
         help="\n".join(f"- {line}" for line in training_panels.meanings(patterns)),
-        on_change=_take_pattern,
+        **controls.bind("train_habit", "pattern shown", current, after=_forget_head),
     )
 
 
@@ -342,13 +336,13 @@ def ways_on(source: Run, model: str, step: int) -> None:
 
 
 def _forget_head() -> None:
-    """Another attention has other heads."""
-    st.session_state.layer = st.session_state.head = st.session_state.train_habit = ""
-
-
-def _take_pattern() -> None:
-    st.session_state.train_habit = st.session_state["pattern shown"]
     st.session_state.layer = st.session_state.head = ""
+
+
+def _forget_pattern() -> None:
+    """Another attention has other heads."""
+    _forget_head()
+    st.session_state.train_habit = ""
 
 
 @event_log.fragment
