@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.claims import tested_claims
-from explorer.views.lookup import concepts
-from explorer.views.tour import take_tour
+from explorer.views.learn import concepts, take_tour, tested_claims
 
 navigation.show_tabs(
     {

@@ -1,4 +1,5 @@
-"""The heads of a model on a text: which attends where?"""
+"""The tabs of Attention on one text: all heads and one of them, one weight, heads aggregated, and a
+head's circuits."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from explorer.analysis.attention import (
     HeadView,
     notes,
     row_rule,
+    strongest_cell,
 )
 from explorer.analysis.findings import (
     ALIGNED,
@@ -39,6 +41,7 @@ from explorer.layout import (
 )
 from explorer.layout.controls import bind, pick
 from explorer.layout.current_recording import take_text
+from explorer.panels import anatomy, circuits, summaries
 from explorer.panels import attention as attention_panels
 from explorer.panels.attention import TABLE
 from explorer.panels.selection import Selection, select
@@ -583,3 +586,175 @@ def head_selection(on: Selection, view: HeadView) -> None:
     )
     layers, heads = on.attention.pattern.shape[:2]
     selection_bar.show(words, (layers, heads), (on.layer, on.head), view_options)
+
+
+# ---- one weight ----------------------------------------------------------------------
+
+
+@current_recording.tab(before=controls.choose_attention)
+def one_weight(source: Run) -> None:
+    """The tab One weight."""
+    on = controls.attention_on_screen(source, partial(controls.open_attention, source))
+    (layer, head), (query, key) = _head_and_cell(on)
+    make = partial(
+        anatomy.weight,
+        source,
+        *(layer, head, query, key),
+        st.session_state.weight_step,
+        on.attention.name,
+    )
+    if output.show_panel(make, "weight", partial(_take_cell, query)) is not None:
+        cell = {"layer": str(layer), "head": str(head), "token": str(query)}
+        there = {**url_state.link_parameters(), **cell}
+        navigation.link("concepts", "Change the temperature of this softmax", there)
+        with st.expander("All heads of the layer", key="all heads", on_change="rerun") as box:
+            if box.open:
+                make = partial(anatomy.split, source, layer, head, query, on.attention.name)
+                output.show_panel(make, "split")
+                make = partial(anatomy.formulas, source, layer, query, on.attention.name)
+                output.show_panel(make, "formulas")
+
+
+def _head_and_cell(on: Selection) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The head and the cell on screen, with the selection bar: what is chosen, or else what the
+    strongest finding is seen in."""
+    selection_bar.take()
+    attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
+    at, first = controls.head_on_screen((layers, heads)), None
+    if at is None:
+        first = attention_panels.opening_finding(on.recording, attention)
+        at = attention_panels.opening_head(on.recording, attention)
+    cell = _cell(on, at, first)
+    roles = selection_bar.roles(on.recording.stream(attention.query))
+    words = selection_bar.Words(on.axes.rows, cell[0], on.axes.keys, cell[1], roles=roles)
+    selection_bar.show(words, (layers, heads), at)
+    return at, cell
+
+
+def _cell(on: Selection, at: tuple[int, int], first: Finding | None) -> tuple[int, int]:
+    """The cell on screen: the one that is chosen, that of the strongest finding, or the largest of
+    the row or, between two texts, of the column that is chosen."""
+    row = url_state.whole_number("token", len(on.axes.rows))
+    has_column = on.is_across and row is None
+    column = url_state.whole_number("source", len(on.axes.keys) if has_column else 0)
+    if row is None and column is None and first is not None and first.query >= 0 and first.keys:
+        return first.query, first.keys[0]
+    query, _, key = st.session_state.anatomy_cell.partition(".")
+    is_cell = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
+    if is_cell and int(key) < len(on.axes.keys):
+        return int(query), int(key)
+    st.session_state.anatomy_cell = ""  # of another row, or of no cell
+    return strongest_cell(on.attention.pattern[at], on.attention.allowed, row, column)
+
+
+def _take_cell(query: int) -> None:
+    """The cell that was pressed in the matrix, or the key in the row of `query`."""
+    state = st.session_state
+    pressed = state["weight"].get("select") or {}
+    if "key" in pressed:
+        state.token = str(pressed.get("token", query))
+        state.anatomy_cell = f"{state.token}.{pressed['key']}"
+        state.source = ""
+
+
+# ---- heads aggregated ----------------------------------------------------------------
+
+AGGREGATES = {
+    "Mean": "Mean",
+    "Max": "Max",
+    "Rollout": "Rollout",
+    "Flow": "Flow",
+    "Values": "Weight × value",
+    "Writes": "Head outputs",
+}
+AGGREGATED_TOKENS = {
+    "All": "All tokens",
+    "Quiet": "Without shared sinks",
+    "No specials": "Without special",
+}
+WRITES = {"Length": "Norm", "Share": "Signed share"}
+
+
+@current_recording.tab(
+    sum_what=tuple(AGGREGATES), att_keep=tuple(AGGREGATED_TOKENS), sum_measure=tuple(WRITES)
+)
+def aggregated(source: Run) -> None:
+    """The tab Aggregated."""
+    on = controls.attention_on_screen(source)
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    kind = pick("Aggregate by", AGGREGATES, "sum_what", bare=True, container=bar)
+    name, state = on.attention.name, st.session_state
+    stream = on.recording.stream(on.attention.query)
+    with bar:
+        opening = attention_panels.opening_word(on.recording, on.attention)
+        query = selection_bar.word(stream, opening or 0)
+    if kind == "Writes":
+        with bar.popover("View"):
+            measure = pick("Measure", WRITES, "sum_measure")
+        output.show_panel(
+            partial(summaries.output_norms, source, query, measure, name), "output norms"
+        )
+    else:
+        with bar.popover("View"):
+            layer, head = _scope(on, kind)
+            # here and on the tab Heads
+            pick("Tokens", AGGREGATED_TOKENS, **bind("att_keep", "kept shown", state.att_keep))
+        make = partial(summaries.aggregated, source, kind, query, layer, head, state.att_keep, name)
+        output.show_panel(make, "aggregated")
+    output.show_panel(partial(summaries.disagreements, source, name), "disagreements")
+
+
+def _scope(on: Selection, kind: str) -> tuple[int | None, int | None]:
+    """Layer and head to aggregate, as chosen: all of them, one layer, or (of weighted values) one
+    head."""
+    layers, heads = on.attention.pattern.shape[:2]
+    label = "Up to layer" if kind in summaries.THROUGH_LAYERS else "Layer"
+    layer = _pick_one("sum_layer", label, "Layer", layers)
+    if kind != "Values" or layer is None:
+        return layer, None
+    return layer, _pick_one("sum_head", "Head", "Head", heads)
+
+
+def _pick_one(choice: str, label: str, noun: str, n: int) -> int | None:
+    """One of n layers or heads; None for all."""
+    options = ("", *map(str, range(n)))
+    url_state.one_of(choice, options)
+    chosen = st.selectbox(
+        label,
+        options,
+        key=choice,
+        persist_state="session",
+        format_func=lambda each: f"{noun} {each}" if each else f"All {noun.lower()}s",
+    )
+    return int(chosen) if chosen else None
+
+
+# ---- circuits of a head --------------------------------------------------------------
+
+
+@current_recording.tab(edited=False, look_as=("Bare", "Here"), look_keys=("Text", "All"))
+def qk_and_ov(source: Run) -> None:
+    """The tab QK & OV: the circuits of the head on the selected words, or on a word that is
+    typed."""
+    on = selection_bar.choose(
+        controls.attention_on_screen(source), partial(circuit_options, source.model)
+    )
+    state, recording = st.session_state, on.recording
+    key = url_state.whole_number("look_key", len(recording.attention[0].allowed[0]))
+    word = url_state.whole_number("look_word", recording.model.n_vocab)
+    scope = "context " * (state.look_as == "Here") + "vocabulary" * (state.look_keys == "All")
+    make = partial(circuits.circuits, source, *on.at, key, word, scope.strip(), on.attention.name)
+    output.show_panel(make, "circuits")
+
+
+def circuit_options(model: str) -> None:
+    """Show the options of the View menu: the value and the keys, and a word that is typed."""
+    pick("Value of the key", {"Bare": "Bare word", "Here": "In this text"}, "look_as")
+    pick("Keys", {"Text": "In this text", "All": "In the vocabulary"}, "look_keys")
+    st.text_input("Any other word", key="typed word", on_change=take_word, args=(model,))
+
+
+def take_word(model: str) -> None:
+    """The first token of what was typed."""
+    first = models.first_token(model, st.session_state["typed word"].strip())
+    st.session_state.look_word = "" if first is None else str(first[0])

@@ -1,0 +1,285 @@
+"""The tabs of Learn on one's own sentence: the tour, concepts of attention, and textbook claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import verdicts
+from explorer.analysis.measure import Measure, MeasureContext, Untestable
+from explorer.analysis.tour import available_steps
+from explorer.analysis.verdicts import Claim, Verdict
+from explorer.components import mounts
+from explorer.layout import controls, current_recording, navigation, output, selection_bar
+from explorer.layout.controls import bind, pick
+from explorer.panels import claims, soft_lookup
+from explorer.state import cache, event_log, places, url_state
+from explorer.state.cache import Run
+from explorer.text import claims as claims_text
+from explorer.text import glossary
+from explorer.text import tour as tour_text
+from explorer.text.markdown_escape import literal
+from explorer.text.tour import TourStep
+
+# ---- tour ----------------------------------------------------------------------------
+
+LACKS = "This model does not show what this step needs. The next one may."
+
+
+@current_recording.tab(edited=False)
+def take_tour(source: Run) -> None:
+    """The tab Tour: the step on screen."""
+    context = claims.measure_context(source.recording(), source.text)
+    steps = available(context)
+    show(context, steps, selected_step(steps))
+
+
+def selected_step(steps: Sequence[TourStep]) -> int:
+    """Index of the step that the address names; 0 where it names none. In place of a step that this
+    model does not have it is the next one that it has."""
+    ids = tuple(step.id for step in steps)
+    wanted, every = st.session_state.tour, [step.id for step in tour_text.STEPS]
+    if wanted == "":
+        return 0
+    if wanted in every and wanted not in ids:  # nothing to show here: the next that has
+        later = (at for at, id in enumerate(ids) if every.index(id) > every.index(wanted))
+        return next(later, len(ids) - 1)
+    return ids.index(url_state.one_of("tour", ids))
+
+
+def available(context: MeasureContext) -> tuple[TourStep, ...]:
+    """The steps of this model that have something to show of this text; the first of all where
+    none has, which then says why."""
+    steps = tour_text.way(context.recording.model.kind)
+    find = lambda: available_steps(context, [step.id for step in steps])
+    ids = cache.cached_for(context.recording, ("tour", "way"), find)
+    return tuple(step for step in steps if step.id in ids) or steps[:1]
+
+
+def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
+    """The step, and the ways on."""
+    step, measure, problem = steps[at], None, ""
+    try:
+        measure = measured(context, step)
+    except (Untestable, ValueError, LookupError) as reason:
+        problem = str(reason) if isinstance(reason, Untestable) else LACKS
+    header = mounts.StepPayload(
+        at=at,
+        names=tuple(each.title for each in steps),
+        title=step.title,
+        says=tour_text.sentence(step, measure) if measure else (problem, "", ""),
+        figures=measure.figures if measure else (),
+    )
+    token = cache.picture_name(context.recording, "tour", step.id)
+    mounts.tour_step(mounts.step_payload(header, token), "tour step", on_go=go)
+    st.session_state["tour ids"] = [each.id for each in steps]
+    choices = (*step.address, *(measure.address if measure else ()))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button(
+            f"Open this on {places.title(places.tab_of(step.page, dict(choices)))}",
+            key="open on its page",
+            icon=":material/arrow_outward:",
+            on_click=leave,
+            args=(choices,),
+            type="tertiary",
+        )
+        if pressed:
+            navigation.go(step.page, dict(choices))
+        with st.popover("More", key="tour more"):
+            st.markdown(tour_text.more(step, context))
+
+
+def measured(context: MeasureContext, step: TourStep) -> Measure:
+    """Measure of a step on this recording, computed once."""
+    key = ("tour", step.id)
+    return cache.cached_for(context.recording, key, lambda: step.measure(context))
+
+
+def go() -> None:
+    """Another step: the one that the reader went to."""
+    state = st.session_state
+    wanted, ids = state["tour step"].get("go"), state.get("tour ids", [])
+    if isinstance(wanted, int) and 0 <= wanted < len(ids):
+        state.tour = ids[wanted]
+
+
+def leave(choices: Sequence[tuple[str, str]]) -> None:
+    """On the way to the page that shows a step: its choices."""
+    st.session_state.acted = True
+    for name, value in choices:
+        st.session_state[name] = value
+
+
+# ---- concepts ------------------------------------------------------------------------
+
+CONCEPTS = {
+    "Hard": "Soft lookup",
+    "Graph": "Messages",
+    "Three": "Three kinds of scores",
+    "Scale": "Why the scale",
+}
+TIMES = ("0.5", "1", "1.5", "2", "3", "5")
+LAYOUTS = ("Arcs", "Circle")
+
+
+@current_recording.tab(
+    edited=False,
+    look_at=tuple(CONCEPTS),
+    look_rule=TIMES,
+    look_layout=LAYOUTS,
+    look_heads=("One", "Mean"),
+    look_before=("Weights", "Scores"),
+)
+def concepts(source: Run) -> None:
+    """The tab Concepts."""
+    view = pick("View", CONCEPTS, "look_at", bare=True)
+    on = selection_bar.choose(controls.attention_on_screen(source))
+    at, name, state = on.at, on.attention.name, st.session_state
+    if view == "Hard":
+        make = partial(soft_lookup.temperature, source, *at, temperature(), name)
+        output.show_panel(make, "temperature")
+        output.show_panel(partial(soft_lookup.heads, source, *at[:2], name), "lookup heads")
+    elif view == "Graph":
+        with st.popover("View"):
+            st.select_slider(
+                "Edges from … × the uniform weight", TIMES, key="look_rule", persist_state="session"
+            )
+            pick("Layout", LAYOUTS, "look_layout")
+            pick("Weights of", {"One": "This head", "Mean": "Mean of the layer"}, "look_heads")
+        layout, mean = state.look_layout.lower(), state.look_heads == "Mean"
+        make = partial(
+            soft_lookup.messages, source, *at, float(state.look_rule), layout, mean, name
+        )
+        output.show_panel(make, "messages")
+    elif view == "Three":
+        with st.popover("View"):
+            pick("Show", {"Weights": "After the softmax", "Scores": "Before it"}, "look_before")
+        make = partial(soft_lookup.scoring, source, *at[:2], state.look_before, name)
+        output.show_panel(make, "scoring")
+    else:
+        output.show_panel(partial(soft_lookup.scale, source, name), "scale")
+
+
+def temperature() -> float:
+    """The temperature of the address, 1 where it says none that is on the slider."""
+    try:
+        value = float(st.session_state.look_temperature.replace("∞", "inf"))
+    except ValueError:
+        value = 1.0
+    known = value in (0, float("inf")) or soft_lookup.COLDEST <= value <= soft_lookup.HOTTEST
+    st.session_state.look_temperature = f"{value if known else 1:g}"
+    return value if known else 1.0
+
+
+# ---- claims --------------------------------------------------------------------------
+
+PAUSE = 0.5  # seconds between two looks at what has been tested
+SHOW = {
+    "All": ("All", ""),
+    "Do not hold": ("Do not hold", verdicts.FAILS),
+    "Hold": ("Hold", verdicts.HOLDS),
+    "Too short to tell": ("Too short", verdicts.SHORT),
+    "Cannot be tested": ("Untestable", verdicts.UNTESTABLE),
+}
+NOTES = ("All notes", *claims_text.NOTES)
+LIST_HEIGHT = 620  # pixels, as high as a panel beside it
+
+
+@current_recording.tab(edited=False, claim_verdict=tuple(SHOW), claim_note=NOTES)
+def tested_claims(run: Run) -> None:
+    """The tab Claims."""
+    st.title(
+        "Textbook claims on this text and model",
+        anchor=False,
+        help=" ".join(
+            f"**{kind.capitalize()}**: {claims_text.MEANING[kind]}" for kind in verdicts.KINDS
+        ),
+    )
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    labels = {name: label for name, (label, _) in SHOW.items()}
+    pick("Show", labels, "claim_verdict", bare=True, container=bar)
+    with bar.popover("View"):
+        st.selectbox("Claims of", NOTES, key="claim_note", persist_state="session")
+    ready = claims.begin_tests(run).finished
+    event_log.fragment(_draw, run_every=None if ready else PAUSE)(run, ready)
+
+
+def _draw(run: Run, was_ready: bool) -> None:
+    """The list and the selected claim. They are drawn again until every claim is tested."""
+    tests = claims.begin_tests(run)
+    ready, results = tests.finished, tests.latest or {}
+    note = st.session_state.claim_note
+    _, verdict = SHOW[st.session_state.claim_verdict]
+    groups = claims_text.groups(results, "" if note == NOTES[0] else note, verdict)
+    listed = [claim for *_, own in groups for claim in own]
+    if not ready:  # until then the list stays in one order
+        listed = [claim for claim in claims_text.CLAIMS if claim in listed]
+    state, ids = st.session_state, [claim.id for claim in listed]
+    if state.claim not in ("", *claims_text.BY_ID):
+        state.claim = ""
+    chosen = state.claim if state.claim in ids else next(iter(ids), "")
+    left, right = st.columns([1.4, 1], gap="large")
+    with left:
+        if not chosen:
+            st.info("No claim has this verdict here.")
+        elif chosen not in results:
+            st.info(f"This claim is being tested: {claims_text.BY_ID[chosen].statement}")
+        else:
+            output.show_panel(partial(claims.claim, run, chosen), "claim")
+            _link(claims_text.BY_ID[chosen])
+    with right:
+        if chosen:
+            _choose(ids, chosen, results)
+        st.caption(_progress(results))
+    if ready:
+        with st.expander("All claims as a table"):
+            output.show_panel(partial(claims.verdicts, run, claims.ALL), "all claims")
+    url_state.write()
+    if ready and not was_ready:
+        st.rerun()  # from here on nothing needs to run by itself
+
+
+def _choose(ids: Sequence[str], chosen: str, results: dict[str, Verdict]) -> None:
+    """The list of claims, of which one is selected."""
+    with st.container(height=LIST_HEIGHT, key="claims list"):
+        st.radio(
+            "Claims",
+            ids,
+            format_func=lambda id: _label(claims_text.BY_ID[id], results.get(id)),
+            captions=[_number(claims_text.BY_ID[id], results.get(id)) for id in ids],
+            label_visibility="collapsed",
+            **bind("claim", "claim shown", chosen),
+        )
+
+
+def _label(claim: Claim, verdict: Verdict | None) -> str:
+    mark = claims_text.MARKS[verdict.verdict] if verdict else "…"
+    return literal(f"{mark} {claim.statement}")
+
+
+def _number(claim: Claim, verdict: Verdict | None) -> str:
+    """The number of a claim and its rule, below its statement."""
+    if verdict is None or verdict.value is None:
+        return verdict.verdict if verdict else "being tested"
+    return literal(f"{verdict.value_text} {claim.noun}; rule: {claim.rule}")
+
+
+def _progress(results: dict[str, Verdict]) -> str:
+    """The number of claims by verdict, and of those that are not tested yet."""
+    counts = {kind: claims_text.counts(results, kind) for kind in verdicts.KINDS}
+    total = {name: sum(each[name] for each in counts.values()) for name in verdicts.VERDICTS}
+    waiting = len(claims_text.CLAIMS) - len(results)
+    rest = f"; {waiting} are being tested" if waiting else ""
+    return f"{claims_text.verdicts(total)}{rest}."
+
+
+def _link(claim: Claim) -> None:
+    """A link to the tab that shows what the claim is about."""
+    page, choices = claims_text.place(claim)
+    label = f"See it on {places.title(places.tab_of(page, choices))}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        navigation.link(page, label, {**url_state.link_parameters(), **choices})
+        if terms := glossary.explained(f"{claim.statement} {claim.how}"):
+            st.caption("Terms", help=terms, width="content")
