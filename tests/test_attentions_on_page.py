@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import choose_model, panels_on
+from app_harness import choose_model, page_at, panels_on
 from conftest import AWKWARD
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
@@ -87,7 +87,7 @@ def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
 
 @pytest.mark.slow
 def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom() -> None:
-    assert not [each for each in clean(opened()).segmented_control if each.key == "attention"]
+    assert not [each for each in clean(opened()).segmented_control if each.key == "attention shown"]
     app = clean(opened(model="translator"))
     assert app.segmented_control(key="attention shown").options == [
         "Encoder self-attention",
@@ -137,6 +137,17 @@ def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() 
         stays = app.query_params.get("attention", "")
         stays = stays[0] if isinstance(stays, list) else stays
         assert stays in ("", "decoder self", "cross"), "what is not there does not stay"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", ["attention", "anatomy"])
+def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again(tab: str) -> None:
+    app = clean(page_at(tab, model="translator"))
+    picked = app.segmented_control(key="attention shown")
+    other = next(name for name in ("", "cross") if name != picked.value)
+    for name in (other, picked.value):
+        app = clean(app.segmented_control(key="attention shown").set_value(name).run().run())
+        assert app.segmented_control(key="attention shown").value == name
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@ words fill a text, and which heads find a pronoun's noun."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from conftest import needs_smollm2, read_once
@@ -11,6 +13,8 @@ from tolerances import STORED
 
 from benchmarks import names
 from explorer.analysis import coreference, findings, head_naming, word_classes, words
+from explorer.panels import attention as attention_panels
+from explorer.state import cache, jobs, models
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
 from explorer.text.findings import evidence, headline
@@ -271,6 +275,22 @@ def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
     for at, one in found.items():
         assert (kept[at].n, kept[at].n_matches) == (one.n, one.n_matches)
         assert kept[at].score == pytest.approx(one.score, abs=1e-4)  # six digits are kept
+
+
+def test_a_page_measures_an_opened_model_and_a_panel_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[tuple] = []
+    job = SimpleNamespace(finished=False, resume=lambda: None)
+    monkeypatch.setattr(coreference, "is_measured", lambda _: False)
+    monkeypatch.setattr(models, "is_borrowed", lambda _: True)
+    monkeypatch.setattr(jobs, "corpus_job", lambda *asked: begun.append(asked) or job)
+    recording = cache.record("encoder", SENTENCES[0])
+    attention_panels.named_heads(recording, recording.attention[0])
+    assert not begun
+    attention_panels.measure_pronoun_heads(recording)
+    ((name, texts, *_),) = begun
+    assert (name, texts) == ("encoder", tuple(coreference.sentences()))
 
 
 @pytest.mark.slow

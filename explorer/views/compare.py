@@ -76,12 +76,6 @@ def example_pills(model: str) -> None:
         )
 
 
-def follows(model: str, kind: type) -> bool:
-    """True where a model can follow edits of this kind: one that runs in its own code follows
-    few."""
-    return issubclass(kind, models.capabilities(model).edits)
-
-
 def checkpoints_of(model: str, cards: dict[str, dict]) -> tuple[str, ...]:
     """A model's earlier weights."""
     return tuple(f"{model}@{step}" for step in cards.get(model, {}).get("checkpoints", ()))
@@ -93,18 +87,18 @@ def _offered(model: str) -> Made:
         "tired / wide": _sentences(tired, wide),
         "Ram / Hari": _sentences("Ram pushed Hari", "Hari pushed Ram"),
     }
-    encodes = models.handle(model).card.kind == "encoder"
+    encodes, features = models.handle(model).card.kind == "encoder", models.capabilities(model)
     edits: dict[str, Edit] = {
         "No positions": WithoutPositions(),
         "No scale": WithoutScale(),
         "No residual connections": WithoutResidual(),
-        f"No {NORMS['rms' if models.capabilities(model).rms else 'layer']}": WithoutNorm(),
+        f"No {NORMS['rms' if features.rms else 'layer']}": WithoutNorm(),
         "No FFN": WithoutFeedForward(),
         "Causal mask" if encodes else "No causal mask": WithMask() if encodes else WithoutMask(),
     }
     for title, edit in edits.items():
         line = to_line((edit,))
-        if all(follows(model, type(one)) for one in from_line(line)):
+        if all(isinstance(one, features.edits) for one in from_line(line)):
             made[title] = {"other_what": "Edit", "other_edits": line}
     cards = models.cards()
     for title, other in (("decoder", "decoder"), ("MiniLM", "minilm")):
@@ -174,7 +168,7 @@ def choose_runs(source: Run) -> tuple[Run, Run, DeltaGenerator]:
         on_click=_swap,
         help="A becomes B, and differences change their signs.",
     )
-    one = Run(model, text, (), current_recording.typed_target(model))
+    one = source
     if what == "Edit":
         one, other = _edited(one, field, view)
     elif what == "Sentence":
@@ -197,7 +191,8 @@ def _edited(run: Run, field: DeltaGenerator, view: DeltaGenerator) -> tuple[Run,
     followed is named."""
     run = run.under(())
     line = edits_line()
-    if line == NO_POSITIONS and not follows(run.model, WithoutPositions):
+    can_follow = issubclass(WithoutPositions, models.capabilities(run.model).edits)
+    if line == NO_POSITIONS and not can_follow:
         line = to_line(counterpart(run).edits)
     edits, wrong = _written(line)
     _pick_head(run.recording(), edits, field, view)
@@ -463,9 +458,7 @@ VIEWS: dict[str, tuple[str, Callable[[ComparedRuns], None]]] = {
 }
 
 
-@current_recording.tab(
-    edited=False, typed=False, other_view=("Heads", *VIEWS), other_tone=tuple(TONES)
-)
+@current_recording.tab(edited=False, other_view=("Heads", *VIEWS), other_tone=tuple(TONES))
 def compare(source: Run) -> None:
     """The tab Compare."""
     state = st.session_state

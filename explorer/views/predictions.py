@@ -332,10 +332,7 @@ def no_room(run: Run, reason: str) -> None:
 
 def selected_head(draft: jobs.Draft) -> tuple[int | None, int | None]:
     """The layer and the head of the address, both None where there is no such head."""
-    n_layer, n_head, _ = draft.writing.rows["attn"].shape
-    layer = url_state.whole_number("layer", n_layer)
-    head = url_state.whole_number("head", n_head)
-    return (None, None) if layer is None or head is None else (layer, head)
+    return controls.head_on_screen(draft.writing.rows["attn"].shape) or (None, None)
 
 
 def deselect(layer: int | None, head: int | None) -> None:
@@ -351,7 +348,7 @@ def deselect(layer: int | None, head: int | None) -> None:
 def masked_word_panels(source: Run) -> None:
     """The sentence, and the prediction for one of its tokens, masked or not."""
     plain = source.recording()
-    hidden, place = gaps(plain)
+    hidden, place, typed = gaps(plain)
     if place is None:
         st.info("The text has no word to mask.")
         return
@@ -366,30 +363,20 @@ def masked_word_panels(source: Run) -> None:
         if len(hidden) > 1:
             unmask = f"Unmask all {len(hidden)} words"
             st.button(unmask, key="show all", type="tertiary", on_click=show_all)
-    show_prediction(run, place, partial(mask_word, hidden, place, typed_masks(plain)))
+    show_prediction(run, place, partial(mask_word, hidden, place, typed))
 
 
-def typed_masks(recording: Recording) -> tuple[int, ...]:
-    """The places where the reader typed a mask token of the model on screen."""
-    return predictions.typed_masks(
-        recording.streams[0], models.capabilities(recording.model.name).mask
-    )
-
-
-def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None]:
-    """The masked words, in order, without typed mask tokens, and the selected token; None in a text
-    without tokens of its own. Where none is selected, the first typed mask, else the word that the
-    first page opens on."""
+def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None, tuple[int, ...]]:
+    """The masked words, in order, without typed mask tokens; the selected token, None in a text
+    without tokens of its own; and the typed mask tokens. Where no token is selected, the first
+    typed mask, else the word that the first page opens on."""
     stream, state = recording.streams[0], st.session_state
-    n, first, typed = (
-        len(stream.tokens),
-        predictions.default_masked_word(stream),
-        typed_masks(recording),
-    )
+    n, first = len(stream.tokens), predictions.default_masked_word(stream)
+    typed = predictions.typed_masks(stream, models.capabilities(recording.model.name).mask)
     if first is None:
-        return (), None
+        return (), None, ()
     if typed:
-        return _beside_typed(stream, typed)
+        return *_beside_typed(stream, typed), typed
     opening = attention_panels.opening_word(recording, recording.attention[0])
     if (
         opening is not None
@@ -400,12 +387,12 @@ def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None]:
     chosen = url_state.whole_number("token", n)
     place = chosen if chosen is not None and not stream.special[chosen] else None
     if state.hidden == NOTHING:
-        return (), first if place is None else place
+        return (), first if place is None else place, ()
     chosen_tokens = tuple(
         sorted({at for at in url_state.whole_numbers("hidden", n) if not stream.special[at]})
     )
     hidden = chosen_tokens or ((first if place is None else place),)
-    return hidden, hidden[0] if place is None else place
+    return hidden, hidden[0] if place is None else place, ()
 
 
 def _beside_typed(stream: Stream, typed: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
@@ -641,7 +628,7 @@ def selected(source: Run) -> tuple[Run, int | None]:
     if take_selection():
         keep_hidden(hidden)
     if can_hide(recording):
-        hidden, place = gaps(recording)
+        hidden, place, _ = gaps(recording)
         run = replace(source, edits=(*source.edits, *map(HideToken, hidden)))
     chosen = url_state.whole_number("token", len(read_stream(recording).tokens))
     return run, place if chosen is None else chosen
