@@ -280,12 +280,12 @@ def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
 def test_a_page_measures_an_opened_model_and_a_panel_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    recording = cache.record("encoder", SENTENCES[0])
     begun: list[tuple] = []
     job = SimpleNamespace(finished=False, resume=lambda: None)
     monkeypatch.setattr(coreference, "is_measured", lambda _: False)
     monkeypatch.setattr(models, "is_borrowed", lambda _: True)
     monkeypatch.setattr(jobs, "corpus_job", lambda *asked: begun.append(asked) or job)
-    recording = cache.record("encoder", SENTENCES[0])
     attention_panels.named_heads(recording, recording.attention[0])
     assert not begun
     attention_panels.measure_pronoun_heads(recording)
