@@ -242,13 +242,26 @@ def opened(bench: Bench, shape: str, allowed: int, empty: list[tuple[float, int,
     )
 
 
+SLOW = "by 20 Mbit/s, 40 ms"
+NETWORK = {
+    "offline": False,
+    "latency": 40,  # milliseconds
+    "downloadThroughput": 20e6 / 8,  # bytes a second
+    "uploadThroughput": 20e6 / 8,
+}
+
+
 def first_visit(browser) -> None:
+    """Print what visits with an empty cache transfer and take: right after the server's start, by a
+    slower network, and once more."""
     with server("app.py") as (address, _):
-        for name in ("first after the start", "second"):
+        for name in ("after the start", SLOW, "once more"):
             context = browser.new_context(viewport={"width": 1440, "height": 900})
             page = context.new_page()
             client = context.new_cdp_session(page)
             client.send("Network.enable")
+            if name == SLOW:
+                client.send("Network.emulateNetworkConditions", NETWORK)
             got, frames, hosts, requests = [], [], set(), set()
             client.on(
                 "Network.loadingFinished", lambda event: got.append(event["encodedDataLength"])
@@ -280,18 +293,18 @@ def first_visit(browser) -> None:
             grid = time.perf_counter() - start
             time.sleep(1)
             print(
-                f"{name + ' visit, cold browser':<36} {(sum(got) + sum(frames)) / 1e6:.2f} MB "
+                f"{'visit ' + name + ', cold browser':<40} {(sum(got) + sum(frames)) / 1e6:.2f} MB "
                 f"(bar 1.5) in {len(requests)} requests (bar 60), to read {text:.2f} s, "
                 f"grid {grid:.2f} s, hosts {len({h for h in hosts if h and h != 'inline'})}",
                 flush=True,
             )
-            if name == "second":
+            if name == "once more":
                 before = sum(got)
                 page.goto(f"{address}/architecture?tab=embeddings&space=3-D")
                 page.wait_for_selector(".js-plotly-plot", timeout=60_000)
                 time.sleep(1)
                 print(
-                    f"{'Plotly, when it is asked for':<36} {(sum(got) - before) / 1e6:.2f} MB "
+                    f"{'Plotly, when it is asked for':<40} {(sum(got) - before) / 1e6:.2f} MB "
                     f"more, {(sum(got) + sum(frames)) / 1e6:.2f} MB in all",
                     flush=True,
                 )

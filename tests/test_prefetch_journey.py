@@ -6,6 +6,8 @@ import pytest
 from driver import MARKS, Visitor
 from playwright.sync_api import Browser, Route
 
+from explorer.components import bundle
+
 pytestmark = MARKS
 
 FIRST, SECOND = "The red fox saw a small bird.", "My old teacher gave the quiet boy her book."
@@ -78,9 +80,9 @@ def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
 
 
 # The text that the page said last it is of.
-SAID = """async () => {
-  const at = performance.getEntriesByType('resource').find(({ name }) => /mount\\.js$/.test(name));
-  const { viewOf } = await import(at.name);
+MOUNT = f"/{bundle.ROUTE}/{bundle.folder()}/mount.js"
+SAID = """async (mount) => {
+  const { viewOf } = await import(mount);
   const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot).filter(Boolean);
   return viewOf(roots.map((root) => root.querySelector('.sentence')).find(Boolean)).header.text;
 }"""
@@ -96,7 +98,7 @@ def test_they_are_drawn_where_the_page_has_only_said_which_text_it_is_of(
     def late(route: Route) -> None:
         answer = route.fetch()
         for _ in range(500):
-            if page.evaluate(SAID) == FIRST:
+            if page.evaluate(SAID, MOUNT) == FIRST:
                 break
             page.wait_for_timeout(20)
         route.fulfill(response=answer)

@@ -13,6 +13,7 @@ from explorer.components import bundle
 from explorer.server import startup_bundle
 
 INDEX = (startup_bundle.STATIC / "index.html").read_text("utf-8")
+ROOT = startup_bundle.ROOT
 ENTRY = re.findall(r'src="\./(static/js/index\.[^"]+\.js)"', INDEX)[0]
 
 
@@ -65,10 +66,21 @@ def test_every_import_in_it_is_found_from_the_apps_address(
     assert "import.meta.url" not in "".join(texts.values())
 
 
+def test_an_element_is_drawn_at_once_when_its_module_is_loaded(
+    startup: startup_bundle.StartupBundle,
+) -> None:
+    texts = parts(startup)
+    for name in startup_bundle.ELEMENTS:
+        path = next(path for path in texts if path.startswith(f"static/js/{name}."))
+        first, otherwise = f'lazy)(()=>window.headlightLoaded?.["{path}"]??', f"`{ROOT}{path}`"
+        _, found, rest = texts[ENTRY].partition(first)
+        assert found and otherwise in rest[:200], name
+
+
 def test_the_page_loads_it_in_place_of_each_module(startup: startup_bundle.StartupBundle) -> None:
     page = startup_bundle.with_loader(INDEX)
     assert startup.path in page and f'new URL("{ENTRY}", root)' in page
-    assert "modulepreload" not in page and '<script type="module"' not in page
+    assert 'rel="modulepreload"' not in page and '<script type="module"' not in page
     assert page.index('<div id="root">') < page.index('rel="stylesheet"')
 
 

@@ -33,10 +33,16 @@ EARLY = re.compile(r'\s*<link\s+rel="(?:modulepreload|preload)"[^>]*>')
 STYLES = re.compile(r'\s*<link rel="stylesheet"[^>]*>')
 # In a module: `from"./x.js"`, `import"./x.js"`, and with a bracket where it is imported later.
 IMPORT = re.compile(r"""\b(from|import|import\()\s*(["'`])\./([^"'`/]+\.js)\2""")
+# The load of an element's module: `lazy)(()=>H(()=>import(`./x.js`),__vite__mapDeps([1]),y))`.
+LAZY = re.compile(
+    r"""(?<=lazy\)\(\(\)=>)\w+\(\(\)=>import\(["'`]\./([^"'`/]+\.js)["'`]\)"""
+    r""",__vite__mapDeps\(\[[\d,]*\]\),import\.meta\.url\)"""
+)
 ROOT = "@app/"  # in the import map: the app's address
 
 # The file begins with a line of JSON: path and size of each module, in order, and the paths of
-# those that are imported while the first page is on its way.
+# those that are imported while the first page is on its way. The browser reads and compiles all of
+# them at once (modulepreload), not each when it comes to its import.
 LOADER = """<script>
 (async () => {
   const root = new URL("./", document.baseURI);
@@ -57,12 +63,20 @@ LOADER = """<script>
     map.type = "importmap";
     map.textContent = JSON.stringify({ imports });
     document.head.append(map);
+    for (const [path] of index.modules) {
+      const link = document.createElement("link");
+      [link.rel, link.href] = ["modulepreload", imports["@app/" + path]];
+      document.head.append(link);
+    }
     soon = index.soon;
   } catch (error) {
     console.warn("Modules are fetched one by one:", error);
   }
   await import(new URL("ENTRY", root));
-  for (const path of soon) import(new URL(path, root));
+  await new Promise((then) => (window.requestIdleCallback ?? setTimeout)(then));
+  const loaded = (window.headlightLoaded = {});
+  for (const path of soon)
+    import(new URL(path, root)).then((its) => (loaded[path] = { then: (use) => use(its) }));
 })();
 </script>"""
 
@@ -153,5 +167,8 @@ def _stem(path: str) -> str:
 def _relocatable(path: str, text: str) -> str:
     """The module's text, with addresses that hold wherever the text itself is loaded from."""
     folder = path.rpartition("/")[0]
+    # An element whose module is loaded is drawn at once. What React has to wait for it shows up to
+    # 300 ms later, however soon it comes.
+    text = LAZY.sub(rf'window.headlightLoaded?.["{folder}/\1"]??\g<0>', text)
     text = IMPORT.sub(rf"\1 \2{ROOT}{folder}/\3\2", text)
     return text.replace("import.meta.url", f'(import.meta.resolve("{ROOT}")+"{path}")')
