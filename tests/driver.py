@@ -46,12 +46,17 @@ QUIET = [
 ]
 
 
+def free_port() -> int:
+    """A port of this machine at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def serving(**settings: str) -> Iterator[str]:
     """The app on a free port under these settings of its environment, up and healthy: its
     address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [
         sys.executable,
         "-m",
@@ -180,6 +185,7 @@ class Visitor:
         for other in self.context.pages:
             if other is not self.page:
                 other.close()
+        self.page.unroute_all()
         self.page.mouse.move(-1, -1)
         self.page.goto(f"{self.server}/_stcore/health")
         self.page.evaluate("sessionStorage.clear()")

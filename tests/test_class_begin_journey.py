@@ -18,16 +18,11 @@ FOLLOWS = ".follow .line:has-text('you follow your teacher')"
 def teacher(browser: object, server: str) -> Iterator[Visitor]:
     one = Visitor(browser, server)
     yield one
-    one.context.close()
+    one.leave()
     assert not one.wrong(), one.errors
 
 
-@pytest.fixture
-def student(browser: object, server: str) -> Iterator[Visitor]:
-    one = Visitor(browser, server)
-    yield one
-    one.context.close()
-    assert not one.wrong(), one.errors
+student = teacher  # another visit of the same kind
 
 
 def at(page: object) -> tuple[str, dict[str, str]]:

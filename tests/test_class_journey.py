@@ -18,7 +18,7 @@ def visitors(browser: object, server: str) -> Iterator[list[Visitor]]:
     every = [Visitor(browser, server, **(PHONE if at == 1 else {})) for at in range(4)]
     yield every
     for one in every:
-        one.context.close()
+        one.leave()
         assert not one.errors, one.errors
 
 

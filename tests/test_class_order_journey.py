@@ -52,7 +52,7 @@ def test_one_move_is_sent_at_a_time_and_tried_again_when_the_store_is_away(
     moves[1].fulfill(status=503, json={"problem": "The class cannot be reached just now."})
     assert "head=3" in sent(3), "and once more when the store was away"
     moves[2].fulfill(status=200, json={})
-    one.context.close()
+    one.leave()
     assert all("503" in error for error in one.errors), one.errors
 
 
@@ -75,5 +75,5 @@ def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, serve
         for route in late:
             route.continue_()
     assert late, "the code was held up"
-    one.context.close()
+    one.leave()
     assert not one.wrong(), one.errors

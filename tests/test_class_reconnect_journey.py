@@ -35,7 +35,7 @@ def teacher(browser: object, server: str) -> Iterator[Visitor]:
     one.open(text=BEFORE)
     one.drawn()
     yield one
-    one.context.close()
+    one.leave()
     assert not one.wrong(), one.errors
 
 

@@ -30,19 +30,17 @@ def send(visitor: Visitor, text: str) -> None:
     field.press("Enter")
 
 
+# A connection that was bent once stays so: by their options such pages are kept apart from those of
+# other tests.
+APART = {"ignore_https_errors": True}
+
+
 def bent(browser: Browser, server: str, at: str = "") -> tuple[Visitor, list]:
     """A visitor whose page hears nothing of its own run while the list holds something; of what
     its first entry, as bytes, stands in it hears that and what comes before."""
-    visitor, held = Visitor(browser, server), list()
+    visitor, held = Visitor(browser, server, **APART), list()
     visitor.page.route_web_socket("**/stream", lambda socket: pass_on(socket, held))
     return visitor.open(at), held
-
-
-def gone(visitor: Visitor) -> None:
-    """End a visit whose connection was bent: no other visit uses its page."""
-    assert not visitor.wrong()
-    Visitor.here.remove(visitor)
-    visitor.context.close()
 
 
 def stays(visitor: Visitor, held: list, before: list[str]) -> None:
@@ -54,7 +52,8 @@ def stays(visitor: Visitor, held: list, before: list[str]) -> None:
     visitor.page.wait_for_function(f"before => ({SHOWN})()[2] !== before", arg=before[2])
     assert visitor.drawn().page.evaluate(SHOWN)[:2] == sooner[:2]
     visitor.until(f"() => {FADED} == 1")
-    gone(visitor)
+    visitor.leave()
+    assert not visitor.wrong()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +126,8 @@ def test_a_step_back_before_the_page_came_leaves_no_picture_of_the_other_text(
     page.wait_for_function(f"before => ({SHOWN})()[0] === before", arg=before[0])
     assert visitor.drawn().page.evaluate(SHOWN) == before
     visitor.until(f"() => {FADED} == 1")
-    gone(visitor)
+    visitor.leave()
+    assert not visitor.wrong()
 
 
 def pass_on(socket, held: list) -> None:
