@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +15,7 @@ import transformers
 from conftest import needs_smollm2
 from streamlit.testing.v1 import AppTest
 
+from benchmarks import clients
 from models import shipped_models, smollm2
 from models.pretrained import weight_conversion
 
@@ -58,16 +61,28 @@ def test_nothing_of_a_pretrained_model_is_in_memory_twice() -> None:
     assert sum(each.nbytes() for each in storages.values()) == n_bytes
 
 
+@pytest.fixture(scope="module")
+def app_server() -> Iterator[tuple[str, int]]:
+    """The app's address and process, one for all benchmarks that look at it from outside."""
+    with clients.server(HEADLIGHT_SHELF_BYTES=str(48 * 2**20)) as one:
+        yield one
+
+
 @pytest.fixture
-def class_benchmark(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def class_benchmark(monkeypatch: pytest.MonkeyPatch, app_server: tuple[str, int]) -> ModuleType:
     module = importlib.import_module("benchmarks.class")
+
+    def server(script: str = "app.py") -> AbstractContextManager[tuple[str, int]]:
+        return nullcontext(app_server) if script == "app.py" else clients.server(script)
+
+    monkeypatch.setattr(module, "server", server)
     monkeypatch.setattr(module, "EVERY", 0.5)
     monkeypatch.setattr(module, "REST", 0.0)
     return module
 
 
 def test_class(class_benchmark: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    class_benchmark.main(["--readers", "1", "--seconds", "3"])
+    class_benchmark.main(["--readers", "1", "--seconds", "1"])
     head, *rows = capsys.readouterr().out.splitlines()
     assert "p95" in head and [row.split()[0] for row in rows] == ["empty", "Headlight"]
     assert all(float(cell) > 0 for row in rows for cell in row.split()[1:]), rows
@@ -84,19 +99,18 @@ def test_class_of_two_models(
 
 
 def test_every_page_answers_readers_at_once_sessions_that_stay_and_a_long_computation(
-    class_benchmark: ModuleType,
+    class_benchmark: ModuleType, app_server: tuple[str, int]
 ) -> None:
-    from benchmarks import clients, sessions
+    from benchmarks import sessions
 
     n = len(sessions.TABS)
-    with clients.server(HEADLIGHT_SHELF_BYTES=str(48 * 2**20)) as (address, pid):
-        result = asyncio.run(sessions.soak(address, pid, n, readers=2, words=30))
-        assert result.errors == [] and len(result.seconds) == n
-        assert len(result.memory) == sessions.PARTS
-        memory = asyncio.run(sessions.open_sessions(address, pid, 2, 20, 1, 0, first=()))
-        assert memory.errors == [] and memory.most >= memory.there > 0
-        load = asyncio.run(class_benchmark.beside(address, pid, "beam", readers=1, seconds=3.0))
-        assert load.times
+    result = asyncio.run(sessions.soak(*app_server, n, readers=2, words=30))
+    assert result.errors == [] and len(result.seconds) == n
+    assert len(result.memory) == sessions.PARTS
+    memory = asyncio.run(sessions.open_sessions(*app_server, 2, 20, 1, 0, first=()))
+    assert memory.errors == [] and memory.most >= memory.there > 0
+    load = asyncio.run(class_benchmark.beside(*app_server, "beam", readers=1, seconds=1.0))
+    assert load.times
 
 
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="no redis-server on this machine")

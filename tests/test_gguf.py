@@ -191,6 +191,7 @@ def test_two_processes_convert_at_once(tmp_path: Path, own_cache: Path) -> None:
 # ---- refused ---------------------------------------------------------------------------------
 
 
+@in_this_process
 def test_a_file_that_is_none_or_cut_short_is_refused(tmp_path: Path, own_cache: Path) -> None:
     file = tmp_path / "model.gguf"
     gguf_files.write(wide_llama(tmp_path / "theirs"), file)
@@ -199,6 +200,13 @@ def test_a_file_that_is_none_or_cut_short_is_refused(tmp_path: Path, own_cache: 
         file.write_bytes(broken)
         with pytest.raises(NotLoaded, match=r"^model\.gguf .*GGUF file.*\.$"):
             registry.load(f"ours:{file}")
+    assert not list(own_cache.iterdir())
+
+
+def test_what_a_process_of_its_own_refuses_is_said_too(tmp_path: Path, own_cache: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    with pytest.raises(NotLoaded, match=r"^model\.gguf .*GGUF file.*\.$"):
+        registry.load(f"ours:{tmp_path / 'model.gguf'}")
     assert not list(own_cache.iterdir())
 
 
