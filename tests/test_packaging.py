@@ -8,7 +8,6 @@ import importlib.util
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import clone
 import pytest
+from driver import free_port
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
@@ -230,13 +230,16 @@ def test_no_string_of_the_wheel_names_a_module_by_its_name_in_the_clone(site: Pa
 
 @pytest.mark.slow
 def test_installed_it_records_what_the_clone_does_to_the_last_bit(installed: Installed) -> None:
+    """And says where the earlier weights are, which it has not."""
     texts = {
         "encoder": "The animal didn't cross the street because it was too tired.",
         "decoder": "Ram pushed Hari because he was angry.",
         "translator": "The red car is new.",
     }
-    where = installed.script(f"""
+    where, earlier = installed.script(f"""
+import json
 import headlight
+from headlight import registry
 from headlight.models.recording import to_npz
 
 for model, text in {texts!r}.items():
@@ -244,8 +247,10 @@ for model, text in {texts!r}.items():
     with open(f"{{model}}.npz", "wb") as file:
         file.write(to_npz(headlight.record(model, text, edits)))
 print(headlight.__file__)
-""")
-    assert Path(where.strip()) == installed.site / "headlight" / "__init__.py"
+print(json.dumps([registry.checkpoints("induction"), registry.without_earlier()]))
+""").splitlines()
+    assert json.loads(earlier) == [[], shipped_models.NO_EARLIER]
+    assert Path(where) == installed.site / "headlight" / "__init__.py"
     for model, text in texts.items():
         edits = headlight.edits.from_line("ZeroHead:0:1:self") if model == "encoder" else ()
         made = from_npz((installed.folder / f"{model}.npz").read_bytes())
@@ -274,21 +279,12 @@ print(run.problem or len(run.weights))
 def test_lines_of_the_export_menu_run_where_it_is_installed(installed: Installed) -> None:
     run = Run("induction", "the cat the cat", headlight.edits.from_line("ZeroHead:0:1:self"))
     lines = python(attention.opened(run))
-    installed.script(lines)
+    measures = ", ".join(path.stem for path in MEASURES)
+    texts = [f"headlight.{path.stem}_text" for path in SENTENCES]
+    others = ["import headlight", f"from headlight import {measures}", *texts]
+    installed.script("\n".join([lines, *others]))
     (file, *_) = re.findall(r'save\("(.+?)"\)', lines)
     assert (installed.folder / file).stat().st_size > 10**5
-    measures = ", ".join(path.stem for path in MEASURES)
-    installed.script(f"from headlight import {measures}")
-    texts = [f"headlight.{path.stem}_text" for path in SENTENCES]
-    checked = "\n".join(["import headlight", *texts])
-    installed.script(checked)
-
-
-@pytest.mark.slow
-def test_without_earlier_weights_it_says_where_they_are(installed: Installed) -> None:
-    read = "from headlight import registry as of; import json; "
-    asked = "print(json.dumps([of.checkpoints('induction'), of.without_earlier()]))"
-    assert json.loads(installed.run("-c", read + asked)) == [[], shipped_models.NO_EARLIER]
 
 
 @pytest.mark.slow
@@ -298,9 +294,7 @@ def test_the_installed_command_records_and_starts_the_app(installed: Installed) 
     assert "encoder" in installed.run(command, "models")
     installed.run(command, "record", "The cat sat.", "-o", "it.npz")
     assert from_npz((installed.folder / "it.npz").read_bytes()).text == "The cat sat."
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     app = subprocess.Popen(
         [command, "app", "--port", port, "--address", "127.0.0.1"],
         cwd=installed.folder,
