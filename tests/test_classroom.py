@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from driver import free_port
 
 from explorer.classroom import service
 from explorer.classroom.service import ClassService
@@ -32,9 +33,7 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str
         pytest.skip("no redis-server on this machine; under CI this is an error")
     pytest.importorskip("redis")
     folder: Path = tmp_path_factory.mktemp("redis")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [REDIS, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     for _ in range(100):

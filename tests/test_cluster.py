@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from driver import free_port
 
 from models import cluster, registry
 from models.edits import ScaledBy, WithoutPositions, ZeroHead
@@ -33,9 +33,7 @@ def replicas() -> Iterator[str]:
     if not PYTHON.exists() and not os.environ.get("CI"):
         pytest.skip("make .venv/cluster installs Ray; under CI this is an error")
     for _ in range(TRIES):  # where the machine is too busy Ray gives its own processes up
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
+        port = str(free_port())
         process = subprocess.Popen(
             [PYTHON, "-m", "models.serve", *MODELS, "--cpus", "0.1", "--port", port],
             cwd=ROOT,

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
+from waiting import in_thread, until
 
 from explorer.state import cache, garbage_collection, jobs, models, scheduling
 from explorer.state.cache import Cache, weight_of
@@ -29,21 +30,6 @@ WAIT = 30  # seconds until a test gives up
 
 def queue(seconds: float = 60, wanted: Callable[[], None] = lambda: None) -> ComputeQueue:
     return ComputeQueue(lambda: seconds, wanted)
-
-
-def in_thread(work: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
-
-
-def until(true: Callable[[], object]) -> None:
-    waiter = threading.Event()
-    for _ in range(WAIT * 100):
-        if true():
-            return
-        waiter.wait(0.01)
-    raise AssertionError("it did not come to that")
 
 
 def test_short_ones_go_before_the_next_slice_of_a_long_one_in_the_order_of_asking() -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import driver
 import httpx2
 import pytest
 import yaml
+from driver import free_port
 from packaging.requirements import Requirement
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.web.cli import main_run
@@ -33,12 +33,6 @@ ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
 CAPABILITIES = ("CHOWN", "SETGID", "SETUID", "NET_BIND_SERVICE")  # of nginx's first process
 pytestmark = pytest.mark.slow
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def composed(port: int) -> tuple[list[str], dict[str, str]]:

@@ -22,8 +22,8 @@ import clone
 import driver
 import httpx2
 import pytest
+from driver import free_port
 from packaging.requirements import Requirement
-from test_deploy import free_port
 
 from explorer import cli
 

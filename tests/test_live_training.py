@@ -4,8 +4,7 @@ visit alone and gone with it."""
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -15,6 +14,7 @@ import torch
 from app_harness import aimed, open_menu, panels_on
 from conftest import AWKWARD, HOSTILE, typed
 from test_training_page import opened
+from waiting import until
 
 from explorer.state import jobs, models
 from explorer.state.jobs import TRAINING_KEY, Trainings
@@ -26,13 +26,6 @@ from models.training_plan import CHECKPOINT_STEPS, MAX_LENGTH, MIN_LENGTH, Train
 
 WORDS = "The red fox saw a small bird near the river."
 SMALL = TrainingPlan("copy", WORDS, n_layer=1, n_head=1, d_model=32)
-
-
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.05)
 
 
 def is_gone(pid: int) -> bool:

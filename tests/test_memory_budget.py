@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from conftest import read_once
+from waiting import in_thread
 
 from explorer.state import cache, jobs
 from explorer.state.cache import Cache
@@ -45,12 +46,6 @@ class Long:
 
     def __init__(self) -> None:
         self.numbers = buffer_pool.acquire(ONE // NUMBERS)
-
-
-def in_thread(work: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
 
 
 def readers_at_once(room: MemoryBudget, n: int, each: int) -> int:

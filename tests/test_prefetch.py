@@ -11,7 +11,7 @@ import pytest
 from app_harness import page_at
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from test_script_queue import until
+from waiting import until
 
 from explorer.components import codec
 from explorer.panels import attention as attention_panels

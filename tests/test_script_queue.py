@@ -10,24 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
+from waiting import in_thread, until
 
 from explorer.server.streamlit_patches import MessageBatch, batch_messages
 from explorer.state import scheduling
 from explorer.state.scheduling import PATIENCE, ComputeQueue, ScriptQueue
 from models.cancellation import layer_checkpoint
-
-
-def begun(work) -> threading.Thread:
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
-
-
-def until(true) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def test_runs_follow_one_another_in_the_order_of_asking():
@@ -44,7 +32,7 @@ def test_runs_follow_one_another_in_the_order_of_asking():
 
     threads = []
     for number in range(5):
-        threads.append(begun(lambda number=number: work(number)))
+        threads.append(in_thread(lambda number=number: work(number)))
         until(lambda: line.waiting() + len(at_once) == number + 1)
     hold.set()
     for thread in threads:
@@ -61,7 +49,7 @@ def test_a_run_waits_for_what_is_made_ahead_of_it():
             entered.set()
 
     with line.before():
-        thread = begun(work)
+        thread = in_thread(work)
         assert asked.wait(20) and not entered.wait(0.05)
     assert entered.wait(20)
     thread.join(20)
@@ -83,7 +71,7 @@ def test_a_run_waits_longer_for_its_own_text_and_for_no_other():
         waited.set()
 
     with line.before(("encoder", "its own")):
-        thread = begun(work)
+        thread = in_thread(work)
         assert not waited.wait(0.05)
         line.wait_for(("encoder", "another"), 60)  # at once
         line.wait_for(("encoder", "its own"), 0.01)  # not for ever
@@ -103,11 +91,11 @@ def test_what_is_made_ahead_for_a_heavy_model_goes_behind_and_others_do_not_wait
             done.append("heavy run")
 
     with turns.turn():
-        threads = [begun(lambda: work(True))]
+        threads = [in_thread(lambda: work(True))]
         until(lambda: line.ahead() == 1 and turns._long)
         with line.run():
             pass  # its text is another model's: it does not wait
-        threads += [begun(heavy_run), begun(lambda: work(False))]
+        threads += [in_thread(heavy_run), in_thread(lambda: work(False))]
         until(lambda: turns._short)
     for thread in threads:
         thread.join()
@@ -130,7 +118,7 @@ def test_nobody_waits_for_a_long_run_beyond_its_moment():
             entered.append(1)
             leave.wait(20)
 
-    others = [begun(long) for _ in range(3)]
+    others = [in_thread(long) for _ in range(3)]
     until(lambda: len(entered) == 3)
     with line.run():  # each of the three has had its moment, and goes on
         assert all(thread.is_alive() for thread in others) and not line.waiting()
@@ -163,7 +151,7 @@ def test_messages_arrive_in_order_in_few_groups_and_one_that_fails_takes_no_othe
             group.add({}.popitem)
             group.add(lambda: told.append("last"))
 
-        thread = begun(say)
+        thread = in_thread(say)
         while "last" not in told:
             await asyncio.sleep(0.001)
         thread.join(20)
@@ -238,7 +226,7 @@ def test_heavy_runs_go_behind_others_and_are_not_passed_for_ever():
     names = ["first", "heavy 1", "heavy 2", *(f"light {at}" for at in range(PATIENCE + 2))]
     threads = []
     for at, name in enumerate(names):
-        threads.append(begun(lambda name=name: work(name, name.startswith("heavy"))))
+        threads.append(in_thread(lambda name=name: work(name, name.startswith("heavy"))))
         until(lambda: line.waiting() + len(line._first) == at + 1)
     hold.set()
     for thread in threads:
@@ -257,11 +245,11 @@ def test_a_run_begins_beside_a_heavy_one_and_a_second_heavy_one_does_not():
             done.append(name)
             assert hold.wait(20)
 
-    threads = [begun(lambda: work("heavy 1", True, holds[0]))]
+    threads = [in_thread(lambda: work("heavy 1", True, holds[0]))]
     until(lambda: done == ["heavy 1"])
-    threads.append(begun(lambda: work("heavy 2", True, holds[1])))
+    threads.append(in_thread(lambda: work("heavy 2", True, holds[1])))
     until(lambda: line.waiting() == 1)
-    threads.append(begun(lambda: work("light", False, holds[1])))
+    threads.append(in_thread(lambda: work("light", False, holds[1])))
     until(lambda: done == ["heavy 1", "light"])
     holds[0].set()
     threads[0].join(20)
@@ -298,7 +286,7 @@ def test_a_heavy_pass_gives_others_their_turn_between_its_layers():
             with turns.turn():
                 done.append("short")
 
-        thread = begun(short)
+        thread = in_thread(short)
         until(lambda: turns.waiting() == 1)
         layer_checkpoint()
         done.append("heavy")
@@ -316,10 +304,10 @@ def test_what_a_heavy_run_computes_waits_behind_others():
             hold.wait(20)
             done.append(name)
 
-    threads = [begun(lambda: work("first", False))]
+    threads = [in_thread(lambda: work("first", False))]
     assert begun_all.wait(20)
     for at, name in enumerate(["heavy", "light 1", "light 2"]):
-        threads.append(begun(lambda name=name: work(name, name == "heavy")))
+        threads.append(in_thread(lambda name=name: work(name, name == "heavy")))
         until(lambda: turns.waiting() == at + 1)
     hold.set()
     for thread in threads:

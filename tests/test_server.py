@@ -17,6 +17,7 @@ import httpx2
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
@@ -208,14 +209,6 @@ def test_it_is_not_ready_before_its_first_model() -> None:
 
 
 # ---- room --------------------------------------------------------------------
-
-
-def until(true, seconds: float = 60.0) -> None:
-    """Wait until something is true."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def reader(server: str, session: str = "") -> connect:

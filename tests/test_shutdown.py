@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import driver
 import httpx2
 import pytest
+from driver import ROOT, free_port
 from test_class_routes import sent
-from test_deploy import ROOT, free_port
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
