@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import read_once
+from conftest import HOSTILE, read_once
 from tolerances import DEGREES, STORED, SUMMED, TOTAL
 
 from explorer.analysis import findings, head_naming, logit_lens, words
@@ -344,26 +344,15 @@ def test_a_lens_that_takes_long_is_left_out_and_the_push_stays() -> None:
     assert findings.answer_findings(replace(answer, lens=None)) == whole[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["encoder", "decoder", "minilm", "translator", "induction"])
-def test_any_text_has_findings_that_can_be_said(name: str, hostile=None) -> None:
-    from conftest import HOSTILE
-
-    handle = read_once(name)
+def test_any_text_has_findings_that_can_be_said(name: str) -> None:
     for label, text in HOSTILE.items():
-        found = findings.findings(handle.record(text))
-        for one in found:
-            said = (
-                headline(one),
-                evidence(one),
-                headline(one, quoted),
-            )
+        for one in findings.findings(read_once(name).record(text)):
+            said = headline(one), evidence(one), headline(one, quoted)
             assert all(said), (label, one)
-            assert (
-                "<script" not in said[0]
-                and "](http" not in said[0]
-                and "nan" not in " ".join(said).split()
-            )
-            assert "\n" not in "".join(said)
+            assert "<script" not in said[0] and "](http" not in said[0]
+            assert "nan" not in " ".join(said).split() and "\n" not in "".join(said)
 
 
 def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
@@ -382,15 +371,7 @@ def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
     ):
         for one in findings.findings(read_once(handle).record(text)):
             said = headline(one) + evidence(one)
-            for word in (
-                "pronoun",
-                "refers",
-                "resolves",
-                "subject",
-                "noun",
-                "understands",
-                "means",
-            ):
+            for word in "pronoun refers resolves subject noun understands means".split():
                 assert word not in said.replace("pronounced", "")
 
 

@@ -41,6 +41,7 @@ def of_the_standard_library() -> list[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not OTHERS, reason="no later Python on this machine")
 @pytest.mark.parametrize("python", OTHERS, ids=lambda path: path.parts[-3])
 def test_a_later_python_reads_every_file_and_imports_what_needs_no_package(python: Path) -> None:

@@ -136,6 +136,7 @@ def oracle(source: Path) -> torch.nn.Module:
 
 
 @needs_smollm2
+@pytest.mark.slow
 def test_its_card_says_what_it_is() -> None:
     card = registry.card(smollm2.NAME)
     assert metadata.version(smollm2.PACKAGE) == smollm2.VERSION
@@ -148,6 +149,7 @@ def test_its_card_says_what_it_is() -> None:
 
 
 @needs_smollm2
+@pytest.mark.slow
 def test_its_card_on_screen_has_its_quantisation_its_licence_and_what_it_reaches() -> None:
     app = page_at("concepts", model=smollm2.NAME)
     app.session_state["examples"] = True
