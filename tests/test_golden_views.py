@@ -1,4 +1,5 @@
-"""Ten views compared with pictures of them: a change that moves or recolours much of a view fails.
+"""Ten views in four windows, compared with pictures of them: a change that moves or recolours much
+of a view fails.
 
 `HEADLIGHT_WRITE_VIEWS=1 python -m pytest tests/test_golden_views.py` writes the pictures anew. Look
 at them before they are committed."""
@@ -16,40 +17,48 @@ from PIL import Image
 
 pytestmark = MARKS
 FOLDER = Path(__file__).parent / "views"
-SIZE = (360, 225)  # of a stored view, a quarter of the window
+SHARE = 4  # a stored view has a quarter of the window's width and height
 SEEN = 48  # of 255: a difference of grey that a person sees at a glance
 MOST = 0.03  # of the pixels may differ so much: letters and lines drawn a little differently
 
-# By file name: the address of the view, and the scheme of colours.
+DESKTOP, LAPTOP, LARGE, PHONE = (1440, 900), (1280, 720), (1920, 1080), (390, 844)
+# By file name: the address of the view, the scheme of colours and the window.
 VIEWS = {
-    "heads": ("", "light"),
-    "heads-dark": ("", "dark"),
-    "weight": ("?tab=weight", "light"),
-    "aggregated": ("?tab=aggregated", "light"),
-    "diagram": ("architecture", "light"),
-    "residual": ("architecture?tab=residual", "light"),
-    "lens": ("predict?tab=lens&model=decoder&text=My+sister", "light"),
-    "translate": ("predict?tab=translate&model=translator&text=The+red+car+is+new.", "light"),
-    "edit": ("experiment", "light"),
-    "compare-dark": ("experiment?tab=compare", "dark"),
+    "heads": ("", "light", DESKTOP),
+    "heads-phone-dark": ("", "dark", PHONE),
+    "weight-laptop": ("?tab=weight", "light", LAPTOP),
+    "aggregated-phone": ("?tab=aggregated", "light", PHONE),
+    "diagram-large-dark": ("architecture", "dark", LARGE),
+    "residual-laptop-dark": ("architecture?tab=residual", "dark", LAPTOP),
+    "lens": ("predict?tab=lens&model=decoder&text=My+sister", "light", DESKTOP),
+    "translate-phone": (
+        "predict?tab=translate&model=translator&text=The+red+car+is+new.",
+        "light",
+        PHONE,
+    ),
+    "edit-large": ("experiment", "light", LARGE),
+    "compare-dark": ("experiment?tab=compare", "dark", DESKTOP),
 }
 
 
 def small(picture: bytes) -> np.ndarray:
     """A screenshot in grey at the size of a stored view, `[height, width]`, 0 to 255."""
-    image = Image.open(io.BytesIO(picture)).convert("L").resize(SIZE, Image.Resampling.BOX)
+    image = Image.open(io.BytesIO(picture)).convert("L").reduce(SHARE)
     return np.asarray(image, np.int16)
 
 
 def differing(one: np.ndarray, other: np.ndarray) -> float:
-    """The share of pixels that differ visibly."""
+    """The share of pixels that differ visibly; all of them where the sizes differ."""
+    if one.shape != other.shape:
+        return 1.0
     return float((np.abs(one - other) > SEEN).mean())
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_looks_as_it_did(browser: object, server: str, name: str) -> None:
-    address, scheme = VIEWS[name]
-    one = Visitor(browser, server, color_scheme=scheme)
+    address, scheme, (width, height) = VIEWS[name]
+    window = {"width": width, "height": height}
+    one = Visitor(browser, server, color_scheme=scheme, viewport=window)
     one.page.goto(f"{server}/{address}")
     one.page.wait_for_selector(".panel svg")
     one.page.wait_for_selector("html:not([data-headlight-ahead])", state="attached")
