@@ -1,5 +1,5 @@
-"""Every page by the rules of axe-core, in light and dark and at a phone's width; on a small laptop
-with a picture above the fold."""
+"""Every page by the rules of axe-core, in light and dark, at a phone's width and at 200 % zoom; on
+a small laptop with a picture above the fold."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from explorer.state import places
 pytestmark = MARKS
 TEXT = "She told her that <b>he</b> did not cross the street because $x$ was tired."
 LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
+ZOOMED = {"width": 720, "height": 450}  # a window of 1440x900 at 200 %
 # Tabs that begin with an empty form, or with a word on the model that they need.
 FORMS = ("sentences", "generate", "live")
 # What is drawn, wherever it stands: the components' canvases and SVGs in their shadow roots,
@@ -106,6 +107,7 @@ def test_a_page_is_accessible_and_shows_a_picture_at_once(visitor: Visitor, name
     page = visitor.page
     page.set_viewport_size(LAPTOP)
     page.goto(f"{visitor.server}{places.address(name, {'text': TEXT})}")
+    page.wait_for_selector("[data-testid=stMain]")
     if name not in FORMS:
         visitor.until(f"() => ({FIRST_PICTURE})() < {LAPTOP['height'] - 60}")
     at_rest(visitor, dark=False)
@@ -121,8 +123,13 @@ def test_a_page_is_accessible_and_shows_a_picture_at_once(visitor: Visitor, name
     page.set_viewport_size(PHONE)
     at_rest(visitor, dark=True)
     found["phone"] = page.evaluate(AXE, {})
-    assert not any(found.values()), found
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert not page.evaluate(HIDDEN_CHOICES)
+    page.set_viewport_size(ZOOMED)
+    at_rest(visitor, dark=True)
+    found["zoomed"] = page.evaluate(AXE, {})
+    assert not any(found.values()), found
+    assert page.evaluate("document.documentElement.scrollWidth") <= ZOOMED["width"]
     assert not page.evaluate(HIDDEN_CHOICES)
 
 
