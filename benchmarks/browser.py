@@ -165,6 +165,7 @@ EMPTY = (
     "document.querySelector('[data-testid=stCaptionContainer]')?.innerText.startsWith('done CASE')"
 )
 GRID, HEAD = (f'[data-panel="attention.{name}"][data-token]' for name in ("heads", "head"))
+DIAGRAM, DRAWN = '[data-panel="architecture.diagram"][data-token]', 300  # milliseconds
 PAINTED = 'deep(\'[data-panel="attention.heads"][data-token="CASE"]\')'
 PLOTTED = (
     "document.querySelector('.gtitle')?.textContent === 'CASE' && "
@@ -350,6 +351,29 @@ def enter_texts(app: Bench, empty: Bench, model: str, lengths: dict[int, tuple[i
             )
 
 
+def diagrams(app: Bench, empty: Bench, address: str) -> None:
+    """Print how long the diagram of the architecture takes after Enter, at 12 words."""
+    others = (smollm2.NAME,) if smollm2.file() else ()
+    page, field = app.page, app.page.locator(".sentence textarea")
+    for model in ("encoder", *others):
+        page.goto(f"{address}/architecture?model={model}&text={quote('The first text.')}")
+        page.wait_for_selector(DIAGRAM, timeout=120_000)
+        took, base = [], []
+        for at in range(ROUNDS + 1):
+            base.append(empty.enter("empty", EMPTY)[0])
+            before = page.locator(DIAGRAM).get_attribute("data-token")
+            drawn = f"![undefined, {json.dumps(before)}].includes(deep('{DIAGRAM}')?.dataset.token)"
+            text = random_text(random.Random(12000 + at), 12)
+            write = lambda text=text: (field.fill(text), field.press("Enter"))
+            took.append(app.timed(drawn, "keydown", write)[0])
+        t, e = median(took[1:]), median(base[1:])
+        print(
+            f"{model:8}   12 words, {'diagram':<18} {t:7.0f} ms  E {e:4.0f}  {t / e:5.1f} x E"
+            f"  (bar {DRAWN} ms)",
+            flush=True,
+        )
+
+
 def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
@@ -365,6 +389,7 @@ def main() -> None:
             with server("app.py") as (app, its_pid):
                 real = Bench(browser.new_page(viewport={"width": 1440, "height": 900}), its_pid)
                 texts(real, bench, app)
+                diagrams(real, bench, app)
 
 
 if __name__ == "__main__":
