@@ -76,6 +76,24 @@ def test_the_plane_plays_from_its_first_layer_to_its_last(visitor: Visitor) -> N
     assert not visitor.wrong(), visitor.wrong()
 
 
+def test_every_point_of_the_plane_is_named_under_the_pointer(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/embeddings")
+    page.locator(".panel .slider").wait_for()
+    page.wait_for_selector(DONE)
+    plane = page.locator(".panel .slider >> xpath=..")
+    plane.scroll_into_view_if_needed()
+    unnamed = set()
+    for point in plane.locator("g.target").all():
+        box = point.bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        tip = page.locator(".panel .tip:not(:empty)").first.inner_text()
+        name = point.get_attribute("aria-label")
+        unnamed |= {name} - set(tip.split(", "))
+    assert not unnamed
+    assert not visitor.wrong(), visitor.wrong()
+
+
 def test_hostile_texts_on_a_phone_are_drawn_as_they_are(browser, server: str) -> None:
     phone = driver.Visitor(
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True

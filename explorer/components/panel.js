@@ -74,8 +74,8 @@ const alike = (header) =>
 function build(view) {
   const { header, figures } = view;
   const told = new Set();
-  const said = found(view, header.finding, told);
-  const finding = make("p", { class: "finding", dir: "auto", role: "status" }, ...said);
+  const sentence = found(view, header.finding, told);
+  const finding = make("p", { class: "finding", dir: "auto", role: "status" }, ...sentence);
   view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
   view.cursors = view.boxes?.map(cursorOf) || [];
@@ -330,7 +330,21 @@ function hover(view, event) {
   const grid = kindAt(view, part, HEADS);
   if (linked) look(view, linked, pointed(part));
   else if (grid?.follows) hint(view, grid, part, event);
+  else if (kindAt(view, part, "plane"))
+    say(view, pointsUnder(part, event).join(", "), part.getBoundingClientRect()); // prettier-ignore
   else away(view);
+}
+
+const REACH = 8; // pixels around the pointer in which points are named together
+
+/** The names of a point and of those that lie under it. @param {Element} part @param {PointerEvent} event */
+function pointsUnder(part, { clientX: x, clientY: y }) {
+  const targets = [...(part.parentElement?.querySelectorAll("g.target") || [])];
+  const under = targets.filter((each) => {
+    const { left, top, width, height } = each.getBoundingClientRect();
+    return each === part || Math.hypot(left + width / 2 - x, top + height / 2 - y) < REACH;
+  });
+  return under.map((each) => each.getAttribute("aria-label"));
 }
 
 // ---- all heads -----------------------------------------------------------------------------------
@@ -535,17 +549,23 @@ function tell(view, cells, [row, column]) {
     return unit === "%" ? tenths(each) : fixed(each, digits + (word ? 0 : 1)) + (unit || "");
   };
   const word = words?.[row * columns.length + column];
-  view.tip.textContent = words?.length
+  const line = words?.length
     ? `${rows[row]}, “${columns[column]}”: ${word ? `“${word}” ` : ""}${number(word)}`
     : `${named(0, rows[row])} → ${named(1, columns[column])}: ${number("")}`;
   if (whole.kind === LINKED) look(view, whole, [row, column]);
-  const box = cells.getBoundingClientRect();
-  const root = view.root.getBoundingClientRect();
-  const [left, wide] = [box.left - root.left + (column / columns.length) * box.width, box.width / columns.length]; // prettier-ignore
-  const right = left + wide + 8;
-  const has = right + view.tip.offsetWidth <= root.width; // room to the right of the cell
-  view.tip.style.left = `${has ? right : Math.max(0, left - view.tip.offsetWidth - 8)}px`;
-  view.tip.style.top = `${box.top - root.top + (row / rows.length) * box.height - 8}px`;
+  const { left, top, width, height } = cells.getBoundingClientRect();
+  const [wide, high] = [width / columns.length, height / rows.length];
+  say(view, line, { left: left + column * wide, top: top + row * high, width: wide });
+}
+
+/** Say something beside a box of the window: to its right where there is room. @param {View} view @param {string} what @param {{ left: number, top: number, width: number }} box */
+function say({ tip, root }, what, { left, top, width }) {
+  tip.textContent = what;
+  const all = root.getBoundingClientRect();
+  const right = left - all.left + width + 8;
+  const has = right + tip.offsetWidth <= all.width;
+  tip.style.left = `${has ? right : Math.max(0, left - all.left - tip.offsetWidth - 8)}px`;
+  tip.style.top = `${top - all.top - 8}px`;
 }
 
 // ---- frames --------------------------------------------------------------------------------------

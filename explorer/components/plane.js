@@ -89,13 +89,14 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
     for (const one of [...points].sort((a, b) => +a.on - +b.on)) {
       const draw = () => {
         mark(pen, one.kind, at(one, t), (one.on ? 0.5 : 0.32) * letter, one.colour, one.fill);
-        if (pen.screen) pen.put("title", {}, escaped(one.label));
+        if (pen.screen && one.key === undefined) pen.put("title", {}, escaped(one.label));
       };
       if (select.length && one.key !== undefined)
         pen.target({ select: [one.key], label: `${one.label} (${clouds[one.kind].name})`, pressed: one.on }, draw); // prettier-ignore
       else draw();
     }
-    pointNames(pen, points, [x, top, x + width, top + high], (one) => at(one, t));
+    const passed = points.filter(({ on }) => on).flatMap((one) => Array.from({ length: n }, (_, i) => at(one, i))); // prettier-ignore
+    pointNames(pen, points, [x, top, x + width, top + high], (one) => at(one, t), passed);
     pen.text(x + width - 0.4 * letter, top + high - 1.7 * letter, `${x_title} →`, { size: 0.8, bold: true, anchor: "end", room: 0.6 * width }); // prettier-ignore
     pen.text(x + 0.4 * letter, top + 0.8 * letter, `↑ ${y_title}`, { size: 0.8, bold: true, room: 0.6 * width }); // prettier-ignore
   });
@@ -113,34 +114,44 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
 }
 
 /**
- * Names beside points, where they cover no other name and no point: the selected first, then those of clouds that cannot
- * be pressed.
+ * Names beside points, where they cover no other name, no point and no stop of a selected path, and
+ * where no other point is nearer. First the selected, then those of clouds that cannot be pressed,
+ * then words, the nearest to a selected one first, and punctuation at the end.
  * @param {Pen} pen @param {any[]} points @param {number[]} frame left, top, right, foot
- * @param {(point: any) => number[]} at
+ * @param {(point: any) => number[]} at @param {number[][]} passed the stops of selected paths
  */
-function pointNames(pen, points, [left, top, right, foot], at) {
+function pointNames(pen, points, [left, top, right, foot], at, passed) {
   const { letter } = pen;
-  const taken = points.map((one) => {
-    const [[x, y], r] = [at(one), (one.on ? 0.5 : 0.3) * letter];
-    return [x - r, y - r, x + r, y + r];
-  });
-  const rank = (/** @type {any} */ { on, key }) => (on ? 0 : key === undefined ? 1 : 2);
-  for (const one of [...points].sort((a, b) => rank(a) - rank(b))) {
+  const around = (/** @type {number[]} */ [x, y], /** @type {number} */ r) => [x - r, y - r, x + r, y + r]; // prettier-ignore
+  const taken = points.map((one) => around(at(one), (one.on ? 0.5 : 0.3) * letter));
+  const stops = passed.map((place) => around(place, 0.16 * letter));
+  const selected = points.filter(({ on }) => on).map(at);
+  const far = (/** @type {any} */ one) => Math.min(...selected.map(([x, y]) => Math.hypot(at(one)[0] - x, at(one)[1] - y)), 1e6); // prettier-ignore
+  const rank = (/** @type {any} */ { on, key, label }) => (on ? 0 : key === undefined ? 1 : /[\p{L}\p{N}]/u.test(label) ? 2 : 3); // prettier-ignore
+  for (const one of [...points].sort((a, b) => rank(a) - rank(b) || far(a) - far(b))) {
+    if (!one.on) taken.push(...stops.splice(0)); // the selected may cover their own paths
     const [x, y] = at(one);
     if (x < left || x > right || y < top || y > foot) continue;
     const style = { size: one.on ? 1.1 : 0.85, bold: one.on };
     const label = pen.cut(one.label, 10 * letter, style);
     const [wide, high] = [pen.width(label, style), 1.1 * style.size * letter];
-    const gap = (one.on ? 0.75 : 0.5) * letter;
-    const beside = [[x + gap, y], [x - gap - wide, y], [x - wide / 2, y - high / 2 - gap], [x - wide / 2, y + high / 2 + gap]]; // prettier-ignore
-    const aslant = [-1, 1].flatMap((by) => [[x + 0.6 * gap, y + by * (gap + 0.2 * high)], [x - 0.6 * gap - wide, y + by * (gap + 0.2 * high)]]); // prettier-ignore
-    const tries = [...beside, ...aslant];
-    const place =
-      tries.find(
-        ([a, b]) =>
-        a >= left && a + wide <= right && b - high / 2 >= top && b + high / 2 <= foot &&
-        !taken.some(([from, over, to, under]) => a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over), // prettier-ignore
-      ) || (one.on ? tries[1] : undefined);
+    const near = (one.on ? 0.75 : 0.5) * letter;
+    const tries = [near, near + 0.6 * letter].flatMap((gap) => [
+      [x + gap, y],
+      [x - gap - wide, y],
+      [x - wide / 2, y - high / 2 - gap],
+      [x - wide / 2, y + high / 2 + gap],
+      ...[-1, 1].flatMap((by) => [[x + 0.6 * gap, y + by * (gap + 0.2 * high)], [x - 0.6 * gap - wide, y + by * (gap + 0.2 * high)]]), // prettier-ignore
+    ]);
+    const away = (/** @type {number[]} */ [a, b], /** @type {any} */ other) => {
+      const [to, down] = at(other);
+      return Math.hypot(Math.max(a - to, 0, to - a - wide), Math.max(Math.abs(b - down) - high / 2, 0)); // prettier-ignore
+    };
+    const fits = (/** @type {number[]} */ [a, b]) =>
+      a >= left && a + wide <= right && b - high / 2 >= top && b + high / 2 <= foot &&
+      !taken.some(([from, over, to, under]) => a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over) &&
+      points.every((other) => away([a, b], other) >= away([a, b], one) - 1); // prettier-ignore
+    const place = tries.find(fits) || (one.on ? tries[1] : undefined);
     if (!place) continue;
     taken.push([place[0] - 3, place[1] - high / 2, place[0] + wide + 3, place[1] + high / 2]);
     pen.text(place[0], place[1], label, { ...style, halo: true, fill: one.on ? one.colour : undefined }); // prettier-ignore

@@ -50,6 +50,29 @@ test("labels of special tokens are paler than others, on the screen and in a fil
   }
 });
 
+test("names of a plane cover no name and no point, and words go before punctuation", () => {
+  const words = "<a be 猫c do ei fu go hi ja ki lo mu no oh".split(" ");
+  const labels = ["it", "?!", "!!", "far", ...words];
+  const places = labels.map((label) => (label === "far" ? [40, 40] : [0, 0]));
+  const cloud = { name: "text", labels, keys: labels.map((_, at) => `${at}`), selected: 0, fills: labels.map(() => 1), paths: places.flat() }; // prettier-ignore
+  const more = { clouds: [cloud], frames: [{ label: "a", note: "" }], current: 0, trails: false, close: false, x_title: "x", y_title: "y" }; // prettier-ignore
+  const svg = drawn("plane", more);
+  const named = (label) => svg.includes(`>${label.replace("<", "&lt;")}</text>`);
+  assert.ok(named("it") && named("far") && words.filter(named).length >= 3);
+  assert.ok(!named("?!") && !named("!!"), "punctuation finds no room beside the words");
+  const pen = new Pen(look, 14, false);
+  const boxes = [
+    ...svg.matchAll(/<text x="([\d.]+)" y="([\d.]+)"[^>]*>(it|&lt;a|[b-o][a-u])</g),
+  ].map(([, x, y, label]) => {
+    const isOn = label === "it";
+    const half = 0.55 * (isOn ? 1.1 : 0.85) * 14;
+    return [Number(x), Number(y) - half, Number(x) + pen.width(label.replace("&lt;", "<"), { size: isOn ? 1.1 : 0.85, bold: isOn }), Number(y) + half]; // prettier-ignore
+  });
+  assert.ok(boxes.length >= 3);
+  for (const [at, [a, b, c, d]] of boxes.entries())
+    for (const [e, f, g, h] of boxes.slice(at + 1)) assert.ok(c <= e || g <= a || d <= f || h <= b);
+});
+
 test("a matrix says how wide it is, with its scale and its title", () => {
   const square = (n, more) => {
     const pen = new Pen(look, 14, false);
