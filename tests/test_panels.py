@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on
 from claim_fixtures import real
-from conftest import AWKWARD, HOSTILE, read_once
+from conftest import AWKWARD, HOSTILE, needs_smollm2, read_once
 from lens_oracle import lens_of
 from prediction_oracle import full_pass, softmaxed
 from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
@@ -44,7 +44,8 @@ from models.example_texts import DEFAULT_TEXT
 from models.results import softmax
 
 TEXT = "the cat sat on the mat"
-MODELS = ("encoder", "decoder", "translator")
+SMOLLM2 = pytest.param("smollm2", marks=needs_smollm2)
+MODELS = ("encoder", "decoder", "translator", SMOLLM2)
 
 
 @cache
@@ -89,11 +90,12 @@ def texts_of(value: object) -> list[str]:
 # ---- any panel -----------------------------------------------------------------------------------
 
 
-# Each panel reads its turn of the texts: encoder, which opens every page, five, others two. `make
-# sentences` has all of them read by all.
+# Each panel reads its turn of the texts: encoder, which opens every page, five, others two, and
+# smollm2, which takes longest, one or two. `make sentences` has all of them read by all.
 def texts_in_turn(name: str, model: str) -> tuple[str, ...]:
     texts = tuple((HOSTILE if model == "encoder" else AWKWARD).values())
-    step = 1 if "HEADLIGHT_EVERY_SENTENCE" in os.environ else 4 if model == "encoder" else 3
+    steps = {"encoder": 4, "smollm2": len(texts) + 1}  # of the last one panel reads TEXT alone
+    step = 1 if "HEADLIGHT_EVERY_SENTENCE" in os.environ else steps.get(model, 3)
     return TEXT, *texts[NAMES.index(name) % step :: step]
 
 
@@ -549,7 +551,8 @@ def test_a_long_lens_stays_light() -> None:
 # ---- attribution ---------------------------------------------------------------------------------
 
 
-HEAD = {"encoder": "self.1.2", "decoder": "self.1.2", "translator": "decoder-self.1.2"}
+HEAD = dict.fromkeys(("encoder", "decoder", "smollm2"), "self.1.2")
+HEAD["translator"] = "decoder-self.1.2"
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -643,12 +646,13 @@ def test_the_first_tab_of_predict_shows_the_selected_token_of_a_hostile_text(mod
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_the_lens_tab_shows_the_selected_cell_of_a_hostile_text(model: str) -> None:
-    site = "0.ffn.normed"
+    site = "0.ffn.sum" if model == "smollm2" else "0.ffn.normed"
     choices = {"model": model, "lens": "Rank", "site": site, "token": "1", "hidden": "none"}
     first, second = panels_on(page_at("lens", text=HOSTILE["script"], **choices))
     (mark,) = first["figures"][0]["marks"]
     assert mark[1] == 1 and first["figures"][0]["keys"][mark[0]] == site
-    assert second["figures"][1]["selected"] == mark[0]
+    table = second["figures"][1]
+    assert table["keys"][table["selected"]] == [site]
     assert panels_on(page_at("lens", model=model, token="999", site="<b>", lens="?"))
 
 
