@@ -138,7 +138,11 @@ def makes_room(one: Visitor, text: str) -> bool:
     panel = one.page.locator("section.panel.folded")
     panel.wait_for()
     is_line = panel.bounding_box()["height"] < 64  # two lines of text
-    return is_line and text in panel.inner_text() and not one.page.locator(".choice").count()
+    is_whole = panel.locator(".asked").evaluate(
+        "each => each.scrollWidth <= each.clientWidth && each.scrollHeight <= each.clientHeight + 1"
+    )
+    is_folded = is_line and text in panel.inner_text() and not one.page.locator(".choice").count()
+    return is_folded and is_whole
 
 
 def asks(teacher: Visitor, students: list[Visitor]) -> None:
