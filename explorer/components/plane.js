@@ -96,9 +96,16 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
       else draw();
     }
     const passed = points.filter(({ on }) => on).flatMap((one) => Array.from({ length: n }, (_, i) => at(one, i))); // prettier-ignore
-    pointNames(pen, points, [x, top, x + width, top + high], (one) => at(one, t), passed);
-    pen.text(x + width - 0.4 * letter, top + high - 1.7 * letter, `${x_title} →`, { size: 0.8, bold: true, anchor: "end", room: 0.6 * width }); // prettier-ignore
-    pen.text(x + 0.4 * letter, top + 0.8 * letter, `↑ ${y_title}`, { size: 0.8, bold: true, room: 0.6 * width }); // prettier-ignore
+    const title = { size: 0.8, bold: true };
+    const [right, up_title] = [`${x_title} →`, `↑ ${y_title}`].map((text) => pen.cut(text, 0.6 * width, title)); // prettier-ignore
+    const [foot_y, head_y] = [top + high - 1.7 * letter, top + 0.8 * letter];
+    const titles = [
+      [x + width - 0.8 * letter - pen.width(right, title), foot_y - 0.6 * letter, x + width, foot_y + 0.6 * letter], // prettier-ignore
+      [x, head_y - 0.6 * letter, x + 0.8 * letter + pen.width(up_title, title), head_y + 0.6 * letter], // prettier-ignore
+    ];
+    pointNames(pen, points, [x, top, x + width, top + high], (one) => at(one, t), passed, titles);
+    pen.text(x + width - 0.4 * letter, foot_y, right, { ...title, anchor: "end" });
+    pen.text(x + 0.4 * letter, head_y, up_title, title);
   });
   const box = { x, y: top, width, height: high };
   pen.put(
@@ -114,16 +121,18 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
 }
 
 /**
- * Names beside points, where they cover no other name, no point and no stop of a selected path, and
+ * Names beside points, where they cover no other name, no title of an axis, no point and no stop of
+ * a selected path, and
  * where no other point is nearer. First the selected, then those of clouds that cannot be pressed,
  * then words, the nearest to a selected one first, and punctuation at the end.
  * @param {Pen} pen @param {any[]} points @param {number[]} frame left, top, right, foot
  * @param {(point: any) => number[]} at @param {number[][]} passed the stops of selected paths
+ * @param {number[][]} titles boxes that the titles of the axes take
  */
-function pointNames(pen, points, [left, top, right, foot], at, passed) {
+function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
   const { letter } = pen;
   const around = (/** @type {number[]} */ [x, y], /** @type {number} */ r) => [x - r, y - r, x + r, y + r]; // prettier-ignore
-  const taken = points.map((one) => around(at(one), (one.on ? 0.5 : 0.3) * letter));
+  const taken = [...titles, ...points.map((one) => around(at(one), (one.on ? 0.5 : 0.3) * letter))]; // prettier-ignore
   const stops = passed.map((place) => around(place, 0.16 * letter));
   const selected = points.filter(({ on }) => on).map(at);
   const far = (/** @type {any} */ one) => Math.min(...selected.map(([x, y]) => Math.hypot(at(one)[0] - x, at(one)[1] - y)), 1e6); // prettier-ignore

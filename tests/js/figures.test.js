@@ -73,6 +73,22 @@ test("names of a plane cover no name and no point, and words go before punctuati
     for (const [e, f, g, h] of boxes.slice(at + 1)) assert.ok(c <= e || g <= a || d <= f || h <= b);
 });
 
+test("no name of a plane lies on the title of an axis", () => {
+  const labels = ["it", ..."ab cd ef gh ij kl mn op".split(" ")];
+  const places = labels.map((_, at) => (at ? [10, at / 10] : [0, 9]));
+  const cloud = { name: "text", labels, keys: labels.map((_, at) => `${at}`), selected: 0, fills: labels.map(() => 1), paths: places.flat() }; // prettier-ignore
+  const more = { clouds: [cloud], frames: [{ label: "a", note: "" }], current: 0, trails: false, close: false, x_title: "component 1 (17%)", y_title: "y" }; // prettier-ignore
+  const svg = drawn("plane", more);
+  const pen = new Pen(look, 14, false);
+  const texts = [...svg.matchAll(/<text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</g)].map(([, x, y, label]) => [label, +x, +y]); // prettier-ignore
+  const [[, right, foot]] = texts.filter(([label]) => label === "component 1 (17%) →");
+  const left = right - pen.width("component 1 (17%) →", { size: 0.8, bold: true });
+  const named = texts.filter(([label]) => labels.includes(label));
+  assert.ok(named.length >= 3);
+  for (const [label, x, y] of named)
+    assert.ok(Math.abs(y - foot) > 0.6 * 14 || x + pen.width(label, { size: 0.85 }) < left, label);
+});
+
 test("a matrix says how wide it is, with its scale and its title", () => {
   const square = (n, more) => {
     const pen = new Pen(look, 14, false);
