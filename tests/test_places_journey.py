@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import driver
 import pytest
@@ -128,6 +128,33 @@ def test_at_every_width_the_places_have_names_and_nothing_overlaps(
     letter = 14  # a line that is cut would be higher
     cut = label.evaluate("p => [p.scrollHeight - p.clientHeight, p.scrollWidth - p.clientWidth]")
     assert max(cut) < letter
+
+
+FIRST_ROW = """box => {
+  const { top } = box.getBoundingClientRect();
+  const rows = [...box.querySelectorAll(".row")].map((row) => row.getBoundingClientRect());
+  const first = rows.filter((row) => row.bottom > top + 1).map((row) => row.top - top);
+  return [box.scrollTop, Math.min(...first)];
+}"""
+
+
+def test_on_a_phone_the_open_tab_is_in_sight_and_no_row_of_a_long_text_is_cut(
+    browser: object, server: str
+) -> None:
+    phone = Visitor(browser, server, viewport={"width": 390, "height": 844})
+    page = phone.page
+    page.goto(f"{server}/predict?tab=attribution")
+    tab = page.locator("[role=tab][aria-selected=true]:has-text('Attribution')")
+    tab.wait_for()
+    phone.at_rest()
+    left, _, right, _ = corners(tab.bounding_box())
+    assert left >= 0 and right <= 390
+    text = " ".join(["The cat slept because it was tired, and the dog did not."] * 6)
+    page.goto(f"{server}/predict?{urlencode({'text': text, 'token': '60'})}")
+    page.wait_for_selector(".panel .rolled .selected")
+    scrolled, top = page.locator(".panel .rolled").evaluate(FIRST_ROW)
+    assert scrolled > 0 and 0 <= top < 8
+    phone.leave()
 
 
 def test_a_block_of_the_diagram_opens_its_head_and_back_leads_to_the_diagram(

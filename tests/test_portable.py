@@ -120,7 +120,7 @@ import headlight
 from headlight import live_training
 from explorer.server import routes
 from explorer.state import garbage_collection
-from models import child_process, layers
+from models import child_process, linear
 from models.pretrained import hub, sandbox
 
 recording = headlight.record("encoder", "The cat sat.")
@@ -129,7 +129,7 @@ child_process.limit(1, 1)
 child_process.limit_files(0)
 child_process.prefer_oom_kill()
 assert (routes.rss(), garbage_collection.in_memory(), hub.free_memory()) == (0, 0, None)
-assert not layers.is_intel_cpu()
+assert not linear.is_intel_cpu()
 garbage_collection.start()
 garbage_collection.collect("all")
 assert not sandbox.FORKS

@@ -71,8 +71,10 @@ function bars(
   const columns = all.filter((_, at) => at === 0 || least[at] <= width);
   const n = Math.max(1, columns.length);
   texts.length = columns.length;
-  const gap = (n > 1 ? 2.5 : 1) * letter; // a number is nearer to its own bar than to the next
-  const track = Math.max(2 * letter, (width - names - texts.reduce((a, b) => a + b, 0)) / n - gap); // prettier-ignore
+  const each = (width - names - texts.reduce((a, b) => a + b, 0)) / n; // of a bar, and what follows
+  // A number is nearer to its own bar than to the next.
+  const gap = n > 1 ? Math.min(2.5 * letter, Math.max(letter, each / 2)) : letter;
+  const track = Math.max((n > 1 ? 1 : 2) * letter, each - gap);
   const largest = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at] || 0)))); // prettier-ignore
   const top = largest.map((each) => high ?? (shared ? Math.max(...largest) : each));
   const ends = columns.map((_, at) => {
@@ -167,8 +169,8 @@ function tokenrow(pen, figure, { x, y, width }) {
       if (text) pen.text(place + wide / 2, top + high + 0.6 * letter, text, { size: 0.8, anchor: "middle", alpha: 0.75 }); // prettier-ignore
     };
     const key = keys[at] ?? `${at}`;
-    const told = Number.isNaN(weight) ? "not allowed" : fixed(weight, 2);
-    const label = weights.length ? `${token}: ${told}` : [token, text].filter(Boolean).join(" ");
+    const number = Number.isNaN(weight) ? "not allowed" : fixed(weight, 2);
+    const label = weights.length ? `${token}: ${number}` : [token, text].filter(Boolean).join(" ");
     if (select.length && key)
       pen.target({ select: [key], label, pressed: bold, name: "token" }, draw); // prettier-ignore
     else draw();

@@ -190,15 +190,17 @@ function patched(view, at, { parts, pane }, took) {
   return false;
 }
 
-/** A long sentence in a frame that scrolls, its selected token in sight. @param {HTMLElement} box @param {boolean} isLong */
+/** A long sentence in a frame that scrolls, its selected token in sight and its first row whole. @param {HTMLElement} box @param {boolean} isLong */
 function rolled(box, isLong) {
   box.classList.toggle("rolled", isLong);
   const selected = box.querySelector(".selected");
   if (isLong && !box.querySelector("g.target")) box.tabIndex = 0;
   else box.removeAttribute("tabindex");
   if (!isLong || !selected) return;
-  const [frame, one] = [box, selected].map((each) => each.getBoundingClientRect());
-  box.scrollTop += one.top + one.height / 2 - frame.top - frame.height / 2;
+  const above = box.getBoundingClientRect().top - box.scrollTop;
+  const top = (/** @type {Element} */ each) => each.getBoundingClientRect().top - above;
+  const centred = top(selected) - box.clientHeight / 2;
+  box.scrollTop = Math.max(0, ...[...box.querySelectorAll(".row")].map(top).filter((row) => row <= centred)) - 4; // prettier-ignore
 }
 
 /** A figure in a frame that scrolls, scrolled as it was, its marked cell in sight. @param {View} view @param {number} at @param {import("./pane.js").Pane} pane @param {number} most */

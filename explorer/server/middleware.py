@@ -57,8 +57,8 @@ SCRIPT = b"""<script>
     if (another && performance.now() - back < 2000) return;
     const differs = (name) => from.searchParams.get(name) !== to.searchParams.get(name);
     const tab = differs("tab");
-    const told = tab || STOPS.some(differs);
-    if (another || (told && !opening)) push(state, unused, url);
+    const isStop = tab || STOPS.some(differs);
+    if (another || (isStop && !opening)) push(state, unused, url);
     else history.replaceState(state, unused, url);
     opening = another || tab;
   };

@@ -73,6 +73,18 @@ test("names of a plane cover no name and no point, and words go before punctuati
     for (const [e, f, g, h] of boxes.slice(at + 1)) assert.ok(c <= e || g <= a || d <= f || h <= b);
 });
 
+test("bars and their numbers fit any width", () => {
+  for (const columns of [1, 2, 3])
+    for (let width = 180; width < 500; width += 7) {
+      const pen = new Pen(look, 14, false);
+      const rows = ["39 because", "40 it"].map((label, key) => ({ label, key, values: [31.8, 11.3, 33.1].slice(0, columns), texts: ["31.81", "11.31", "33.10"].slice(0, columns), outline: null })); // prettier-ignore
+      figure(pen, { kind: "bars", ...plain, columns: ["word", "position", "sum"].slice(0, columns), rows, high: null }, { x: 0, y: 0, width }); // prettier-ignore
+      const numbers = [...pen.parts.join("").matchAll(/<text x="([\d.]+)"[^>]*>([\d.]+)</g)];
+      assert.ok(numbers.length >= 2);
+      for (const [, x, text] of numbers) assert.ok(+x + pen.width(text) <= width, `${columns} at ${width}`); // prettier-ignore
+    }
+});
+
 test("no name of a plane lies on the title of an axis", () => {
   const labels = ["it", ..."ab cd ef gh ij kl mn op".split(" ")];
   const places = labels.map((_, at) => (at ? [10, at / 10] : [0, 9]));
