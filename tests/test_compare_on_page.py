@@ -15,6 +15,7 @@ from tolerances import STORED, SUMMED
 
 from explorer.analysis import comparison
 from explorer.analysis.formatting import fixed, tenths
+from explorer.layout.selection_bar import EVERY_WORD
 from explorer.panels import compare
 from explorer.state.cache import Run
 from models import registry
@@ -180,6 +181,22 @@ def test_a_links_pair_is_shown_and_swapping_turns_signs() -> None:
     assert [tuple(row[:4]) for row in made[""]] == flipped
     first, *_ = panels_on(opened(text=TEXT, layer="2", head="5"))
     assert "A, L2 H5" in first["figures"][1]["title"], "the head that other tabs select"
+
+
+@pytest.mark.slow
+def test_a_head_of_the_bar_replaces_the_pair_of_a_link() -> None:
+    app = opened(text=TEXT, layer="1", head="0", other_pair="1.1.0.0")
+    app.selectbox(key="selected head").set_value(0).run()
+    assert clean(app).selectbox(key="selected head").value == 0
+    assert "A, L1 H0" in panels_on(app)[0]["figures"][1]["title"]
+
+
+@pytest.mark.slow
+def test_every_word_can_be_selected_where_both_texts_are_the_same() -> None:
+    app = opened(text="the cat sat on the mat")
+    assert app.selectbox(key="selected query").value != EVERY_WORD
+    app.selectbox(key="selected query").set_value(EVERY_WORD).run()
+    assert clean(app).selectbox(key="selected query").value == EVERY_WORD
 
 
 @pytest.mark.slow

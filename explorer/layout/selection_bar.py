@@ -41,16 +41,16 @@ class Words:
 CAUSES = ("text", "model", "attention", "layer", "head", "token", "source", "anatomy_cell")
 
 
-def take() -> None:
+def take() -> set[str]:
     """Put the reader's selection in the bar into the choices of the address. To be called before a
-    tab reads them."""
+    tab reads them. The keys of the menus that the reader changed."""
     state = st.session_state
     causes, drawn = state.get("selection drawn", ((), {}))
     if causes != _causes():
-        return
+        return set()
     now: dict[str, Any] = {name: state.get(name) for name in drawn}
     if not all(isinstance(value, int) for value in now.values()):
-        return
+        return set()
     changed = {name for name in drawn if now[name] != drawn[name]}
     query = now.get("selected query", EVERY_WORD)
     if changed & {"selected layer", "selected head"}:
@@ -64,6 +64,7 @@ def take() -> None:
     elif "selected key" in changed:
         state.token, state.source = str(query), ""
         state.anatomy_cell = f"{query}.{now['selected key']}"
+    return changed
 
 
 def _causes() -> tuple[str, ...]:

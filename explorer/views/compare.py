@@ -475,9 +475,7 @@ def compare(source: Run) -> None:
         )
         st.error(f"These cannot be compared: {literal(str(error).rstrip('.'))}. {why}")
         return
-    before = state.layer, state.head
-    selection_bar.take()
-    if (state.layer, state.head) != before:
+    if selection_bar.take() & {"selected layer", "selected head"}:
         state.other_pair = ""
     with view:
         on = _choices(a, b, *recordings)
@@ -513,7 +511,7 @@ def _choices(a: Run, b: Run, one: Recording, other: Recording) -> ComparedRuns:
     """Read from the address what to compare, with the controls of the View menu."""
     of_a, of_b = _attentions(one, other)
     token = url_state.whole_number("token", len(one.streams[0].tokens))
-    if token is None and one.text == other.text:
+    if token is None and one.text == other.text and st.session_state.att_word != "none":
         token = attention_panels.opening_word(one, one.attention[0])
     two = compare_panels.two_runs(a, b, of_a, of_b)
     pair = _pair(two)

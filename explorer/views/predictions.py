@@ -83,12 +83,9 @@ def forget_word() -> None:
 
 def take_selection() -> bool:
     """Take the selection in the bar; True for another token, whose own prediction is opened."""
-    state = st.session_state
-    before = state.token
-    selection_bar.take()
-    if state.token == before:
+    if "selected query" not in selection_bar.take():
         return False
-    state.word = state.against = ""
+    st.session_state.word = st.session_state.against = ""
     return True
 
 
