@@ -57,6 +57,12 @@ def test_any_text_goes_on(text: str) -> None:
 
 
 @slow
+def test_the_bar_offers_the_words_that_can_be_masked() -> None:
+    app = opened(text="The red fox", model="encoder")
+    assert app.selectbox(key="selected query").options == ["1 The", "2 red", "3 fox"]
+
+
+@slow
 def test_a_press_masks_and_unmasks_and_several_words_can_be_masked() -> None:
     text = "The red fox saw a small bird near the river."
     app = opened(text=text, hidden="2.6", token="6")

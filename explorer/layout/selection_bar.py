@@ -34,6 +34,7 @@ class Words:
     key: int = 0
     every: str = ""  # what no selected word is called, "" where one must be
     roles: Sequence[str] = ()
+    places: Sequence[int] = ()  # the rows that can be selected, () for all of them
 
 
 # What the choices are that the bar shows. A browser sends what its menus show with whatever it asks
@@ -109,12 +110,13 @@ def word(stream: Stream, default: int) -> int:
     return query
 
 
-def show_word(stream: Stream, query: int) -> None:
-    """Draw the bar of a tab that shows one word, the token `query`."""
+def show_word(stream: Stream, query: int, every: str = "", places: Sequence[int] = ()) -> None:
+    """Draw the bar of a tab that shows one word, the token `query`. every, places: as of
+    `Words`."""
     with st.container(
         horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
     ):
-        _word_menu(Words(stream.tokens, query, roles=roles(stream)))
+        _word_menu(Words(stream.tokens, query, every=every, roles=roles(stream), places=places))
         _note(selected_query=query)
 
 
@@ -150,10 +152,11 @@ def _word_menu(words: Words) -> bool:
     """The menus of the words; True where there is one of keys."""
     state = st.session_state
     state["selected query"] = int(words.query)
-    rows, places = _with_roles(words.rows, words.roles), list(range(len(words.rows)))
+    rows = _with_roles(words.rows, words.roles)
+    places = words.places or range(len(rows))
     _labelled("Word").selectbox(
         "Word that attends (query)",
-        [EVERY_WORD, *places] if words.every else places,
+        [EVERY_WORD, *places] if words.every else list(places),
         format_func=lambda at: words.every if at == EVERY_WORD else rows[at],
         key="selected query",
         label_visibility="collapsed",

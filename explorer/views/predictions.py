@@ -352,8 +352,10 @@ def masked_word_panels(source: Run) -> None:
     run = replace(source, edits=(*source.edits, *map(HideToken, hidden)))
     with st.spinner("Reading the text without the masked words …"):
         run.recording()
+    stream = plain.streams[0]
+    words = [at for at, special in enumerate(stream.special) if not special]
     with st.container(horizontal=True, vertical_alignment="center"):
-        selection_bar.show_word(plain.streams[0], place)
+        selection_bar.show_word(stream, place, places=words)
         st.caption(
             "Select a word of the sentence to mask it, and again to unmask it.", width="content"
         )
