@@ -121,6 +121,13 @@ def test_predict_shows_what_would_stand_at_each_typed_mask(encoder) -> None:
         assert "actual" not in prediction["finding"]
 
 
+def test_another_word_than_the_typed_mask_can_be_selected() -> None:
+    app = page_at("predictions", text="The [MASK] sat on the mat.", model="encoder")
+    app.selectbox(key="selected query").set_value(6).run()
+    assert clean(app).selectbox(key="selected query").value == 6
+    assert "“mat”" in panels_on(app)[0]["finding"]
+
+
 def test_masks_alone_are_not_said_to_be_predicted_from_words() -> None:
     for text in ("[MASK]", "[MASK] <mask>"):
         app = clean(page_at("predictions", text=text, model="encoder"))

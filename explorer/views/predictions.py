@@ -575,12 +575,14 @@ def word(source: Run) -> None:
     """The tab Next or masked word: the prediction for one place."""
     recording = source.recording()
     model, text = source.model, source.text
-    take_selection()
+    is_chosen = take_selection()
     if (typed := predictions.first_mask(text)) and not models.capabilities(model).mask:
         name = "typed_mask_next" if recording.model.kind == "decoder" else "typed_mask"
         slots = {"model": literal(models.title(model)), "mask": literal(typed)}
         st.info(sentences("predictions", "word")(name, **slots))
     if can_hide(recording):
+        if is_chosen and typed and not st.session_state.hidden:
+            st.session_state.hidden = NOTHING  # the word that is selected instead of the typed mask
         masked_word_panels(source)
     elif fills(recording):
         st.info(
