@@ -34,6 +34,7 @@ from explorer.analysis import (
 )
 from explorer.analysis.formatting import fixed, hundredths, percent, signed, tenths
 from explorer.components import codec
+from explorer.layout import selection_bar
 from explorer.panels import architecture, attribution, spec
 from explorer.panels.spec import Panel
 from explorer.state.cache import Run
@@ -698,6 +699,15 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
     app.selectbox(key="against field").set_value("none").run()
     compared(second, None)
     assert "".join(app.query_params["against"]) == "none"
+
+
+@pytest.mark.slow
+def test_head_outputs_of_every_word_are_their_mean() -> None:
+    app = page_at("aggregated", text=TEXT, model="encoder", sum_what="Writes")
+    assert "mean of all tokens" not in " ".join(panels_on(clean(app))[0]["caption"])
+    app.selectbox(key="selected query").set_value(selection_bar.EVERY_WORD).run()
+    assert "mean of all tokens" in " ".join(panels_on(clean(app))[0]["caption"])
+    assert app.selectbox(key="selected query").value == selection_bar.EVERY_WORD
 
 
 @driver.browser_test

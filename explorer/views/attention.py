@@ -56,7 +56,7 @@ from explorer.text.attention import WHO, WHO_TERMS, WINDOW, place, summary
 from explorer.text.markdown_escape import literal
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 from models.example_texts import DEFAULT_TEXT
-from models.recording import Recording
+from models.recording import Recording, Stream
 
 # ---- page state ----------------------------------------------------------------------
 
@@ -685,16 +685,18 @@ def aggregated(source: Run) -> None:
     kind = pick("Aggregate by", AGGREGATES, "sum_what", bare=True, container=bar)
     name, state = on.attention.name, st.session_state
     stream = on.recording.stream(on.attention.query)
-    with bar:
-        opening = attention_panels.opening_word(on.recording, on.attention)
-        query = selection_bar.word(stream, opening or 0)
+    opening = attention_panels.opening_word(on.recording, on.attention)
     if kind == "Writes":
+        with bar:
+            query = _word_or_every(stream, opening)
         with bar.popover("View"):
             measure = pick("Measure", WRITES, "sum_measure")
         output.show_panel(
             partial(summaries.output_norms, source, query, measure, name), "output norms"
         )
     else:
+        with bar:
+            query = selection_bar.word(stream, opening or 0)
         with bar.popover("View"):
             layer, head = _scope(on, kind)
             # here and on the tab Heads
@@ -702,6 +704,18 @@ def aggregated(source: Run) -> None:
         make = partial(summaries.aggregated, source, kind, query, layer, head, state.att_keep, name)
         output.show_panel(make, "aggregated")
     output.show_panel(partial(summaries.disagreements, source, name), "disagreements")
+
+
+def _word_or_every(stream: Stream, opening: int | None) -> int | None:
+    """The bar of a tab that shows one word, or all of them: the token of the address, `opening`
+    where it names none, and None for all."""
+    selection_bar.take()
+    query = url_state.whole_number("token", len(stream.tokens))
+    if query is None and url_state.one_of("att_word", WORDS) != "none":
+        query = opening
+    shown = selection_bar.EVERY_WORD if query is None else query
+    selection_bar.show_word(stream, shown, every="every word")
+    return query
 
 
 def _scope(on: Selection, kind: str) -> tuple[int | None, int | None]:
