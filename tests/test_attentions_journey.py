@@ -102,6 +102,22 @@ def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -
     assert page.locator(f"{GRID} .finding").inner_text().endswith("not allowed: a later token")
 
 
+def test_no_head_moves_while_the_pointer_goes_over_them(visitor: Visitor) -> None:
+    visitor.open()
+    page = visitor.page
+    thumbs, finding = page.locator(".cell .thumb"), page.locator(f"{GRID} .finding")
+    page.mouse.move(5, 5)
+    before = [thumbs.nth(at).bounding_box() for at in (0, 24)]
+    for at in (9, 22, 31):
+        box = thumbs.nth(at).bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        expect(finding).to_contain_text(f"Pointer: L{at // 8} H{at % 8},")
+        assert [thumbs.nth(at).bounding_box() for at in (0, 24)] == before
+    page.mouse.move(5, 5)
+    expect(finding).to_contain_text("attention sinks")
+    assert [thumbs.nth(at).bounding_box() for at in (0, 24)] == before
+
+
 def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> None:
     phone = Visitor(
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True

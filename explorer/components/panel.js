@@ -413,7 +413,7 @@ function more(view, grid) {
   /** @type {SVGElement | null} */ (view.root.querySelector("g.more"))?.focus({ preventScroll: true }); // prettier-ignore
 }
 
-/** Say the head, and the weight under the pointer. @param {View} view @param {any} grid @param {Element} part @param {PointerEvent} [event] */
+/** Say the head, and the weight under the pointer, in the room of what stood there. @param {View} view @param {any} grid @param {Element} part @param {PointerEvent} [event] */
 function hint(view, grid, part, event) {
   const [layer, head] = JSON.parse(part.getAttribute("data-select") || "[]").map(Number);
   const at = layer * grid.shape[1] + head;
@@ -421,6 +421,7 @@ function hint(view, grid, part, event) {
   if (!thumb) return;
   const share = event ? [(event.clientY - thumb.top) / thumb.height, (event.clientX - thumb.left) / thumb.width] : [-1]; // prettier-ignore
   const inside = share.every((each) => each >= 0 && each < 1);
+  view.finding.style.height = `${view.finding.getBoundingClientRect().height}px`;
   view.finding.replaceChildren(...(inside ? weightIn(grid, at, share) : [spoken(grid, at)]));
 }
 
@@ -459,7 +460,9 @@ function away(view) {
   view.tip.textContent = "";
   for (const each of view.figures) {
     if (each.kind === LINKED && each.over) look(view, each, null);
-    if (each.kind === HEADS && each.follows) view.finding.textContent = view.header.finding;
+    if (each.kind !== HEADS || !each.follows) continue;
+    view.finding.textContent = view.header.finding;
+    view.finding.style.height = "";
   }
 }
 
