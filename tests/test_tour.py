@@ -153,7 +153,7 @@ FITS = """() => {
     const text = words.currentNode.textContent.trim();
     const of = words.currentNode.parentElement;
     const { left, top, right, bottom, width } = of.getBoundingClientRect();
-    if (!text || width < 3 || of.className === "told") continue;
+    if (!text || width < 3 || of.className === "announced") continue;
     const size = parseFloat(getComputedStyle(of).fontSize);
     if (size < 28) return `${text} in type of ${size} px`;
     if (left < -1 || top < -1 || right > innerWidth + 1 || bottom > innerHeight + 1)
@@ -165,7 +165,7 @@ FITS = """() => {
 
 # True where the presenter hears keys.
 KEYS = """() => [...document.querySelectorAll("*")].some((each) =>
-  each.shadowRoot?.querySelector(".presenter .told"))"""
+  each.shadowRoot?.querySelector(".presenter .announced"))"""
 
 
 SMALL, LARGE = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
@@ -201,7 +201,7 @@ PAGES = {
     "/training?model=induction": ["model induction"],
     "/training?tab=twins": ["twin-post", "twin-pre"],
     "/learn?tab=concepts": ["Layer 1, head 5"],
-    "/learn?tab=claims": ["Each head’s output is a weighted mean"],
+    "/learn?tab=claims&claim=convex": ["Each head’s output is a weighted mean"],
 }
 # How many letters the board shows.
 LETTERS = """board => [board, ...board.querySelectorAll("svg text")].map((one) =>

@@ -222,9 +222,9 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   };
   if (says?.all && !figure.only && names.length >= MANY) {
     const sinks = names.filter((/** @type {string} */ name) => name === "sink").length;
-    const told = figure.all ? says.fewer : filled(says.more, { heads: names.length, sinks });
+    const words = figure.all ? says.fewer : filled(says.more, { heads: names.length, sinks });
     pen.select = ["all"];
-    pen.target({ select: ["all"], label: told, name: "more" }, () => line(told, { fill: look.primary, bold: true })); // prettier-ignore
+    pen.target({ select: ["all"], label: words, name: "more" }, () => line(words, { fill: look.primary, bold: true })); // prettier-ignore
   }
   if (figure.quiet?.length) line(says.faint, { alpha: 0.75 });
   if (says?.all && figure.fold * fold > 1) line(filled(says.folded, { fold: figure.fold * fold }), { alpha: 0.75 }); // prettier-ignore

@@ -27,7 +27,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
     wide: stretched,
     tints,
     cache,
-    ends: told,
+    ends: endTexts,
     scrolls,
   } = figure;
   const { letter, look } = pen;
@@ -55,7 +55,8 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const high1 = Math.min(roomY, stretched ? Infinity : wide, 2.6 * letter);
   const [left, top] = [x + down, y + legend + across];
   const area = [left, top, n * wide, m * high1];
-  const ends = told || [signed ? -high : low, high].map((value) => `${num(value, 2)}${unit || ""}`);
+  const ends =
+    endTexts || [signed ? -high : low, high].map((value) => `${num(value, 2)}${unit || ""}`);
   pen.edge = x + Math.min(width, Math.max(down + area[2], down + 9 * letter));
   pen.scale(pen.edge, y + 0.5 * letter, words, ends[0], ends[1]);
   if (sides[0]) pen.text(x, y + legend + across - 0.9 * letter, `${sides[0]} ↓`, { size: 0.8, alpha: 0.75, room: down }); // prettier-ignore

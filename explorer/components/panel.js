@@ -73,8 +73,8 @@ const alike = (header) =>
 /** @param {View} view */
 function build(view) {
   const { header, figures } = view;
-  const told = new Set();
-  const sentence = found(view, header.finding, told);
+  const terms = new Set();
+  const sentence = sentenceOf(view, header.finding, terms);
   const finding = make("p", { class: "finding", dir: "auto", role: "status" }, ...sentence);
   view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
@@ -93,7 +93,7 @@ function build(view) {
   const gap = `${GAP * TYPE * letter()}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
-  const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, ...explained(header.terms, line, told)))); // prettier-ignore
+  const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, ...explained(header.terms, line, terms)))); // prettier-ignore
   redraw(view, [
     header.title && !header.bare && make("h2", { dir: "auto" }, ...explained(header.terms, header.title, new Set())),
     button ? make("div", "above", finding, button) : finding,
@@ -113,10 +113,10 @@ function build(view) {
   offer(view, header.title, (look) => sheet(view, look));
 }
 
-/** A finding as nodes, what the title says told before. @param {View} view @param {string} line @param {Set<string>} [told] */
-const found = (view, line, told = new Set()) => {
-  explained(view.header.terms, view.header.title, told);
-  return explained(view.header.terms, line, told);
+/** A finding as nodes, without the terms of the title. @param {View} view @param {string} line @param {Set<string>} [terms] those explained so far */
+const sentenceOf = (view, line, terms = new Set()) => {
+  explained(view.header.terms, view.header.title, terms);
+  return explained(view.header.terms, line, terms);
 };
 
 /** Paint a figure at the end of this task, once: the word and the head that it follows may come with another view. @param {View} view @param {number} at */
@@ -612,7 +612,7 @@ function slider(view, at, finding) {
     input.value = `${to}`;
     label.textContent = frames[to].label;
     input.setAttribute("aria-valuetext", frames[to].label);
-    if (frames[to].sentence) finding.replaceChildren(...found(view, frames[to].sentence));
+    if (frames[to].sentence) finding.replaceChildren(...sentenceOf(view, frames[to].sentence));
     move(view, at, to);
     follow(view, choice, frames[to].x ?? to);
     clearTimeout(later);

@@ -48,7 +48,7 @@ function listen(view) {
     if (bus.now.presenter && all.some((one) => drawn(one) || !inside(one.target))) later(view);
   });
   hear(view, () => bus.now.presenter && later(view)); // a view may move by itself
-  view.says = spokenLine("told");
+  view.says = spokenLine("announced");
   view.root.append(view.says);
   addEventListener("keydown", view.keys);
   addEventListener("click", view.click);

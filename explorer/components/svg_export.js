@@ -31,8 +31,8 @@ export const escaped = (text) =>
  */
 export function tag(name, attributes, ...inside) {
   const list = Object.entries(attributes).filter(([, value]) => value !== undefined);
-  const told = list.map(([key, value]) => ` ${key}="${escaped(value)}"`).join("");
-  return `<${name}${told}>${inside.join("")}</${name}>`;
+  const written = list.map(([key, value]) => ` ${key}="${escaped(value)}"`).join("");
+  return `<${name}${written}>${inside.join("")}</${name}>`;
 }
 
 /**

@@ -21,23 +21,24 @@ function finder(terms) {
 }
 
 /**
- * A line as nodes, in which terms that are not among those `told` are explained; they are told then.
+ * A line as nodes, in which terms are explained where they stand for the first time. `before`: names
+ * of those that an earlier line of the panel has, to which this line's are added.
  * @param {Term[]} terms
  * @param {string} line
- * @param {Set<string>} told
+ * @param {Set<string>} before
  */
-export function explained(terms, line, told) {
+export function explained(terms, line, before) {
   if (!terms.length) return typeset(line);
   /** @type {(Node | string)[]} */
   const nodes = [];
   let from = 0;
-  for (const { index, 0: found } of line.matchAll(finder(terms))) {
-    const at = terms.findIndex((term) => term[2].includes(found.toLowerCase()));
-    if (at < 0 || told.has(terms[at][0])) continue;
-    told.add(terms[at][0]);
+  for (const { index, 0: spelling } of line.matchAll(finder(terms))) {
+    const at = terms.findIndex((term) => term[2].includes(spelling.toLowerCase()));
+    if (at < 0 || before.has(terms[at][0])) continue;
+    before.add(terms[at][0]);
     const attributes = { class: "term", tabindex: 0, "aria-describedby": `term-${at}`, data: { focus: `term ${at}` }, ...HANDLERS }; // prettier-ignore
-    nodes.push(...typeset(line.slice(from, index)), make("dfn", attributes, ...typeset(found)));
-    from = index + found.length;
+    nodes.push(...typeset(line.slice(from, index)), make("dfn", attributes, ...typeset(spelling)));
+    from = index + spelling.length;
   }
   return [...nodes, ...typeset(line.slice(from))];
 }
@@ -52,7 +53,7 @@ const HANDLERS = {
 
 /** What the terms of a panel mean, shown beside the one that is pointed at. @param {Term[]} terms */
 export function meanings(terms) {
-  const lines = terms.map(([name, means], at) => make("p", { id: `term-${at}`, role: "tooltip", class: "means" }, make("b", "", name), `: ${means}`)); // prettier-ignore
+  const lines = terms.map(([name, means], at) => make("p", { id: `term-${at}`, role: "tooltip", class: "means" }, make("strong", "", name), `: ${means}`)); // prettier-ignore
   return make("div", "meanings", ...lines);
 }
 

@@ -69,7 +69,7 @@ function go(view, to) {
 function build(view) {
   const { header, root } = view;
   view.want = header.at;
-  view.status ||= spokenLine("told");
+  view.status ||= spokenLine("announced");
   const [before, number, after] = header.says;
   const says = make(
     "p",
