@@ -180,3 +180,6 @@ def test_the_link_says_what_it_does_not_contain() -> None:
     app.text_area(key="many text").set_value("One dog.\n" * 400).run()
     assert "your list on Many sentences, which is too long" in shared(app)
     assert "many_text" not in app.query_params
+    app = page_at("sentences", many_text="One dog.\nTwo cats.")
+    assert "".join(app.query_params["many_text"]) == "One dog.\nTwo cats."
+    assert "many_text" not in go(app, "heads").query_params, "the list belongs to its tab"

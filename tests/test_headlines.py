@@ -282,15 +282,23 @@ def test_a_page_measures_an_opened_model_and_a_panel_does_not(
 ) -> None:
     recording = cache.record("encoder", SENTENCES[0])
     begun: list[tuple] = []
-    job = SimpleNamespace(finished=False, resume=lambda: None)
-    monkeypatch.setattr(coreference, "is_measured", lambda _: False)
+    job = SimpleNamespace(finished=False, resume=lambda: None, latest=())
+    measurements: dict[str, object] = {}
+    monkeypatch.setattr(coreference, "_measurements", lambda: measurements)
     monkeypatch.setattr(models, "is_borrowed", lambda _: True)
-    monkeypatch.setattr(jobs, "corpus_job", lambda *asked: begun.append(asked) or job)
+    monkeypatch.setattr(jobs, "corpus_job", lambda *arguments: begun.append(arguments) or job)
     attention_panels.named_heads(recording, recording.attention[0])
     assert not begun
     attention_panels.measure_pronoun_heads(recording)
     ((name, texts, *_),) = begun
     assert (name, texts) == ("encoder", tuple(coreference.sentences()))
+    assert not coreference.is_measured(recording.model.fingerprint)
+    sentence = cache.record("encoder", next(iter(coreference.sentences())))
+    job.finished, job.latest = True, (coreference.measure_sentence(sentence),)
+    attention_panels.measure_pronoun_heads(recording)
+    assert coreference.is_measured(recording.model.fingerprint)
+    attention_panels.measure_pronoun_heads(recording)
+    assert len(begun) == 2, "once measured, it is not measured again"
 
 
 @pytest.mark.slow

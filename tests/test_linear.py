@@ -16,7 +16,7 @@ from models.transformer import Encoder
 
 SMALL = Config(50, 24, 2, 4, 40, 300, activation="gelu")
 
-pytestmark = pytest.mark.skipif(linear._onednn_linear is None, reason="a torch without oneDNN")
+needs_onednn = pytest.mark.skipif(linear._onednn_linear is None, reason="a torch without oneDNN")
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +40,12 @@ def test_a_linear_layer_and_its_activation(n: int, activation: str) -> None:
         assert (layer(x, activation) - expected).abs().max() < PASSED
 
 
+@pytest.mark.parametrize("large", (1, 10**9), ids=("onednn", "torch"))
 @pytest.mark.parametrize("bias", (True, False))
-def test_stacked_layers_give_the_outputs_of_each(bias: bool) -> None:
+def test_stacked_layers_give_the_outputs_of_each(
+    bias: bool, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "LARGE", large)
     torch.manual_seed(0)
     layers, x = (Linear(24, 40, bias=bias), Linear(24, 8, bias=bias)), torch.randn(2, 9, 24)
     stacked = StackedLinear(*layers)
@@ -51,6 +55,9 @@ def test_stacked_layers_give_the_outputs_of_each(bias: bool) -> None:
     with torch.inference_mode():
         assert stacked.is_ready()
         assert (stacked(x) - expected).abs().max() < PASSED
+        out = torch.empty(2, 9, 48)
+        assert stacked(x, out).data_ptr() == out.data_ptr()
+        assert (out - expected).abs().max() < PASSED
         layers[0].weight.data = layers[0].weight + 1  # other weights, in memory of their own
         assert not stacked.is_ready()
 
@@ -61,6 +68,7 @@ def test_few_numbers_of_rows_are_met():
     assert len(lengths) == 20 and max(lengths) == 256
 
 
+@needs_onednn
 @pytest.mark.parametrize("shape", ({}, {"n_key_head": 2}, {"bias_qkv": False, "bias_ffn": False}))
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_a_pass_is_the_same_with_and_without(activation, shape, monkeypatch):
@@ -83,14 +91,16 @@ def test_a_pass_is_the_same_with_and_without(activation, shape, monkeypatch):
         assert len(products) == 4 * SMALL.n_layer
 
 
+@needs_onednn
 @pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
-def test_what_is_no_number_stays_none(activation):
-    """An overflow is told where it began."""
+def test_nan_stays_nan(activation):
+    """Nothing hides an overflow."""
     x, weight = torch.full((8, 24), float("nan")), input_major(torch.ones(40, 24))
     with torch.inference_mode():
         assert linear.onednn_product(x, weight, None, activation).isnan().all()
 
 
+@needs_onednn
 def test_a_gradient_goes_through_torchs_own_layers():
     model = Encoder(SMALL)
     optimise_layout(model)
@@ -102,6 +112,7 @@ def test_a_gradient_goes_through_torchs_own_layers():
     assert weight.grad is not None
 
 
+@needs_onednn
 def test_other_numbers_longer_texts_and_other_layouts_are_left_to_torch():
     weight = input_major(torch.zeros(40, 24))
     with torch.inference_mode():

@@ -37,6 +37,7 @@ def test_the_lines_train_the_readers_own_model_again(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(export_menu, "offer", offer)
     app = opened(train_view="Live", live_task="copy", text=TEXT)
     app.session_state["export menu"] = True
+    one = None
     try:
         for button in ("live start", "live on"):
             app.button(key=button).click().run()
@@ -50,7 +51,8 @@ def test_the_lines_train_the_readers_own_model_again(monkeypatch: pytest.MonkeyP
                 time.sleep(0.1)
             clean(app.run())
     finally:
-        jobs.trainings.stop(one)
+        if one is not None:
+            jobs.trainings.stop(one)
     (code,) = (each.value for each in app.code if "import" in each.value)
     names: dict[str, Any] = {}
     exec(code, names)

@@ -132,13 +132,13 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
 function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
   const { letter } = pen;
   const around = (/** @type {number[]} */ [x, y], /** @type {number} */ r) => [x - r, y - r, x + r, y + r]; // prettier-ignore
-  const taken = [...titles, ...points.map((one) => around(at(one), (one.on ? 0.5 : 0.3) * letter))]; // prettier-ignore
+  const occupied = [...titles, ...points.map((one) => around(at(one), (one.on ? 0.5 : 0.3) * letter))]; // prettier-ignore
   const stops = passed.map((place) => around(place, 0.16 * letter));
   const selected = points.filter(({ on }) => on).map(at);
   const far = (/** @type {any} */ one) => Math.min(...selected.map(([x, y]) => Math.hypot(at(one)[0] - x, at(one)[1] - y)), 1e6); // prettier-ignore
   const rank = (/** @type {any} */ { on, key, label }) => (on ? 0 : key === undefined ? 1 : /[\p{L}\p{N}]/u.test(label) ? 2 : 3); // prettier-ignore
   for (const one of [...points].sort((a, b) => rank(a) - rank(b) || far(a) - far(b))) {
-    if (!one.on) taken.push(...stops.splice(0)); // the selected may cover their own paths
+    if (!one.on) occupied.push(...stops.splice(0)); // the selected may cover their own paths
     const [x, y] = at(one);
     if (x < left || x > right || y < top || y > foot) continue;
     const style = { size: one.on ? 1.1 : 0.85, bold: one.on };
@@ -158,11 +158,11 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
     };
     const fits = (/** @type {number[]} */ [a, b]) =>
       a >= left && a + wide <= right && b - high / 2 >= top && b + high / 2 <= foot &&
-      !taken.some(([from, over, to, under]) => a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over) &&
+      !occupied.some(([from, over, to, under]) => a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over) &&
       points.every((other) => away([a, b], other) >= away([a, b], one) - 1); // prettier-ignore
     const place = tries.find(fits) || (one.on ? tries[1] : undefined);
     if (!place) continue;
-    taken.push([place[0] - 3, place[1] - high / 2, place[0] + wide + 3, place[1] + high / 2]);
+    occupied.push([place[0] - 3, place[1] - high / 2, place[0] + wide + 3, place[1] + high / 2]);
     pen.text(place[0], place[1], label, { ...style, halo: true, fill: one.on ? one.colour : undefined }); // prettier-ignore
   }
 }

@@ -115,8 +115,7 @@ def attention_names(recording: Recording) -> tuple[str, ...]:
 
 def pick_attention(recording: Recording, after: Callable[[], None] | None = None) -> Attention:
     """The attention on screen, with the control that chooses it where there are several. after:
-    called when another was chosen, whose heads and tokens are others; at least these are
-    forgotten."""
+    called when another was chosen, once its layer, head and tokens are cleared."""
     names, first = attention_names(recording), recording.attention[0].name
     name = url_state.one_of("attention", names)
     if len(names) > 1:

@@ -450,7 +450,7 @@ def grid_panel(
     listed: bool = False,
 ) -> Panel:
     """The panel of all heads. It has no selection, so choosing a head sends none of it again."""
-    return _kept(
+    return _cached_panel(
         on,
         heads,
         rows=rows,
@@ -468,7 +468,7 @@ def head_panel(on: Selection, view: HeadView, kind: str, incoming: bool = False)
         key = view.opened.key
     elif token is not None:
         key = None
-    return _kept(
+    return _cached_panel(
         on,
         head,
         layer=on.layer,
@@ -481,7 +481,7 @@ def head_panel(on: Selection, view: HeadView, kind: str, incoming: bool = False)
     )
 
 
-def _kept(on: Selection, panel: Callable[..., Panel], **choices: Hashable) -> Panel:
+def _cached_panel(on: Selection, panel: Callable[..., Panel], **choices: Hashable) -> Panel:
     """A panel of a run, made once and kept beside its recording."""
     key = ("panel", panel.__name__, on.run.target, *sorted(choices.items()))
     return cache.cached_for(on.recording, key, partial(panel, on.run, **choices), _panel_bytes)
@@ -621,8 +621,8 @@ def _weights(view: MatrixView, row: int, column: int) -> Mapping[str, np.ndarray
 
 
 def _says(picture: HeadView) -> str:
-    """The sentence on the selected row or column, a selected cell in any case; "" where no token
-    is selected."""
+    """The sentence on the selected row or column, which names the key of a selected cell; "" where
+    no token is selected."""
     words, view = sentences(CONCEPT, "weights"), picture.matrix_view
     axes, row, column = view.axes, picture.pin, picture.column
     if row >= 0:

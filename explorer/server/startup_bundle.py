@@ -1,9 +1,9 @@
 """The startup bundle: one file with the JavaScript modules of a first visit, Streamlit's and ours.
 
-Streamlit's page loads some ninety small modules, one request each, and ours are another forty. The
-browser gets them in one file, cuts it into modules (blobs) and names them in an import map, so that
-every import of one of them, by whatever address, leads to its part of the file. All other modules
-are fetched from their own addresses, and these too where the file does not come."""
+By themselves these are some 120 small modules, one request each. The browser gets them in one
+file, cuts it into modules (blobs) and names them in an import map, so that every import of one of
+them, by whatever address, leads to its part of the file. All other modules are fetched from their
+own addresses. So are those of the file where it fails to load."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ def _stem(path: str) -> str:
 def _relocatable(path: str, text: str) -> str:
     """The module's text, with addresses that hold wherever the text itself is loaded from."""
     folder = path.rpartition("/")[0]
-    # An element whose module is loaded is drawn at once. What React has to wait for it shows up to
-    # 300 ms later, however soon it comes.
+    # An element whose module is loaded is drawn at once. React shows an element that it had to wait
+    # for up to 300 ms after its module has come.
     text = LAZY.sub(rf'window.headlightLoaded?.["{folder}/\1"]??\g<0>', text)
     text = IMPORT.sub(rf"\1 \2{ROOT}{folder}/\3\2", text)
     return text.replace("import.meta.url", f'(import.meta.resolve("{ROOT}")+"{path}")')

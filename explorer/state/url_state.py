@@ -223,6 +223,7 @@ sentences = PageParameters(
     many_text="",  # the reader's own sentences, one a line
     many_column="",
 )
+OWN_LIST = ("many_text", "many_column")
 
 
 # A tab that the chosen model does not fit runs another. While the reader is there, or on a tab with
@@ -632,11 +633,12 @@ def link_parameters() -> dict[str, str]:
     """The parameters of a link to the current screen: all choices that differ from their
     defaults."""
     state = st.session_state.to_dict()
-    choices = ((name, well_formed(str(state[name]))) for name in names())
+    text, page = well_formed(state["text"]), state["page"]
+    elsewhere = OWN_LIST if page != "sentences" else ()  # it is long, and of that tab alone
+    choices = ((name, well_formed(str(state[name]))) for name in names() if name not in elsewhere)
     parameters = {
         name: value for name, value in choices if value != default(name) and fits_address(value)
     }
-    text, page = well_formed(state["text"]), state["page"]
     first, model = opening(page)
     if parameters or (text, state["model"]) != (first, model):
         if text != first_text(page) and fits_address(text):

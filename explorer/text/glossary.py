@@ -82,8 +82,8 @@ def explained(text: str, *more: str) -> str | None:
 def terms_in(text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """All terms that a text uses, each with its meaning, as plain words, and the spellings that
     are it wherever they stand, without capitals."""
-    found = (terms()[name] for name in used(text, most=len(terms())))
-    return tuple((one.name, one.means, _spelled(one)) for one in found)
+    used_terms = (terms()[name] for name in used(text, most=len(terms())))
+    return tuple((one.name, one.means, _spelled(one)) for one in used_terms)
 
 
 def _spelled(one: Term) -> tuple[str, ...]:

@@ -246,9 +246,10 @@ def _layer(on: Edited) -> int | None:
     """The layer that the reader chose, None for all."""
     layers = on.plain.model.n_layer
     only = url_state.whole_number("only", layers)
-    shown, write = "all" if only is None else str(only), lambda layer: layer.replace("all", "")
+    value = "all" if only is None else str(only)
     options = ["all", *map(str, range(layers))]
-    st.selectbox("Layer", options, **bind("only", "edited layer", shown, write))
+    of_address = lambda layer: layer.replace("all", "")
+    st.selectbox("Layer", options, **bind("only", "edited layer", value, of_address))
     return only
 
 
