@@ -22,9 +22,7 @@ def diagram(source: Run) -> None:
     """The tab Diagram."""
     recording = source.recording()
     stream = recording.streams[0]
-    opening = attention_panels.opening_word(recording, recording.attention[0])
-    default = residual.most_turned_token(stream) if opening is None else opening
-    token = selection_bar.word(stream, default)
+    token = selection_bar.word(stream, attention_panels.first_word(recording, stream))
     every_layer = st.session_state.diagram_layers == "All"
     make = partial(architecture.diagram, source, token, every_layer)
     output.show_panel(make, "architecture")
@@ -38,8 +36,7 @@ def feed_forward(source: Run) -> None:
     names = tuple(each.name for each in recording.streams)
     stream = recording.stream(controls.pick_stream(names, names[0], container=bar))
     n_layers = sum(each.place == "ffn" for each in residual.sublayers(stream))
-    opening = attention_panels.opening_word(recording, recording.attention[0])
-    default = opening if opening is not None and stream is recording.streams[0] else 0
+    default = attention_panels.first_word(recording, stream)
     layer: int | None = None  # of a model that shows no FFN
     with bar:
         if n_layers:

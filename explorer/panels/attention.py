@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from explorer.analysis import attention as attention_analysis
-from explorer.analysis import coreference, head_naming, logit_lens
+from explorer.analysis import coreference, head_naming, logit_lens, predictions
 from explorer.analysis.attention import (
     SCALE_LABELS,
     DisplayOptions,
@@ -54,7 +54,7 @@ from explorer.text import head_naming as head_naming_text
 from explorer.text.markdown_escape import literal, plain
 from explorer.text.templates import all_of, sentences
 from models.chat import message_starts
-from models.recording import Attention, Recording
+from models.recording import Attention, Recording, Stream
 from models.results import softmax
 
 CONCEPT = "heads"
@@ -230,6 +230,17 @@ def opening_word(recording: Recording, attention: Attention) -> int | None:
         return None
     finding = opening_finding(recording, attention)
     return finding.query if finding is not None and finding.query >= 0 else None
+
+
+def first_word(recording: Recording, stream: Stream) -> int:
+    """The token that a tab about one word opens on: the word that the strongest finding of an
+    attention within the stream is about, else the last whole word, else the first token."""
+    for attention in recording.attention:
+        if attention.query == stream.name:
+            word = opening_word(recording, attention)
+            if word is not None:
+                return word
+    return predictions.default_masked_word(stream) or 0
 
 
 def default_attention(recording: Recording) -> str:

@@ -73,8 +73,7 @@ def sentence(runs: PositionRuns) -> None:
     stream = runs.plain.stream(runs.stream)
     token = url_state.whole_number("token", len(stream.tokens))
     if token is None:
-        own = next((each for each in runs.plain.attention if each.query == runs.stream), None)
-        token = (attention_panels.opening_word(runs.plain, own) if own else None) or 0
+        token = attention_panels.first_word(runs.plain, stream)
     if at := head_of(runs):
         words = selection_bar.Words(stream.tokens, token, roles=selection_bar.roles(stream))
         selection_bar.show(words, size(runs), at)

@@ -104,17 +104,10 @@ class StreamState:
 
     @property
     def token(self) -> int:
-        """The token of the address, or else the word that the first page opens on, or else the one
-        that was rotated most."""
+        """The token of the address, or else the word that all tabs open on."""
         token = url_state.whole_number("token", len(self.stream.tokens))
-        if token is not None:
-            return token
-        for one in self.recording.attention:
-            if one.query == self.stream.name:
-                word = attention_panels.opening_word(self.recording, one)
-                if word is not None:
-                    return word
-        return residual.most_turned_token(self.stream)
+        first = attention_panels.first_word
+        return first(self.recording, self.stream) if token is None else token
 
     def is_log(self) -> bool:
         """True where norms are on a logarithmic scale."""
