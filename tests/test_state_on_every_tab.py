@@ -77,3 +77,13 @@ def test_each_tab_has_the_selection_bar_and_what_is_chosen_there_goes_along(tab:
             app.selectbox(key=f"selected {name}").set_value(4).run()
             assert clean(app).session_state[choice] == "4"
             assert app.selectbox(key=f"selected {name}").value == 4
+
+
+@pytest.mark.parametrize(
+    "tab", ["aggregated", "diagram", "positions", "residual", "feedforward", "word", "edit"]
+)
+def test_tabs_of_one_word_open_on_the_same_one(tab: str) -> None:
+    """Also where the strongest finding is about no word: then on the last whole one."""
+    app = clean(page_at(tab, text="The trophy did not fit because it was too big."))
+    (bar,) = (each for each in app.selectbox if each.key == "selected query")
+    assert bar.options[bar.index].split()[-1] == "big"

@@ -685,10 +685,10 @@ def aggregated(source: Run) -> None:
     kind = pick("Aggregate by", AGGREGATES, "sum_what", bare=True, container=bar)
     name, state = on.attention.name, st.session_state
     stream = on.recording.stream(on.attention.query)
-    opening = attention_panels.opening_word(on.recording, on.attention)
+    first = attention_panels.first_word(on.recording, stream)
     if kind == "Writes":
         with bar:
-            query = _word_or_every(stream, opening)
+            query = _word_or_every(stream, first)
         with bar.popover("View"):
             measure = pick("Measure", WRITES, "sum_measure")
         output.show_panel(
@@ -696,7 +696,7 @@ def aggregated(source: Run) -> None:
         )
     else:
         with bar:
-            query = selection_bar.word(stream, opening or 0)
+            query = selection_bar.word(stream, first)
         with bar.popover("View"):
             layer, head = _scope(on, kind)
             # here and on the tab Heads
@@ -706,15 +706,15 @@ def aggregated(source: Run) -> None:
     output.show_panel(partial(summaries.disagreements, source, name), "disagreements")
 
 
-def _word_or_every(stream: Stream, opening: int | None) -> int | None:
-    """The bar of a tab that shows one word, or all of them: the token of the address, `opening`
+def _word_or_every(stream: Stream, first: int) -> int | None:
+    """The bar of a tab that shows one word, or all of them: the token of the address, `first`
     where it names none, and None for all."""
     selection_bar.take()
     query = url_state.whole_number("token", len(stream.tokens))
     if query is None and url_state.one_of("att_word", WORDS) != "none":
-        query = opening
-    shown = selection_bar.EVERY_WORD if query is None else query
-    selection_bar.show_word(stream, shown, every="every word")
+        query = first
+    selected = selection_bar.EVERY_WORD if query is None else query
+    selection_bar.show_word(stream, selected, every="every word")
     return query
 
 
