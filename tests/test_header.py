@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import pytest
 import tiny
-from app_harness import go, open_menu, page_at, panels_on
+from app_harness import clean, go, open_menu, page_at, panels_on
 from streamlit.testing.v1 import AppTest
 
 from explorer.state import models
@@ -183,3 +183,17 @@ def test_the_link_says_what_it_does_not_contain() -> None:
     app = page_at("sentences", many_text="One dog.\nTwo cats.")
     assert "".join(app.query_params["many_text"]) == "One dog.\nTwo cats."
     assert "many_text" not in go(app, "heads").query_params, "the list belongs to its tab"
+
+
+@pytest.mark.parametrize(
+    "text, note",
+    [
+        ("The *trophy* fell.", "“t ‧rop ‧hy” as 3 tokens. “‧” marks"),
+        ("A trophy and a 🦊.", "🦊 1/4” is one byte of a character"),
+        ("The cat slept.", ""),
+    ],
+)
+def test_a_page_explains_tokens_that_are_no_words(text: str, note: str) -> None:
+    captions = [each.value for each in clean(page_at("weight", text=text)).caption]
+    notes = [each for each in captions if "tokens. “‧”" in each or "one byte" in each]
+    assert len(notes) == bool(note) and all(note in each for each in notes)

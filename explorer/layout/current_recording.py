@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
+from itertools import takewhile
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -24,7 +25,7 @@ from explorer.text.model_descriptions import language, origin, scores
 from explorer.text.templates import sentences
 from models import chat
 from models.edits import from_line
-from models.recording import NotEncoded, Recording
+from models.recording import CONTINUES, NotEncoded, Recording
 
 SHORT = 400  # characters
 LANGUAGES = {"en": "English"}  # by the codes of model_descriptions.toml
@@ -139,13 +140,7 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
             f"This text is read as a chat of {plural(n_messages, 'message')}: {n_template} of "
             f"{plural(len(recording.streams[0].tokens), 'token')} are the model’s chat template."
         )
-    if byte_token := next(
-        (token for token in recording.streams[0].tokens if PIECE.search(token)), None
-    ):
-        notes.caption(
-            f"“{literal(byte_token)}” is one byte of a character. Characters outside the "
-            "vocabulary are read byte by byte."
-        )
+    note_pieces(recording.streams[0].tokens, notes)
     note_language(recording, notes)
     if not fits_address(recording.text):
         notes.info(
@@ -153,6 +148,25 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
             "in this tab. A reloaded page or a shared link does not contain it."
         )
     return Run(recording.model.name, st.session_state.text, (), target)
+
+
+def note_pieces(tokens: Sequence[str], notes: DeltaGenerator) -> None:
+    """Explain the first token that is a byte of a character, else the first word of several
+    tokens."""
+    byte_token = next((token for token in tokens if PIECE.search(token)), None)
+    continued = next((at for at, token in enumerate(tokens) if token.startswith(CONTINUES)), 0)
+    if byte_token is not None:
+        notes.caption(
+            f"“{literal(byte_token)}” is one byte of a character. Characters outside the "
+            "vocabulary are read byte by byte."
+        )
+    elif continued:
+        rest = takewhile(lambda token: token.startswith(CONTINUES), tokens[continued:])
+        word = [tokens[continued - 1], *rest]
+        notes.caption(
+            f"The model reads “{literal(' '.join(word))}” as {len(word)} tokens. "
+            f"“{CONTINUES}” marks a token that continues a word."
+        )
 
 
 def note_language(recording: Recording, notes: DeltaGenerator) -> None:
