@@ -151,6 +151,27 @@ def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again(tab: 
 
 
 @pytest.mark.slow
+def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
+    app = clean(page_at("attention"))
+    recording = cache.record("encoder", DEFAULT_TEXT)
+    every = attention_panels.named_heads(recording, recording.attention[0])
+    for pattern in ("previous", "next", ""):
+        before = app.session_state["selected layer"], app.session_state["selected head"]
+        clean(app.selectbox(key="pattern").set_value(pattern).run())
+        now = app.session_state["selected layer"], app.session_state["selected head"]
+        if not pattern:
+            assert now == before, "all heads: the one on screen stays"
+            continue
+        best = max((head for head in every if head.name == pattern), key=lambda head: head.score)
+        assert now == best[:2] != before
+        place = f"Layer {best.layer}, head {best.head} ({pattern}"
+        assert any(each.value.startswith(place) for each in app.markdown)
+    other = next(head for head in every if head.name == "sink")
+    app = clean(page_at("attention", layer=str(other.layer), head=str(other.head)))
+    clean(app.selectbox(key="pattern").set_value("sink").run())
+    assert (app.session_state["selected layer"], app.session_state["selected head"]) == other[:2]
+
+
 def test_another_attention_or_model_forgets_head_and_token() -> None:
     app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
     clean(app.segmented_control(key="attention shown").set_value("decoder self").run())

@@ -3,8 +3,7 @@ head's circuits."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -92,11 +91,14 @@ def head_grid(on: Selection) -> Panel:
     """The grid of all heads."""
     state, attention = st.session_state, on.attention
     every = attention_panels.named_heads(on.recording, attention)
-    counts = Counter(head.name for head in every)
-    named = {"": "Find heads by pattern"} | {
-        name: f"{TITLES.get(name, name)} ({counts[name]})"
+    patterns = {
+        name: sorted((head for head in every if head.name == name), key=lambda head: -head.score)
         for name in head_naming.meanings(on.recording, attention)
-        if counts[name]
+    }
+    named = {"": "Find heads by pattern"} | {
+        name: f"{TITLES.get(name, name)} ({len(heads)})"
+        for name, heads in patterns.items()
+        if heads
     }
     url_state.one_of("pattern", tuple(named))
     made = attention_panels.grid_panel(
@@ -111,12 +113,14 @@ def head_grid(on: Selection) -> Panel:
             list(named),
             format_func=lambda name: named.get(name, name),
             key="pattern",
+            on_change=take_pattern,
+            args=({name: [each[:2] for each in heads] for name, heads in patterns.items()},),
             persist_state="session",
             label_visibility="collapsed",
             width=220,
             help=sentences("find"),
         )
-        if state.att_keep != "All" or counts[head_naming.SINK]:
+        if state.att_keep != "All" or head_naming.SINK in named:
             label, tokens = ("hide", "Quiet") if state.att_keep == "All" else ("unhide", "All")
             st.button(
                 sentences(label),
@@ -136,12 +140,25 @@ def keep_tokens(tokens: str) -> None:
     st.session_state.att_keep = tokens
 
 
-def take_head() -> None:
-    """Store the head that was pressed. The word on screen stays selected: the grid showed each head
-    at that word."""
+def take_pattern(patterns: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+    """Put the strongest head of the chosen pattern on screen, unless a head of it is. patterns: the
+    heads (layer, head) of each, the strongest first."""
     state = st.session_state
-    pressed = state.heads.get("select") or {}
-    state.layer, state.head = str(pressed.get("layer", "")), str(pressed.get("head", ""))
+    heads = patterns.get(state.pattern, ())
+    if heads and (state["selected layer"], state["selected head"]) not in heads:
+        open_head(*heads[0])
+
+
+def take_head() -> None:
+    """Store the head that was pressed."""
+    pressed = st.session_state.heads.get("select") or {}
+    open_head(pressed.get("layer", ""), pressed.get("head", ""))
+
+
+def open_head(layer: int | str, head: int | str) -> None:
+    """Put a head of the grid on screen. The word stays selected: the grid is drawn for it."""
+    state = st.session_state
+    controls.take_head(layer, head)
     if not state.token and not state.source:
         state.token = state.get("held word", "")
 
