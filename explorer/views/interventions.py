@@ -146,7 +146,13 @@ def edit_controls(on: Edited) -> None:
     named, parts, state = on.experiments, offered(on.plain), st.session_state
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if parts:
-            with st.popover("Add an edit", icon=":material/add:", width="content"):
+            with st.popover(
+                "Add an edit",
+                icon=":material/add:",
+                width="content",
+                key="edit form",
+                on_change="rerun",  # so that it can be closed
+            ):
                 _form(on, parts)
         if named:
             state["experiment"] = next(
@@ -212,11 +218,16 @@ def _form(on: Edited, parts: Mapping[str, Callable[[Edited], Edits]]) -> None:
         "Add",
         key="add",
         type="primary",
-        on_click=put,
+        on_click=_add,
         args=(made,),
         disabled=set(made) == set(on.edits),
         help="The weights stay the same; the model runs again with this step changed.",
     )
+
+
+def _add(edits: Edits) -> None:
+    put(edits)
+    st.session_state["edit form"] = False
 
 
 def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
