@@ -37,6 +37,7 @@ from explorer.components import codec
 from explorer.layout import selection_bar
 from explorer.panels import architecture, attribution, spec
 from explorer.panels.spec import Panel
+from explorer.state import models
 from explorer.state.cache import Run
 from explorer.text import claims as claims_text
 from explorer.text import templates
@@ -696,9 +697,14 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
     assert f"“{two[0]}” minus that of “{two[1]}”" in panels_on(app)[0]["finding"]
     app.selectbox(key="word field").set_value(f"#{second}").run()
     compared(second, best)
-    app.selectbox(key="against field").set_value("none").run()
+    app.selectbox(key="against field").set_value("#none").run()
     compared(second, None)
     assert "".join(app.query_params["against"]) == "none"
+    field = app.selectbox(key="against field")
+    field.options.append("none")  # typed
+    field.set_value("none").run()
+    assert (typed := models.first_token(model, "none")) is not None
+    compared(second, typed[0])
 
 
 @pytest.mark.slow

@@ -489,8 +489,8 @@ def word_field(
     state, model = st.session_state, at.recording.model
     ids = [word.id for word in predictions.top_words(predictions.distribution(at.logits))]
     spelled = lambda id: models.labels(model.name, [id])[0]
-    options = {
-        value: words if id is None else f"{words}: {spelled(id)}"
+    options = {  # by the value in the address after a "#", which nobody types
+        f"#{value}": words if id is None else f"{words}: {spelled(id)}"
         for value, (words, id) in first.items()
     } | {
         f"#{id}": f"{place}. {word}"
@@ -500,7 +500,7 @@ def word_field(
     chosen = None if is_first else url_state.whole_number(name, model.n_vocab)
     if chosen is not None:
         options.setdefault(f"#{chosen}", f"{spelled(chosen)} (word {chosen})")
-    state[f"{name} field"] = state[name] if chosen is None else f"#{chosen}"
+    state[f"{name} field"] = f"#{state[name] if chosen is None else chosen}"
     st.selectbox(
         label,
         list(options),
@@ -670,7 +670,7 @@ def logit_attribution(source: Run) -> None:
         id = likeliest if word is None else word
         first = {
             "": ("the likeliest other word", predictions.likeliest_other(at.logits, id)),
-            NOTHING: ("none", None),
+            NOTHING: ("no other word", None),
         }
         against = word_field("against", "Compared with", at, first)
     make = partial(attribution.logit, run, at.token, word, against, state.part)
