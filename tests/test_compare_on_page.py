@@ -234,6 +234,16 @@ def test_b_has_the_edits_of_edit_the_model_until_others_are_chosen() -> None:
 
 
 @pytest.mark.slow
+def test_b_says_that_its_edit_is_a_suggestion() -> None:
+    def field_of_b(**asked: str) -> str:
+        return clean(opened(text=TEXT, **asked)).selectbox(key="head of B").options[0]
+
+    assert field_of_b() == "B: no positions, until you choose an edit"
+    assert field_of_b(other_edits="WithoutPositions") == "B: no positions"
+    assert field_of_b(edits="WithoutScale") == f"B: {describe((WithoutScale(),))}"
+
+
+@pytest.mark.slow
 def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> None:
     app = opened(model="translator", text="The cat sleeps.")
     app.selectbox(key="head of B").set_value((0, 1, "cross")).run()

@@ -207,10 +207,14 @@ def _edited(run: Run, field: DeltaGenerator, view: DeltaGenerator) -> tuple[Run,
 NO_POSITIONS = to_line((WithoutPositions(),))
 
 
+def chosen_edits() -> str:
+    """The edits of B that the reader chose: those chosen here, or else those of Edit the model."""
+    return st.session_state.other_edits.strip() or st.session_state.edits
+
+
 def edits_line() -> str:
-    """The edits of B: those chosen here, or else those of Edit the model, or no positions."""
-    state = st.session_state
-    return state.other_edits.strip() or state.edits or NO_POSITIONS
+    """The edits of B: those that the reader chose, or no positions."""
+    return chosen_edits() or NO_POSITIONS
 
 
 def _written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
@@ -264,13 +268,15 @@ def _pick_head(
     state["head of B"] = now = now if now in heads else ()
     kinds = [how for how, kind in ABLATIONS.items() if now and isinstance(alone, kind)]
     state["done to it"] = next(iter(kinds), "zero")
-    letter = other_letter()
+    letter, suggested = other_letter(), not chosen_edits()
 
     def label(at: tuple) -> str:
         """The edits of B without a chosen head, or the head that is ablated."""
+        until = ", until you choose an edit" if suggested and at == now else ""
         if not at:
-            return f"{letter}: {'other edits' if now else describe(edits)}"
-        return f"{letter}: {comparison.name(at[:2])}{f', {at[2]}' if several else ''} ablated"
+            return f"{letter}: {'other edits' if now else describe(edits)}{until}"
+        name = f"{comparison.name(at[:2])}{f', {at[2]}' if several else ''}"
+        return f"{letter}: {name} ablated{until}"
 
     field.selectbox(
         f"Ablated head of {letter}",
