@@ -45,6 +45,12 @@ def test_the_grid_is_the_distance_of_each_head_and_both_sides_are_its_weights(te
     for matrix, weights in zip((a, b), found.heads((1, 3), (1, 3))):
         assert matrix.rows == found.rows.labels
         np.testing.assert_allclose(matrix.values, weights, atol=STORED)
+    if a.marks:
+        assert "the row with the largest distance" in a.note
+        farthest = comparison.row_distances(*found.heads((1, 3), (1, 3)))[found.free].max()
+        row, column, _ = a.marks[0]
+        assert comparison.row_distances(a.values[row], b.values[row]) == farthest
+        assert b.values[row, column] - a.values[row, column] == (b.values - a.values)[row].min()
     layer, head = comparison.most_changed(distances)[0]
     equal = distances.max() == 0
     assert equal or f"Layer {layer}, head {head} differs most" in panel.finding

@@ -323,6 +323,9 @@ def test_a_head_is_shown_in_both_runs_of_one_target(model: str) -> None:
     )
     np.testing.assert_allclose(after, np.where(two.allowed, two.pattern[1, 2], np.nan), atol=STORED)
     np.testing.assert_allclose(change, after - before, atol=STORED)
+    ((row, key, _),) = panel.figures[0].marks
+    assert abs(change[row, key]) == np.nanmax(np.abs(change))
+    assert panel.finding.endswith("the largest change of one weight in this head.")
     with pytest.raises(ValueError, match="not finite"):
         panels.head_attention(Run(model, TEXT, (ScaledBy(1e-38),)))
 
