@@ -52,7 +52,12 @@ def test_it_opens_on_the_strongest_finding_and_goes_to_the_next(visitor: Visitor
 def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
     visitor.open()
     page = visitor.page
-    page.get_by_role("button", name="Change tired to wide").click()
+    change = page.get_by_role("button", name="Change tired to wide")
+    word, room = (
+        change.locator(part).bounding_box() for part in ("p", "[data-testid=stMarkdownContainer]")
+    )
+    assert room["x"] + room["width"] >= word["x"] + word["width"] + 2, "italics lean out of a word"
+    change.click()
     page.wait_for_selector(f"{HEAD} .token:has-text('wide')")
     visitor.drawn()
     assert "wide" in visitor.tokens() and "tired" not in visitor.tokens()
