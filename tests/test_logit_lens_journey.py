@@ -73,7 +73,7 @@ def test_a_cell_is_pressed_read_with_arrow_keys_and_opened_again_by_its_link(
 
 def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str) -> None:
     visitor = visited(
-        Visitor(browser, server, viewport={"width": 390, "height": 900}), text=SIXTY, token="40"
+        Visitor(browser, server, viewport={"width": 412, "height": 900}), text=SIXTY, token="40"
     )
     page = visitor.page
     assert len(cache.record("decoder", SIXTY).streams[0].tokens) >= 55
@@ -95,11 +95,25 @@ def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str) 
             token,
         )
 
+    def column_behind_the_names() -> float:
+        """How many columns end behind the names of the rows."""
+        return pane.evaluate(
+            """e => {
+            const cells = e.querySelector(".cells").getBoundingClientRect();
+            const { right } = e.querySelector(".names").getBoundingClientRect();
+            const n = JSON.parse(e.querySelector(".cells").dataset.cells)[1];
+            return ((right - cells.left) * n) / cells.width; }"""
+        )
+
     assert column_in_sight(40), "the selected column is in sight"
+    assert column_behind_the_names() == pytest.approx(round(column_behind_the_names()), abs=0.05)
     page.locator(".panel .cells").first.focus()
     for _ in range(14):
         page.keyboard.press("ArrowRight")
     assert column_in_sight(54), "the keys bring their column into sight"
+    for _ in range(9):
+        page.keyboard.press("ArrowRight")  # to the last one
+    assert column_behind_the_names() == pytest.approx(round(column_behind_the_names()), abs=0.05)
     left = pane.locator(".names").bounding_box()["x"]
     assert abs(left - pane.bounding_box()["x"]) < 3, "the names of the rows stay"
     assert not visitor.errors

@@ -56,7 +56,19 @@ export function frame({ box, wide, tall, rows, columns, back, front, over = "", 
 }
 
 /**
- * Scroll a cell into sight, clear of the names.
+ * Leave so much room behind the last column that a whole one stands beside the names there too.
+ * @param {HTMLElement} outer
+ * @param {Pane} pane
+ */
+export function pad(outer, { box, wide }) {
+  const [, , names, , width] = box;
+  const room = outer.clientWidth - names;
+  const body = /** @type {SVGElement} */ (outer.querySelector(".body"));
+  if (width > room) body.style.marginRight = `${room % wide}px`;
+}
+
+/**
+ * Scroll a cell into sight, clear of the names, beside which a whole column stands.
  * @param {HTMLElement} outer
  * @param {Pane} pane
  * @param {number[]} cell
@@ -66,8 +78,9 @@ export function bring(outer, { box, wide, tall }, [row, column]) {
   /** @param {"Left" | "Top"} side @param {number} from @param {number} size @param {number} room */
   const along = (side, from, size, room) => {
     const now = outer[`scroll${side}`];
-    if (from < now) outer[`scroll${side}`] = from - size / 2;
-    else if (from + size > now + room) outer[`scroll${side}`] = from + 2 * size - room;
+    if (from < now) outer[`scroll${side}`] = from - size;
+    else if (from + size > now + room)
+      outer[`scroll${side}`] = Math.ceil((from + 2 * size - room) / size) * size;
   };
   along("Left", column * wide, wide, outer.clientWidth - names);
   along("Top", row * tall, tall, outer.clientHeight - heads);

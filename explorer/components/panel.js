@@ -27,7 +27,7 @@ import {
 import { fitted, hear, letter, make, mount, redraw, until } from "./mount.js";
 import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
-import { bring, frame } from "./pane.js";
+import { bring, frame, pad } from "./pane.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
@@ -207,6 +207,7 @@ function rolled(box, isLong) {
 function scrolled(view, at, pane, most) {
   const { outer, fill } = frame(pane, most);
   view.boxes[at].append(outer);
+  pad(outer, pane);
   view.panes = { ...view.panes, [at]: { outer, pane } };
   const before = view.scrolled || [0, 0];
   [outer.scrollLeft, outer.scrollTop] = before;
