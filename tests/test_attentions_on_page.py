@@ -13,6 +13,7 @@ from test_pages import clean, opened, sent
 from explorer.panels import attention as attention_panels
 from explorer.state import cache, models
 from explorer.text.markdown_escape import literal
+from models.edits import MeanHead, UniformHead, ZeroHead, to_line
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Attention, Recording
 
@@ -170,6 +171,18 @@ def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
     app = clean(page_at("attention", layer=str(other.layer), head=str(other.head)))
     clean(app.selectbox(key="pattern").set_value("sink").run())
     assert (app.session_state["selected layer"], app.session_state["selected head"]) == other[:2]
+
+
+def test_heads_that_an_edit_ablates_are_marked_in_their_own_attention() -> None:
+    line = to_line((ZeroHead(1, 2), MeanHead(3, 0), UniformHead(0, 5)))
+    app = clean(page_at("attention", edits=line))
+    assert sorted(sent(app, "heads")[0]["ablated"]) == [10, 24]
+    line = to_line((ZeroHead(1, 2, "cross"),))
+    app = clean(page_at("attention", model="translator", attention="cross", edits=line))
+    heads = cache.record("translator", DEFAULT_TEXT).attention[2].pattern.shape[1]
+    assert sent(app, "heads")[0]["ablated"] == [heads + 2]
+    app = clean(page_at("attention", model="translator", attention="decoder self", edits=line))
+    assert sent(app, "heads")[0]["ablated"] == []
 
 
 def test_another_attention_or_model_forgets_head_and_token() -> None:

@@ -109,8 +109,9 @@ class HeadMatrices(Figure):
     layer by layer, its pattern, how clear that is, and whether it stands back; scores: the number
     that its name rests on. tokens and keys: what rows and columns are called. by_word: while a
     word is selected each head shows its row alone. only: the name of the heads shown, "" for all.
-    quiet: columns that are left out.
-    selected: a (layer, head). scale and log: as in LinkedWeights. says: sentences with slots.
+    quiet: columns that are left out. ablated: heads whose output is zero or its mean,
+    counted layer by layer. selected: a (layer, head). scale and log: as in LinkedWeights. says:
+    sentences with slots.
     `follows` is "head" where the selection of the page's head is the figure's.
     """
 
@@ -127,6 +128,7 @@ class HeadMatrices(Figure):
     by_word: bool = False
     only: str = ""
     quiet: tuple[int, ...] = ()
+    ablated: tuple[int, ...] = ()
     scale: str = "global"
     log: bool = False
     says: Mapping[str, str] = field(default_factory=dict)

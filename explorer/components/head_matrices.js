@@ -76,7 +76,8 @@ const filled = (template, slots) => template.replace(/<(\w+)>/g, (_, name) => sl
 export function spoken(figure, at) {
   const [, heads] = figure.shape;
   const { names, scores, says, tokens, keys } = figure;
-  const name = `Layer ${Math.floor(at / heads)}, head ${at % heads}: ${names[at]} ${scores[at] ?? ""}`.trim(); // prettier-ignore
+  const pattern = `${names[at]} ${scores[at] ?? ""}`.trim() + (isAblated(figure, at) ? ", ablated" : ""); // prettier-ignore
+  const name = `Layer ${Math.floor(at / heads)}, head ${at % heads}: ${pattern}`;
   const word = strip(figure);
   if (!word) return name;
   const list = rowOf(figure, word, at);
@@ -203,6 +204,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
       if (back[at]) pen.put("g", { opacity: 0.18 }, pen.apart(under));
       else under();
       if (on) pen.rect(spot - 2, line - 2, wide + 4, high + 4, { fill: "none", stroke: look.primary, "stroke-width": 3, rx: 3 }); // prettier-ignore
+      if (isAblated(figure, at)) pen.line([[spot, line + high], [spot + wide, line]], look.primary); // prettier-ignore
       if (bare) return;
       const style = { size: 0.8, room: wide + gap / 2, bold: on || Boolean(word), fill: on ? look.primary : undefined, alpha: back[at] ? 0.6 : undefined }; // prettier-ignore
       const caption = captionOf(figure, at, word);
@@ -250,8 +252,12 @@ function cellsOf(pen, figure, at, word, fold, box) {
   pen.cells(box, levels.length / across, across, (cell) => (free(cell) ? wordAt(pen.look.one, shade(peak * (levels[cell] / 255) ** 2, full(cell), log)) : undefined), cache); // prettier-ignore
 }
 
-/** Below a head: the token that gets most of the selected word, or the head's name. @param {any} figure */
+/** @param {any} figure */
+const isAblated = ({ ablated = [] }, at) => ablated.includes(at);
+
+/** Below a head: that it is ablated, the token that gets most of the selected word, or the head's name. @param {any} figure */
 function captionOf(figure, at, word) {
+  if (isAblated(figure, at)) return "ablated";
   if (word) return behind(figure, others(figure, word), strongest(rowOf(figure, word, at), 1)[0]);
   return UNNAMED.includes(figure.names[at]) ? (figure.follows ? "–" : "") : figure.names[at];
 }

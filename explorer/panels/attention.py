@@ -54,6 +54,7 @@ from explorer.text import head_naming as head_naming_text
 from explorer.text.markdown_escape import literal, plain
 from explorer.text.templates import all_of, sentences
 from models.chat import message_starts
+from models.edits import MeanHead, ZeroHead
 from models.recording import Attention, Recording, Stream
 from models.results import softmax
 
@@ -340,6 +341,11 @@ def _grid(
         tokens=axes.rows,
         keys=axes.keys,
         quiet=tuple(np.flatnonzero(quiet).tolist()),
+        ablated=tuple(
+            edit.layer * pattern.shape[1] + edit.head
+            for edit in selection.run.edits
+            if isinstance(edit, (ZeroHead, MeanHead)) and edit.attention == of.name
+        ),
         scale=display.scale.lower(),
         log=display.log,
         says=_templates("small"),

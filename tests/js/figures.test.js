@@ -431,6 +431,9 @@ test("all heads: one picture each, on one scale, with the names of their pattern
     2,
     "the scale's end, and the head that reaches 1",
   );
+  const ablated = drawn("headmatrices", { ...more, ablated: [0] });
+  assert.match(ablated, />ablated</);
+  assert.doesNotMatch(ablated, />self</);
   const says = { all: `All <heads> heads${" attend to it".repeat(6)}` };
   const titled = drawn("headmatrices", { ...more, says });
   assert.match(titled, /attend to it</, "a long title has two lines");
