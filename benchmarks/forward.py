@@ -183,8 +183,10 @@ def loading(name: str) -> dict[str, float]:
 def print_loading(name: str) -> None:
     """Print what `loading` measures, in this process."""
     import headlight
+    from explorer.state import garbage_collection
 
     assert headlight.panels  # the app's modules
+    garbage_collection.start()  # and its settings of memory
     registry.load("encoder").record("a")
     before, start = memory_of(os.getpid()), perf_counter()
     handle = registry.load(name)
