@@ -53,7 +53,7 @@ def template_label(label: str) -> str:
 
 
 def _spelling(label: str) -> str:
-    """What a label of the template's spells, in small letters."""
+    """The word of a template's label, in small letters, without its brackets."""
     return label.lower().strip("‹›")
 
 

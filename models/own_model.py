@@ -410,7 +410,7 @@ def frame_target(handle: OwnModel, text: str) -> tuple[Tokens, int]:
 
 
 def copier_of(handle: OwnModel, text: str, source: Tokens) -> Copier | None:
-    """What a translator copies from a source, None for nothing."""
+    """The words that a translator copies from a source, None for none."""
     words = unknown_words(text, source, known_words(handle.card.name))
     return copying.copier(handle.tokenizer, words)
 

@@ -160,7 +160,7 @@ def _streamlit_modules(static: Path, entry: str) -> dict[str, str]:
 
 
 def _stem(path: str) -> str:
-    """What a file is called without its folder, its hash and its ending."""
+    """The name of a file without its folder, its hash and its ending."""
     return path.rpartition("/")[2].partition(".")[0]
 
 
