@@ -58,6 +58,17 @@ def clean(app: AppTest) -> AppTest:
     return app
 
 
+def asked_of(app: AppTest) -> dict[str, str]:
+    """The choices in the address of a page."""
+    return {name: "".join(values) for name, values in app.query_params.items()}
+
+
+def told(app: AppTest, *kinds: str) -> str:
+    """What elements of these kinds say, or notes of any kind, without escapes of Markdown."""
+    kinds = kinds or ("markdown", "caption", "info", "warning", "error")
+    return "\n".join(each.value for kind in kinds for each in app.get(kind)).replace("\\", "")
+
+
 def panels_on(app: AppTest) -> list[dict]:
     """What the panels of a page were sent."""
     return [

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import numpy as np
 import pytest
-from app_harness import clean, page_at, panels_on
+from app_harness import clean, page_at, panels_on, told
 from compare_fixtures import recorded, sides
 from conftest import HOSTILE, read_once
 from streamlit.testing.v1 import AppTest
@@ -20,6 +20,7 @@ from explorer.panels import compare
 from explorer.state.cache import Run
 from models import registry
 from models.edits import HideToken, MeanHead, WithoutPositions, WithoutScale, ZeroHead, describe
+from models.results import softmax
 
 TEXT = "Ram pushed Hari"
 VIEWS = ("Heads", "Difference", "Answers", "Nearest", "Vectors", "Tokens")
@@ -65,6 +66,8 @@ def test_equal_runs_differ_nowhere() -> None:
     run = Run("encoder", TEXT)
     assert "No head differs" in compare.heads(run, run).finding
     assert "All rows are equal" in compare.difference(run, run).finding
+    mean = compare.heads(Run("encoder", TEXT, (MeanHead(0, 1),)))
+    assert mean.run is not None and "no edits" in mean.figures[2].title
     ablated = Run("encoder", TEXT, (ZeroHead(3, 2),))
     panel = compare.heads(run, ablated)
     assert any("does not change its own attention" in line for line in panel.details)
@@ -97,6 +100,9 @@ def test_texts_without_a_common_word_are_refused_and_sides_are_named() -> None:
     panel = compare.heads(run, Run("encoder", "the dog"))
     assert "“cat”" in panel.figures[1].title and "“dog”" in panel.figures[2].title
     assert any("Text of B: the dog" in line for line in panel.caption)
+    old = Run("encoder", "The old cat slept on the mat.")
+    _, of_a, of_b = compare.heads(old, Run("encoder", "The cat slept on the mat.")).figures
+    assert "“old”" in of_a.title and "without “old”" in of_b.title
 
 
 def test_both_models_predict_one_word_and_one_without_words_says_so() -> None:
@@ -104,16 +110,16 @@ def test_both_models_predict_one_word_and_one_without_words_says_so() -> None:
     encoder, decoder = read_once("encoder"), read_once("decoder")
     place = list(recorded("encoder", text).streams[0].tokens).index("mat")
     there = list(recorded("decoder", text).streams[0].tokens).index("mat")
+    hidden = recorded("encoder", text, (HideToken(place),))
     logits = (
-        encoder.logits(recorded("encoder", text, (HideToken(place),)), "encoder", place),
+        encoder.logits(hidden, "encoder", place),
         # The decoder's word in the same place comes after the word before it.
         decoder.logits(recorded("decoder", text), "decoder", there - 1),
     )
     panel = compare.prediction(Run("encoder", text), Run("decoder", text))
     (bars,) = panel.figures
     for at, (scores, handle) in enumerate(zip(logits, (encoder, decoder))):
-        p = np.exp(scores - scores.max(), dtype=np.float64)
-        p /= p.sum()
+        p = softmax(scores.astype(np.float64))
         best = np.argsort(-p)[:10]
         drawn = {row.label: row.values[at] for row in bars.rows}
         for word, id in zip(handle.labels(best.tolist()), best):
@@ -123,12 +129,6 @@ def test_both_models_predict_one_word_and_one_without_words_says_so() -> None:
     if "minilm" in registry.names():
         panel = compare.heads(Run("encoder", text), Run("minilm", text))
         assert "has no readout over the vocabulary, so it makes no prediction" in panel.finding
-
-
-def test_a_side_without_words_of_its_own_is_named_by_those_that_it_lacks() -> None:
-    run = Run("encoder", "The old cat slept on the mat.")
-    _, of_a, of_b = compare.heads(run, Run("encoder", "The cat slept on the mat.")).figures
-    assert "“old”" in of_a.title and "without “old”" in of_b.title
 
 
 def test_a_word_of_both_texts_is_masked() -> None:
@@ -154,24 +154,17 @@ def test_a_pretrained_model_in_its_own_code_and_in_ours_are_the_same() -> None:
 # ---- the tab -----------------------------------------------------------------
 
 
+TWO_SHAPES = {"model": "decoder", "other_what": "Model", "other_model": "translator"}
+CROSS = {"model": "translator", "other_edits": "WithoutScale", "other_of": "cross"}
+CHECKPOINT = {"model": "induction", "other_what": "Model", "text": "a b c a b"}
+OPENED = [*((view, TWO_SHAPES) for view in VIEWS), ("Heads", CROSS), ("Nearest", CROSS)]
+OPENED += [("Answers", CHECKPOINT), ("Vectors", CHECKPOINT), ("Tokens", CROSS)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"model": "decoder", "other_what": "Model", "other_model": "translator"},
-        {
-            "model": "translator",
-            "other_edits": "WithoutScale",
-            "other_of": "cross",
-            "text": "The cat sleeps.",
-        },
-        {"model": "induction", "other_what": "Model", "text": "a b c a b"},
-    ],
-    ids=["two shapes", "cross", "checkpoint"],
-)
+@pytest.mark.parametrize(("view", "asked"), OPENED)
 def test_every_part_opens(view: str, asked: dict[str, str]) -> None:
-    drawn = panels_on(clean(opened(other_view=view, **asked)))
+    drawn = panels_on(clean(opened(**{"text": "The cat sleeps."} | asked, other_view=view)))
     assert len(drawn) == {"Heads": 1, "Vectors": 3}.get(view, 2)
     assert all(any("B: model" in line for line in each["caption"]) for each in drawn)
 
@@ -207,18 +200,8 @@ def test_every_word_can_be_selected_where_both_texts_are_the_same() -> None:
 
 @pytest.mark.slow
 def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_named() -> None:
-    clean(
-        opened(
-            other_what="<b>",
-            other_pair="99.99.1",
-            other_view="?",
-            other_model="no",
-            other_of="x",
-            other_to="y",
-            other_word="-1",
-            other_swap="2",
-        )
-    )
+    wrong = {"what": "<b>", "pair": "99.99.1", "view": "?", "model": "no", "of": "x", "to": "y"}
+    clean(opened(**{f"other_{name}": value for name, value in wrong.items()}, other_swap="2"))
     app = opened(other_edits="NoSuchEdit:1")
     assert not app.exception and any("NoSuchEdit" in each.value for each in app.error)
     app = clean(opened(other_edits="NoSuchEdit:1, ZeroHead:77:0:self, WithoutScale"))
@@ -226,27 +209,23 @@ def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_named() -
     assert "NoSuchEdit" in message.value and "77" in message.value and panels_on(app)
     app = opened(other_edits="ZeroHead:77:0:self")
     assert not app.exception and app.error
+    app = clean(opened(other_what="Sentence", other_text="Ωμέγα 日本"))
+    assert "no word in common" in told(app, "info")
 
 
 @pytest.mark.slow
 def test_b_has_the_edits_of_edit_the_model_until_others_are_chosen() -> None:
-    def edits_of_b(**asked: str) -> str:
-        captions = panels_on(clean(opened(text=TEXT, **asked)))[0]["caption"]
-        return next(line for line in captions if "B: model" in line).partition("edits: ")[2]
+    def sides_of_b(**asked: str) -> tuple[str, str]:
+        """The edits of B in the caption, and what its field says of them."""
+        app = clean(opened(text=TEXT, **asked))
+        line = next(line for line in panels_on(app)[0]["caption"] if "B: model" in line)
+        return line.partition("edits: ")[2], app.selectbox(key="head of B").options[0]
 
-    assert edits_of_b() == "no positions"
-    assert edits_of_b(edits="WithoutScale") == describe((WithoutScale(),))
-    assert edits_of_b(edits="WithoutScale", other_edits="WithoutPositions") == "no positions"
-
-
-@pytest.mark.slow
-def test_b_says_that_its_edit_is_a_suggestion() -> None:
-    def field_of_b(**asked: str) -> str:
-        return clean(opened(text=TEXT, **asked)).selectbox(key="head of B").options[0]
-
-    assert field_of_b() == "B: no positions, until you choose an edit"
-    assert field_of_b(other_edits="WithoutPositions") == "B: no positions"
-    assert field_of_b(edits="WithoutScale") == f"B: {describe((WithoutScale(),))}"
+    bare, scale = "no positions", describe((WithoutScale(),))
+    assert sides_of_b() == (bare, f"B: {bare}, until you choose an edit")
+    assert sides_of_b(edits="WithoutScale") == (scale, f"B: {scale}")
+    chosen = {"edits": "WithoutScale", "other_edits": "WithoutPositions"}
+    assert sides_of_b(**chosen) == (bare, f"B: {bare}")
 
 
 @pytest.mark.slow
@@ -268,9 +247,9 @@ def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["encoder", "translator", "induction"])
-def test_every_example_opens(model: str) -> None:
-    app = clean(opened(model=model))
+@pytest.mark.parametrize(("model", "view"), [("encoder", "Vectors"), ("translator", "Heads")])
+def test_every_example_opens(model: str, view: str) -> None:
+    app = clean(opened(model=model, other_view=view))
     for name in app.pills(key="comparison").options:
         clean(app.pills(key="comparison").set_value(name).run())
         assert panels_on(app) or app.info, name
@@ -283,17 +262,6 @@ def test_swapped_sides_keep_their_names() -> None:
     next(each for each in app.button if each.label == "Swap A and B").click().run()
     assert not app.exception and app.text_input(key="other_text").label == "Text of A"
     assert app.text_input(key="other_text").value == "the dog sat"
-
-
-@pytest.mark.slow
-def test_where_nothing_can_be_compared_the_page_says_so() -> None:
-    app = opened(other_what="Sentence", other_text="Ωμέγα 日本")
-    assert not app.exception and any("no word in common" in each.value for each in app.info)
-
-
-def test_the_ablations_are_those_of_the_fields() -> None:
-    panel = compare.heads(Run("encoder", TEXT, (MeanHead(0, 1),)))
-    assert panel.run is not None and "no edits" in panel.figures[2].title
 
 
 # ---- a journey ---------------------------------------------------------------
