@@ -30,180 +30,133 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
 )
+from models.own_model import OwnModel
 from models.recording import VERSION, Attention, GroupedArray, Recording
 
 TEXT = "The red car is in front of the white house."
 
 
-LISTS = {"induction": "s3 s7 s1 s9 s3 s7", "copy": "s1 s2 s3 s4", "reverse": "s1 s2 s3 s4 s5"}
-
-
 CLOSE = 1e-6
 
 
-CELLS = 6
-
-
-def cells(attention: Attention, seed: int = 0) -> list[tuple[int, int, int, int]]:
-    """Some cells at random, forbidden ones among them where there are any, and a corner."""
-    rng = np.random.default_rng(seed)
-    return [
-        (0, 0, 0, 0),
-        *(tuple(int(rng.integers(size)) for size in attention.pattern.shape) for _ in range(CELLS)),
-    ]
-
-
 def holds(recording: Recording, outputs: dict) -> None:
-    """Every step of some cells of every attention, recomputed by the textbook from what the step
-    before shows."""
+    """Every step of some cells of every attention, forbidden ones among them where there are any,
+    recomputed by the textbook from what the step before shows."""
+    rng = np.random.default_rng(0)
     for attention in recording.attention:
-        for layer, head, query, key in cells(attention):
-            opened = anatomy.cell(recording, attention, layer, head, query, key)
-            row_holds(recording, attention, opened)
-            written_holds(
-                recording,
-                attention,
-                opened,
-                anatomy.head_outputs(recording, attention, layer, query, outputs[attention.name]),
-            )
+        for _ in range(6):
+            at = tuple(int(rng.integers(size)) for size in attention.pattern.shape)
+            opened = anatomy.cell(recording, attention, *at)
+            row_holds(attention, opened)
+            weights = outputs[attention.name]
+            done = anatomy.head_outputs(recording, attention, at[0], at[2], weights)
+            written_holds(opened, done)
 
 
-def row_holds(recording: Recording, attention: Attention, opened: anatomy.WeightBreakdown) -> None:
+def row_holds(attention: Attention, opened: anatomy.WeightBreakdown) -> None:
     at, where = opened.key, (opened.layer, opened.head, opened.query)
-    size = np.abs(opened.products).sum() + 1e-12
-    assert (
-        abs(
-            sum(
-                float(a) * float(b)
-                for a, b in zip(attention.q[where], attention.k[opened.layer, opened.head, at])
-            )
-            - opened.dots[at]
-        )
-        <= CLOSE * size
-    )
-    assert abs(opened.products.sum() - opened.dots[at]) <= CLOSE * size
-    np.testing.assert_allclose(
-        opened.dots / opened.divisor + opened.added, opened.scores, rtol=CLOSE
-    )
+    q, k = attention.q[where].astype(float), attention.k[opened.layer, opened.head, at]
+    close = CLOSE * (np.abs(opened.products).sum() + 1e-12)
+    assert opened.dots[at] == pytest.approx(q @ k, abs=close)
+    assert opened.dots[at] == pytest.approx(opened.products.sum(), abs=close)
+    scores = opened.dots / opened.divisor + opened.added
+    np.testing.assert_allclose(scores, opened.scores, rtol=CLOSE)
     allowed = attention.allowed[opened.query]
-    powers = np.array(
-        [np.exp(score - opened.largest) if may else 0 for score, may in zip(opened.scores, allowed)]
-    )
+    powers = np.where(allowed, np.exp(opened.scores - opened.largest), 0)
     np.testing.assert_allclose(powers, opened.exponentials, rtol=CLOSE)
-    assert opened.total == pytest.approx(
-        powers.sum(), rel=CLOSE
-    ) and opened.softmax.sum() == pytest.approx(1, abs=CLOSE)
-    assert opened.softmax[at] == pytest.approx(opened.exponentials[at] / opened.total, rel=CLOSE)
+    assert opened.total == pytest.approx(powers.sum(), rel=CLOSE)
+    np.testing.assert_allclose(opened.softmax, powers / powers.sum(), rtol=CLOSE)
     if opened.plain and allowed[at]:
-        assert opened.plain[0] / opened.plain[1] == pytest.approx(
-            opened.softmax[at],
-            rel=CLOSE,
-            abs=1e-300,  # below it a 64-bit number loses digits
-        )
+        ratio = opened.plain[0] / opened.plain[1]
+        # below it a 64-bit number loses digits
+        assert ratio == pytest.approx(opened.softmax[at], rel=CLOSE, abs=1e-300)
     assert not opened.weights[~allowed].any()
-    z = sum(opened.weights[j] * opened.v[j] for j in range(len(opened.v)))
+    z = opened.weights @ opened.v
     np.testing.assert_allclose(z, opened.z, atol=CLOSE * max(1, np.abs(opened.v).max()))
     assert opened.score_error <= PASSED * max(1, np.abs(opened.scores).max())
     assert opened.weight_error <= PASSED
 
 
-def written_holds(
-    recording: Recording,
-    attention: Attention,
-    opened: anatomy.WeightBreakdown,
-    done: anatomy.HeadOutputs,
-) -> None:
-    if done.z_edits[opened.head] is None:
-        np.testing.assert_array_equal(done.z[opened.head], opened.z)
-    assert np.abs(done.by_head.sum(axis=0) + done.bias - done.total).max() <= CLOSE * max(
-        1, np.abs(done.by_head).max()
-    )
-    np.testing.assert_allclose(
-        done.lengths[opened.head], np.sqrt((done.by_head[opened.head] ** 2).sum()), rtol=CLOSE
-    )
+def written_holds(opened: anatomy.WeightBreakdown, done: anatomy.HeadOutputs) -> None:
+    head, by_head = opened.head, done.by_head
+    if done.z_edits[head] is None:
+        np.testing.assert_array_equal(done.z[head], opened.z)
+    close = CLOSE * max(1, np.abs(by_head).max())
+    np.testing.assert_allclose(by_head.sum(axis=0) + done.bias, done.total, rtol=0, atol=close)
+    assert done.lengths[head] == pytest.approx(np.linalg.norm(by_head[head]), rel=CLOSE)
     if done.length > 0:
         assert done.shares.sum() == pytest.approx(1, abs=CLOSE)
-        assert done.shares[opened.head] == pytest.approx(
-            done.by_head[opened.head] @ done.total / done.length**2, abs=CLOSE
-        )
+        share = by_head[head] @ done.total / done.length**2
+        assert done.shares[head] == pytest.approx(share, abs=CLOSE)
     assert done.error is not None and done.error <= PASSED * max(1, np.abs(done.total).max())
 
 
+@pytest.mark.parity
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names())
-def test_every_step_follows_from_the_one_before_in_every_model(name: str) -> None:
+def test_every_step_follows_in_every_model_and_its_longest_text_has_room(name: str) -> None:
     handle = read_once(name)
-    recording = handle.record(LISTS.get(name.partition("-")[0], TEXT))
+    lists = name.startswith(("induction", "copy", "reverse"))
+    recording = handle.record("s3 s7 s1 s9 s3 s7" if lists else TEXT)
     holds(recording, handle.outputs())
+    if len(recording.streams) == 1:
+        arrays = [getattr(value, "stored", value) for value in recorded_arrays(recording)]
+        counted = sum(each.nbytes for each in arrays)
+        n = len(recording.streams[0].tokens)
+        # A few vectors a text are left out of the formula.
+        assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
+    # Of SmolLM2's longest text a recording does not fit.
+    longest, room = (253, 5 / 6) if name == "smollm2" else (512, 3 / 4)
+    assert anatomy.memory(recording, longest) <= cache.CACHE_BYTES * room
 
 
-@pytest.mark.parametrize("small", ["small_handle", "small_decoder", "small_translator"])
-def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.FixtureRequest) -> None:
-    handle = request.getfixturevalue(small)
-    recording = handle.record("the cat sat on the mat")
-    outputs = handle.outputs()
+def recorded_arrays(recording: Recording) -> list[np.ndarray | GroupedArray]:
+    parts = (*recording.streams, *recording.attention)
+    values = [value for part in parts for value in vars(part).values()]
+    return [value for value in values if isinstance(value, (np.ndarray, GroupedArray))]
+
+
+def test_the_forms_of_the_lecture_notes_are_one(handle: OwnModel) -> None:
+    recording, outputs = handle.record("the cat sat on the mat"), handle.outputs()
     holds(recording, outputs)
     for attention in recording.attention:
         w_o, bias = outputs[attention.name]
-        for layer, _, query, _ in cells(attention):
+        for layer, query in ((0, 0), (2, 4)):
             found = anatomy.output_forms(recording, attention, layer, query, (w_o, bias))
-            expected = bias[layer] + sum(
-                attention.pattern[layer, head, query] @ attention.v[layer, head] @ w_o[layer, head]
-                for head in range(w_o.shape[1])
-            )
+            z = np.einsum("hk,hkd->hd", attention.pattern[layer, :, query], attention.v[layer])
+            expected = bias[layer] + np.einsum("hd,hdm->m", z, w_o[layer])
             for form in (found.per_position, found.concatenated, found.by_head):
                 np.testing.assert_allclose(form, expected, atol=PASSED)
-            assert (
-                found.max_difference <= DOUBLE * max(1, anatomy.largest_component(found))
-                and found.error <= PASSED
-            )
-
-
-def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> None:
-    recording = small_translator.record("the cat sat on the mat and the dog ran", target="the mat")
-    cross = recording.attention[2]
-    rows, keys = cross.allowed.shape
-    assert rows != keys
-    opened = anatomy.cell(recording, cross, 1, 2, rows - 1, keys - 1)
-    assert len(opened.scores) == keys == len(opened.v)
-    row_holds(recording, cross, opened)
+            bound = DOUBLE * max(1, anatomy.largest_component(found))
+            assert found.max_difference <= bound and found.error <= PASSED
 
 
 EDITS: list[tuple[str, Edit]] = [
-    ("small_handle", WithoutScale()),
     ("small_handle", WithoutScale(layer=1)),
     ("small_handle", ScaledBy(3.5, layer=0)),
     ("small_handle", UniformHead(1, 2)),
-    ("small_handle", ZeroHead(0, 1)),
-    ("small_handle", MeanHead(2, 3)),
     ("small_handle", OtherPositions("distance")),
     ("small_handle", OtherPositions("rotary")),
     ("small_handle", WithMask()),
     ("small_handle", WithoutNorm()),
     ("small_decoder", WithoutMask()),
-    ("small_decoder", OtherPositions("distance")),
     ("small_decoder", MeanHead(0, 0)),
     ("small_translator", UniformHead(1, 1, "cross")),
     ("small_translator", ZeroHead(0, 2, "decoder self")),
 ]
 
 
-@pytest.mark.parametrize(
-    ("small", "edit"), EDITS, ids=[f"{small[6:]} {edit}" for small, edit in EDITS]
-)
+@pytest.mark.parametrize(("small", "edit"), EDITS, ids=str)
 def test_an_edit_stands_in_the_step_that_it_changes(
     small: str, edit: Edit, request: pytest.FixtureRequest
 ) -> None:
     handle = request.getfixturevalue(small)
-    recording = handle.record("the cat sat on the mat", (edit,))
-    holds(recording, handle.outputs())
-    attention = next(
-        each
-        for each in recording.attention
-        if each.name == getattr(edit, "attention", recording.attention[0].name)
-    )
-    opened = anatomy.cell(
-        recording, attention, getattr(edit, "layer", 0) or 0, getattr(edit, "head", 0), 2, 1
-    )
+    recording, outputs = handle.record("the cat sat on the mat", (edit,)), handle.outputs()
+    holds(recording, outputs)
+    name = getattr(edit, "attention", recording.attention[0].name)
+    attention = next(each for each in recording.attention if each.name == name)
+    layer, head = getattr(edit, "layer", 0) or 0, getattr(edit, "head", 0)
+    opened = anatomy.cell(recording, attention, layer, head, 2, 1)
     assert not opened.measured
     if isinstance(edit, WithoutScale):
         assert opened.divisor == 1 and opened.divisor_edit == edit
@@ -215,36 +168,30 @@ def test_an_edit_stands_in_the_step_that_it_changes(
     if isinstance(edit, OtherPositions) and edit.to == "distance":
         assert opened.added[1] == pytest.approx(-(2.0**-2)) and opened.added[2] == 0
     if isinstance(edit, (ZeroHead, MeanHead)):
-        done = anatomy.head_outputs(
-            recording, attention, edit.layer, 2, handle.outputs()[attention.name]
-        )
-        assert done.z_edits[edit.head] == edit and not np.array_equal(done.z[edit.head], opened.z)
+        done = anatomy.head_outputs(recording, attention, layer, 2, outputs[attention.name])
+        assert done.z_edits[head] == edit and not np.array_equal(done.z[head], opened.z)
+
+
+def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> None:
+    recording = small_translator.record("the cat sat on the mat and the dog ran", target="the mat")
+    cross = recording.attention[2]
+    rows, keys = cross.allowed.shape
+    assert rows != keys
+    opened = anatomy.cell(recording, cross, 1, 2, rows - 1, keys - 1)
+    assert len(opened.scores) == keys == len(opened.v)
+    row_holds(cross, opened)
 
 
 @pytest.mark.parametrize("small", ["small_handle", "small_decoder"])
-@pytest.mark.parametrize("free", [False, True])
 def test_of_a_window_it_is_said_what_it_lets_a_token_see(
-    small: str, free: bool, request: pytest.FixtureRequest
+    small: str, request: pytest.FixtureRequest
 ) -> None:
     """In an encoder, and without a causal mask, a window has two sides."""
-    causal = small == "small_decoder" and not free
-    edits = (Window(3), *((WithoutMask(),) if small == "small_decoder" and free else ()))
-    recording = request.getfixturevalue(small).record("the cat sat on the mat and ran", edits)
+    made = request.getfixturevalue(small)
+    edits = (WithoutMask(),) if small == "small_decoder" else ()
+    recording = made.record("the cat sat on the mat and ran", (Window(3), *edits))
     attention = recording.attention[0]
-    said = {
-        (q, k): reasons(anatomy.cell(recording, attention, 0, 0, q, k), attention.allowed)
-        for q, k in ((4, 5), (4, 3), (5, 1), (2, 6))
-    }
-    masks = {at: each["mask"] for at, each in said.items()}
-    if causal:
-        assert (
-            "cannot attend to the later token 5" in masks[4, 5]
-            and "before the window" in masks[5, 1]
-        )
-        assert "within the window" in masks[4, 3] and "later token 6" in masks[2, 6]
-        assert "a later token" in terminology.mask_reason(attention.allowed)
-        assert "Above the diagonal" in mask_rule(attention.allowed)
-        return
+    masks = mask_reasons(recording)
     for at in ((4, 5), (4, 3)):
         assert "can attend" in masks[at] and "at most 2 positions away" in masks[at]
     for at in ((5, 1), (2, 6)):
@@ -252,6 +199,24 @@ def test_of_a_window_it_is_said_what_it_lets_a_token_see(
     assert not any("later" in mask or "ahead" in mask for mask in masks.values())
     assert terminology.mask_reason(attention.allowed) == "not allowed: more than 2 places away"
     assert "later" not in mask_rule(attention.allowed)
+
+
+def mask_reasons(recording: Recording) -> dict[tuple[int, int], str]:
+    """What is said of four cells, by query and key, two of them within a window of three."""
+    attention, found = recording.attention[0], {}
+    for at in ((4, 5), (4, 3), (5, 1), (2, 6)):
+        opened = anatomy.cell(recording, attention, 0, 0, *at)
+        found[at] = reasons(opened, attention.allowed)["mask"]
+    return found
+
+
+def test_a_causal_window_ends_at_the_token_itself(small_decoder: OwnModel) -> None:
+    recording = small_decoder.record("the cat sat on the mat and ran", (Window(3),))
+    masks, allowed = mask_reasons(recording), recording.attention[0].allowed
+    assert "cannot attend to the later token 5" in masks[4, 5] and "later token 6" in masks[2, 6]
+    assert "within the window" in masks[4, 3] and "before the window" in masks[5, 1]
+    assert "a later token" in terminology.mask_reason(allowed)
+    assert "Above the diagonal" in mask_rule(allowed)
 
 
 def test_what_is_not_in_the_recording_is_not_made_up(small_handle) -> None:
@@ -262,9 +227,8 @@ def test_what_is_not_in_the_recording_is_not_made_up(small_handle) -> None:
 
 
 def test_a_model_built_without_the_scale_is_told_from_one_with() -> None:
-    scaled, plain = (
-        read_once(name).record(LISTS["induction"]) for name in ("induction", "induction-no-scale")
-    )
+    names, text = ("induction", "induction-no-scale"), "s3 s7 s1 s9 s3 s7"
+    scaled, plain = (read_once(name).record(text) for name in names)
     for recording, divisor in ((scaled, np.sqrt(scaled.model.d_head)), (plain, 1)):
         opened = anatomy.cell(recording, recording.attention[0], 1, 1, 4, 2)
         assert opened.divisor == divisor and not opened.measured and not opened.added.any()
@@ -274,43 +238,15 @@ def test_scores_too_large_for_exp_still_give_their_weight(small_handle) -> None:
     recording = small_handle.record("the cat sat on the mat", (ScaledBy(1e-3),))
     attention = recording.attention[0]
     query = int(attention.scores[0, 0].max(axis=1).argmax())
-    opened = anatomy.cell(
-        recording, attention, 0, 0, query, int(attention.pattern[0, 0, query].argmax())
-    )
-    assert (
-        opened.plain is None
-        and opened.weights.sum() == pytest.approx(1)
-        and np.isfinite(opened.weights).all()
-    )
+    key = int(attention.pattern[0, 0, query].argmax())
+    opened = anatomy.cell(recording, attention, 0, 0, query, key)
+    assert opened.plain is None and np.isfinite(opened.weights).all()
+    assert opened.weights.sum() == pytest.approx(1)
 
 
 def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
-    assert [weight_text(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == [
-        "0.999982",
-        "0.9979",
-        "1",
-        "0",
-    ]
-
-
-@pytest.mark.parametrize("name", registry.names())
-def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> None:
-    recording = read_once(name).record(TEXT)
-    lengths = {len(stream.tokens) for stream in recording.streams}
-    if len(lengths) == 1:
-        n = lengths.pop()
-        counted = sum(
-            getattr(value, "stored", value).nbytes
-            for part in (*recording.streams, *recording.attention)
-            for value in vars(part).values()
-            if isinstance(value, (np.ndarray, GroupedArray))
-        )
-        # A few vectors a text are left out of the formula.
-        assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
-    if name == "smollm2":  # of its longest text a recording does not fit
-        assert anatomy.memory(recording, 253) <= cache.CACHE_BYTES * 5 // 6
-    else:
-        assert anatomy.memory(recording, 512) <= cache.CACHE_BYTES * 3 // 4
+    weights = {0.999982: "0.999982", 0.99794: "0.9979", 1.0: "1", 0.0: "0"}
+    assert {each: weight_text(each) for each in weights} == weights
 
 
 def test_the_file_holds_every_step_in_full(small_handle) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from test_classroom import QUESTION, listening, play, redis_address, redis_server
+from classes import QUESTION, classes, in_a_loop, listening, redis_address, redis_server
 
 from explorer.classroom import codes, service, store
 from explorer.classroom.service import ClassService
 from explorer.classroom.store import TooMany, Unknown
 from explorer.server.client_address import network
 
-__all__ = ["play", "redis_address", "redis_server"]  # pytest finds them here
+__all__ = ["classes", "redis_address", "redis_server"]  # pytest finds them here
 
 
 async def living(classes: ClassService, *made: service.CreatedClass) -> list[bool]:
@@ -20,43 +20,44 @@ async def living(classes: ClassService, *made: service.CreatedClass) -> list[boo
     return [await classes.store.read(each.code) is not None for each in made]
 
 
-def test_classes_that_a_stranger_starts_and_leaves_take_no_place_from_others(play) -> None:
-    async def test(classes: ClassService) -> None:
-        honest = await classes.start("school")
-        line, _ = await listening(classes, honest.code, honest.watch)
-        # Many more than there are places, from one address and then from many.
-        left = [await classes.start("stranger") for _ in range(store.MOST_CLASSES + 20)]
-        alive = await living(classes, *left)
-        assert alive == [False] * (len(left) - store.EMPTY_OF_ONE) + [True] * store.EMPTY_OF_ONE
-        for at in range(2 * store.MOST_CLASSES):
-            await classes.start(f"stranger {at}")
-        other = await classes.start("another school")
-        assert await living(classes, honest, other) == [True, True]
+@in_a_loop
+async def test_a_strangers_empty_classes_take_no_place_from_others(
+    classes: ClassService,
+) -> None:
+    honest = await classes.start("school")
+    line, _ = await listening(classes, honest.code, honest.watch)
+    # Many more than there are places, from one address and then from many.
+    left = [await classes.start("stranger") for _ in range(store.MOST_CLASSES + 20)]
+    alive = await living(classes, *left)
+    assert alive == [False] * (len(left) - store.EMPTY_OF_ONE) + [True] * store.EMPTY_OF_ONE
+    for at in range(2 * store.MOST_CLASSES):
+        await classes.start(f"stranger {at}")
+    other = await classes.start("another school")
+    assert await living(classes, honest, other) == [True, True]
+    await line.close()
+
+
+@in_a_loop
+async def test_a_school_has_a_class_for_each_teacher_in_them(
+    classes: ClassService,
+) -> None:
+    made, lines = [], []
+    for _ in range(store.OF_ONE):
+        made.append(await classes.start("school"))
+        lines.append((await listening(classes, made[-1].code, made[-1].watch))[0])
+    assert all(await living(classes, *made)), "none of them is empty"
+    with pytest.raises(TooMany, match="from this network"):
+        await classes.start("school")
+    await classes.start("elsewhere")
+    await classes.end(made[0].code, made[0].key)
+    await classes.start("school")
+    for line in lines:
         await line.close()
 
-    play(test)
 
-
-def test_a_school_has_as_many_classes_as_have_a_teacher_in_them(play) -> None:
-    async def test(classes: ClassService) -> None:
-        made, lines = [], []
-        for _ in range(store.OF_ONE):
-            made.append(await classes.start("school"))
-            lines.append((await listening(classes, made[-1].code, made[-1].watch))[0])
-        assert all(await living(classes, *made)), "none of them is empty"
-        with pytest.raises(TooMany, match="from this network"):
-            await classes.start("school")
-        await classes.start("elsewhere")
-        await classes.end(made[0].code, made[0].key)
-        await classes.start("school")
-        for line in lines:
-            await line.close()
-
-    play(test)
-
-
-def test_a_class_without_a_line_lapses_and_its_key_brings_it_back_under_its_code(
-    play, monkeypatch: pytest.MonkeyPatch
+@in_a_loop
+async def test_a_class_without_a_line_lapses_and_its_key_brings_it_back_under_its_code(
+    classes: ClassService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "LAPSE", 0.6)
     monkeypatch.setattr(store, "STALE", 0.3)
@@ -68,144 +69,125 @@ def test_a_class_without_a_line_lapses_and_its_key_brings_it_back_under_its_code
         with pytest.raises(Unknown):
             await classes.join(made.code, "s")
 
-    async def test(classes: ClassService) -> None:
-        made = await classes.start("t")
-        student, _ = await classes.join(made.code, "s")
-        line, _ = await listening(classes, made.code, student)
-        await asyncio.sleep(1.5)
-        assert await living(classes, made) == [True], "a student is there"
-        await line.close()
-        await gone(classes, made)
-        for key in ("x", made.watch, made.key + "x"):
-            with pytest.raises(Unknown):
-                await classes.move(made.code, key, "/learn")
+    # Of a class that nobody enters, of one with a student, and of one with its teacher.
+    empty = await classes.start("stranger")
+    made = await classes.start("t")
+    student, _ = await classes.join(made.code, "s")
+    line, _ = await listening(classes, made.code, student)
+    await gone(classes, empty)
+    await asyncio.sleep(0.8)
+    assert await living(classes, made) == [True], "a student is there"
+    await line.close()
+    await gone(classes, made)
+    for key in ("x", made.watch, made.key + "x"):
+        with pytest.raises(Unknown):
+            await classes.move(made.code, key, "/learn")
+    await classes.move(made.code, made.key, "/learn")
+    # A student of before is one again, and the teacher's own line brings it back too.
+    line, seen = await listening(classes, made.code, student)
+    assert seen["at"] == "/learn"
+    await line.close()
+    await gone(classes, made)
+    line, seen = await listening(classes, made.code, made.watch)
+    assert seen["at"] == "" and (await classes.join(made.code, "s"))[1] == "/"
+    await asyncio.sleep(0.8)
+    assert await living(classes, made) == [True], "the teacher is there"
+    await line.close()
+    # One that was ended is not brought back.
+    await classes.end(made.code, made.key)
+    with pytest.raises(Unknown):
         await classes.move(made.code, made.key, "/learn")
-        # A student of before is one again, and the teacher's own line brings it back too.
-        line, seen = await listening(classes, made.code, student)
-        assert seen["at"] == "/learn"
-        await line.close()
-        await gone(classes, made)
-        line, seen = await listening(classes, made.code, made.watch)
-        assert seen["at"] == "" and (await classes.join(made.code, "s"))[1] == "/"
-        await asyncio.sleep(0.8)
-        assert await living(classes, made) == [True], "the teacher is there"
-        await line.close()
-        # One that was ended is not brought back.
-        await classes.end(made.code, made.key)
-        with pytest.raises(Unknown):
-            await classes.move(made.code, made.key, "/learn")
-        with pytest.raises(Unknown):
-            await anext(classes.listen(made.code, made.watch))
-
-    play(test)
+    with pytest.raises(Unknown):
+        await anext(classes.listen(made.code, made.watch))
 
 
-def test_a_class_that_nobody_entered_lapses(play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "LAPSE", 0.6)
-    monkeypatch.setattr(store, "STALE", 0.3)
-
-    async def test(classes: ClassService) -> None:
-        made = await classes.start("stranger")
-        for _ in range(100):
-            if await living(classes, made) == [False]:
-                break
-            await asyncio.sleep(0.05)
-        assert await living(classes, made) == [False]
-
-    play(test)
-
-
-def test_a_script_that_joins_and_answers_a_thousand_times_is_nobody(
-    play, monkeypatch: pytest.MonkeyPatch
+@in_a_loop
+async def test_a_script_that_joins_and_answers_a_thousand_times_is_nobody(
+    classes: ClassService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MOST_ANSWERS", 200)
-
-    async def test(classes: ClassService) -> None:
-        made = await classes.start("t")
-        teacher, _ = await listening(classes, made.code, made.watch)
-        words = [(await classes.join(made.code, "school"))[0] for _ in range(20)]
-        lines = [(await listening(classes, made.code, each))[0] for each in words]
-        number = await classes.ask(made.code, made.key, QUESTION)
-        for word in words:
-            await classes.answer(made.code, word, number, 0)
-        for _ in range(service.MOST_STUDENTS + 10):
-            word, _ = await classes.join(made.code, "school")
-            await classes.answer(made.code, word, number, 1)
-        seen = await classes.view(made.code, service.TEACHER)
-        assert (seen["tally"], seen["here"]) == ([20, 0, 0], 20)
-        assert len((await classes.store.room(made.code))[1]) <= store.MOST_ANSWERS + 20
-        # It has not filled the class.
-        late, _ = await classes.join(made.code, "school")
-        line, _ = await listening(classes, made.code, late)
-        await classes.answer(made.code, late, number, 2)
-        await teacher.until(lambda said: said.get("tally") == [20, 0, 1])
-        # Who has gone does not count, until the reveal; from then on nothing changes.
-        await line.close()
-        await teacher.until(lambda said: said.get("tally") == [20, 0, 0])
-        await classes.reveal(made.code, made.key)
-        for each in lines:
-            await each.close()
-        seen = await teacher.until(lambda said: said["here"] == 0)
-        assert seen["tally"] == [20, 0, 0]
-        await teacher.close()
-
-    play(test)
+    monkeypatch.setattr(store, "MOST_ANSWERS", 30)
+    monkeypatch.setattr(service, "MOST_STUDENTS", 60)
+    made = await classes.start("t")
+    teacher, _ = await listening(classes, made.code, made.watch)
+    words = [(await classes.join(made.code, "school"))[0] for _ in range(20)]
+    lines = [(await listening(classes, made.code, each))[0] for each in words]
+    number = await classes.ask(made.code, made.key, QUESTION)
+    for word in words:
+        await classes.answer(made.code, word, number, 0)
+    for _ in range(service.MOST_STUDENTS + 10):
+        word, _ = await classes.join(made.code, "school")
+        await classes.answer(made.code, word, number, 1)
+    seen = await classes.view(made.code, service.TEACHER)
+    assert (seen["tally"], seen["here"]) == ([20, 0, 0], 20)
+    assert len((await classes.store.room(made.code))[1]) <= store.MOST_ANSWERS + 20
+    # It has not filled the class.
+    late, _ = await classes.join(made.code, "school")
+    line, _ = await listening(classes, made.code, late)
+    await classes.answer(made.code, late, number, 2)
+    await teacher.until(lambda said: said.get("tally") == [20, 0, 1])
+    # Who has gone does not count, until the reveal; from then on nothing changes.
+    await line.close()
+    await teacher.until(lambda said: said.get("tally") == [20, 0, 0])
+    await classes.reveal(made.code, made.key)
+    for each in lines:
+        await each.close()
+    seen = await teacher.until(lambda said: said["here"] == 0)
+    assert seen["tally"] == [20, 0, 0]
+    await teacher.close()
 
 
-def test_a_class_takes_so_many_students_at_once(play, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_loop
+async def test_a_class_takes_so_many_students_at_once(
+    classes: ClassService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(service, "MOST_STUDENTS", 2)
-
-    async def test(classes: ClassService) -> None:
-        made = await classes.start("t")
-        words = [(await classes.join(made.code, "s"))[0] for _ in range(3)]
-        lines = [(await listening(classes, made.code, each))[0] for each in words[:2]]
-        while len((await classes.store.room(made.code))[0]) < 2:
-            await asyncio.sleep(0.01)
-        with pytest.raises(TooMany, match="full"):
-            await anext(classes.listen(made.code, words[2]))
-        again, _ = await listening(classes, made.code, words[0])
-        for line in (again, *lines):
-            await line.close()
-
-    play(test)
+    made = await classes.start("t")
+    words = [(await classes.join(made.code, "s"))[0] for _ in range(3)]
+    lines = [(await listening(classes, made.code, each))[0] for each in words[:2]]
+    while len((await classes.store.room(made.code))[0]) < 2:
+        await asyncio.sleep(0.01)
+    with pytest.raises(TooMany, match="full"):
+        await anext(classes.listen(made.code, words[2]))
+    again, _ = await listening(classes, made.code, words[0])
+    for line in (again, *lines):
+        await line.close()
 
 
-def test_wrong_codes_wait_and_right_ones_do_not(play, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_a_loop
+async def test_wrong_codes_wait_and_right_ones_do_not(
+    classes: ClassService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Who waits at all waits for ever in this test.
     monkeypatch.setattr(codes, "WAIT_EACH", 1e9)
     monkeypatch.setattr(codes, "LONGEST_WAIT", 1e9)
     wrong = "2222222"
-
-    async def test(classes: ClassService) -> None:
-        made = await classes.start("t")
-        for _ in range(codes.FREE_TRIES):
-            with pytest.raises(Unknown):
-                await classes.join(wrong, "school")
-        waiting = [
-            asyncio.ensure_future(classes.join(wrong, "school")) for _ in range(codes.MOST_WAITING)
-        ]
-        while classes._wrong_codes._waiting < codes.MOST_WAITING:
-            await asyncio.sleep(0.01)
-        with pytest.raises(TooMany):
-            await classes.join(wrong, "school")
-        assert not any(each.done() for each in waiting)
-        # The right code is let in beside them, and another school's wrong one is answered.
-        student, _ = await classes.join(made.code, "school")
-        with pytest.raises(Unknown):
-            await classes.join(wrong, "another")
-        # No address waits of which a line is open.
-        line, _ = await listening(classes, made.code, student)
-        await line.close()
-        line = classes.listen(made.code, student, "school")
-        await anext(line)
+    made = await classes.start("t")
+    for _ in range(codes.FREE_TRIES):
         with pytest.raises(Unknown):
             await classes.join(wrong, "school")
-        await line.aclose()
-        for each in waiting:
-            each.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-
-    play(test)
+    waiting = [
+        asyncio.ensure_future(classes.join(wrong, "school")) for _ in range(codes.MOST_WAITING)
+    ]
+    while classes._wrong_codes._waiting < codes.MOST_WAITING:
+        await asyncio.sleep(0.01)
+    with pytest.raises(TooMany):
+        await classes.join(wrong, "school")
+    assert not any(each.done() for each in waiting)
+    # The right code is let in beside them, and another school's wrong one is answered.
+    student, _ = await classes.join(made.code, "school")
+    with pytest.raises(Unknown):
+        await classes.join(wrong, "another")
+    # No address waits of which a line is open.
+    line, _ = await listening(classes, made.code, student)
+    await line.close()
+    line = classes.listen(made.code, student, "school")
+    await anext(line)
+    with pytest.raises(Unknown):
+        await classes.join(wrong, "school")
+    await line.aclose()
+    for each in waiting:
+        each.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
 
 
 def test_the_wait_grows_with_wrong_codes_and_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

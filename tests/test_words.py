@@ -249,23 +249,6 @@ def test_without_specials_none_is_left_on_either_side(recording: Recording) -> N
         assert len(shown.axes.keys) == len(shown.axes.special) == shown.matrix.shape[1]
 
 
-def test_a_sink_is_found_by_its_rule_and_an_even_head_has_none() -> None:
-    n, everywhere = 10, np.ones((10, 10), bool)
-    planted = np.full((n, n), 0.5 / (n - 1))
-    planted[:, 4] = 0.5
-    assert head_naming.sinks(planted, everywhere).tolist() == [at == 4 for at in range(n)]
-    assert (
-        not head_naming.sinks(np.full((n, n), 1 / n), everywhere).any()
-        and not head_naming.sinks(np.eye(n), everywhere).any()
-    )
-    triangle = np.tril(np.ones((n, n), bool))
-    assert not head_naming.sinks(np.eye(n), triangle).any(), "a row's own token is no sink"
-    first = np.zeros((n, n))
-    first[:, 0] = 1
-    assert head_naming.sinks(first, triangle).tolist() == [at == 0 for at in range(n)]
-    assert not head_naming.sinks(np.ones((1, 1)), np.ones((1, 1), bool)).any()
-
-
 def test_where_nothing_would_be_left_all_is_shown_and_it_says_so() -> None:
     axes = attention_analysis.Axes(("[CLS]", "[SEP]"), ("[CLS]", "[SEP]"), (True, True))
     shown = attention_analysis.matrix_view(
