@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from edited import OTHER, TEXT, last, recorded
-from test_transformer import seeded, torch_attention
+from test_transformer import copied, seeded
 from tolerances import PASSED, STORED, SUMMED
 from torch import nn
 
@@ -31,13 +31,11 @@ from models.edits import (
     WithMask,
     WithoutFeedForward,
     WithoutMask,
-    WithoutNorm,
-    WithoutPositions,
     WithoutResidual,
     WithoutScale,
 )
 from models.embedding import sinusoids
-from models.transformer import Decoder, Encoder
+from models.transformer import Encoder
 
 
 def own_label(handle: own_model.OwnModel) -> str:
@@ -45,20 +43,13 @@ def own_label(handle: own_model.OwnModel) -> str:
 
 
 def test_the_scale_is_one_divisor_of_many(handle: own_model.OwnModel) -> None:
-    d_head = handle.card.d_head
-    np.testing.assert_array_equal(
-        last(recorded(handle, ScaledBy(sqrt(d_head)))), last(recorded(handle))
-    )
-    np.testing.assert_array_equal(
-        last(recorded(handle, ScaledBy(1.0))), last(recorded(handle, WithoutScale()))
-    )
-    for plain, scaled in zip(
-        recorded(handle).attention, recorded(handle, ScaledBy(3.0, 0)).attention
-    ):
-        np.testing.assert_allclose(
-            scaled.scores[0] * 3, np.einsum("hqd,hkd->hqk", scaled.q[0], scaled.k[0]), atol=SUMMED
-        )
-        assert plain.scores.shape == scaled.scores.shape
+    usual = ScaledBy(sqrt(handle.card.d_head))
+    np.testing.assert_array_equal(last(recorded(handle, usual)), last(recorded(handle)))
+    none, one = (last(recorded(handle, each)) for each in (WithoutScale(), ScaledBy(1.0)))
+    np.testing.assert_array_equal(one, none)
+    for scaled in recorded(handle, ScaledBy(3.0, 0)).attention:
+        products = np.einsum("hqd,hkd->hqk", scaled.q[0], scaled.k[0])
+        np.testing.assert_allclose(scaled.scores[0] * 3, products, atol=SUMMED)
 
 
 def test_a_large_divisor_makes_rows_even(handle: own_model.OwnModel) -> None:
@@ -75,11 +66,11 @@ def test_a_head_made_even_a_head_made_its_mean(handle: own_model.OwnModel) -> No
         recorded(handle, *asked)
         for asked in ((), (UniformHead(1, 2, label),), (MeanHead(1, 2, label),))
     )
-    one = next(each for each in even.attention if each.name == label)
-    np.testing.assert_allclose(
-        one.pattern[1, 2], one.allowed / one.allowed.sum(-1, keepdims=True), atol=STORED
+    one, before = (
+        next(each for each in run.attention if each.name == label) for run in (even, plain)
     )
-    before = next(each for each in plain.attention if each.name == label)
+    uniform = one.allowed / one.allowed.sum(-1, keepdims=True)
+    np.testing.assert_allclose(one.pattern[1, 2], uniform, atol=STORED)
     np.testing.assert_array_equal(
         np.delete(one.pattern[1], 2, 0), np.delete(before.pattern[1], 2, 0)
     )
@@ -96,21 +87,15 @@ def test_a_mask_put_on_and_taken_off(
     one = recorded(small_handle, WithMask())
     assert not one.attention[0].pattern[..., ~np.tril(np.ones_like(one.attention[0].allowed))].any()
     n = len(small_handle.tokenizer.ids([TEXT])[0])
-    later = recorded(small_handle, WithMask(), text=TEXT + " and the dog")
+    later = recorded(small_handle, WithMask(), text=TEXT + " and the dog").streams[0]
     np.testing.assert_allclose(
-        later.streams[0].resid[:, : n + 1], one.streams[0].resid[:, : n + 1], atol=SUMMED
+        later.resid[:, : n + 1], one.streams[0].resid[:, : n + 1], atol=SUMMED
     )
-    free = recorded(small_decoder, WithoutMask()).attention[0]
-    assert (
-        free.allowed.all() and (free.pattern[..., np.triu(np.ones_like(free.allowed), 1)] > 0).all()
-    )
-    assert (
-        np.abs(
-            recorded(small_decoder, WithoutMask()).streams[0].resid[-1, 0]
-            - recorded(small_decoder).streams[0].resid[-1, 0]
-        ).max()
-        > 1e-3
-    )
+    made, plain = recorded(small_decoder, WithoutMask()), recorded(small_decoder)
+    free = made.attention[0]
+    assert free.allowed.all()
+    assert (free.pattern[..., np.triu(np.ones_like(free.allowed), 1)] > 0).all()
+    assert np.abs(last(made)[0] - last(plain)[0]).max() > 1e-3
 
 
 @pytest.mark.parametrize("size", [1, 3])
@@ -212,95 +197,40 @@ def test_one_residual_off_and_no_feed_forward(handle: own_model.OwnModel) -> Non
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_pre_norm_equals_torch(activation: str) -> None:
     """Built as pre-LN, and post-LN moved by an edit: both are torch's norm_first stack."""
-    config = Config(
-        n_vocab=50,
-        d_model=24,
-        n_layer=2,
-        n_head=4,
-        d_ff=40,
-        n_positions=32,
-        norm="pre",
-        activation=activation,
-    )
+    config = Config(50, 24, 2, 4, 40, 32, norm="pre", activation=activation)
     pre = seeded(Encoder(config))
     post = Encoder(replace(config, norm="post")).eval()
     post.load_state_dict(pre.state_dict(), strict=False)
-    layers = []
-    for ours in pre.layers:
-        oracle = nn.TransformerEncoderLayer(
-            24, 4, 40, dropout=0.0, activation=activation, batch_first=True, norm_first=True
-        )
-        oracle.self_attn = torch_attention(ours.attention)
-        with torch.no_grad():
-            for theirs, mine in (
-                (oracle.linear1, ours.feed_forward.w_1),
-                (oracle.linear2, ours.feed_forward.w_2),
-                (oracle.norm1, ours.attention_out.norm),
-                (oracle.norm2, ours.feed_forward_out.norm),
-            ):
-                theirs.weight.copy_(mine.weight)
-                theirs.bias.copy_(mine.bias)
-        layers.append(oracle.eval())
+    how = {"dropout": 0.0, "activation": activation, "batch_first": True, "norm_first": True}
+    layers = [copied(ours, nn.TransformerEncoderLayer(24, 4, 40, **how)) for ours in pre.layers]
     ids = torch.tensor([[3, 14, 15, 9, 2, 6]])
     with torch.no_grad():
         x = pre.embedding(ids, None, lambda *_: None, ())
         for layer in layers:
             x = layer(x)
-        torch.testing.assert_close(pre(ids), pre.last_norm.norm(x), atol=SUMMED, rtol=0)
-        torch.testing.assert_close(
-            post(ids, edits=(MoveNorm("pre"),)),
-            torch.nn.functional.layer_norm(x, (24,)),
-            atol=SUMMED,
-            rtol=0,
-        )
-        # And back: post-LN by an edit is the model built so.
-        torch.testing.assert_close(
-            pre(ids, edits=(MoveNorm("post"),)), post(ids), atol=SUMMED, rtol=0
-        )
+        for made, expected in (
+            (pre(ids), pre.last_norm.norm(x)),
+            (post(ids, edits=(MoveNorm("pre"),)), torch.nn.functional.layer_norm(x, (24,))),
+            # And back: post-LN by an edit is the model built so.
+            (pre(ids, edits=(MoveNorm("post"),)), post(ids)),
+        ):
+            torch.testing.assert_close(made, expected, atol=SUMMED, rtol=0)
 
 
 def test_learned_positions_segments_and_embedding_norm_are_sites() -> None:
-    config = Config(
-        50,
-        24,
-        1,
-        4,
-        40,
-        32,
-        positions="learned",
-        scaled_embedding=False,
-        embedding_norm=True,
-        segment=True,
-        readout="transform",
-    )
+    more = {"positions": "learned", "embedding_norm": True, "segment": True}
+    config = Config(50, 24, 1, 4, 40, 32, **more, scaled_embedding=False, readout="transform")
     model, seen = seeded(Encoder(config)), {}
+    embedding = model.embedding
     with torch.no_grad():
         model(torch.tensor([[3, 3, 9]]), tape=lambda name, x: seen.setdefault(name, x))
-        torch.testing.assert_close(
-            seen["embed"][0], model.embedding.token.weight[[3, 3, 9]] + model.embedding.segment
-        )
-        torch.testing.assert_close(seen["pos.wrote"], model.embedding.position[:3])
-        torch.testing.assert_close(
-            seen["embed.normed"], model.embedding.norm(seen["embed"] + seen["pos.wrote"])
-        )
+        for site, expected in (
+            ("embed", (embedding.token.weight[[3, 3, 9]] + embedding.segment)[None]),
+            ("pos.wrote", embedding.position[:3]),
+            ("embed.normed", embedding.norm(seen["embed"] + seen["pos.wrote"])),
+        ):
+            torch.testing.assert_close(seen[site], expected)
         assert model.logits(seen["0.ffn.normed"]).shape == (1, 3, 50)
-    with pytest.raises(ValueError, match="no readout"):
-        Encoder(replace(config, readout=None)).logits(torch.zeros(24))
-
-
-def test_a_model_built_without_a_part_is_one_with_the_part_taken_away() -> None:
-    whole = seeded(Decoder(Config(50, 24, 2, 4, 40, 32)))
-    ids = torch.tensor([[3, 14, 15, 9, 2]])
-    for fields, edit in (
-        ({"positions": None}, WithoutPositions()),
-        ({"scaled_scores": False}, WithoutScale()),
-        ({"residual": False}, WithoutResidual()),
-        ({"norm": None}, WithoutNorm()),
-    ):
-        lacking = Decoder(replace(whole.config, **fields)).eval()
-        lacking.load_state_dict(whole.state_dict(), strict=False)
-        with torch.no_grad():
-            torch.testing.assert_close(lacking(ids), whole(ids, edits=(edit,)), atol=STORED, rtol=0)
 
 
 # ---- patches -----------------------------------------------------------------
@@ -320,71 +250,66 @@ def test_a_whole_site_of_another_text_makes_its_run(
 
 def test_a_patch_of_one_token_and_of_one_head(handle: own_model.OwnModel) -> None:
     plain, label = recorded(handle), own_label(handle)
-    stream = plain.streams[0]
     patched = recorded(handle, PatchSite(OTHER, "0.ffn.normed", 2)).streams[0]
-    changed = np.abs(patched.at("0.ffn.normed") - stream.at("0.ffn.normed")).max(-1)
+    before = plain.streams[0].at("0.ffn.normed")
+    changed = np.abs(patched.at("0.ffn.normed") - before).max(-1)
     assert changed[2] > 0 and not np.delete(changed, 2).any()
-    w_o, _ = handle.outputs()[label]
-    own_text = recorded(handle, PatchHead(TEXT, 1, 3, label))
     if handle.card.kind != "encoder-decoder":  # whose donor is read with its own target
+        own_text = recorded(handle, PatchHead(TEXT, 1, 3, label))
         np.testing.assert_allclose(last(own_text), last(plain), atol=SUMMED)
-    moved = recorded(handle, PatchHead(OTHER, 1, 3, label)).streams[-1].at(
-        "1.attn.wrote"
-    ) - plain.streams[-1].at("1.attn.wrote")
+    one = recorded(handle, PatchHead(OTHER, 1, 3, label)).streams[-1]
+    moved = one.at("1.attn.wrote") - plain.streams[-1].at("1.attn.wrote")
     assert np.abs(moved).max() > 1e-3
-    inside = np.linalg.lstsq(w_o[1, 3].T, moved.T, rcond=None)[0]
-    np.testing.assert_allclose(
-        w_o[1, 3].T @ inside, moved.T, atol=PASSED
-    )  # it writes where head 3 can write
+    # It writes where head 3 can write.
+    w_o = handle.outputs()[label][0][1, 3].T
+    inside = np.linalg.lstsq(w_o, moved.T, rcond=None)[0]
+    np.testing.assert_allclose(w_o @ inside, moved.T, atol=PASSED)
 
 
-def test_a_sweep_is_one_record_after_the_other(handle: own_model.OwnModel) -> None:
-    label, target = own_label(handle), None
-    if handle.card.kind == "encoder-decoder":
-        target = tuple(int(each) for each in handle.record(TEXT).streams[1].ids[1:])
-    plain, stream = (
-        handle.record(TEXT, (), target),
-        {"encoder": "encoder", "decoder": "decoder", "encoder-decoder": "encoder"}[
-            handle.card.kind
-        ],
-    )
+@pytest.mark.parametrize("kind", ["small_handle", "small_translator", "small_gpt2"])
+def test_a_sweep_is_one_record_after_the_other(kind: str, request: pytest.FixtureRequest) -> None:
+    handle: own_model.OwnModel = request.getfixturevalue(kind)
+    label, plain = own_label(handle), handle.record(TEXT)
+    stream, last_stream = plain.streams[0].name, plain.streams[-1]
+    two = len(plain.streams) == 2
+    target = tuple(int(each) for each in last_stream.ids[1:]) if two else None
+
+    def difference(*asked: PatchHead | PatchSite) -> float:
+        made = handle.record(TEXT, asked, target)
+        logits = handle.logits(made, last_stream.name, 1)
+        return float(logits[11] - logits[7])
+
     heads = handle.patch_heads(TEXT, OTHER, label, 1, 11, 7)
     found = {effect.place: effect.value for effect in heads.effects}
     assert len(found) == heads.places == 12
-    logits = handle.logits(plain, plain.streams[-1].name, 1)
-    assert heads.clean == pytest.approx(logits[11] - logits[7], abs=PASSED)
+    assert heads.clean == pytest.approx(difference(), abs=PASSED)
     for place in ((0, 1), (2, 3)):
-        after = handle.logits(
-            patched := handle.record(TEXT, (PatchHead(OTHER, *place, label),), target),
-            patched.streams[-1].name,
-            1,
-        )
-        assert found[place] == pytest.approx(after[11] - after[7], abs=PASSED)
+        patched = difference(PatchHead(OTHER, *place, label))
+        assert found[place] == pytest.approx(patched, abs=PASSED)
     sites = handle.patch_sites(TEXT, OTHER, stream, 1, 11, 7)
     found = {effect.place: effect.value for effect in sites.effects}
     assert len(found) == sites.places
-    patched = handle.record(TEXT, (PatchSite(OTHER, "1.attn.normed", 2, stream),), target)
-    after = handle.logits(patched, patched.streams[-1].name, 1)
-    assert found["1.attn.normed", 2] == pytest.approx(after[11] - after[7], abs=PASSED)
-    if handle.card.kind != "encoder-decoder":
-        assert found["2.ffn.normed", 1] == pytest.approx(sites.donor, abs=PASSED)
+    site = "1.attn.normed" if "1.attn.normed" in plain.streams[0].sites else "1.attn.sum"
+    patched = difference(PatchSite(OTHER, site, 2, stream))
+    assert found[site, 2] == pytest.approx(patched, abs=PASSED)
+    if not two:
+        assert found[last_stream.sites[-1], 1] == pytest.approx(sites.donor, abs=PASSED)
 
 
 def test_a_patch_from_a_shorter_sentence_hides_what_both_have(
     small_handle: own_model.OwnModel,
 ) -> None:
+    """The lending text has no such token, so it is read as it is; one that it has is hidden there
+    too."""
     text, donor = "the cat sat on the mat and the dog ran", "the dog"
     n = len(recorded(small_handle, text=text).streams[0].tokens)
     asked = (PatchHead(donor, 1, 2), HideToken(n - 2))
     made = recorded(small_handle, *asked, text=text)
     assert made.edits == asked and made.streams[0].tokens[n - 2] == "[MASK]"
-    # The lending text has no such token, so it is read as it is; one that it has is hidden there
-    # too.
-    plain = own_model.activations(small_handle, donor, ())["encoder"]["1.attn.z"]
-    assert torch.equal(
-        own_model.activations(small_handle, donor, asked)["encoder"]["1.attn.z"], plain
-    )
-    both = own_model.activations(small_handle, donor, (HideToken(1),))["encoder"]["1.attn.z"]
-    assert not torch.equal(both, plain)
+
+    def lent(*asked: PatchHead | HideToken) -> torch.Tensor:
+        return own_model.activations(small_handle, donor, asked)["encoder"]["1.attn.z"]
+
+    assert torch.equal(lent(*asked), lent()) and not torch.equal(lent(HideToken(1)), lent())
     with pytest.raises(ValueError, match="names no token"):
         recorded(small_handle, HideToken(n - 2), text=donor)
