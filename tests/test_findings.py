@@ -3,17 +3,18 @@ measured again from the recording."""
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from conftest import HOSTILE, read_once
+from planted import recording_of
 from tolerances import DEGREES, STORED, SUMMED, TOTAL
 
+from benchmarks import names
 from explorer.analysis import findings, head_naming, logit_lens, words
 from explorer.analysis.findings import StreamPrediction
 from explorer.panels import attention as attention_panels
@@ -33,30 +34,6 @@ def encoder():
     return read_once("encoder")
 
 
-def randomised(handle: own_model.OwnModel, how: str, seed: int) -> own_model.OwnModel:
-    """The same architecture with weights that learned nothing: its own start, the trained numbers
-    shuffled within each tensor, or small normal ones."""
-    torch.manual_seed(seed)
-    model = type(handle.model)(handle.model.config) if how == "own" else copy.deepcopy(handle.model)
-    with torch.no_grad():
-        for name, tensor in model.named_parameters():
-            if how == "shuffled":
-                flat = tensor.flatten()
-                tensor.copy_(flat[torch.randperm(len(flat))].view_as(tensor))
-            elif how == "normal":
-                plain = torch.ones_like if "norm" in name and "weight" in name else torch.zeros_like
-                tensor.copy_(0.02 * torch.randn_like(tensor) if tensor.dim() > 1 else plain(tensor))
-    return own_model.handle_of(
-        model.eval(), handle.tokenizer, handle.card.name, how, "random", handle.ends
-    )
-
-
-@lru_cache(maxsize=1)
-def weights_of(name: str, how: str, seed: int) -> own_model.OwnModel:
-    """A shipped model with weights that learned nothing, for several texts in turn."""
-    return randomised(read_once(name), how, seed)
-
-
 @cache
 def learned_nothing(name: str, how: str, at: int) -> Recording:
     """One of 20 texts as a shipped model reads it whose weights learned nothing: other weights for
@@ -66,43 +43,38 @@ def learned_nothing(name: str, how: str, at: int) -> Recording:
     text = "k q z b k q z b" if alike else SENTENCES[5 * at]
     # The translator's own words would be noise of any length.
     target = "La voiture rouge est là." if name == "translator" else None
-    return weights_of(name, how, at if alike else at // 4).record(text, target=target)
+    made = names.untrained(handle, how, at if alike else at // 4)
+    return made.record(text, target=target)
 
 
 def linked(recording) -> list[findings.Finding]:
     return [one for one in findings.findings(recording) if one.kind in findings.LINKS]
 
 
-def test_on_the_first_sentence_it_looks_at_the_animal(encoder) -> None:
+def test_on_the_first_sentence_it_attends_to_the_animal(encoder) -> None:
     recording = encoder.record(DEFAULT_TEXT)
     best, attention = findings.findings(recording)[0], recording.attention[0]
-    assert best.kind == findings.LINK
-    assert best.words == ("it", "animal")
-    assert best.value == pytest.approx(
-        attention.pattern[(*best.at, best.query, best.keys[0])], abs=STORED
-    )
+    assert best.kind == findings.LINK and best.words == ("it", "animal")
+    tokens, (key,) = recording.streams[0].tokens, best.keys
+    assert (tokens[best.query], tokens[key]) == ("it", "animal")
     # It is the most that any head lets this word give that one.
-    assert best.value == pytest.approx(
-        attention.pattern[:, :, best.query, best.keys[0]].max(), abs=STORED
-    )
-    tokens = recording.streams[0].tokens
-    assert (tokens[best.query], tokens[best.keys[0]]) == ("it", "animal")
-    assert dict(best.address) == {
-        "attention": "",
-        "layer": str(best.layer),
-        "head": str(best.head),
-        "token": str(best.query),
-        "source": "",
-    }
+    weights = attention.pattern[:, :, best.query, key]
+    assert best.value == pytest.approx(weights[best.at], abs=STORED)
+    assert best.value == pytest.approx(weights.max(), abs=STORED)
+    chosen = {"layer": str(best.layer), "head": str(best.head), "token": str(best.query)}
+    assert dict(best.address) == {"attention": "", "source": "", **chosen}
     assert best.retype == ("tired", "wide")
+    said = f"Layer {best.layer}, head {best.head}: *it* attends to *animal* ({best.value:.2f})"
+    assert headline(best) == said and f"{best.chance:.2f}" in evidence(best)
+    asked = f"Change *tired* to *wide*: does the weight {best.value:.2f} on *animal* change?"
+    assert question(best) == asked
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["encoder", "decoder", "minilm"])
-def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> None:
-    handle = read_once(name)
-    opened = 0
-    for text in SENTENCES:
+@pytest.mark.parametrize(("name", "every"), [("encoder", 2), ("decoder", 2), ("minilm", 5)])
+def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str, every: int) -> None:
+    handle, opened = read_once(name), 0
+    for text in SENTENCES[::every]:
         recording = handle.record(text)
         found = findings.findings(recording)
         named = head_naming.describe(recording, recording.attention[0])
@@ -114,26 +86,25 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> 
             assert not awake or links[0].at not in idle, (text, links[0])
         opened += found[0].kind in findings.LINKS
     # Most ordinary sentences have a link, two of five of the decoder's, so the test is not empty.
-    assert opened > (0.35 if name == "decoder" else 0.6) * len(SENTENCES)
+    assert opened > (0.35 if name == "decoder" else 0.6) * len(SENTENCES[::every])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "how"),
+    ("name", "how", "recordings"),
     [
-        ("encoder", "own"),
-        ("encoder", "shuffled"),
-        ("decoder", "normal"),
-        ("decoder", "shuffled"),
-        ("decoder", "own"),
-        ("translator", "shuffled"),
-        ("induction", "normal"),
-        ("minilm", "shuffled"),
+        ("encoder", "own init", 20),
+        ("encoder", "permuted", 20),
+        ("decoder", "normal 0.02", 20),
+        ("translator", "permuted", 20),
+        ("induction", "normal 0.02", 20),
+        ("minilm", "permuted", 8),
     ],
 )
-def test_random_weights_show_at_most_one_link_in_twenty_recordings(name: str, how: str) -> None:
-    assert len(SENTENCES[::5]) == 20
-    told = sum(bool(linked(learned_nothing(name, how, at))) for at in range(20))
+def test_random_weights_show_at_most_one_link_in_twenty_recordings(
+    name: str, how: str, recordings: int
+) -> None:
+    told = sum(bool(linked(learned_nothing(name, how, at))) for at in range(recordings))
     assert told <= 1
 
 
@@ -144,62 +115,39 @@ def test_the_trained_models_are_told_from_random_ones() -> None:
         assert findings.is_trained(handle.record(text)), name
 
 
-def test_a_fit_does_not_depend_on_the_size_of_queries_and_keys(encoder) -> None:
-    recording = encoder.record(DEFAULT_TEXT)
-    attention = recording.attention[0]
-    larger = replace(attention, q=attention.q * 3, k=attention.k * 0.5)
-    assert findings.qk_fit(replace(recording, attention=(larger,))) == pytest.approx(
-        findings.qk_fit(recording), abs=TOTAL
-    )  # float32 products, summed in another scale
-
-
-def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings() -> None:
+def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings(encoder) -> None:
     """Against every way to pair the heads of a layer of four, by hand."""
-    from itertools import permutations
-
     rng = np.random.default_rng(0)
-    n, heads = 6, 4
-    q, k = (rng.standard_normal((1, heads, n, 3)).astype(np.float32) for _ in range(2))
-    pattern = np.full((1, heads, n, n), 1 / n, np.float32)
-    attention = Attention(
-        "self", "encoder", "encoder", pattern, pattern, np.ones((n, n), bool), q, k, k
-    )
-    handle = read_once("encoder")
-    recording = handle.record("one two three four")
-    recording = (
-        replace(
-            recording,
-            streams=(replace(recording.streams[0], special=np.zeros(n, bool)),),
-            attention=(attention,),
-        )
-        if len(recording.streams[0].tokens) == n
-        else pytest.skip("the tokenizer cuts this text otherwise")
-    )
+    heads, tokens = 4, ("one", "two", "three", "four", "five", "six")
+    q, k = rng.standard_normal((2, 1, heads, 6, 3)).astype(np.float32)
+    recording = recording_of(np.full((heads, 6, 6), 1 / 6), tokens)
+    attention = replace(recording.attention[0], q=q, k=k, v=k)
     together = np.zeros((heads, heads))
-    for a in range(heads):
-        for b in range(heads):
-            scores = (q[0, a] - q[0, a].mean(0)) @ (k[0, b] - k[0, b].mean(0)).T
-            together[a, b] = np.log((scores.astype(np.float64) ** 2).sum())
-    sums = [
-        sum(together[a, b] for a, b in enumerate(order)) for order in permutations(range(heads))
-    ]
+    for a, b in np.ndindex(heads, heads):
+        scores = (q[0, a] - q[0, a].mean(0)) @ (k[0, b] - k[0, b].mean(0)).T
+        together[a, b] = np.log((scores.astype(np.float64) ** 2).sum())
+    orders = permutations(range(heads))
+    sums = [sum(together[a, b] for a, b in enumerate(order)) for order in orders]
     wanted = (sums[0] - np.mean(sums)) / np.std(sums)
-    assert findings.qk_fit(recording) == pytest.approx(wanted, abs=TOTAL)
+    found = findings.qk_fit(replace(recording, attention=(attention,)))
+    assert found == pytest.approx(wanted, abs=TOTAL)
+    # It does not depend on the size of queries and keys: in 32 bits, summed in another scale.
+    larger = replace(attention, q=q * 3, k=k * 0.5)
+    found = findings.qk_fit(replace(recording, attention=(larger,)))
+    assert found == pytest.approx(wanted, abs=TOTAL)
 
 
 def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder) -> None:
     def closed(recording):
         one = recording.attention[0]
-        return replace(
-            recording,
-            attention=(Attention.closed(one.name, one.query, one.key, one.pattern, one.allowed),),
-        )
+        alone = Attention.closed(one.name, one.query, one.key, one.pattern, one.allowed)
+        return replace(recording, attention=(alone,))
 
     best = findings.findings(closed(encoder.record(DEFAULT_TEXT)))[0]
     assert best.words == ("it", "animal")
     told = sum(
         bool(linked(closed(learned_nothing("encoder", how, at))))
-        for how in ("own", "shuffled", "normal")
+        for how in ("own init", "permuted", "normal 0.02")
         for at in range(10)
     )
     assert told <= 1  # of thirty
@@ -212,104 +160,82 @@ def test_links_are_what_the_pattern_says(name: str) -> None:
         recording = handle.record(text)
         attention, stream = recording.attention[0], recording.streams[0]
         grouped = words.words(stream, text)
+
+        def cells(of: np.ndarray, row: int, key: int) -> np.ndarray:
+            return of[grouped.of == row][:, grouped.of == key]
+
         for one in linked(recording):
-            if one.kind not in (findings.LINK, findings.NEAR_LINK):
+            if one.kind not in LINKED:
                 continue
-            row, key = grouped.of[one.query], grouped.of[one.keys[0]]
+            row, key = (int(grouped.of[at]) for at in (one.query, one.keys[0]))
             assert one.words == (grouped.labels[row], grouped.labels[key])
-            cells = attention.pattern[one.at][grouped.of == row][:, grouped.of == key]
-            assert one.value == pytest.approx(cells.sum(axis=1).mean(), abs=SUMMED)
-            assert not stream.special[one.query] and not stream.special[one.keys[0]]
-            apart = abs(int(row) - int(key))
-            assert apart > 2 if one.kind == findings.LINK else 0 < apart <= 2
-            assert one.value - one.chance >= 0.1 - 1e-6
-            # Against the most that the head gives that key in another row, between words.
-            other = [
-                attention.pattern[one.at][grouped.of == each][:, grouped.of == key]
-                .sum(axis=1)
-                .mean()
+            given = {
+                each: cells(attention.pattern[one.at], each, key).sum(axis=1).mean()
                 for each in range(len(grouped.labels))
-                if each != row and attention.allowed[grouped.of == each][:, grouped.of == key].any()
-            ]
-            assert one.chance == pytest.approx(max(other), abs=SUMMED)
-            assert one.chance < 0.5
+                if cells(attention.allowed, each, key).any()
+            }
+            assert one.value == pytest.approx(given.pop(row), abs=SUMMED)
+            assert not stream.special[one.query] and not stream.special[one.keys[0]]
+            apart = abs(row - key)
+            assert apart > 2 if one.kind == findings.LINK else 0 < apart <= 2
+            # Against the most that the head gives that key in another row, between words.
+            assert one.chance == pytest.approx(max(given.values()), abs=SUMMED)
+            assert one.value - one.chance >= 0.1 - 1e-6 and one.chance < 0.5
 
 
-@pytest.mark.parametrize("name", ["encoder", "decoder", "minilm", "translator", "copy"])
+@pytest.mark.parametrize("name", ["encoder", "decoder", "translator", "copy"])
 def test_sinks_are_counted_once_for_all_as_the_heads_are_named(name: str) -> None:
     """The number in the sentence is that of the heads that carry the name, which the grid filters
     by; a text too short for names has no count of any kind."""
-    handle = read_once(name)
+    handle, sink = read_once(name), head_naming.SINK
     texts = (DEFAULT_TEXT, "Hi") if handle.card.n_vocab > 1000 else ("a b c d a b c d", "a")
     for text in texts:
         recording = handle.record(text)
-        found = findings.findings(recording)
+        every = [one for one in findings.findings(recording) if one.kind == findings.CROWD]
         for attention in recording.attention:
-            names = [head.name for head in head_naming.describe(recording, attention)]
-            crowds = [
-                one
-                for one in found
-                if one.kind == findings.CROWD and one.attention == attention.name
-            ]
+            called = [head.name for head in head_naming.describe(recording, attention)]
+            crowds = [one for one in every if one.attention == attention.name]
             counted = dict(crowds[0].counts) if crowds else {}
-            assert counted.get(head_naming.SINK, 0) == names.count(head_naming.SINK)
-            assert all(names.count(each) == number for each, number in counted.items())
-            assert not crowds or crowds[0].of == len(names)
-            if counted.get(head_naming.SINK, 0) > 1:
-                assert (
-                    f"{counted[head_naming.SINK]} of {len(names)} heads are sinks"
-                    in (evidence(crowds[0]) + headline(crowds[0]))
-                    or max(counted.values()) > counted[head_naming.SINK]
-                )
+            assert counted.get(sink, 0) == called.count(sink)
+            assert all(called.count(each) == number for each, number in counted.items())
+            assert not crowds or crowds[0].of == len(called)
+            if counted.get(sink, 0) > 1 and counted[sink] == max(counted.values()):
+                said = evidence(crowds[0]) + headline(crowds[0])
+                assert f"{counted[sink]} of {len(called)} heads are sinks" in said
 
 
 def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:
     recording = read_once("decoder").record(EXAMPLES["Repeated sentence"])
-    best = findings.findings(recording)[0]
+    best, stream = findings.findings(recording)[0], recording.streams[0]
     assert best.kind == findings.INDUCTION
-    stream = recording.streams[0]
-    # The word looks at what stood after its first occurrence.
+    # The word attends to what stood after its first occurrence.
     assert stream.tokens[best.keys[0] - 1].casefold() == stream.tokens[best.query].casefold()
-    names = {
-        (one.layer, one.head): one.name
-        for one in head_naming.describe(recording, recording.attention[0])
-    }
-    assert names[best.at] == "induction"
+    named = head_naming.describe(recording, recording.attention[0])
+    assert [one.name for one in named if (one.layer, one.head) == best.at] == ["induction"]
 
 
 def test_in_a_translation_an_adjective_and_a_noun_cross() -> None:
-    recording = read_once("translator").record(
-        EXAMPLES["Red car"],
-        target="La voiture rouge est devant la maison blanche.",
-    )
+    target = "La voiture rouge est devant la maison blanche."
+    recording = read_once("translator").record(EXAMPLES["Red car"], target=target)
     one = next(each for each in findings.findings(recording) if each.kind == findings.CROSSED)
-    assert one.words in {
-        ("voiture", "rouge", "car", "red"),
-        ("maison", "blanche", "house", "white"),
-    }
+    crossed = {("voiture", "rouge", "car", "red"), ("maison", "blanche", "house", "white")}
+    assert one.words in crossed and dict(one.address)["attention"] == "cross"
     attention = next(each for each in recording.attention if each.name == "cross")
-    matrix = attention.pattern[one.at]
-    first, second = one.keys
-    assert second < first
-    assert matrix[one.query].argmax() == first and matrix[one.query + 1].argmax() == second
-    assert one.value == pytest.approx(
-        min(matrix[one.query, first], matrix[one.query + 1, second]), abs=SUMMED
-    )
-    assert dict(one.address)["attention"] == "cross"
+    rows = attention.pattern[one.at][[one.query, one.query + 1]]
+    assert tuple(rows.argmax(axis=1)) == tuple(one.keys) and one.keys[1] < one.keys[0]
+    assert one.value == pytest.approx(rows.max(axis=1).min(), abs=SUMMED)
 
 
 def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
     recording = encoder.record(DEFAULT_TEXT)
     stream = recording.streams[0]
     one = next(each for each in findings.findings(recording) if each.kind == findings.TURNED)
-    sites = dict.fromkeys(stream.sites)
     before = next(first for first, wrote, _ in stream.writes() if wrote == f"{one.site}.wrote")
-    after = f"{one.site}.normed" if f"{one.site}.normed" in sites else f"{one.site}.sum"
+    after = f"{one.site}.normed" if f"{one.site}.normed" in stream.sites else f"{one.site}.sum"
     a, b = (stream.at(site)[one.query].astype(float) for site in (before, after))
     angle = np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
     assert one.value == pytest.approx(angle, abs=DEGREES)
-    assert one.value > one.chance
-    assert one.page == "residual"
+    assert one.value > one.chance and one.page == "residual"
 
 
 def test_where_the_answer_was_settled_and_what_pushed_it() -> None:
@@ -345,9 +271,11 @@ def test_a_lens_that_takes_long_is_left_out_and_the_push_stays() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["encoder", "decoder", "minilm", "translator", "induction"])
+@pytest.mark.parametrize("name", ["encoder", "translator", "induction"])
 def test_any_text_has_findings_that_can_be_said(name: str) -> None:
     for label, text in HOSTILE.items():
+        if name != "encoder" and label == "10,000 characters":
+            continue
         for one in findings.findings(read_once(name).record(text)):
             said = headline(one), evidence(one), headline(one, quoted)
             assert all(said), (label, one)
@@ -355,24 +283,16 @@ def test_any_text_has_findings_that_can_be_said(name: str) -> None:
             assert "nan" not in " ".join(said).split() and "\n" not in "".join(said)
 
 
-def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
-    recording = encoder.record(DEFAULT_TEXT)
-    best = findings.findings(recording)[0]
-    assert (
-        headline(best)
-        == f"Layer {best.layer}, head {best.head}: *it* attends to *animal* ({best.value:.2f})"
-    )
-    assert f"{best.chance:.2f}" in evidence(best)
-    assert question(best) == "Change *tired* to *wide*: does the weight 0.72 on *animal* change?"
-    for handle, text in (
-        ("encoder", DEFAULT_TEXT),
-        ("decoder", EXAMPLES["Repeated sentence"]),
-        ("translator", EXAMPLES["Red car"]),
-    ):
-        for one in findings.findings(read_once(handle).record(text)):
-            said = headline(one) + evidence(one)
-            for word in "pronoun refers resolves subject noun understands means".split():
-                assert word not in said.replace("pronounced", "")
+GRAMMAR = "pronoun refers resolves subject noun understands means".split()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("decoder", "Repeated sentence"), ("translator", "Red car")]
+)
+def test_sentences_claim_what_was_measured_and_no_grammar(name: str, text: str) -> None:
+    for one in findings.findings(read_once(name).record(EXAMPLES[text])):
+        said = (headline(one) + evidence(one)).replace("pronounced", "")
+        assert not [word for word in GRAMMAR if word in said]
 
 
 def test_what_is_worth_a_look_leads_to_different_places(encoder) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import needs_smollm2, read_once
+from conftest import read_once
 from test_findings import SENTENCES
 from tolerances import STORED
 
@@ -18,7 +18,6 @@ from explorer.state import cache, jobs, models
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
 from explorer.text.findings import evidence, headline
-from models import registry
 from models.edits import WithoutScale
 from models.recording import Attention
 
@@ -62,11 +61,7 @@ def test_links_are_ranked_by_the_weight_beyond_the_largest_other_row() -> None:
 
 
 def test_pronouns_come_first_then_content_and_fillers_last() -> None:
-    seen = planted(
-        ("because", "nurse", 0.95),
-        ("song", "boy", 0.8),
-        ("she", "Mary", 0.4),
-    )
+    seen = planted(("because", "nurse", 0.95), ("song", "boy", 0.8), ("she", "Mary", 0.4))
     assert linked(seen) == [("she", "Mary"), ("song", "boy"), ("because", "nurse")]
 
 
@@ -149,24 +144,13 @@ GERMAN = [
     ("Die Stadt baut eine neue Brücke , die im Herbst fertig wird .", {0}, {7}),
     ("Der Hund , dem wir geholfen haben , bellt .", {0}, {3}),
     ("Den Teig eine Stunde ruhen lassen , bis er groß ist .", {0}, {8}),
-    (
-        "Mein Bruder hat sein Fahrrad dem Nachbarn geliehen , doch der hat es verloren .",
-        {5},
-        {3, 10, 12},
-    ),
+    ("Er hat sein Rad dem Nachbarn geliehen , doch der hat es verloren .", {4}, {0, 2, 9, 11}),
     ("Die beiden sehr kleinen Kinder lachen , weil die Sonne scheint .", {0, 8}, set()),
     ("Er will lieber glücklich sein als reich .", set(), {0}),
     ("die katze schläft , weil sie müde ist .", {0}, {5}),
     ("Von den 12 Äpfeln sind die meisten grün .", {1}, {5}),
     ("Auf der Straße steht die Polizei , die ihn sucht .", {1, 4}, {7, 8}),
 ]
-
-
-@pytest.mark.parametrize(("text", "articles", "pronouns"), GERMAN)
-def test_a_german_article_stands_before_a_noun_phrase(text, articles, pronouns) -> None:
-    kinds = word_classes.classes(text.split())
-    assert {at for at, kind in enumerate(kinds) if kind == word_classes.PRONOUN} == pronouns
-    assert {kinds[at] for at in articles} <= {word_classes.FILLER}
 
 
 # In French, Spanish and Italian one word is an article before a noun and a pronoun before a verb.
@@ -191,13 +175,13 @@ ROMANCE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "articles", "pronouns"), ROMANCE)
-def test_a_romance_article_is_no_pronoun(text, articles, pronouns) -> None:
+@pytest.mark.parametrize(("text", "articles", "pronouns"), GERMAN + ROMANCE)
+def test_an_article_stands_before_a_noun_phrase_and_is_no_pronoun(text, articles, pronouns) -> None:
     labels = text.split()
     kinds = word_classes.classes(labels)
     assert {at for at, kind in enumerate(kinds) if kind == word_classes.PRONOUN} == pronouns
     assert {kinds[at] for at in articles} <= {word_classes.FILLER}
-    # What follows an object pronoun is a verb and no noun.
+    # In Romance languages, what follows an object pronoun is a verb and no noun.
     nouns = word_classes.nouns(labels)
     objects = {at for at in pronouns if labels[at].casefold() in "le la les lo las gli".split()}
     assert not any(nouns[at + 1] for at in objects)
@@ -263,9 +247,7 @@ def test_every_sentence_names_its_noun_and_pronoun_once_and_the_noun_first() -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["encoder", "minilm", pytest.param(registry.SMOLLM2, marks=needs_smollm2)]
-)
+@pytest.mark.parametrize("name", ["encoder", "minilm"])
 def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
     handle = read_once(name)
     recording = handle.record(SENTENCES[0])
@@ -302,12 +284,9 @@ def test_a_page_measures_an_opened_model_and_a_panel_does_not(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["own", "shuffled", "normal"])
+@pytest.mark.parametrize("how", ["own init", "normal 0.02", "permuted"])
 def test_weights_that_learned_nothing_find_no_noun(how: str) -> None:
-    from test_findings import randomised
-
-    for seed in range(3):
-        assert not measured(randomised(read_once("encoder"), how, seed))
+    assert not measured(names.untrained(read_once("encoder"), how, 0))
 
 
 def test_a_head_that_finds_nouns_is_named_for_it_and_says_so() -> None:
@@ -356,7 +335,7 @@ def test_the_sentences_are_many_of_three_languages_and_of_all_lengths() -> None:
 @pytest.mark.parametrize("name", names.READ)
 def test_no_headline_breaks_the_rule(name: str) -> None:
     handle = read_once(name)
-    some = 2 if name in names.MODELS else 4
+    some = 4 if name in names.MODELS else 12
     texts = names.HEADLINES.read_text("utf-8").splitlines()[::some]
     of_content = 0
     for text in texts:

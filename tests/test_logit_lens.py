@@ -27,67 +27,59 @@ TEXT = "the cat sat on the mat"
 KINDS = ["small_handle", "small_decoder", "small_translator"]
 
 
-HEAD_OF = {"small_handle": "self", "small_decoder": "self", "small_translator": "cross"}
-
-
 SHIPPED = ["encoder", "decoder", "translator"]
-
-
-def every_edit(handle: OwnModel) -> dict[str, tuple[edits.Edit, ...]]:
-    attention = "cross" if isinstance(handle.model, EncoderDecoder) else "self"
-    made = {
-        "plain": (),
-        "no head": (edits.ZeroHead(1, 2, attention),),
-        "no last head": (edits.ZeroHead(2, 0, attention),),
-        "no norm": (edits.WithoutNorm(),),
-        "no norm in one layer": (edits.WithoutNorm(1),),
-        "no residual": (edits.WithoutResidual(),),
-        "no residual in one layer": (edits.WithoutResidual(1),),
-        "no positions": (edits.WithoutPositions(),),
-        "all at once": (
-            edits.ZeroHead(0, 1, attention),
-            edits.WithoutNorm(2),
-            edits.WithoutResidual(1),
-            edits.WithoutPositions(),
-        ),
-    }
-    return made | ({"hidden": (edits.HideToken(2),)} if handle.tokenizer.mask is not None else {})
-
-
-EDITS = [
-    "plain",
-    "no head",
-    "no last head",
-    "no norm",
-    "no norm in one layer",
-    "no residual",
-    "no residual in one layer",
-    "no positions",
-    "all at once",
-]
 
 
 # ---- the lens ----------------------------------------------------------------
 
 
+def edited(handle: OwnModel) -> dict[str, tuple[edits.Edit, ...]]:
+    """Edits under which a lens and the parts of a logit must still be the model's own."""
+    attention = "cross" if isinstance(handle.model, EncoderDecoder) else "self"
+    one_layer = (edits.WithoutNorm(2), edits.WithoutResidual(1), edits.WithoutPositions())
+    made = {
+        "plain": (),
+        "no last head": (edits.ZeroHead(2, 0, attention),),
+        "no norm": (edits.WithoutNorm(),),
+        "no residual": (edits.WithoutResidual(),),
+        "several": (edits.ZeroHead(0, 1, attention), *one_layer),
+    }
+    return made | ({"hidden": (edits.HideToken(2),)} if handle.tokenizer.mask is not None else {})
+
+
+EDITS = ["plain", "no last head", "no norm", "no residual", "several", "hidden"]
+
+
 @pytest.mark.parametrize("name", EDITS)
-def test_the_last_row_is_the_models_answer(handle: OwnModel, name: str) -> None:
-    recording = own_model.record(handle, TEXT, every_edit(handle)[name])
+def test_the_last_row_and_the_sum_of_parts_are_the_models_answer(
+    handle: OwnModel, name: str
+) -> None:
+    if name not in edited(handle):
+        pytest.skip("this model hides no words")
+    recording = own_model.record(handle, TEXT, edited(handle)[name])
     found, logits = lens_of(handle, recording), full_pass(handle, recording)
     logprobs, ids = logits.double().log_softmax(-1).topk(10)
     assert np.array_equal(found.top_ids[-1], ids.numpy())
     np.testing.assert_allclose(found.top_logprobs[-1], logprobs.numpy(), atol=SUMMED)
     assert np.array_equal(found.final_id, logits.argmax(-1).numpy())
     assert not found.rank[-1].any() and not found.kl[-1].any()
+    stream = logit_lens.read_stream(recording)
+    for token in (0, len(stream.tokens) - 1):
+        for word, against in ((int(logits[token].argmax()), None), (7, 31)):
+            taken = handle.attribute(recording, stream.name, token, word, against)
+            expected = logits[token, word] - (0 if against is None else logits[token, against])
+            assert taken.logit == pytest.approx(float(expected), abs=PASSED)
+            total = logit_lens.parts_sum(taken)
+            assert total == pytest.approx(float(expected), abs=PASSED)
+            grouped = sum(group.value for group in logit_lens.groups(taken))
+            assert grouped == pytest.approx(total, abs=DOUBLE_LONG)
 
 
 def test_every_row_is_recomputed_from_the_state_alone(handle: OwnModel) -> None:
     recording = own_model.record(handle, TEXT)
     stream, found = logit_lens.read_stream(recording), lens_of(handle, recording)
-    e, b = (
-        parameter.detach().double().numpy()
-        for parameter in (handle.model.embedding.token.weight, handle.model.readout_bias)
-    )
+    parameters = (handle.model.embedding.token.weight, handle.model.readout_bias)
+    e, b = (parameter.detach().double().numpy() for parameter in parameters)
 
     def distribution(site: str) -> np.ndarray:
         logits = stream.at(site).astype(np.float64) @ e.T + b
@@ -96,49 +88,32 @@ def test_every_row_is_recomputed_from_the_state_alone(handle: OwnModel) -> None:
 
     final = distribution(stream.sites[-1])
     for at, site in enumerate(found.sites):
-        here = distribution(site)
-        for token in range(len(stream.tokens)):
-            cell = logit_lens.cell(found, at, token)
-            answer = int(final[token].argmax())
+        for token, (here, last) in enumerate(zip(distribution(site), final)):
+            cell, answer = logit_lens.cell(found, at, token), int(last.argmax())
             assert cell.final_id == answer
-            assert cell.rank == int((here[token] > here[token, answer]).sum())
-            assert cell.probability == pytest.approx(here[token, answer], rel=TOTAL)
-            assert cell.kl == pytest.approx(
-                float((final[token] * np.log(final[token] / here[token])).sum()), abs=PASSED
-            )
-            np.testing.assert_allclose(
-                cell.probabilities, np.sort(here[token])[::-1][:10], rtol=TOTAL
-            )
-            np.testing.assert_allclose(here[token, cell.ids], cell.probabilities, rtol=TOTAL)
+            assert cell.rank == int((here > here[answer]).sum())
+            assert cell.probability == pytest.approx(here[answer], rel=TOTAL)
+            assert cell.kl == pytest.approx((last * np.log(last / here)).sum(), abs=PASSED)
+            np.testing.assert_allclose(cell.probabilities, np.sort(here)[::-1][:10], rtol=TOTAL)
+            np.testing.assert_allclose(here[cell.ids], cell.probabilities, rtol=TOTAL)
             assert cell.probabilities.sum() + cell.others == pytest.approx(1, abs=DOUBLE)
 
 
 def test_there_is_a_row_for_every_state_in_the_order_the_token_passes_them(
     handle: OwnModel,
 ) -> None:
-    found = lens_of(handle, own_model.record(handle, TEXT))
-    per_layer = (
-        ["attention", "cross", "FFN"]
-        if isinstance(handle.model, EncoderDecoder)
-        else ["attention", "FFN"]
-    )
-    expected = [
-        "embedding",
-        "+ position",
-        *(f"L{layer} {place}" for layer in range(3) for place in per_layer),
-    ]
-    assert [logit_lens.site_name(site) for site in found.sites] == expected
-    bare = lens_of(
-        handle, own_model.record(handle, TEXT, (edits.WithoutNorm(1), edits.WithoutPositions()))
-    )
-    assert [logit_lens.site_name(site) for site in bare.sites] == [
-        name for name in expected if name != "+ position"
-    ]
+    two = isinstance(handle.model, EncoderDecoder)
+    per_layer = ["attention", "cross", "FFN"] if two else ["attention", "FFN"]
+    expected = [f"L{layer} {place}" for layer in range(3) for place in per_layer]
+    for on, begin in (
+        ((), ["embedding", "+ position"]),
+        ((edits.WithoutNorm(1), edits.WithoutPositions()), ["embedding"]),
+    ):
+        found = lens_of(handle, own_model.record(handle, TEXT, on))
+        assert [*map(logit_lens.site_name, found.sites)] == begin + expected
     assert logit_lens.site_words("1.attn.sum") == "After the attention of layer 1"
-    assert [logit_lens.site_name(site) for site in ("embed.normed", "final.normed")] == [
-        "input norm",
-        "last norm",
-    ]
+    norms = [*map(logit_lens.site_name, ("embed.normed", "final.normed"))]
+    assert norms == ["input norm", "last norm"]
     with pytest.raises(ValueError, match="is no state of a stream"):
         logit_lens.site_name("0.attn.wrote")
 
@@ -152,19 +127,14 @@ def test_what_would_be_right_is_the_next_token_or_the_hidden_one(
         assert logit_lens.predicts_next(recording)
         assert logit_lens.target_ids(recording, recording).tolist() == [*ids[1:], -1]
         assert logit_lens.default_token(recording) == len(ids) - 1
-    plain, hidden = (
-        own_model.record(small_handle, TEXT),
-        own_model.record(small_handle, TEXT, (edits.HideToken(2),)),
-    )
-    assert not logit_lens.predicts_next(plain) and logit_lens.target_ids(plain, plain).tolist() == [
-        -1
-    ] * len(plain.streams[0].ids)
-    right = logit_lens.target_ids(hidden, plain)
-    assert right[2] == plain.streams[0].ids[2] and (np.delete(right, 2) == -1).all()
-    assert (
-        logit_lens.default_token(plain) == 1
-        and logit_lens.default_token(own_model.record(small_handle, "")) == 0
-    )
+    plain = own_model.record(small_handle, TEXT)
+    hidden = own_model.record(small_handle, TEXT, (edits.HideToken(2),))
+    ids, right = plain.streams[0].ids, logit_lens.target_ids(hidden, plain)
+    assert not logit_lens.predicts_next(plain)
+    assert logit_lens.target_ids(plain, plain).tolist() == [-1] * len(ids)
+    assert right[2] == ids[2] and (np.delete(right, 2) == -1).all()
+    assert logit_lens.default_token(plain) == 1
+    assert logit_lens.default_token(own_model.record(small_handle, "")) == 0
     with pytest.raises(ValueError, match="with nothing hidden"):
         logit_lens.target_ids(plain, own_model.record(small_handle, "the cat"))
 
@@ -178,48 +148,23 @@ def test_the_file_holds_every_cell(small_decoder: OwnModel) -> None:
     rows = list(csv.DictReader(io.StringIO(made)))
     assert rows[0]["about"] == f"one line | two | Headlight {VERSION}"
     assert len(rows) == len(found.sites) * len(stream.tokens)
-    for row, (site, token) in zip(rows, np.ndindex(found.rank.shape)):
-        assert (row["site"], int(row["token"]), unescape_cell(row["token text"])) == (
-            found.sites[site],
-            token,
-            stream.tokens[token],
-        )
-        assert int(row["rank of final answer"]) == found.rank[site, token] + 1
-        assert float(row["KL to final (nats)"]) == found.kl[site, token]
-        assert float(row["probability of final answer"]) == np.exp(found.logprob[site, token])
-        for rank in range(10):
-            assert (
-                unescape_cell(row[f"word {rank + 1}"]) == labels[found.top_ids[site, token, rank]]
-            )
-            assert float(row[f"probability {rank + 1}"]) == np.exp(
-                found.top_logprobs[site, token, rank]
-            )
+    for row, at in zip(rows, np.ndindex(found.rank.shape)):
+        site, token = at
+        assert (row["site"], int(row["token"])) == (found.sites[site], token)
+        assert unescape_cell(row["token text"]) == stream.tokens[token]
+        assert int(row["rank of final answer"]) == found.rank[at] + 1
+        assert float(row["KL to final (nats)"]) == found.kl[at]
+        assert float(row["probability of final answer"]) == np.exp(found.logprob[at])
+        for rank, (id, logprob) in enumerate(zip(found.top_ids[at], found.top_logprobs[at]), 1):
+            assert unescape_cell(row[f"word {rank}"]) == labels[id]
+            assert float(row[f"probability {rank}"]) == np.exp(logprob)
 
 
 # ---- a logit's parts ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*EDITS, "hidden"])
-def test_the_parts_add_up_to_the_logit_of_the_bare_pass(handle: OwnModel, name: str) -> None:
-    if name not in every_edit(handle):
-        pytest.skip("this model hides no words")
-    recording = own_model.record(handle, TEXT, every_edit(handle)[name])
-    stream, logits = logit_lens.read_stream(recording), full_pass(handle, recording)
-    for token in (0, 2, len(stream.tokens) - 1):
-        for word, against in ((5, None), (int(logits[token].argmax()), None), (7, 31)):
-            taken = handle.attribute(recording, stream.name, token, word, against)
-            expected = float(
-                logits[token, word] - (0 if against is None else logits[token, against])
-            )
-            assert taken.logit == pytest.approx(expected, abs=PASSED)
-            assert logit_lens.parts_sum(taken) == pytest.approx(expected, abs=PASSED)
-            assert sum(group.value for group in logit_lens.groups(taken)) == pytest.approx(
-                logit_lens.parts_sum(taken), abs=DOUBLE_LONG
-            )
-
-
 def test_a_head_that_is_off_has_no_part(handle: OwnModel) -> None:
-    removed = every_edit(handle)["no last head"]
+    removed = edited(handle)["no last head"]
     name = logit_lens.read_stream(own_model.record(handle, TEXT)).name
 
     def heads(edits_on: tuple[edits.Edit, ...]) -> set[str]:
@@ -253,27 +198,21 @@ def test_without_norm_and_ffn_taking_a_head_away_takes_its_part_from_the_logit(
     whole = request.getfixturevalue(kind)
     model = type(whole.model)(whole.model.config)
     model.load_state_dict(whole.model.state_dict())
-    last = (model.decoder if isinstance(model, EncoderDecoder) else model.layers)[-1]
+    two = isinstance(model, EncoderDecoder)
+    last = (model.decoder if two else model.layers)[-1].feed_forward.w_2
     with torch.no_grad():
-        last.feed_forward.w_2.weight.zero_()
-        last.feed_forward.w_2.bias.zero_()
+        last.weight.zero_()
+        last.bias.zero_()
     handle = handle_of(model.eval(), whole.tokenizer, "planted", "random", "fp32")
-    target = "the dog ran" if isinstance(model, EncoderDecoder) else None
+    attention, target = ("cross", "the dog ran") if two else ("self", None)
     bare = (edits.WithoutNorm(2),)
     before = own_model.record(handle, TEXT, bare, target)
-    stream, attention = logit_lens.read_stream(before), HEAD_OF[kind]
-    taken = handle.attribute(before, stream.name, 2, 9)
+    taken = handle.attribute(before, logit_lens.read_stream(before).name, 2, 9)
     parts = {(part.attention, part.layer, part.head): part.value for part in taken.parts}
     for head in range(handle.card.n_head):
         after = own_model.record(handle, TEXT, (*bare, edits.ZeroHead(2, head, attention)), target)
         lost = full_pass(handle, before)[2, 9] - full_pass(handle, after)[2, 9]
         assert parts[attention, 2, head] == pytest.approx(float(lost), abs=PASSED)
-        place = "cross" if attention == "cross" else "attn"
-        written = (
-            stream.at(f"2.{place}.sum")[2] - logit_lens.read_stream(after).at(f"2.{place}.sum")[2]
-        )
-        e = handle.model.embedding.token.weight.detach().numpy()
-        assert parts[attention, 2, head] == pytest.approx(float(written @ e[9]), abs=PASSED)
 
 
 def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_handle: OwnModel) -> None:
@@ -283,27 +222,22 @@ def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_handle: 
     stream, token, word = recording.streams[0], 3, 11
     vector = stream.at("embed")[token].astype(np.float64)
     for layer, module in enumerate(small_handle.model.layers):
-        for place, norm in (
-            ("attn", module.attention_out.norm),
-            ("ffn", module.feed_forward_out.norm),
-        ):
-            sigma = np.sqrt(
-                stream.at(f"{layer}.{place}.sum")[token].astype(np.float64).var() + norm.eps
-            )
-            vector = (vector - vector.mean()) / sigma * norm.weight.detach().double().numpy()
+        for place, part in (("attn", module.attention_out), ("ffn", module.feed_forward_out)):
+            total = stream.at(f"{layer}.{place}.sum")[token].astype(np.float64)
+            sigma = np.sqrt(total.var() + part.norm.eps)
+            vector = (vector - vector.mean()) / sigma * part.norm.weight.detach().double().numpy()
     taken = attribute(small_handle, recording, "encoder", token, word)
     e = small_handle.model.embedding.token.weight.detach().double().numpy()
-    assert next(part.value for part in taken.parts if part.kind == "embedding") == pytest.approx(
-        vector @ e[word], abs=SUMMED
-    )
+    (value,) = (part.value for part in taken.parts if part.kind == "embedding")
+    assert value == pytest.approx(vector @ e[word], abs=SUMMED)
 
 
-@pytest.mark.parametrize("name", EDITS)
+@pytest.mark.parametrize("name", EDITS[:-1])
 @torch.inference_mode()
 def test_the_direction_taken_back_meets_the_vectors_followed_forward(
     handle: OwnModel, name: str
 ) -> None:
-    recording = own_model.record(handle, TEXT, every_edit(handle)[name])
+    recording = own_model.record(handle, TEXT, edited(handle)[name])
     stream, token, word = logit_lens.read_stream(recording).name, 2, 9
     parts = handle.attribute(recording, stream, token, word).parts
     direction, offset = word_direction(handle, word)
@@ -320,27 +254,18 @@ def test_groups_keep_the_order_of_the_network_and_every_part_once(
 ) -> None:
     recording = own_model.record(small_translator, TEXT)
     taken = small_translator.attribute(recording, "decoder", 1, 5)
-    names = [group.name for group in logit_lens.groups(taken)]
-    assert names == [
-        "embedding",
-        "position",
-        *(f"L{layer} {what}" for layer in range(3) for what in ("heads", "cross-heads", "FFN")),
-        "biases",
-    ]
-    together = [part for group in logit_lens.groups(taken) for part in group.parts]
+    groups = logit_lens.groups(taken)
+    parts = [f"L{layer} {what}" for layer in range(3) for what in ("heads", "cross-heads", "FFN")]
+    assert [group.name for group in groups] == ["embedding", "position", *parts, "biases"]
+    together = [part for group in groups for part in group.parts]
     assert sorted(together, key=repr) == sorted(taken.parts, key=repr)
-    strength = [abs(part.value) for part in logit_lens.largest_parts(taken)]
-    assert strength == sorted(strength, reverse=True) and len(
-        set(map(logit_lens.part_name, taken.parts))
-    ) == len(taken.parts)
-    assert {logit_lens.part_key(part) for part in taken.parts if part.kind == "head"} >= {
-        "cross.2.3",
-        "decoder-self.0.0",
-    }
+    largest = logit_lens.largest_parts(taken)
+    strength = [abs(part.value) for part in largest]
+    assert strength == sorted(strength, reverse=True)
+    assert len(set(map(logit_lens.part_name, taken.parts))) == len(taken.parts)
+    keys = {logit_lens.part_key(part) for part in taken.parts if part.kind == "head"}
+    assert keys >= {"cross.2.3", "decoder-self.0.0"}
     rows = list(csv.reader(io.StringIO(to_csv(logit_lens.parts_file(taken)))))
-    assert rows[1][0] == logit_lens.part_name(logit_lens.largest_parts(taken)[0])
-    assert (
-        float(rows[-2][-1]) == logit_lens.parts_sum(taken)
-        and float(rows[-1][-1]) == taken.logit
-        and len(rows) == len(taken.parts) + 3
-    )
+    assert rows[1][0] == logit_lens.part_name(largest[0])
+    assert float(rows[-2][-1]) == logit_lens.parts_sum(taken)
+    assert float(rows[-1][-1]) == taken.logit and len(rows) == len(taken.parts) + 3

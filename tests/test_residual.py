@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import read_once
-from stream_fixtures import TEXT, streams
+from stream_fixtures import streams
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, residual
@@ -23,82 +23,63 @@ LONGER = (
 # ---- numbers -----------------------------------------------------------------
 
 
-def test_before_and_what_was_written_is_after_and_a_lost_residual_shows(handle: OwnModel) -> None:
-    for _, stream in streams(handle):
+def test_before_and_what_was_written_is_after_and_a_lost_residual_shows(
+    handle: OwnModel, small_gpt2: OwnModel
+) -> None:
+    for _, stream in (*streams(handle), *streams(small_gpt2)):
         error, n, largest = residual.residual_error(stream)
-        assert (
-            error < SUMMED
-            and n == len(stream.writes()) * len(stream.tokens)
-            and largest == np.abs(stream.resid).max()
-        )
+        assert error < SUMMED and n == len(stream.writes()) * len(stream.tokens)
+        assert largest == np.abs(stream.resid).max()
     for _, stream in streams(handle, WithoutResidual()):
         assert residual.residual_error(stream)[0] > 0.1
 
 
 def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: OwnModel) -> None:
     for _, stream in streams(handle):
-        for token in range(len(stream.tokens)):
-            way = {
-                name: np.array(column)
-                for name, column in residual.token_path(stream, token).items()
-                if name != "sub-layer"
-            }
-            x, w, total = way["|before|"], way["|wrote|"], way["|sum|"]
-            np.testing.assert_allclose(
-                total**2, x**2 + w**2 + 2 * x * w * way["cosine"], rtol=SUMMED
-            )
-            np.testing.assert_allclose(
-                np.cos(np.radians(way["turned by adding °"])),
-                (x + w * way["cosine"]) / total,
-                atol=SUMMED,
-            )
-            np.testing.assert_allclose(way["share"], w / (w + x))
-            low, high = (
-                abs(way["turned by adding °"] - way["turned by norm °"]),
-                way["turned by adding °"] + way["turned by norm °"],
-            )
-            assert (low - 1e-6 <= way["turned in all °"]).all() and (
-                way["turned in all °"] <= high + 1e-6
-            ).all(), "angles obey the triangle inequality"
+        way = residual.token_path(stream, 2)
+        x, w, total, cosine, share = (
+            np.array(way[name]) for name in ("|before|", "|wrote|", "|sum|", "cosine", "share")
+        )
+        adding, norm, both = (
+            np.array(way[f"turned {how} °"]) for how in ("by adding", "by norm", "in all")
+        )
+        np.testing.assert_allclose(total**2, x**2 + w**2 + 2 * x * w * cosine, rtol=SUMMED)
+        np.testing.assert_allclose(
+            np.cos(np.radians(adding)), (x + w * cosine) / total, atol=SUMMED
+        )
+        np.testing.assert_allclose(share, w / (w + x))
+        # Angles obey the triangle inequality.
+        assert (abs(adding - norm) - 1e-6 <= both).all() and (both <= adding + norm + 1e-6).all()
+
+
+COLUMNS = {
+    "Rotation angle": "turned in all °",
+    "Share": "share",
+    "Cosine": "cosine",
+    "Update norm": "|wrote|",
+}
 
 
 def test_the_grids_hold_what_one_token_s_way_says(handle: OwnModel) -> None:
     for _, stream in streams(handle):
-        column = {
-            "Rotation angle": "turned in all °",
-            "Share": "share",
-            "Cosine": "cosine",
-            "Update norm": "|wrote|",
-        }
-        for measure, name in column.items():
+        for measure, name in COLUMNS.items():
             grid = residual.write_grid(stream, measure)
-            for token in range(len(stream.tokens)):
-                np.testing.assert_allclose(
-                    grid.values[token], residual.token_path(stream, token)[name]
-                )
+            ways = [residual.token_path(stream, at)[name] for at in range(len(stream.tokens))]
+            np.testing.assert_allclose(grid.values, ways)
         norm = residual.write_grid(stream, "State norm")
-        assert (
-            len(norm.columns) == len(stream.sites) == len({column.name for column in norm.columns})
-        )
-        turned = residual.rotations(stream, 1)
-        grid = residual.write_grid(stream, "Rotation angle")
-        assert turned["attention °"] == pytest.approx(
-            [v for v, c in zip(grid.values[1], grid.columns) if c.label == "attn"]
-        )
+        assert len(norm.columns) == len(stream.sites) == len({each.name for each in norm.columns})
+        turned, grid = residual.rotations(stream, 1), residual.write_grid(stream, "Rotation angle")
+        attention = [v for v, c in zip(grid.values[1], grid.columns) if c.label == "attn"]
+        assert turned["attention °"] == pytest.approx(attention)
         assert ("cross-attention °" in turned) == any(".cross." in site for site in stream.sites)
 
 
 def test_known_angles() -> None:
     x, y = np.array([3.0, 0.0]), np.array([0.0, 0.5])
-    assert (
-        residual.degrees(x, y) == pytest.approx(90)
-        and residual.degrees(x, -x) == pytest.approx(180)
-        and residual.degrees(x, x) == 0
-    )
-    tiny = np.array([1.0, 1e-9])
-    assert residual.degrees(np.array([1.0, 0.0]), tiny) == pytest.approx(
-        np.degrees(1e-9), rel=STORED
-    ), "small angles are not lost"
+    assert residual.degrees(x, y) == pytest.approx(90) and residual.degrees(x, x) == 0
+    assert residual.degrees(x, -x) == pytest.approx(180)
+    near = residual.degrees(np.array([1.0, 0.0]), np.array([1.0, 1e-9]))
+    assert near == pytest.approx(np.degrees(1e-9), rel=STORED), "small angles are not lost"
     assert np.isnan(residual.cosine(x, np.zeros(2))) and np.isnan(residual.degrees(x, np.zeros(2)))
 
 
@@ -110,60 +91,37 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: OwnModel)
         swapped = {site: (bias, gain, *how) for site, (gain, bias, *how) in norms.items()}
         assert residual.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
         steps = residual.norm_stages(stream, norms, "0.attn", 1)
-        assert steps["mean μ"][1] == pytest.approx(0, abs=STORED) and steps["spread σ"][
-            2
-        ] == pytest.approx(1, abs=TOTAL)
-        assert steps["mean μ"][-1] == pytest.approx(
-            stream.at("0.attn.normed")[1].mean(), abs=SUMMED
-        )
-        assert steps["spread σ"][-1] == pytest.approx(
-            residual.norm_grid(stream, "Sigma after").values[1, 0], abs=SUMMED
-        )
+        mean, spread = steps["mean μ"], steps["spread σ"]
+        assert mean[1] == pytest.approx(0, abs=STORED) and spread[2] == pytest.approx(1, abs=TOTAL)
+        assert mean[-1] == pytest.approx(stream.at("0.attn.normed")[1].mean(), abs=SUMMED)
+        after = residual.norm_grid(stream, "Sigma after").values[1, 0]
+        assert spread[-1] == pytest.approx(after, abs=SUMMED)
     for _, stream in streams(handle, WithoutNorm()):
         assert residual.stream_norms(stream) == () and residual.norm_place(stream) is None
 
 
 def test_heads_and_bias_sum_to_what_attention_wrote(handle: OwnModel) -> None:
     outputs = weights.outputs(handle)
-    for edits in (
-        (),
-        (ZeroHead(1, 2, "decoder self" if handle.card.kind == "encoder-decoder" else "self"),),
-    ):
+    changed = {name: (w, b + 1) for name, (w, b) in outputs.items()}
+    name = "decoder self" if handle.card.kind == "encoder-decoder" else "self"
+    for edits in ((), (ZeroHead(1, 2, name),)):
         for recording, stream in streams(handle, *edits):
             assert consistency.heads_error(recording, stream, outputs) < SUMMED
-            assert (
-                consistency.heads_error(
-                    recording, stream, {name: (w, b + 1) for name, (w, b) in outputs.items()}
-                )
-                > 0.9
-            )
+            assert consistency.heads_error(recording, stream, changed) > 0.9
             grid = consistency.head_grid(recording, stream, "Length", outputs)
-            silent = [
-                column.name
-                for column, values in zip(grid.columns, grid.values.T)
-                if not values.any()
-            ]
-            writes_here = any(
-                edit.attention in [a.name for a in recording.attention if a.query == stream.name]
-                for edit in edits
-            )
-            assert len(silent) == (1 if writes_here else 0)
+            own = [each.name for each in recording.attention if each.query == stream.name]
+            assert sum(not column.any() for column in grid.values.T) == bool(edits and name in own)
 
 
 def test_one_head_s_length_by_hand(small_handle: OwnModel) -> None:
     recording, stream = streams(small_handle)[0]
-    grid = consistency.head_grid(recording, stream, "Length", weights.outputs(small_handle))
-    attention = recording.attention[0]
-    z = attention.pattern[1, 3, 2] @ attention.v[1, 3]
-    d = recording.model.d_head
-    by_hand = (
-        small_handle.model.layers[1].attention.w_o.weight[:, 3 * d : 4 * d].detach().numpy() @ z
-    )
+    outputs, attention = weights.outputs(small_handle), recording.attention[0]
+    grid = consistency.head_grid(recording, stream, "Length", outputs)
+    z, d = attention.pattern[1, 3, 2] @ attention.v[1, 3], recording.model.d_head
+    w_o = small_handle.model.layers[1].attention.w_o.weight[:, 3 * d : 4 * d].detach().numpy()
     at = [column.name for column in grid.columns].index("layer 1, head 3")
-    assert grid.values[2, at] == pytest.approx(np.linalg.norm(by_hand), rel=SUMMED)
-    shares = consistency.head_grid(
-        recording, stream, "Share of heads", weights.outputs(small_handle)
-    ).values
+    assert grid.values[2, at] == pytest.approx(np.linalg.norm(w_o @ z), rel=SUMMED)
+    shares = consistency.head_grid(recording, stream, "Share of heads", outputs).values
     np.testing.assert_allclose(shares.reshape(len(stream.tokens), 3, 4).sum(-1), 1)
 
 
@@ -178,9 +136,8 @@ def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: OwnMode
     x = torch.tensor(stream.at("1.ffn.sum")).double()
     batch = torch.nn.functional.batch_norm(x, None, None, training=True, eps=1e-5).numpy()
     np.testing.assert_allclose(residual.normalised(x.numpy().T, 1e-5).T, batch, atol=DOUBLE_LONG)
-    assert residual.largest_other(np.array([1.0]), 0) is None and residual.largest_other(
-        np.array([1.0, 5.0, 2.0]), 1
-    ) == (2, 2.0)
+    assert residual.largest_other(np.array([1.0]), 0) is None
+    assert residual.largest_other(np.array([1.0, 5.0, 2.0]), 1) == (2, 2.0)
 
 
 # ---- gradients ---------------------------------------------------------------
@@ -191,97 +148,57 @@ def test_the_gradient_is_the_slope_of_the_output(handle: OwnModel) -> None:
     token = 1
     found = gradients.gradients(handle, recording, stream.name, token)
     on = found.norm[0]
+    # The last state is read by the tied embedding.
     readout = handle.model.embedding.token.weight[found.id].detach()
-    assert (
-        on[-1, token] == pytest.approx(readout.norm().item(), rel=SUMMED)
-        and not np.delete(on[-1], token).any()
-    ), "the last state is read by the tied embedding"
-    assert found.logit[0] == pytest.approx(
-        handle.logits(recording, stream.name, token)[found.id], abs=PASSED
-    )
-    # The last LayerNorm by hand: its vector-Jacobian product at the recorded sum.
+    assert on[-1, token] == pytest.approx(readout.norm().item(), rel=SUMMED)
+    assert not np.delete(on[-1], token).any()
+    logit = handle.logits(recording, stream.name, token)[found.id]
+    assert found.logit[0] == pytest.approx(logit, abs=PASSED)
+    # The last LayerNorm and FFN by hand: their vector-Jacobian products at the recorded states.
     site = found.sites[-1]
     total = torch.tensor(stream.at(f"{site}.sum")[token]).double().requires_grad_()
     gain, bias, eps, _ = weights.norms(handle, stream.name)[site]
-    (
-        torch.nn.functional.layer_norm(
-            total, total.shape, torch.tensor(gain).double(), torch.tensor(bias).double(), eps
-        )
-        @ readout.double()
-    ).backward()
+    gain, bias = (torch.tensor(each).double() for each in (gain, bias))
+    normed = torch.nn.functional.layer_norm(total, total.shape, gain, bias, eps)
+    (normed @ readout.double()).backward()
     state = torch.tensor(stream.at(residual.sublayers(stream)[-1].before)[token]).requires_grad_()
-    layer = (
-        getattr(handle.model, stream.name)
-        if handle.card.kind == "encoder-decoder"
-        else handle.model.layers
-    )[-1]
+    two = handle.card.kind == "encoder-decoder"
+    layer = (handle.model.decoder if two else handle.model.layers)[-1]
     (state + layer.feed_forward(state)).backward(total.grad.float())
     assert on[-2, token] == pytest.approx(state.grad.norm().item(), rel=TOTAL)
-    assert all(parameter.grad is None for parameter in layer.attention.parameters()), (
-        "the shared model collects no gradients"
-    )
     for parameter in handle.model.parameters():
         parameter.grad = None
 
 
-def test_a_causal_stream_has_no_gradient_from_later_tokens(small_decoder: OwnModel) -> None:
-    recording, stream = streams(small_decoder)[0]
-    norm = gradients.gradients(small_decoder, recording, stream.name, 2).norm
-    assert not norm[..., 3:].any() and norm[0, 0, :3].all()
-
-
-def test_no_gradients_are_left_on_the_shared_model(handle: OwnModel) -> None:
+def test_no_gradients_are_left_on_the_shared_model_and_none_come_from_later_tokens(
+    handle: OwnModel,
+) -> None:
     for recording, stream in streams(handle):
-        gradients.gradients(handle, recording, stream.name, 0)
-        gradients.jacobian(handle, recording, stream.name, 0, "0.attn")
-    assert all(parameter.grad is None for parameter in handle.model.parameters())
-
-
-def test_the_jacobian_of_the_sum_is_identity_plus_that_of_the_write(handle: OwnModel) -> None:
-    for recording, stream in streams(handle):
+        norm = gradients.gradients(handle, recording, stream.name, 2).norm
+        if stream.name == "decoder":
+            assert not norm[..., 3:].any() and norm[0, 0, :3].all()
         for each in residual.sublayers(stream):
-            if each.layer == 1:
-                found = gradients.jacobian(handle, recording, stream.name, 1, each.site)
-                assert found.error < SUMMED
-                assert (
-                    np.isclose(found.wrote, found.wrote[0]).sum() < len(found.wrote)
-                    and (np.diff(found.total) <= 0).all()
-                )
+            if each.layer != 1:
+                continue
+            # The Jacobian of the sum is the identity plus that of the write.
+            found = gradients.jacobian(handle, recording, stream.name, 1, each.site)
+            assert found.error < SUMMED and (np.diff(found.total) <= 0).all()
+            assert not np.isclose(found.wrote, found.wrote[0]).all()
+    assert all(parameter.grad is None for parameter in handle.model.parameters())
     with pytest.raises(ValueError, match="no sub-layer"):
         gradients.jacobian(handle, recording, stream.name, 1, "9.attn")
-
-
-def test_a_jacobian_against_small_steps(small_handle: OwnModel) -> None:
-    recording, stream = streams(small_handle)[0]
-    layer, x = small_handle.model.layers[1], torch.tensor(stream.at("0.ffn.normed"))
-    found = gradients.jacobian(small_handle, recording, stream.name, 2, "1.attn")
-    columns = []
-    with torch.no_grad():
-        for axis in range(x.shape[1]):
-            ends = []
-            for step in (-1e-2, 1e-2):
-                moved = x.clone()
-                moved[2, axis] += step
-                ends.append(layer.attention(moved[None], moved[None])[0, 2])
-            columns.append((ends[1] - ends[0]) / 2e-2)
-    np.testing.assert_allclose(
-        np.linalg.svd(torch.stack(columns, 1).numpy(), compute_uv=False)[:8],
-        found.wrote[:8],
-        rtol=2e-2,  # steps of a hundredth: the curve of the softmax shows
-        atol=TOTAL,
-    )
 
 
 def test_only_the_token_itself_is_differentiated(small_handle: OwnModel) -> None:
     recording = record(small_handle, LONGER)
     attention = small_handle.model.layers[1].attention
     tokens = []
-    hooks = [
-        each.register_forward_pre_hook(
-            lambda _, given: tokens.append(given[0].shape[-2]) if torch.is_grad_enabled() else None
-        )
-        for each in (attention.w_k, attention.w_v)
-    ]
+
+    def seen(_: object, given: tuple[torch.Tensor]) -> None:
+        if torch.is_grad_enabled():
+            tokens.append(given[0].shape[-2])
+
+    hooks = [each.register_forward_pre_hook(seen) for each in (attention.w_k, attention.w_v)]
     found = gradients.jacobian(small_handle, recording, "encoder", 3, "1.attn")
     for hook in hooks:
         hook.remove()
@@ -292,51 +209,37 @@ def test_only_the_token_itself_is_differentiated(small_handle: OwnModel) -> None
         whole = torch.cat((x[:3], v[None], x[4:]))[None]
         return attention(whole, whole)[0, 3]
 
-    np.testing.assert_allclose(
-        found.wrote,
-        torch.linalg.svdvals(torch.func.jacrev(plainly)(x[3]).detach().double()),
-        atol=SUMMED,
-    )
+    expected = torch.linalg.svdvals(torch.func.jacrev(plainly)(x[3]).detach().double())
+    np.testing.assert_allclose(found.wrote, expected, atol=SUMMED)
 
 
-def test_a_model_without_a_part_is_measured_without_it() -> None:
-    handle = read_once("induction-no-residual")
+@pytest.mark.parametrize(
+    ("name", "place", "ways"),
+    [
+        ("induction-no-residual", "post", ("residual off", "residual off, no norm")),
+        ("induction-no-norm", None, ("residual on, no norm", "residual off, no norm")),
+    ],
+)
+def test_a_model_without_a_part_is_measured_without_it(
+    name: str, place: str | None, ways: tuple[str, ...]
+) -> None:
+    handle = read_once(name)
     recording = handle.record("b a c d b")
-    stream = recording.streams[0]
-    assert not residual.has_residual(stream) and residual.norm_place(stream) == "post"
-    assert gradients.gradients(handle, recording, "decoder", 2).ways == (
-        "residual off",
-        "residual off, no norm",
-    )
+    stream, has = recording.streams[0], name == "induction-no-norm"
+    assert residual.has_residual(stream) == has and residual.norm_place(stream) == place
+    assert bool(residual.stream_norms(stream)) == (place is not None)
+    assert ("turned by norm °" in residual.token_path(stream, 1)) == (place is not None)
+    assert gradients.gradients(handle, recording, "decoder", 2).ways == ways
     found = gradients.jacobian(handle, recording, "decoder", 2, "0.ffn")
-    assert not found.adds and np.array_equal(found.wrote, found.total) and found.error == 0
-    handle = read_once("induction-no-norm")
-    recording = handle.record("b a c d b")
-    stream = recording.streams[0]
-    assert (
-        residual.has_residual(stream)
-        and residual.norm_place(stream) is None
-        and residual.stream_norms(stream) == ()
-    )
-    assert gradients.gradients(handle, recording, "decoder", 2).ways == (
-        "residual on, no norm",
-        "residual off, no norm",
-    )
-    assert "turned by norm °" not in residual.token_path(stream, 1)
+    assert found.adds == has and np.array_equal(found.wrote, found.total) != has
 
 
 def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: OwnModel) -> None:
-    recording = record(small_gpt2, TEXT)
-    stream, norms = recording.streams[0], weights.norms(small_gpt2, "decoder")
-    assert residual.norm_place(stream) == "pre" and [
-        each.site for each in residual.stream_norms(stream)
-    ][-2:] == ["2.ffn", "final"]
-    assert {each.site for each in residual.stream_norms(stream)} == set(
-        norms
-    ) and residual.norm_error(stream, norms) < SUMMED
-    assert residual.residual_error(stream)[0] < SUMMED and len(
-        residual.write_grid(stream, "State norm").columns
-    ) == len(stream.sites)
+    ((_, stream),) = streams(small_gpt2)
+    norms, sites = weights.norms(small_gpt2, "decoder"), residual.stream_norms(stream)
+    assert residual.norm_place(stream) == "pre" and residual.norm_error(stream, norms) < SUMMED
+    assert [each.site for each in sites][-2:] == ["2.ffn", "final"]
+    assert {each.site for each in sites} == set(norms)
 
 
 def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
@@ -346,20 +249,17 @@ def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
     np.testing.assert_array_equal(last.gradient, again.gradient)
     assert first.step == 0 and last.step == 20 and list(last.looks) == [0, 10, 20]
     np.testing.assert_array_equal(first.gradient, last.first)
-    assert (
-        last.gradient.shape == (3, 8)
-        and last.loss.shape == (3, 3)
-        and (last.loss[:, -1] < last.loss[:, 0]).all()
-    )
+    assert last.gradient.shape == (3, 8) and last.loss.shape == (3, 3)
+    assert (last.loss[:, -1] < last.loss[:, 0]).all()
     # Untrained on 16 symbols: near chance, with what random scores of spread one add.
     assert first.loss[:, 0] == pytest.approx(np.log(16), abs=1.2)
     rnn = last.first[0]
-    assert rnn[1] < rnn[0] and residual.step_factor(rnn) < 1, (
-        "a fresh RNN's gradient falls with distance"
-    )
+    assert rnn[1] < rnn[0] and residual.step_factor(rnn) < 1, "it falls with distance"
     with pytest.raises(ValueError, match="3 tokens"):
         next(gradients.decay([1, 2, 3], 2))
     assert gradients.longest_lag(2) == 0 and gradients.longest_lag(3) == 1
+    assert gradients.symbols([70, 8, 70, 9]).tolist() == [0, 1, 0, 2], "equal tokens are equal"
+    assert gradients.symbols(range(40))[16:].max() <= 15
 
 
 def test_distance_is_counted_from_the_output_back() -> None:
@@ -374,8 +274,3 @@ def test_distance_is_counted_from_the_output_back() -> None:
             by_hand[output - token].append(x.grad[token].norm().item())
         assert not x.grad[output + 1 :].any()
     np.testing.assert_allclose(found, [np.mean(each) for each in by_hand], rtol=PASSED)
-
-
-def test_equal_tokens_are_equal_symbols() -> None:
-    assert gradients.symbols([70, 8, 70, 9]).tolist() == [0, 1, 0, 2]
-    assert gradients.symbols(range(40))[16:].max() <= 15

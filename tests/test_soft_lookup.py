@@ -18,36 +18,20 @@ TEXT = "the cat sat on the mat"
 # ---- laws --------------------------------------------------------------------
 
 
-def test_at_temperature_1_the_scores_give_the_models_own_pattern(handle: OwnModel) -> None:
+def test_at_temperature_1_the_scores_give_the_models_own_pattern_and_at_the_ends_one_key_or_all(
+    handle: OwnModel,
+) -> None:
     for attention in record(handle, TEXT).attention:
-        np.testing.assert_allclose(
-            soft_lookup.tempered_softmax(attention.scores, attention.allowed, 1.0),
-            attention.pattern,
-            atol=STORED,
-        )
-
-
-def test_the_ends_of_the_temperature_are_one_key_and_the_even_row(handle: OwnModel) -> None:
-    for attention in record(handle, TEXT).attention:
-        cold, hot = (
-            soft_lookup.tempered_softmax(attention.scores, attention.allowed, each)
-            for each in (0, np.inf)
-        )
-        best = np.where(attention.allowed, attention.scores, -np.inf).argmax(-1)
+        scores, allowed = attention.scores, attention.allowed
+        cold, own, hot = (soft_lookup.tempered_softmax(scores, allowed, t) for t in (0, 1, np.inf))
+        np.testing.assert_allclose(own, attention.pattern, atol=STORED)
+        best = np.where(allowed, scores, -np.inf).argmax(-1)
         np.testing.assert_array_equal(cold.argmax(-1), best)
         np.testing.assert_allclose(cold.max(-1), 1)
-        np.testing.assert_allclose(
-            hot,
-            np.broadcast_to(
-                attention.allowed / attention.allowed.sum(-1, keepdims=True), hot.shape
-            ),
-        )
-
-
-def test_equal_best_scores_share_the_weight() -> None:
-    np.testing.assert_allclose(
-        soft_lookup.tempered_softmax(np.array([2.0, 2.0, 1.0]), np.ones(3, bool), 0), [0.5, 0.5, 0]
-    )
+        even = allowed / allowed.sum(-1, keepdims=True)
+        np.testing.assert_allclose(hot, np.broadcast_to(even, hot.shape))
+    equal = soft_lookup.tempered_softmax(np.array([2.0, 2.0, 1.0]), np.ones(3, bool), 0)
+    np.testing.assert_allclose(equal, [0.5, 0.5, 0])
 
 
 def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: OwnModel) -> None:
@@ -55,41 +39,33 @@ def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: OwnMod
     query = attention.pattern.shape[2] - 1
     way = [soft_lookup.lookup(attention, 1, 2, query, each).relative for each in (1e-4, 1e-2, 1.0)]
     found = soft_lookup.lookup(attention, 1, 2, query, 0)
-    assert found.relative == 0
-    assert way[0] < STORED and way[0] <= way[-1]
+    assert found.relative == 0 and way[0] < STORED and way[0] <= way[-1]
     np.testing.assert_array_equal(found.z_hard, attention.v[1, 2, found.key])
     mean = attention.v[1, 2][attention.allowed[query]].mean(axis=0)
-    np.testing.assert_allclose(
-        soft_lookup.lookup(attention, 1, 2, query, np.inf).z_soft, mean, atol=STORED
-    )
+    heated = soft_lookup.lookup(attention, 1, 2, query, np.inf)
+    np.testing.assert_allclose(heated.z_soft, mean, atol=STORED)
 
 
 def test_everywhere_says_what_each_lookup_says(handle: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
         found = soft_lookup.relative_distances(attention)
         for at in ((0, 0, 3), (2, 3, 4)):
-            assert found[at] == pytest.approx(
-                soft_lookup.lookup(attention, *at).relative, abs=STORED
-            )
+            one = soft_lookup.lookup(attention, *at).relative
+            assert found[at] == pytest.approx(one, abs=STORED)
         assert np.isnan(found[:, :, attention.allowed.sum(-1) == 1]).all()
         count, near, median = soft_lookup.lookup_counts(found)
-        assert (
-            count == np.isfinite(found).sum()
-            and near == (found <= soft_lookup.LOOKUP_TOLERANCE).sum()
-            and median == pytest.approx(np.nanmedian(found))
-        )
+        assert count == np.isfinite(found).sum() and median == pytest.approx(np.nanmedian(found))
+        assert near == (found <= soft_lookup.LOOKUP_TOLERANCE).sum()
 
 
 def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_off(
-    handle: OwnModel,
+    handle: OwnModel, small_decoder: OwnModel
 ) -> None:
     for attention in record(handle, TEXT).attention:
-        layers, heads, queries, keys = attention.pattern.shape
-        rows, columns, special = (
-            [f"q{at}" for at in range(queries)],
-            [*("." * (keys > 4)), *(f"k{at}" for at in range(keys - 1))],
-            [False] * (keys - 1) + [True],
-        )
+        *shape, keys = attention.pattern.shape
+        rows = [f"q{at}" for at in range(shape[-1])]
+        columns = [*("." * (keys > 4)), *(f"k{at}" for at in range(keys - 1))]
+        given = (rows, columns, [False] * (keys - 1) + [True])
 
         def draw(at: tuple[int, int, int]) -> float:
             weights = np.where(attention.allowed[at[2]], attention.pattern[at], -1)
@@ -97,28 +73,19 @@ def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_o
             if not {one, two}.isdisjoint({0, keys - 1}) or weights[two] < 0:
                 return -1.0
             first, second = attention.v[at[0], at[1], [one, two]].astype(np.float64)
-            return (
-                weights[two]
-                * np.linalg.norm(first - second)
-                / (np.linalg.norm(first) + np.linalg.norm(second))
-            )
+            lengths = np.linalg.norm(first) + np.linalg.norm(second)
+            return weights[two] * np.linalg.norm(first - second) / lengths
 
-        places = list(np.ndindex(layers, heads, queries))
-        assert draw(
-            soft_lookup.most_divided_row(attention, rows, columns, special)
-        ) == pytest.approx(max(map(draw, places)))
-        assert soft_lookup.most_divided_row(attention, rows, columns, special, 1, 2)[:2] == (1, 2)
-        found = soft_lookup.most_divided_row(attention, rows, columns, special, query=queries - 1)
-        assert found[2] == queries - 1 and draw(found) == pytest.approx(
-            max(draw(at) for at in places if at[2] == queries - 1)
-        )
-
-
-def test_one_token_alone_is_opened_too(small_decoder: OwnModel) -> None:
-    attention = record(small_decoder, "").attention[0]
-    assert attention.pattern.shape[2:] == (1, 1) and soft_lookup.most_divided_row(
-        attention, ["[BOS]"], ["[BOS]"], [True]
-    ) == (0, 0, 0)
+        draws = {at: draw(at) for at in np.ndindex(*shape)}
+        best = soft_lookup.most_divided_row(attention, *given)
+        assert draws[best] == pytest.approx(max(draws.values()))
+        assert soft_lookup.most_divided_row(attention, *given, 1, 2)[:2] == (1, 2)
+        last = soft_lookup.most_divided_row(attention, *given, query=shape[-1] - 1)
+        wanted = max(value for at, value in draws.items() if at[2] == shape[-1] - 1)
+        assert last[2] == shape[-1] - 1 and draws[last] == pytest.approx(wanted)
+    alone = record(small_decoder, "").attention[0]
+    assert alone.pattern.shape[2:] == (1, 1)
+    assert soft_lookup.most_divided_row(alone, ["[BOS]"], ["[BOS]"], [True]) == (0, 0, 0)
 
 
 def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_wrote(
@@ -126,42 +93,33 @@ def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_
 ) -> None:
     recording, outputs = record(handle, TEXT), weights.outputs(handle)
     for attention in recording.attention:
-        for layer, head, query in ((0, 0, 0), (1, 3, 2), (2, 1, 4)):
-            z = soft_lookup.messages(attention, layer, head, query).sum(axis=0)
-            np.testing.assert_allclose(
-                z, attention.pattern[layer, head, query] @ attention.v[layer, head], atol=SUMMED
-            )
-            length, error = soft_lookup.message_sum_error(attention, layer, head, query)
+        tokens, output = recording.stream(attention.key).tokens, outputs[attention.name]
+        for at in ((0, 0, 0), (1, 3, 2), (2, 1, 4)):
+            z = soft_lookup.messages(attention, *at).sum(axis=0)
+            expected = attention.pattern[at] @ attention.v[at[:2]]
+            np.testing.assert_allclose(z, expected, atol=SUMMED)
+            length, error = soft_lookup.message_sum_error(attention, *at)
             assert length == pytest.approx(np.linalg.norm(z)) and error < DOUBLE
-            table = soft_lookup.message_table(
-                attention, layer, head, query, recording.stream(attention.key).tokens
-            )
-            assert sum(table["share of z"]) == pytest.approx(1) and sum(
-                table["weight"]
-            ) == pytest.approx(1, abs=SUMMED)
-            assert len(table["from"]) == attention.allowed[query].sum()
-            assert (
-                soft_lookup.output_error(
-                    recording, attention, *outputs[attention.name], layer, query
-                )
-                < PASSED
-            )
+            table = soft_lookup.message_table(attention, *at, tokens)
+            assert sum(table["share of z"]) == pytest.approx(1)
+            assert sum(table["weight"]) == pytest.approx(1, abs=SUMMED)
+            assert len(table["from"]) == attention.allowed[at[2]].sum()
+            error = soft_lookup.output_error(recording, attention, *output, at[0], at[2])
+            assert error < PASSED
 
 
 def test_edges_are_the_weights_that_the_rule_says(handle: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
-        weights = attention.pattern[1, 2]
-        found = soft_lookup.edges(weights, attention.allowed, 1.5)
-        through = (weights >= 1.5 / attention.allowed.sum(-1)[:, None]) & attention.allowed
+        weights, allowed = attention.pattern[1, 2], attention.allowed
+        n, keys = weights.shape
+        found = soft_lookup.edges(weights, allowed, 1.5)
+        through = (weights >= 1.5 / allowed.sum(-1)[:, None]) & allowed
         assert set(zip(found.queries, found.keys)) == set(zip(*np.nonzero(through)))
         assert (np.diff(found.weights) <= 0).all()
-        nodes = soft_lookup.nodes(
-            weights, attention.allowed, 1.5, ["a"] * weights.shape[0], ["b"] * weights.shape[1]
-        )
+        nodes = soft_lookup.nodes(weights, allowed, 1.5, ["a"] * n, ["b"] * keys)
         assert sum(nodes["edges in"]) == sum(nodes["edges out"]) == through.sum()
-        assert sum(nodes["weight in"]) == pytest.approx(weights.shape[0], abs=PASSED) and sum(
-            nodes["weight out"]
-        ) == pytest.approx(weights.shape[0], abs=PASSED)
+        for way in ("in", "out"):
+            assert sum(nodes[f"weight {way}"]) == pytest.approx(n, abs=PASSED)
 
 
 def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(
@@ -173,38 +131,29 @@ def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(
             with pytest.raises(ValueError, match="not the same tokens"):
                 soft_lookup.scoring_variants(np.ones((3, 3)), attention, 0, 0)
             continue
-        naive, symmetric, own = soft_lookup.scoring_variants(
-            soft_lookup.attention_input(recording, attention, 1), attention, 1, 2
-        )
+        x = soft_lookup.attention_input(recording, attention, 1)
+        naive, symmetric, own = soft_lookup.scoring_variants(x, attention, 1, 2)
         for one in (naive, symmetric):
-            np.testing.assert_allclose(
-                one.scores, one.scores.T, rtol=0, atol=DOUBLE * np.abs(one.scores).max()
-            )
+            bound = DOUBLE * np.abs(one.scores).max()
+            np.testing.assert_allclose(one.scores, one.scores.T, rtol=0, atol=bound)
             assert one.asymmetry < DOUBLE
         np.testing.assert_allclose(own.scores, attention.scores[1, 2], atol=PASSED)
         np.testing.assert_allclose(own.weights, attention.pattern[1, 2], atol=SUMMED)
         assert 0.01 < own.asymmetry <= 1
 
 
-def test_u_is_the_heads_own_w_q(small_handle: OwnModel) -> None:
+def test_what_attention_reads_is_what_the_heads_own_w_q_takes(small_handle: OwnModel) -> None:
     recording = record(small_handle, TEXT)
-    attention = recording.attention[0]
-    module = small_handle.model.attentions()["self"][1]
-    weight, bias = module.w_q.weight.detach().numpy(), module.w_q.bias.detach().numpy()
-    x, d_head = soft_lookup.attention_input(recording, attention, 1), recording.model.d_head
-    ux = (x @ weight.T + bias)[:, 2 * d_head : 3 * d_head]
-    np.testing.assert_allclose(ux, attention.q[1, 2], atol=SUMMED)
-
-
-def test_where_layernorm_stands_before_attention_its_reading_enters(small_handle: OwnModel) -> None:
-    recording = record(small_handle, TEXT, (MoveNorm("pre"),))
-    x = soft_lookup.attention_input(recording, recording.attention[0], 2)
-    np.testing.assert_array_equal(x, recording.streams[0].at("2.attn.read"))
-    plain = record(small_handle, TEXT)
-    np.testing.assert_array_equal(
-        soft_lookup.attention_input(plain, plain.attention[0], 2),
-        plain.streams[0].at("1.ffn.normed"),
-    )
+    attention, d_head = recording.attention[0], recording.model.d_head
+    w_q = small_handle.model.attentions()["self"][1].w_q
+    x = soft_lookup.attention_input(recording, attention, 1)
+    ux = x @ w_q.weight.detach().numpy().T + w_q.bias.detach().numpy()
+    q = ux[:, 2 * d_head : 3 * d_head]
+    np.testing.assert_allclose(q, attention.q[1, 2], atol=SUMMED)
+    # Where LayerNorm stands before attention, its reading enters.
+    moved = record(small_handle, TEXT, (MoveNorm("pre"),))
+    x = soft_lookup.attention_input(moved, moved.attention[0], 2)
+    np.testing.assert_array_equal(x, moved.streams[0].at("2.attn.read"))
 
 
 def test_asymmetry_by_hand() -> None:

@@ -16,37 +16,22 @@ from models.recording import Attention
 TEXT = "the cat sat on the mat"
 
 
-def attention_of(pattern: np.ndarray, allowed: np.ndarray | None = None) -> Attention:
+def attention_of(pattern: np.ndarray, v: np.ndarray | None = None) -> Attention:
     """An attention with this pattern (layer, head, query, key) within one stream."""
     layers, heads, n, _ = pattern.shape
-    q, k, v = np.random.default_rng(0).normal(size=(3, layers, heads, n, 4)).astype(np.float32)
-    return Attention(
-        "self",
-        "encoder",
-        "encoder",
-        np.zeros_like(pattern),
-        pattern,
-        np.ones((n, n), bool) if allowed is None else allowed,
-        q,
-        k,
-        v,
-    )
+    q = np.random.default_rng(0).normal(size=(layers, heads, n, 4)).astype(np.float32)
+    names, allowed = ("self", "encoder", "encoder"), np.ones((n, n), bool)
+    return Attention(*names, np.zeros_like(pattern), pattern, allowed, q, q, q if v is None else v)
 
 
-# ---- laws --------------------------------------------------------------------
-
-
-def test_mean_and_max_bound_every_head(handle: OwnModel) -> None:
+def test_the_mean_and_the_largest_bound_every_head_and_rows_of_rollout_sum_to_1(
+    handle: OwnModel,
+) -> None:
     for attention in record(handle, TEXT).attention:
         np.testing.assert_allclose(summaries.mean(attention).sum(-1), 1, atol=SUMMED)
         assert (summaries.largest(attention) >= attention.pattern.max(axis=(0, 1)) - 1e-9).all()
-        np.testing.assert_allclose(
-            summaries.mean(attention, 1), attention.pattern[1].mean(0), atol=STORED
-        )
-
-
-def test_rows_of_rollout_sum_to_1_and_no_token_comes_from_a_later_one(handle: OwnModel) -> None:
-    for attention in record(handle, TEXT).attention:
+        one = attention.pattern[1].mean(0)
+        np.testing.assert_allclose(summaries.mean(attention, 1), one, atol=STORED)
         if attention.query != attention.key:
             with pytest.raises(ValueError, match="identity"):
                 summaries.rollout(attention)
@@ -57,19 +42,14 @@ def test_rows_of_rollout_sum_to_1_and_no_token_comes_from_a_later_one(handle: Ow
             assert (rolled >= 0).all() and not rolled[~attention.allowed].any()
 
 
-def test_rollout_of_heads_that_look_at_themselves_is_the_identity() -> None:
-    looks_at_itself = np.broadcast_to(np.eye(5, dtype=np.float32), (4, 3, 5, 5)).copy()
-    np.testing.assert_allclose(
-        summaries.rollout(attention_of(looks_at_itself)), np.eye(5), atol=DOUBLE
-    )
+# ---- laws --------------------------------------------------------------------
 
 
 def test_rollout_by_hand() -> None:
     pattern = np.array([[[[1, 0], [0.5, 0.5]]], [[[0, 1], [1, 0]]]], np.float32)
     # layer 0: [[1, 0], [.25, .75]]; layer 1: [[.5, .5], [.5, .5]]; their product:
-    np.testing.assert_allclose(
-        summaries.rollout(attention_of(pattern)), [[0.625, 0.375], [0.625, 0.375]], atol=STORED
-    )
+    product = [[0.625, 0.375], [0.625, 0.375]]
+    np.testing.assert_allclose(summaries.rollout(attention_of(pattern)), product, atol=STORED)
 
 
 def cut(layers: np.ndarray, top: int, bottom: int) -> float:
@@ -80,47 +60,27 @@ def cut(layers: np.ndarray, top: int, bottom: int) -> float:
     least = np.inf
     for chosen in itertools.product((False, True), repeat=len(between)):
         above = {(depth, top)} | {node for node, is_above in zip(between, chosen) if is_above}
-        least = min(
-            least,
-            sum(
-                layers[level - 1, node, low]
-                for level, node in above
-                for low in range(n)
-                if (level > 1 or low == bottom) and (level - 1, low) not in above
-            ),
+        capacity = sum(
+            layers[level - 1, node, low]
+            for level, node in above
+            for low in range(n)
+            if (level > 1 or low == bottom) and (level - 1, low) not in above
         )
+        least = min(least, capacity)
     return least
 
 
 def test_flow_is_the_least_cut() -> None:
     rng = np.random.default_rng(3)
-    for _ in range(25):
+    tops, bottoms = (each.ravel() for each in np.indices((3, 3)))
+    for _ in range(10):
         layers = rng.random((3, 3, 3)) ** 3 * (rng.random((3, 3, 3)) > 0.25)
-        tops, bottoms = (each.ravel() for each in np.indices((3, 3)))
         found = summaries.maximum_flow(layers, tops, bottoms)
-        np.testing.assert_allclose(
-            found,
-            [cut(layers, top, bottom) for top, bottom in zip(tops, bottoms)],
-            atol=DOUBLE_LONG,
-        )
-
-
-def test_flow_by_hand() -> None:
-    # Two layers of two tokens. From 0 above to 0 below: straight min(.9, .6), and over 1 min(.1,
-    # .3).
-    layers = np.array([[[0.6, 0.4], [0.3, 0.7]], [[0.9, 0.1], [0.2, 0.8]]])
-    np.testing.assert_allclose(
-        summaries.maximum_flow(layers, np.array([0, 0, 1]), np.array([0, 1, 0])), [0.7, 0.5, 0.5]
-    )
-
-
-def test_flow_must_take_back_what_it_sent_the_wrong_way() -> None:
-    # The first way that is found uses the one edge that the other half needs.
+        least = [cut(layers, top, bottom) for top, bottom in zip(tops, bottoms)]
+        np.testing.assert_allclose(found, least, atol=DOUBLE_LONG)
+    # The first way that is found uses the one edge that the other half needs: it is taken back.
     layers = np.zeros((3, 4, 4))
-    layers[2, 0, [0, 1]] = 1
-    layers[1, 0, [0, 1]] = 1
-    layers[1, 1, 0] = 1
-    layers[0, [0, 1], 3] = 1
+    layers[2, 0, [0, 1]] = layers[1, 0, [0, 1]] = layers[1, 1, 0] = layers[0, [0, 1], 3] = 1
     assert summaries.maximum_flow(layers, np.array([0]), np.array([3]))[0] == 2
 
 
@@ -144,71 +104,46 @@ def test_weighted_values_summed_over_keys_and_heads_are_what_attention_wrote(
     for attention in recording.attention:
         w_o, b_o = outputs[attention.name]
         place = "attn" if attention.query == attention.key else "cross"
-        for layer in range(len(attention.pattern)):
-            by_head = np.einsum(
-                "hkd,hdm->hkm", attention.v[layer].astype(float), w_o[layer].astype(float)
-            )
-            parts = (
-                attention.pattern[layer][..., None] * by_head[:, None]
-            )  # (head, query, key, d_model)
+        by_layer = []
+        for layer, pattern in enumerate(attention.pattern):
+            written = attention.v[layer].astype(float) @ w_o[layer].astype(float)
+            parts = pattern[..., None] * written[:, None]  # (head, query, key, d_model)
             wrote = recording.stream(attention.query).at(f"{layer}.{place}.wrote")
             np.testing.assert_allclose(parts.sum(axis=(0, 2)) + b_o[layer], wrote, atol=PASSED)
-            np.testing.assert_allclose(
-                summaries.norms(attention, w_o, layer, 1),
-                np.linalg.norm(parts[1], axis=-1),
-                atol=STORED,
-            )
-            np.testing.assert_allclose(
-                summaries.norms(attention, w_o, layer),
-                np.linalg.norm(parts.sum(axis=0), axis=-1),
-                atol=STORED,
-            )
-        np.testing.assert_allclose(
-            summaries.norms(attention, w_o),
-            np.mean([summaries.norms(attention, w_o, layer) for layer in range(3)], axis=0),
-        )
+            one, every = np.linalg.norm(parts[1], axis=-1), np.linalg.norm(parts.sum(0), axis=-1)
+            found = summaries.norms(attention, w_o, layer, 1)
+            np.testing.assert_allclose(found, one, atol=STORED)
+            by_layer.append(summaries.norms(attention, w_o, layer))
+            np.testing.assert_allclose(by_layer[-1], every, atol=STORED)
+        np.testing.assert_allclose(summaries.norms(attention, w_o), np.mean(by_layer, axis=0))
 
 
 def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: OwnModel) -> None:
     recording, outputs = record(handle, TEXT), weights.outputs(handle)
     for attention in recording.attention:
+        output = outputs[attention.name]
         for query in (None, 0, 2):
-            found = summaries.contributions(attention, *outputs[attention.name], query)
+            found = summaries.contributions(attention, *output, query)
             np.testing.assert_allclose(found.share.sum(axis=1) + found.bias, 1, atol=DOUBLE_LONG)
             assert (found.length >= 0).all()
-        z = (
-            attention.pattern[1, 2, 2].astype(float)
-            @ attention.v[1, 2]
-            @ outputs[attention.name][0][1, 2]
-        )
-        assert summaries.contributions(attention, *outputs[attention.name], 2).length[
-            1, 2
-        ] == pytest.approx(np.linalg.norm(z), rel=SUMMED)
+        z = attention.pattern[1, 2, 2].astype(float) @ attention.v[1, 2] @ output[0][1, 2]
+        assert found.length[1, 2] == pytest.approx(np.linalg.norm(z), rel=SUMMED)
 
 
-def test_disagreements_are_the_rows_that_the_rule_says() -> None:
+def test_disagreements_are_the_rows_that_the_rule_says(small_decoder: OwnModel) -> None:
     pattern = np.full((1, 1, 4, 4), 0.1, np.float32)
     pattern[0, 0, :, 0] = 0.7
-    attention = attention_of(pattern)
-    attention.v.flags.writeable = True
-    attention.v[...] = 1
-    attention.v[0, 0, 0] = (
-        0.01  # the token that takes most of the weight has next to nothing to say
-    )
-    found = summaries.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
+    output, v = np.eye(4, dtype=np.float32)[None, None], np.ones((1, 1, 4, 4), np.float32)
+    fair = summaries.disagreements(attention_of(pattern, v), output)
+    assert not fair.cells and fair.nearest.share == pytest.approx(fair.nearest.weight)
+    little = v.copy()
+    little[0, 0, 0] = 0.01  # the token that takes most of the weight has next to nothing to say
+    found = summaries.disagreements(attention_of(pattern, little), output)
     assert (found.rows_in_all, len(found.cells)) == (4, 4)
     one = found.cells[0]
-    assert (
-        one.key == 0
-        and one.weight == pytest.approx(0.7)
-        and one.share == pytest.approx(0.007 / 0.307, rel=TOTAL)
-    )
-    attention.v[0, 0, 0] = 1
-    fair = summaries.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
-    assert not fair.cells and fair.nearest.share == pytest.approx(fair.nearest.weight)
-
-
-def test_a_row_without_a_choice_is_no_disagreement(small_decoder: OwnModel) -> None:
+    assert one.key == 0 and one.weight == pytest.approx(0.7)
+    assert one.share == pytest.approx(0.007 / 0.307, rel=TOTAL)
+    # A row without a choice is no disagreement.
     attention = record(small_decoder, TEXT).attention[0]
     found = summaries.disagreements(attention, weights.outputs(small_decoder)["self"][0])
     assert found.rows_in_all == 3 * 4 * (attention.pattern.shape[2] - 1)
