@@ -16,7 +16,12 @@ from explorer.analysis.csv import to_csv
 from models import registry
 from models.recording import from_npz, to_npz
 
-TEXT = "The cat </script> sat."
+TEXT, OTHER = "The cat </script> sat.", "The dog ran."
+
+
+def words(command: str) -> list[str]:
+    """The words of a command, in which TEXT and OTHER stand for two sentences."""
+    return [{"TEXT": TEXT, "OTHER": OTHER}.get(each, each) for each in command.split()]
 
 
 def test_a_recording_and_a_page_are_written(
@@ -34,22 +39,19 @@ def test_a_recording_and_a_page_are_written(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
+        ("--view compare.heads --other twin-pre -m twin-post", {"B: model twin-pre"}),
+        ("--view compare.heads --other-text OTHER", {"Text of B: The dog ran."}),
         (
-            ["--view", "compare.heads", "--other", "twin-pre", "-m", "twin-post"],
-            ("B: model twin-pre",),
-        ),
-        (["--view", "compare.heads", "--other-text", "The dog ran."], ("Text of B: The dog ran.",)),
-        (
-            ["--view", "compare.tokens", "--other", "twin-pre", "--other-text", "The dog ran."],
-            ("B: model twin-pre", "Text of B: The dog ran."),
+            "--view compare.tokens --other twin-pre --other-text OTHER",
+            {"B: model twin-pre", "Text of B: The dog ran."},
         ),
     ],
 )
 def test_another_recording_stands_beside_the_first(
-    asked: list[str], said: tuple[str, ...], tmp_path: Path
+    asked: str, said: set[str], tmp_path: Path
 ) -> None:
     html = tmp_path / "it.html"
-    assert cli.main(["page", TEXT, "-o", str(html), *asked]) == 0
+    assert cli.main([*words(f"page TEXT {asked}"), "-o", str(html)]) == 0
     foot = unescape(html.read_text("utf-8").rpartition("<footer>")[2])
     assert all(each in foot for each in (*said, TEXT))
 
@@ -67,84 +69,48 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"\n{name} " in f"\n{listed}" for name in registry.names())
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (["record", TEXT, "-m", "nothing", "-o", "x.npz"], "no model 'nothing'"),
-        (["page", TEXT, "-o", "x.html", "--view", "nothing"], "no view is called 'nothing'"),
-        (["page", TEXT, "-o", "x.html", "-c", "layer"], "NAME=VALUE"),
-        (["page", TEXT, "-o", "x.html", "-c", "layer=77"], "no layer 77"),
-        (["page", TEXT, "-o", "x.html", "-c", "model=decoder"], "--help"),
-        (["page", TEXT, "-o", "x.html", "--view", "heads", "--other", "copy"], "of one recording"),
-        (
-            ["page", TEXT, "-o", "x.html", "--view", "compare.heads", "--other", "me"],
-            "no model 'me'",
-        ),
-        *(
-            (
-                [
-                    "page",
-                    TEXT,
-                    "-o",
-                    "x.html",
-                    "--view",
-                    "soft_lookup.temperature",
-                    "-c",
-                    f"t={no}",
-                ],
-                words,
-            )
-            for no, words in (("x", "t is 'x'; it must be a number"), ("-1", "from 0.01 to 100"))
-        ),
-        (["page", TEXT, "-o", "/no/such/folder/x.html"], "No such file"),
-        (["record", TEXT, "-o", "/no/such/folder/x.npz"], "No such file"),
-        (["record", TEXT, "-o", "."], "is a folder; give the name of a file in it"),
-        (["record", TEXT, "-o", "x.html"], "x.html would hold NPZ; give it a name ending in .npz"),
-        (["page", TEXT, "-o", "."], "is a folder"),
-        (["page", TEXT, "-o", "x.pdf"], "x.pdf would hold HTML; give it a name ending in .html"),
-        (["page", TEXT, "-o", "x"], "x would hold HTML"),
-        (
-            ["page", TEXT, "-o", "x.html", "--choose", "lyer=1"],
-            "the view heads has no choice 'lyer'; it has attention, layer, head, token, view",
-        ),
-        *(
-            (["app", "--port", port], "a port is a whole number from 1 to 65535")
-            for port in ("99999", "0", "-1")
-        ),
-        (["app", "--address", "no such place"], "there is no address 'no such place'"),
-        (["app", "--address", "192.0.2.1"], "nothing can be served at 192.0.2.1"),
-        (["record", TEXT, "-m", "hub:/no/such/folder", "-o", "x.npz"], "no folder"),
-    ],
-)
+PAGE = "page TEXT -o x.html"
+TEMPERATURE = f"{PAGE} --view soft_lookup.temperature -c"
+NO_PORT = "a port is a whole number from 1 to 65535"
+# Refused before any work, and after some.
+AT_ONCE = {
+    "record TEXT -o .": "is a folder; give the name of a file in it",
+    "record TEXT -o x.html": "x.html would hold NPZ; give it a name ending in .npz",
+    "page TEXT -o x.pdf": "x.pdf would hold HTML; give it a name ending in .html",
+    f"{PAGE} -c lyer=1": "heads has no choice 'lyer'; it has attention, layer, head, token, view",
+}
+REFUSED = {
+    **AT_ONCE,
+    "record TEXT -m nothing -o x.npz": "no model 'nothing'",
+    "record TEXT -m hub:/no/such/folder -o x.npz": "no folder",
+    "record TEXT -o /no/such/folder/x.npz": "No such file",
+    "page TEXT -o /no/such/folder/x.html": "No such file",
+    f"{PAGE} --view nothing": "no view is called 'nothing'",
+    f"{PAGE} --view heads --other copy": "of one recording",
+    f"{PAGE} --view compare.heads --other me": "no model 'me'",
+    f"{PAGE} -c layer": "NAME=VALUE",
+    f"{PAGE} -c layer=77": "no layer 77",
+    f"{PAGE} -c model=decoder": "--help",
+    f"{TEMPERATURE} t=x": "t is 'x'; it must be a number",
+    f"{TEMPERATURE} t=-1": "from 0.01 to 100",
+    "app --port 99999": NO_PORT,
+    "app --port 0": NO_PORT,
+    "app --address TEXT": f"there is no address '{TEXT}'",
+    "app --address 192.0.2.1": "nothing can be served at 192.0.2.1",
+}
+
+
+@pytest.mark.parametrize("asked", REFUSED)
 def test_what_cannot_be_done_is_said_in_one_line(
-    asked: list[str],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.main(asked) == 1
+    if asked in AT_ONCE:
+        monkeypatch.setattr(registry, "load", lambda *given: pytest.fail("a model was loaded"))
+    assert cli.main(words(asked)) == 1
     error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith("headlight: ") and said in error
+    assert error.startswith("headlight: ") and REFUSED[asked] in error
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        ["record", TEXT, "-o", "."],
-        ["page", TEXT, "-o", "x.pdf"],
-        ["page", TEXT, "-o", "x.html", "-c", "lyer=1"],
-    ],
-    ids=" ".join,
-)
-def test_it_is_said_before_any_work(
-    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "load", lambda *given: pytest.fail("a model was loaded"))
-    assert cli.main(asked) == 1
 
 
 def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,25 +135,18 @@ def test_every_choice_of_a_view_changes_its_file() -> None:
     assert export.page(recording, model=model, layer=0, head=1) != plain
 
 
-def test_its_version_stands_in_all_that_it_writes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_its_version_stands_in_all_that_it_writes_and_stays_in_a_recording(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["--version"])
     assert ended.value.code == 0
     version = capsys.readouterr().out.removeprefix("headlight ").strip()
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
-    npz, html = tmp_path / "it.npz", tmp_path / "it.html"
-    cli.main(["record", TEXT, "-o", str(npz)])
-    cli.main(["page", TEXT, "-o", str(html)])
-    assert from_npz(npz.read_bytes()).version == version
-    assert f"Made with Headlight {version}<" in html.read_text("utf-8")
-    assert (
-        to_csv({"a": [1]}, ["about it"]).splitlines()[1].endswith(f"about it | Headlight {version}")
-    )
-
-
-def test_a_recording_of_another_version_keeps_it_and_is_the_same() -> None:
     made = read_once("encoder").record(TEXT)
+    assert made.version == version
+    assert f"Made with Headlight {version}<" in export.page(made)
+    _, told, *_ = to_csv({"a": [1]}, ["about it"]).splitlines()
+    assert told.endswith(f"about it | Headlight {version}")
     older = replace(made, version="0.3.0")
     assert from_npz(to_npz(older)).version == "0.3.0" and older == made

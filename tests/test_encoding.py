@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import tiny
 import tokenizers
-from app_harness import go
+from app_harness import MAIN, aimed, go
 from malformed_models import IN_VAIN, VAIN_TEXT
 from streamlit.testing.v1 import AppTest
 
@@ -57,14 +57,17 @@ def test_a_stop_of_the_program_is_none() -> None:
 
 
 @pytest.mark.slow
-@WAYS
-@pytest.mark.parametrize("page", ["attention", "predictions", "compare", "classroom"])
+@pytest.mark.parametrize(
+    ("page", "way"),
+    [("attention", "ours:"), ("predictions", "hub:"), ("compare", "ours:"), ("classroom", "hub:")],
+)
 def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, folder: Path) -> None:
     name = f"{way}{folder}"
     models.record_trial(name, registry.stamp(name))  # a trial that found nothing
     models.handle(name)
-    app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
-    app.query_params.update({"model": name, "text": VAIN_TEXT})
+    app = aimed(
+        AppTest.from_file(MAIN, default_timeout=60), "attention", model=name, text=VAIN_TEXT
+    )
     app.session_state[models.OPENED_KEY] = (name,)
     app = app.run()
     if page != "attention":
@@ -83,20 +86,14 @@ def test_a_trial_reads_what_a_pattern_nearly_matches(tiny_folder: Callable[[str]
     pattern = tokenizers.Regex(r"(?i:zq?){3}[^\r\p{L}]\s+7{2,9}")
     handle.tokenizer.bpe.normalizer = tokenizers.normalizers.Replace(pattern, "x")
     near = sandbox.near_matches(handle)
-    assert {each[:3] for each in near} == {
-        "zq7",
-        "zzz",
-        "qqq",
-        "777",
-        *(a + b + a for a, b in permutations("zq7", 2)),
-    }
+    expected = {"zq7", "zzz", "qqq", "777", *(a + b + a for a, b in permutations("zq7", 2))}
+    assert {each[:3] for each in near} == expected
     assert all(len(each) >= sandbox.REPEATED for each in near)
 
 
 def test_rules_work_in_one_place_alone() -> None:
-    calls = re.compile(
-        r"\b(bpe|_?rules|pieces|Tokenizer)\.(en|de)code(_batch)?\(|Tokenizer\.from_(file|str)\("
-    )
+    made = r"Tokenizer\.from_(file|str)\("
+    calls = re.compile(rf"\b(bpe|_?rules|pieces|Tokenizer)\.(en|de)code(_batch)?\(|{made}")
     found = [
         path.relative_to(ROOT).as_posix()
         for folder in ("models", "explorer", "pages")

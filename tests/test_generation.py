@@ -3,7 +3,7 @@ it says it is; beams are the best."""
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -47,15 +47,20 @@ def handle(request: pytest.FixtureRequest) -> OwnModel:
     return request.getfixturevalue(request.param)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel, way: str) -> None:
+def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel) -> None:
+    """The store grows by a token a step, and says its size."""
     writing, memory = started(handle)
-    stored, plain = np.random.default_rng(3), np.random.default_rng(3)
+    card, ways = handle.card, cycle(WAYS.values())
     while not writing.is_full:
         logits = full_pass(handle, writing.ids, memory).numpy()
         np.testing.assert_allclose(writing.logits, logits, atol=SUMMED)
-        token = generation.sample(writing.logits, WAYS[way], stored)
-        assert token == generation.sample(logits, WAYS[way], plain)
+        n = len(writing.ids)
+        tokens = n if memory is None else n + memory.shape[1]
+        n_bytes = 2 * card.n_layer * card.n_head * tokens * card.d_head * 4
+        assert (writing.stored.n, writing.stored.nbytes) == (n, n_bytes)
+        way, seed = next(ways), np.random.default_rng
+        token = generation.sample(writing.logits, way, seed(n))
+        assert token == generation.sample(logits, way, seed(n))
         writing.add(token)
     assert len(writing.ids) == handle.card.n_positions
     with pytest.raises(ValueError, match="reads 64 tokens and no more"):
@@ -98,21 +103,6 @@ def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: OwnModel) 
     np.testing.assert_allclose(writing.rows["attn"], attention.pattern[:, :, -1], atol=SUMMED)
 
 
-def test_the_store_grows_by_one_token_a_step_and_says_its_size(handle: OwnModel) -> None:
-    writing, memory = started(handle)
-    card = handle.card
-    for _ in range(3):
-        n = len(writing.ids)
-        own_bytes = 2 * card.n_layer * card.n_head * n * card.d_head * 4
-        cross_bytes = (
-            0
-            if memory is None
-            else 2 * card.n_layer * card.n_head * memory.shape[1] * card.d_head * 4
-        )
-        assert writing.stored.n == n and writing.stored.nbytes == own_bytes + cross_bytes
-        writing.add(7)
-
-
 def test_back_is_as_if_the_token_had_never_been(handle: OwnModel) -> None:
     writing, _ = started(handle)
     before, ids, size = writing.logits.copy(), list(writing.ids), writing.stored.nbytes
@@ -126,29 +116,26 @@ def test_back_is_as_if_the_token_had_never_been(handle: OwnModel) -> None:
 
 def test_temperature_top_k_and_top_p_do_what_they_say() -> None:
     logits = np.log(np.array([0.1, 0.4, 0.2, 0.3]))
-    np.testing.assert_allclose(probabilities(logits, Sampling()), [0.1, 0.4, 0.2, 0.3])
-    np.testing.assert_allclose(probabilities(logits, Sampling(0)), [0, 1, 0, 0])
-    np.testing.assert_allclose(probabilities(logits, Sampling(0.5)), np.array([1, 16, 4, 9]) / 30)
-    np.testing.assert_allclose(probabilities(logits, Sampling(top_k=2)), [0, 4 / 7, 0, 3 / 7])
-    np.testing.assert_allclose(
-        probabilities(logits, Sampling(top_p=0.5)), [0, 4 / 7, 0, 3 / 7]
-    )  # 0.4 is not yet 0.5
-    np.testing.assert_allclose(probabilities(logits, Sampling(top_p=0.39)), [0, 1, 0, 0])
-    np.testing.assert_allclose(
-        probabilities(logits, Sampling(1, 3, 0.7)), [0, 4 / 7, 0, 3 / 7]
-    )  # of the three kept, 0.4 + 0.3 is 7/9
+    for way, expected in (
+        (Sampling(), [0.1, 0.4, 0.2, 0.3]),
+        (Sampling(0), [0, 1, 0, 0]),
+        (Sampling(0.5), np.array([1, 16, 4, 9]) / 30),
+        (Sampling(top_k=2), [0, 4 / 7, 0, 3 / 7]),
+        (Sampling(top_p=0.5), [0, 4 / 7, 0, 3 / 7]),  # 0.4 is not yet 0.5
+        (Sampling(top_p=0.39), [0, 1, 0, 0]),
+        (Sampling(1, 3, 0.7), [0, 4 / 7, 0, 3 / 7]),  # of the three kept, 0.4 + 0.3 is 7/9
+    ):
+        np.testing.assert_allclose(probabilities(logits, way), expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_whatever_is_cut_the_rest_sums_to_one(way: str) -> None:
+def test_whatever_is_cut_the_rest_sums_to_one() -> None:
     logits = np.random.default_rng(0).normal(0, 4, 8192).astype(np.float32)
-    p = probabilities(logits, WAYS[way])
-    assert (
-        p.sum() == pytest.approx(1, abs=DOUBLE) and (p >= 0).all() and p.argmax() == logits.argmax()
-    )
-    np.testing.assert_allclose(
-        softmax(logits), torch.tensor(logits).double().softmax(-1).numpy(), atol=DOUBLE
-    )
+    for way in WAYS.values():
+        p = probabilities(logits, way)
+        assert p.sum() == pytest.approx(1, abs=DOUBLE) and (p >= 0).all()
+        assert p.argmax() == logits.argmax()
+    exact = torch.tensor(logits).double().softmax(-1).numpy()
+    np.testing.assert_allclose(softmax(logits), exact, atol=DOUBLE)
 
 
 @pytest.mark.parametrize("wrong", [(-1, 0, 1), (1, -1, 1), (1, 0, 0), (1, 0, 1.1)])
@@ -182,56 +169,51 @@ def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(
         def logits(x: torch.Tensor) -> torch.Tensor:
             return model.logits(x)[..., ids]
 
+    def score(text: tuple[int, ...]) -> float:
+        return logprobs_of(Few, memory, text, 1).sum() / ((5 + len(text)) / 6) ** 0.6
+
     *_, last = generation.beams(Few, [1], end, 216, n, memory)
-    best = max(product(ids, repeat=n), key=lambda text: total(Few, memory, text, end))
-    cut = best[: best.index(end) + 1] if end in best else best
-    assert last[0].ids == cut
-    assert sum(last[0].logprobs) == pytest.approx(total_logprob(Few, memory, cut), abs=PASSED)
+    ended = {
+        text[: text.index(end) + 1] if end in text else text for text in product(ids, repeat=n)
+    }
+    best = max(ended, key=score)
+    assert last[0].ids == best
+    expected = logprobs_of(Few, memory, best, 1).sum()
+    assert sum(last[0].logprobs) == pytest.approx(expected, abs=PASSED)
 
 
-def total_logprob(model: object, memory: torch.Tensor, text: tuple[int, ...]) -> float:
-    with torch.inference_mode():
-        logprobs = (
-            model.logits(model.decode(torch.tensor([[1, *text[:-1]]]), memory)[0])
-            .double()
-            .log_softmax(-1)
-        )
-    return float(logprobs[range(len(text)), list(text)].sum())
-
-
-def total(model: object, memory: torch.Tensor, text: tuple[int, ...], end: int) -> float:
-    if end in text:
-        text = text[: text.index(end) + 1]
-    return total_logprob(model, memory, text) / ((5 + len(text)) / 6) ** 0.6
+@torch.inference_mode()
+def logprobs_of(
+    model: object, memory: torch.Tensor, text: tuple[int, ...], begin: int
+) -> np.ndarray:
+    """The log-probability of each token of a text after those before it, by one full pass."""
+    tokens = torch.tensor([[begin, *text[:-1]]])
+    logprobs = model.logits(model.decode(tokens, memory)[0]).double().log_softmax(-1)
+    return logprobs[range(len(text)), list(text)].numpy()
 
 
 @pytest.mark.parametrize("n_beams", [1, 4])
 def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(
     small_translator: OwnModel, n_beams: int
 ) -> None:
-    text = "the cat sat on"
+    """And a single beam is the greedy translation."""
+    text, tokenizer = "the cat sat on", small_translator.tokenizer
     memory = own_model.memory_of(small_translator, own_model.frame(small_translator, text)[0])
     before = None
     for held in small_translator.beams(text, n_beams):
-        assert len(held) <= n_beams and [beam.score for beam in held] == sorted(
-            (beam.score for beam in held), reverse=True
-        )
+        scores = [beam.score for beam in held]
+        assert len(held) <= n_beams and scores == sorted(scores, reverse=True)
         for beam in held:
-            tokens = torch.tensor([[small_translator.tokenizer.bos, *beam.ids[:-1]]])
-            with torch.inference_mode():
-                logprobs = (
-                    small_translator.model.logits(small_translator.model.decode(tokens, memory)[0])
-                    .double()
-                    .log_softmax(-1)
-                )
-            np.testing.assert_allclose(
-                beam.logprobs, logprobs[range(len(beam.ids)), list(beam.ids)], atol=SUMMED
-            )
-            assert beam.done is (beam.ids[-1] == small_translator.tokenizer.eos)
+            expected = logprobs_of(small_translator.model, memory, beam.ids, tokenizer.bos)
+            np.testing.assert_allclose(beam.logprobs, expected, atol=SUMMED)
+            assert beam.done is (beam.ids[-1] == tokenizer.eos)
             if before is not None:
                 parent = before[beam.parent]
                 assert beam.ids[: len(parent.ids)] == parent.ids
         before = held
+    if n_beams == 1:
+        said = small_translator.record(text).streams[1].ids[1:]
+        assert [token for token in held[0].ids if token != tokenizer.eos] == list(said)
 
 
 def test_a_drawn_answer_follows_its_seed_and_keeps_the_models_probabilities(
@@ -250,16 +232,9 @@ def test_a_drawn_answer_follows_its_seed_and_keeps_the_models_probabilities(
     memory = own_model.memory_of(small_translator, own_model.frame(small_translator, text)[0])
     one = drawn(4, temperature=2.0)
     assert one.score == pytest.approx(generation.score(one.logprobs))
-    want = total_logprob(small_translator.model, memory, one.ids)
-    assert sum(one.logprobs) == pytest.approx(want, abs=SUMMED * len(one.ids))
-
-
-def test_a_single_beam_is_the_greedy_translation(small_translator: OwnModel) -> None:
-    text = "the dog ran"
-    *_, last = small_translator.beams(text, 1)
-    said = small_translator.record(text).streams[1].ids[1:]
-    ids = [token for token in last[0].ids if token != small_translator.tokenizer.eos]
-    assert ids == list(said)
+    begin = small_translator.tokenizer.bos
+    expected = logprobs_of(small_translator.model, memory, one.ids, begin)
+    np.testing.assert_allclose(one.logprobs, expected, atol=SUMMED)
 
 
 def test_a_model_that_does_not_write_says_so(

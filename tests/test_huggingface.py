@@ -4,21 +4,19 @@ hold."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny
 import torch
-import transformers
 from conftest import AWKWARD
 from in_own_code import PROJECTIONS, oracle, recorded
 from tolerances import PASSED, SUMMED
 
 from models import edits
 from models.pretrained import hf_source, weight_conversion
-from models.pretrained.hf_model import HFModel, load
-from models.recording import from_npz, to_npz
+from models.pretrained.hf_model import HFModel
+from models.recording import Recording, from_npz, to_npz
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
@@ -43,79 +41,49 @@ def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
 ) -> None:
     handle, recording = tiny_loaded(kind), recorded(tiny_loaded(kind))
     _, true = oracle(tiny_folder(kind), recording)
-    names = {
-        "self": "attentions",
-        "encoder self": "encoder_attentions",
-        "decoder self": "decoder_attentions",
-        "cross": "cross_attentions",
-    }
     for attention in recording.attention:
-        np.testing.assert_allclose(
-            attention.pattern, torch.cat(true[names[attention.name]]).numpy(), atol=SUMMED
-        )
+        place, _, own = attention.name.partition(" ")
+        name = "cross_attentions" if place == "cross" else f"{place}_attentions"
+        patterns = true[name if own or place == "cross" else "attentions"]
+        np.testing.assert_allclose(attention.pattern, torch.cat(patterns).numpy(), atol=SUMMED)
     for stream in recording.streams:
-        states = true[
-            "hidden_states" if len(recording.streams) == 1 else f"{stream.name}_hidden_states"
+        one = len(recording.streams) == 1
+        states = true["hidden_states" if one else f"{stream.name}_hidden_states"]
+        sites = [
+            [each for each in ("embed", "embed+pos", "embed.normed") if each in stream.sites][-1]
         ]
-        ends = [
-            site
-            for site in stream.sites
-            if site.endswith((".ffn.normed", ".ffn.sum"))
-            and (site.endswith("normed") or site[:-3] + "normed" not in stream.sites)
-        ]
-        entrance = next(
-            site for site in ("embed.normed", "embed+pos", "embed") if site in stream.sites
-        )
-        last = [stream.sites[-1]] if stream.sites[-1] == "final.normed" else ends[-1:]
-        for site, state in zip([entrance, *ends[:-1], *last], states, strict=True):
+        for layer in range(len(states) - 1):
+            normed = f"{layer}.ffn.normed"
+            sites.append(normed if normed in stream.sites else f"{layer}.ffn.sum")
+        if "final.normed" in stream.sites:
+            sites[-1] = "final.normed"
+        for site, state in zip(sites, states, strict=True):
             np.testing.assert_allclose(stream.at(site), state[0].numpy(), atol=PASSED, err_msg=site)
     read = recording.streams[-1]
     for token in (0, 3, len(read.tokens) - 1):
-        np.testing.assert_allclose(
-            hf_source.logits(handle, recording, read.name, token),
-            true.logits[0, token].numpy(),
-            atol=PASSED,
-        )
+        logits = hf_source.logits(handle, recording, read.name, token)
+        np.testing.assert_allclose(logits, true.logits[0, token].numpy(), atol=PASSED)
 
 
 def test_before_plus_wrote_is_what_stands_next(handle: HFModel) -> None:
     recording, offered = recorded(handle), hf_source.capabilities(handle)
     for stream in recording.streams:
         assert stream.sites == offered.sites[stream.name]
-        triples = stream.writes()
-        for before, wrote, after in triples:
-            assert after == wrote.removesuffix("wrote") + "sum" or (wrote, after) == (
-                "pos.wrote",
-                "embed+pos",
-            )
-            np.testing.assert_allclose(
-                stream.at(before) + stream.at(wrote), stream.at(after), atol=SUMMED
-            )
-        written = {wrote for _, wrote, _ in triples}
-        sublayers = (
-            ["attn", "cross", "ffn"]
-            if len(recording.streams) == 2 and stream.name == "decoder"
-            else ["attn", "ffn"]
-        )
-        layers = recording.attention[-1 if stream is recording.streams[-1] else 0].pattern.shape[0]
-        wanted = (
-            {f"{layer}.{sub}.wrote" for layer in range(layers) for sub in sublayers}
-            if offered.law
-            else set()
-        )
-        assert written - {"pos.wrote"} == wanted
-
-
-@pytest.mark.parametrize("kind", [kind for kind in OPEN if FAMILY[kind].kind == "decoder"])
-def test_a_last_layernorm_reads_the_last_sum_and_is_not_mistaken_for_it(
-    kind: str, tiny_loaded: Callable
-) -> None:
-    handle, stream = tiny_loaded(kind), recorded(tiny_loaded(kind)).streams[0]
-    assert stream.sites[-2:] == ("1.ffn.sum", "final.normed")
-    with torch.no_grad():
-        normed = handle.plan.streams[0].final_norm(torch.tensor(stream.at("1.ffn.sum"))).numpy()
-    np.testing.assert_allclose(normed, stream.at("final.normed"), atol=SUMMED)
-    assert np.abs(stream.at("1.ffn.sum") - stream.at("final.normed")).max() > 0.01
+        written = set()
+        for before, wrote, after in stream.writes():
+            expected = stream.at(before) + stream.at(wrote)
+            np.testing.assert_allclose(expected, stream.at(after), atol=SUMMED)
+            if wrote == "pos.wrote":
+                assert after == "embed+pos"
+            else:
+                assert after == wrote.removesuffix("wrote") + "sum"
+                written.add(wrote)
+        last = stream is recording.streams[-1]
+        layers = range(len(recording.attention[-1 if last else 0].pattern))
+        places = ["attn", "ffn", *(["cross"] if last and len(recording.streams) == 2 else [])]
+        every = {f"{layer}.{place}.wrote" for layer in layers for place in places}
+        # Parts that a family computes side by side are left out.
+        assert written == (every if offered.law else set())
 
 
 @pytest.mark.parametrize("kind", OPEN)
@@ -147,76 +115,36 @@ def test_what_the_heads_wrote_is_their_values_through_w_o(
     recording = recorded(tiny_loaded(kind))
     model, _ = oracle(tiny_folder(kind), recording)
     attention = next(each for each in recording.attention if each.name == name)
-    z = np.einsum("hqk,hkd->qhd", attention.pattern[0], attention.v[0]).reshape(
-        attention.pattern.shape[2], -1
-    )
+    z = np.einsum("hqk,hkd->qhd", attention.pattern[0], attention.v[0])
     with torch.no_grad():
-        wrote = model.get_submodule(path)(torch.tensor(z)).numpy()
+        wrote = model.get_submodule(path)(torch.tensor(z).flatten(1)).numpy()
     np.testing.assert_allclose(wrote, recording.stream(attention.query).at(site), atol=SUMMED)
-
-
-QUERIES = {
-    "bert": "bert.encoder.layer.1.attention.self.query",
-    "opt": "model.decoder.layers.1.self_attn.q_proj",
-    "t5": "encoder.block.1.layer.0.SelfAttention.q",
-    "bart": "model.encoder.layers.1.self_attn.q_proj",
-}
-
-
-@pytest.mark.parametrize("kind", QUERIES)
-def test_queries_are_the_state_through_w_q_before_any_scaling(
-    kind: str, tiny_folder: Callable, tiny_loaded: Callable
-) -> None:
-    recording = recorded(tiny_loaded(kind))
-    model, _ = oracle(tiny_folder(kind), recording)
-    stream, attention = recording.streams[0], recording.attention[0]
-    read = stream.at("1.attn.read" if "1.attn.read" in stream.sites else "0.ffn.normed")
-    with torch.no_grad():
-        q = (
-            model.get_submodule(QUERIES[kind])(torch.tensor(read))
-            .unflatten(-1, (4, 8))
-            .transpose(0, 1)
-            .numpy()
-        )
-    np.testing.assert_allclose(attention.q[1], q, atol=SUMMED)
 
 
 def test_a_recording_keeps_the_contract_and_survives_its_file(handle: HFModel) -> None:
     recording, family = recorded(handle), FAMILY[handle.card.name]
     assert from_npz(to_npz(recording)) == recording
-    names = (
-        ["self"] if family.kind != "encoder-decoder" else ["encoder self", "decoder self", "cross"]
-    )
+    two = family.kind == "encoder-decoder"
+    names = ["encoder self", "decoder self", "cross"] if two else ["self"]
     assert [attention.name for attention in recording.attention] == names
     for attention in recording.attention:
         np.testing.assert_allclose(attention.pattern.sum(axis=-1), 1, atol=SUMMED)
         n_query, n_key = attention.pattern.shape[2:]
+        allowed = np.ones((n_query, n_key), dtype=bool)
         triangle = attention.name == "decoder self" or family.kind == "decoder"
-        assert np.array_equal(
-            attention.allowed,
-            np.tril(np.ones((n_query, n_key), dtype=bool))
-            if triangle
-            else np.ones((n_query, n_key), dtype=bool),
-        )
+        assert np.array_equal(attention.allowed, np.tril(allowed) if triangle else allowed)
+        assert attention.opens == family.opens
+        layers, d_head = (len(attention.pattern), handle.card.d_head) if family.opens else (0, 0)
+        assert attention.q.shape == (layers, 4, n_query, d_head)
+        assert attention.scores.shape == (layers, 4, n_query, n_key)
         if family.opens:
-            assert (
-                attention.k.shape
-                == attention.v.shape
-                == (len(attention.pattern), 4, n_key, handle.card.d_head)
-            )
-        else:
-            assert (
-                not attention.opens
-                and attention.q.shape == (0, 4, n_query, 0)
-                and attention.scores.shape == (0, 4, n_query, n_key)
-            )
+            assert attention.k.shape == attention.v.shape == (layers, 4, n_key, d_head)
 
 
 def test_the_table_of_families_tells_the_truth(handle: HFModel) -> None:
     family, offered = FAMILY[handle.card.name], hf_source.capabilities(handle)
-    assert {
-        name: getattr(offered, name) for name in ("kind", "norm", "positions", "opens", "law")
-    } == {name: getattr(family, name) for name in ("kind", "norm", "positions", "opens", "law")}
+    for name in ("kind", "norm", "positions", "opens", "law"):
+        assert getattr(offered, name) == getattr(family, name), name
     assert offered.logits == ("encoder" if family.kind == "encoder" else "decoder")
     assert handle.card.kind == family.kind
     assert (edits.ZeroHead in offered.edits) == family.opens
@@ -227,64 +155,35 @@ def test_every_family_in_the_table_is_tried() -> None:
     assert list(FAMILY) == list(tiny.MODELS)
 
 
-def test_parts_that_a_family_computes_side_by_side_are_left_out(tiny_loaded: Callable) -> None:
-    assert recorded(tiny_loaded("gpt_neox")).streams[0].sites == (
-        "embed",
-        "0.ffn.sum",
-        "1.ffn.sum",
-        "final.normed",
-    )
-
-
-def test_the_same_family_one_after_the_other_has_them(tmp_path: Path) -> None:
-    model = tiny.stirred(
-        transformers.GPTNeoXForCausalLM(
-            transformers.GPTNeoXConfig(
-                **tiny.BERT, use_parallel_residual=False, bos_token_id=0, eos_token_id=0
-            )
-        )
-    )
-    model.save_pretrained(tmp_path)
-    tiny.gpt2_bytes().save_pretrained(tmp_path)
-    assert hf_source.capabilities(load(str(tmp_path))).law
-
-
 # ---- tokens ------------------------------------------------------------------
+
+
+def read(handle: HFModel, text: str) -> Recording:
+    """A recording of a text, with an empty target where the model reads one."""
+    return hf_source.record(handle, text, target="" if handle.start is not None else None)
 
 
 def test_tokens_carry_what_a_person_reads_and_where_it_stands(handle: HFModel) -> None:
     text = "the cat sat 😀 café"
-    recording = hf_source.record(handle, text, target="" if handle.start is not None else None)
-    stream = recording.streams[0]
-    for token, (begin, end), special in zip(
-        stream.tokens, stream.spans.tolist(), stream.special.tolist()
-    ):
+    stream = read(handle, text).streams[0]
+    for token, (begin, end), special in zip(stream.tokens, stream.spans, stream.special):
         assert (begin == -1) == special
         if not special and token != "␣":
             assert token.removeprefix("‧").split(" ")[0] == text[begin:end]
-    assert {"the", "cat", "café"} <= {token for token in stream.tokens}
-    assert [token for token in stream.tokens if "/4" in token] in (
-        [],
-        [f"😀 {part}/4" for part in (1, 2, 3, 4)],
-    )
+    assert {"the", "cat", "café"} <= set(stream.tokens)
+    parts = [token for token in stream.tokens if "/4" in token]
+    assert parts in ([], [f"😀 {part}/4" for part in (1, 2, 3, 4)])
 
 
 def test_special_tokens_typed_by_a_person_are_plain_text(handle: HFModel) -> None:
-    written = {"bert": "[MASK]", "roberta": "<mask>", "gpt2": "<|endoftext|>", "t5": "</s>"}.get(
-        handle.card.name, "[MASK] </s> <mask>"
-    )
-    stream = hf_source.record(
-        handle, f"the {written} cat", target="" if handle.start is not None else None
-    ).streams[0]
-    plain = hf_source.record(
-        handle, "the cat", target="" if handle.start is not None else None
-    ).streams[0]
+    named = {"bert": "[MASK]", "roberta": "<mask>", "gpt2": "<|endoftext|>", "t5": "</s>"}
+    written = named.get(handle.card.name, "[MASK] </s> <mask>")
+    stream, plain = (read(handle, f"the {each} cat").streams[0] for each in (written, ""))
     assert int(stream.special.sum()) == int(plain.special.sum())
     # A masked model's own mask token is read as one (tests/test_typed_mask.py).
-    read = {handle.tokenizer.mask} if handle.card.kind == "encoder" else set()
-    assert not set(stream.ids[~stream.special]) & (
-        handle.tokenizer.special - {handle.tokenizer._unknown} - read
-    )
+    known = {handle.tokenizer.mask} if handle.card.kind == "encoder" else set()
+    never = handle.tokenizer.special - {handle.tokenizer._unknown} - known
+    assert not set(stream.ids[~stream.special]) & never
 
 
 @pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
@@ -298,36 +197,25 @@ def test_any_text_is_recorded(kind: str, text: str, tiny_loaded: Callable) -> No
 
 
 def test_a_long_text_is_cut_and_says_by_how_much(handle: HFModel) -> None:
-    recording = hf_source.record(
-        handle, "the cat " * 400, target="the" if handle.start is not None else None
-    )
+    recording, short = read(handle, "the cat " * 400), read(handle, "the cat").streams[0]
     stream = recording.streams[0]
     assert len(stream.tokens) == handle.card.n_positions <= 512
     assert recording.dropped > 0
-    words = int((~stream.special).sum())
-    assert words + recording.dropped >= 800
-    short = hf_source.record(
-        handle, "the cat", target="the" if handle.start is not None else None
-    ).streams[0]
+    assert int((~stream.special).sum()) + recording.dropped >= 800
     assert stream.special[-1] == short.special[-1] and stream.special[0] == short.special[0]
 
 
-def test_words_of_the_vocabulary_are_readable(tiny_loaded: Callable) -> None:
-    assert tiny_loaded("bert").labels(
-        [
-            2,
-            tiny_loaded("bert").tokenizer._piece_id("cat"),
-            tiny_loaded("bert").tokenizer._piece_id("##s"),
-        ],
-    ) == ["[CLS]", "cat", "‧s"]
-    gpt2 = tiny_loaded("gpt2").tokenizer
-    assert tiny_loaded("gpt2").labels(
-        [gpt2._piece_id("Ġcat"), gpt2._piece_id("a"), gpt2._piece_id("Ġ"), gpt2._piece_id("ð")],
-    ) == ["cat", "‧a", "␣", "‹F0›"]
-    t5 = tiny_loaded("t5").tokenizer
-    assert tiny_loaded("t5").labels(
-        [t5._piece_id("▁cat"), t5._piece_id("a"), t5._piece_id("<0xF0>")]
-    ) == ["cat", "‧a", "‹F0›"]
-    assert all(
-        label and label.isprintable() for label in tiny_loaded("gpt2").labels(range(tiny.N_VOCAB))
-    )
+@pytest.mark.parametrize(
+    ("kind", "pieces", "labels"),
+    [
+        ("bert", ["[CLS]", "cat", "##s"], ["[CLS]", "cat", "‧s"]),
+        ("gpt2", ["Ġcat", "a", "Ġ", "ð"], ["cat", "‧a", "␣", "‹F0›"]),
+        ("t5", ["▁cat", "a", "<0xF0>"], ["cat", "‧a", "‹F0›"]),
+    ],
+)
+def test_words_of_the_vocabulary_are_readable(
+    kind: str, pieces: list[str], labels: list[str], tiny_loaded: Callable
+) -> None:
+    handle = tiny_loaded(kind)
+    assert handle.labels(map(handle.tokenizer._piece_id, pieces)) == labels
+    assert all(label and label.isprintable() for label in handle.labels(range(handle.card.n_vocab)))

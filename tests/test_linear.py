@@ -28,16 +28,19 @@ def paying(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
-@pytest.mark.parametrize("n", [1, 17, 64, 100, 256])
-def test_a_linear_layer_and_its_activation(n: int, activation: str) -> None:
-    torch.manual_seed(n)
-    layer, x = Linear(24, 40), torch.randn(n, 24)
+def test_a_linear_layer_and_its_activation(activation: str) -> None:
+    """Where texts have any length, and NaN stays NaN: nothing hides an overflow."""
+    torch.manual_seed(0)
+    layer = Linear(24, 40)
     layer.lay_out()
-    expected = x.double() @ layer.weight.double().T + layer.bias.double()
-    if activation:
-        expected = ACTIVATIONS[activation](expected)
-    with torch.inference_mode():
-        assert (layer(x, activation) - expected).abs().max() < PASSED
+    for n in (1, 17, 64, 100, 256):
+        x = torch.randn(n, 24)
+        expected = x.double() @ layer.weight.double().T + layer.bias.double()
+        if activation:
+            expected = ACTIVATIONS[activation](expected)
+        with torch.inference_mode():
+            assert (layer(x, activation) - expected).abs().max() < PASSED
+            assert layer(x * float("nan"), activation).isnan().all()
 
 
 @pytest.mark.parametrize("large", (1, 10**9), ids=("onednn", "torch"))
@@ -70,10 +73,9 @@ def test_few_numbers_of_rows_are_met():
 
 @needs_onednn
 @pytest.mark.parametrize("shape", ({}, {"n_key_head": 2}, {"bias_qkv": False, "bias_ffn": False}))
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_a_pass_is_the_same_with_and_without(activation, shape, monkeypatch):
+def test_a_pass_is_the_same_with_and_without(shape, monkeypatch):
     torch.manual_seed(0)
-    model = Encoder(replace(SMALL, activation=activation, **shape)).eval()
+    model = Encoder(replace(SMALL, **shape)).eval()
     optimise_layout(model)
     ids = torch.randint(50, (2, 19))
     products, onednn_product = [], linear.onednn_product
@@ -89,15 +91,6 @@ def test_a_pass_is_the_same_with_and_without(activation, shape, monkeypatch):
         monkeypatch.setattr(linear, "LARGE", 10**9)
         assert (output - model(ids)).abs().max() < SUMMED
         assert len(products) == 4 * SMALL.n_layer
-
-
-@needs_onednn
-@pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
-def test_nan_stays_nan(activation):
-    """Nothing hides an overflow."""
-    x, weight = torch.full((8, 24), float("nan")), input_major(torch.ones(40, 24))
-    with torch.inference_mode():
-        assert linear.onednn_product(x, weight, None, activation).isnan().all()
 
 
 @needs_onednn

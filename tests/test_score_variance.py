@@ -4,6 +4,7 @@ print it."""
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from explorer.panels.anatomy import divisor_text, reasons
 from models import registry
 from models.edits import ScaledBy
 from models.own_model import OwnModel
-from models.recording import Attention, Recording, from_npz, to_npz
+from models.recording import Recording, from_npz, to_npz
 
 TEXT = "the cat sat on the mat and the dog ran"
 GRANITE = {**tiny.LLAMA, **tiny.SPECIALS, "attention_multiplier": 0.0625}
@@ -91,15 +92,4 @@ def test_the_scale_goes_into_a_file_and_files_without_one_find_it(inverse: Recor
 def test_a_scale_of_another_number_of_layers_is_refused(inverse: Recording) -> None:
     one = inverse.attention[0]
     with pytest.raises(ValueError, match="scale of self"):
-        Attention(
-            one.name,
-            one.query,
-            one.key,
-            one.scores,
-            one.pattern,
-            one.allowed,
-            one.q,
-            one.k,
-            one.v,
-            np.ones(5),
-        )
+        replace(one, scale=np.ones(5))

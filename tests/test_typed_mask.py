@@ -4,24 +4,26 @@ text."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle
 
 import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on
-from conftest import on_page, read_once
+from conftest import read_once
 
-from explorer.components import codec
+from explorer.panels import predictions
+from explorer.state.cache import Run
 from models import registry
 from models.edits import HideToken
 from models.pretrained import hf_source, weight_conversion
 from models.results import mask_pattern
 
 SENTENCES = (
-    ("The cat sat on the mat.", 2),
-    ("I love to eat pizza", 5),
-    ("Paris, France.", 1),
-    ("“Yes,” said the old man.", 5),
-    ("日本 is a country", 3),
+    "The cat sat on the mat.",
+    "I love to eat pizza",
+    "Paris, France.",
+    "“Yes,” said the old man.",
+    "日本 is a country",
 )
 
 
@@ -31,13 +33,12 @@ def encoder():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("typed", ["[MASK]", "<mask>", "[mask]", "<MASK>"])
 @pytest.mark.parametrize("model", ["encoder", "grammar-masked", "minilm"])
-def test_a_typed_mask_is_what_hiding_the_word_gives(model: str, typed: str) -> None:
+def test_a_typed_mask_is_what_hiding_the_word_gives(model: str) -> None:
     if model not in registry.names():
         pytest.skip("its package is not installed")
-    handle = read_once(model)
-    for text, _ in SENTENCES:
+    handle, spellings = read_once(model), cycle(["[MASK]", "<mask>", "[mask]", "<MASK>"])
+    for text in SENTENCES:
         plain = handle.record(text).streams[0]
         for at in np.flatnonzero(~plain.special):
             start, end = plain.spans[at]
@@ -45,6 +46,7 @@ def test_a_typed_mask_is_what_hiding_the_word_gives(model: str, typed: str) -> N
             after = plain.tokens[at + 1].startswith("‧")
             if not whole or after or not text[start:end].isalpha():
                 continue
+            typed = next(spellings)
             hidden = handle.record(text, (HideToken(int(at)),)).streams[0]
             made = handle.record(f"{text[:start]}{typed}{text[end:]}").streams[0]
             np.testing.assert_array_equal(made.ids, hidden.ids)
@@ -103,22 +105,33 @@ def test_what_counts_as_a_typed_mask() -> None:
     assert mask_pattern("<special1>").search("a <special1> b")
 
 
-def bars_of(app) -> list[dict]:
-    return [row for row in panels_on(app)[0]["figures"][1]["rows"] if row["key"]]
-
-
-def test_predict_shows_what_would_stand_at_each_typed_mask(encoder) -> None:
+def test_the_prediction_is_what_would_stand_at_a_typed_mask(encoder) -> None:
     text = "The [MASK] sat on the [MASK]."
     made = encoder.record(text)
-    for asked, place in (({}, 2), ({"token": "6"}, 6), ({"token": "3"}, 2)):
-        app = clean(page_at("predictions", text=text, model="encoder", **asked))
-        logits = encoder.logits(made, "encoder", place)
-        best = np.argsort(-logits, kind="stable")[:10].tolist()
-        assert [row["label"] for row in bars_of(app)] == encoder.labels(best)
-        (prediction,) = panels_on(app)
-        assert prediction["figures"][0]["marked"] == [2, 6]
-        assert any("one of 2 mask tokens" in line for line in prediction["details"])
-        assert "actual" not in prediction["finding"]
+
+    def best(token: int) -> list[str]:
+        logits = encoder.logits(made, "encoder", token)
+        return encoder.labels(np.argsort(-logits, kind="stable")[:10])
+
+    for token in (2, 6):
+        panel = predictions.word(Run("encoder", text), token=token)
+        assert [each.label for each in panel.figures[1].rows if each.key] == best(token)
+        assert any("one of 2 mask tokens" in line for line in panel.details)
+        assert "actual" not in panel.finding
+    # A page shows a mask where another word was selected before.
+    (shown,) = panels_on(clean(page_at("predictions", text=text, model="encoder", token="3")))
+    row, bars = shown["figures"][:2]
+    assert row["marked"] == [2, 6]
+    assert [each["label"] for each in bars["rows"] if each["key"]] == best(2)
+    for alone in ("[MASK]", "[MASK] <mask>"):
+        details = predictions.word(Run("encoder", alone)).details
+        assert "No other word stands in the text, so the model predicts without any." in details
+    # A word can be hidden beside a typed mask.
+    text = "The [MASK] sat on the mat."
+    beside = predictions.word(Run("encoder", text, (HideToken(6),)), token=6)
+    logits = encoder.logits(encoder.record(text, HideToken(6)), "encoder", 6)
+    assert beside.figures[1].rows[0].label == encoder.labels([int(logits.argmax())])[0]
+    assert "“mat”" in beside.finding
 
 
 def test_another_word_than_the_typed_mask_can_be_selected() -> None:
@@ -128,51 +141,11 @@ def test_another_word_than_the_typed_mask_can_be_selected() -> None:
     assert "“mat”" in panels_on(app)[0]["finding"]
 
 
-def test_masks_alone_are_not_said_to_be_predicted_from_words() -> None:
-    for text in ("[MASK]", "[MASK] <mask>"):
-        app = clean(page_at("predictions", text=text, model="encoder"))
-        said = panels_on(app)[0]["details"]
-        assert "No other word stands in the text, so the model predicts without any." in said
-
-
-def test_a_word_can_be_hidden_beside_a_typed_mask(encoder) -> None:
-    text = "The [MASK] sat on the mat."
-    app = clean(page_at("predictions", text=text, model="encoder", hidden="6", token="6"))
-    logits = encoder.logits(encoder.record(text, HideToken(6)), "encoder", 6)
-    assert bars_of(app)[0]["label"] == encoder.labels([int(logits.argmax())])[0]
-    assert "“mat”" in panels_on(app)[0]["finding"]
-
-
-@pytest.mark.parametrize(
-    ("model", "end"), [("decoder", "end the text where the word is missing"), ("translator", "")]
-)
-def test_a_model_without_a_mask_token_says_what_to_do(model: str, end: str) -> None:
-    app = clean(page_at("predictions", text="The [MASK] sat.", model=model))
-    (said,) = [each.value for each in app.info if "mask token" in each.value]
-    assert "has no mask token and reads" in said and "Choose encoder to fill a gap" in said
-    assert end in said
-    app = clean(page_at("predictions", text="The cat sat.", model=model))
+def test_a_model_without_a_mask_token_says_what_to_do() -> None:
+    for model, end in (("decoder", "end the text where the word is missing"), ("translator", "")):
+        app = clean(page_at("predictions", text="The [MASK] sat.", model=model))
+        (said,) = [each.value for each in app.info if "mask token" in each.value]
+        assert "has no mask token and reads" in said and "Choose encoder to fill a gap" in said
+        assert end in said
+    app = clean(page_at("predictions", text="The cat sat.", model="decoder"))
     assert not [each for each in app.info if "mask token" in each.value]
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "attention",
-        "embeddings",
-        "anatomy",
-        "compare",
-        "switches",
-        "residual",
-        "summaries",
-        "lookup",
-    ],
-)
-def test_every_page_draws_a_typed_mask(page: str) -> None:
-    app = clean(page_at(page, text="The [MASK] sat on the mat.", model="encoder"))
-    drawn = [
-        codec.decode(e.proto.bytes)[0]
-        for e in on_page(app)
-        if e.proto.component_name.startswith("headlight.")
-    ]
-    assert "[MASK]" in str(drawn) and "'MASK'" not in str(drawn)

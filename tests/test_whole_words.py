@@ -113,9 +113,7 @@ def test_an_unlikely_piece_of_a_letter_or_two_is_followed_and_a_short_word_is_no
     assert found, "one of the two is no word"
 
 
-def test_pieces_are_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pieces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_words, "MOST_PIECES", 2)
     firsts, handle = after("decoder", NEPAL)
     writing = handle.generate(NEPAL)
@@ -161,18 +159,9 @@ def test_predict_lists_the_whole_word_and_says_whose_the_number_is() -> None:
 
 BEGUN = [
     ("decoder", NEPAL),
-    ("decoder", "Peter grew up in Nepal, so he speaks fluent"),
     ("decoder", "He was born in Mozambique and speaks"),
-    *(
-        pytest.param("smollm2", text, marks=needs_smollm2)
-        for text in (
-            NEPAL,
-            "Peter grew up in Nepal, so he speaks fluent",
-            "In Kathmandu most people speak",
-            "The capital of Mongolia is",
-            "The capital of Ethiopia is Addis",
-        )
-    ),
+    pytest.param("smollm2", NEPAL, marks=needs_smollm2),
+    pytest.param("smollm2", "The capital of Ethiopia is Addis", marks=needs_smollm2),
 ]
 
 
@@ -183,13 +172,13 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
     word, piece = word_of(model, text, id), models.labels(model, [id])[0]
     assert word != piece and word.startswith(piece)
     recording = cache.record(model, text)
-    for found in (attention_panels.recording_findings(recording),):
-        answers = [one for one in found if one.page in ("lens", "attribution")]
-        assert answers
-        for one in answers:
-            assert one.words == (word, piece)
-            assert word in findings_text.headline(one, str)
-            assert f"first piece, {piece}." in findings_text.evidence(one, str)
+    found = attention_panels.recording_findings(recording)
+    answers = [one for one in found if one.page in ("lens", "attribution")]
+    assert answers
+    for one in answers:
+        assert one.words == (word, piece)
+        assert word in findings_text.headline(one, str)
+        assert f"first piece, {piece}." in findings_text.evidence(one, str)
     step = tour.words(measure_context(Run(model, text).recording(), text))
     (told,) = [each for each in tour_text.STEPS if each.id == "words"]
     before, number, _ = tour_text.sentence(told, step)
